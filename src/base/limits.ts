@@ -272,32 +272,11 @@ export const LIMITS = {
   /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
   historiesLingering: 256,
   historyLingerMs: 60_000,
-  /**
-   * Memory for the failing names of one container, from its first failure on: some 40 names like a container's, which
-   * is more than any container uses, and 18 others. The least recently failing one is evicted. The two parts are
-   * separate, so that names of the outside world never evict those of containers.
-   */
-  failureBytesNear: 2_304,
-  failureBytesOutside: 1_152,
-  /** Containers with failing names, 4 MB together; the one whose last failure is oldest is dropped. */
+  /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
+  failureBytes: { near: 2_304, outside: 1_152 },
+  /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
   failureTables: 1_024,
-  /** How long failures are retained after their container is gone: one that fails, exits and starts again keeps them. */
   failureLingerMs: 600_000,
-  /**
-   * New names of the outside world recorded a second in a full part; of the rest one in so many is looked at, so that a
-   * flood of random names costs almost nothing.
-   */
-  failureNamesASecond: 32,
-  failureNamesSampled: 16,
-  /** A failure is a step of a lookup that succeeds if a name with the same first label resolves within this time. */
-  failureStepMs: 5_000,
-  /** Failures in one API response: those that failed most recently. */
-  failuresReturned: 1_000,
-  /** How often followers of failures are sent those that have changed. */
-  failuresEveryMs: 250,
-  /** How often the engine is asked for stopped containers, and how many of them are inspected for their aliases. */
-  stoppedEveryMs: 1_000,
-  stoppedInspected: 64,
   /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
   tailEveryMs: 50,
   /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */

@@ -40,7 +40,7 @@ const REPAIRABLE: readonly CheckCode[] = [...REPAIRABLE_BY_INSTANCE, "conntrack-
 const OWN_CHECKS: ReadonlySet<CheckCode> = new Set([...REPAIRABLE, "leftovers", "dns11"]);
 const OUTCOMES: Readonly<Record<RepairReport["outcome"], string>> = {
   verified: "reinstalled the rules; queries get through",
-  "reattached": "attached again with new sockets and rules; queries get through",
+  reattached: "attached again with new sockets and rules; queries get through",
   released: "released the container from quarantine and attached it",
   failed: "attached again, but queries do not get through",
   "not-served": "nothing to repair: dns11 does not serve the container",

@@ -83,7 +83,11 @@ export function composeQuerySide(
     meter,
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
-      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, histories, failures, shares });
+      const endpoint = new Endpoint(
+        sockets,
+        { containerId, view, dial },
+        { udp, tcp, slots, histories, failures, shares },
+      );
       onClient(endpoint.client.number, containerId);
       return endpoint;
     },

@@ -169,7 +169,8 @@ export class FailurePart {
     this.#count--;
     this.#words.fill(0, 0, BITMAP_BYTES / 4);
     // Bits of first labels are never cleared: one too many costs a search.
-    for (let at = BITMAP_BYTES; at < this.#end; at += this.#sizeAt(at)) this.#mark(this.#words[(at >> 2) + HASH] as number);
+    for (let at = BITMAP_BYTES; at < this.#end; at += this.#sizeAt(at))
+      this.#mark(this.#words[(at >> 2) + HASH] as number);
   }
 
   #mark(hash: number): void {

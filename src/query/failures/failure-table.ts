@@ -25,6 +25,14 @@ export interface FailureTableParts {
 }
 
 const SECOND_MS = 1_000;
+/** A failure is a step of a lookup that succeeds if a name with the same first label resolves within this time. */
+const STEP_MS = 5_000;
+/**
+ * New outside names recorded a second while their part is full. Of the rest one in so many is looked at, so that a flood of
+ * random names costs almost nothing.
+ */
+const NAMES_A_SECOND = 32;
+const SAMPLE = 16;
 const NO_PARTS: FailureTableParts = {
   policy: recordingPolicy("off"),
   isContainerName: () => false,
@@ -84,8 +92,8 @@ export class FailureTable {
     const outside = this.#outside?.mayHaveFirst(name) === true;
     if (!near && !outside) return;
     const [hasAnswers, now] = [outcome.answers > 0, this.#parts.now()];
-    if (near) this.#near?.succeed(name, outcome.type, hasAnswers, now, LIMITS.failureStepMs);
-    if (outside) this.#outside?.succeed(name, outcome.type, hasAnswers, now, LIMITS.failureStepMs);
+    if (near) this.#near?.succeed(name, outcome.type, hasAnswers, now, STEP_MS);
+    if (outside) this.#outside?.succeed(name, outcome.type, hasAnswers, now, STEP_MS);
   }
 
   #fail({ type, rcode }: Outcome, hasName: boolean): void {
@@ -110,13 +118,13 @@ export class FailureTable {
 
   #addNear(type: number, rcode: number, hasName: boolean): void {
     this.#admit();
-    this.#near ??= new FailurePart(LIMITS.failureBytesNear, true);
+    this.#near ??= new FailurePart(LIMITS.failureBytes.near, true);
     this.#near.add(name, type, rcode, hasName, this.#touch());
   }
 
   #addOutside(type: number, rcode: number, hasName: boolean): void {
     this.#admit();
-    this.#outside ??= new FailurePart(LIMITS.failureBytesOutside, false);
+    this.#outside ??= new FailurePart(LIMITS.failureBytes.outside, false);
     this.#outside.add(name, type, rcode, hasName, this.#touch());
   }
 
@@ -134,8 +142,8 @@ export class FailureTable {
     }
     const now = this.#parts.now();
     if (now - this.#secondMs >= SECOND_MS) [this.#secondMs, this.#admitted] = [now, 0];
-    if (this.#admitted++ < LIMITS.failureNamesASecond) return false;
-    this.#skip = LIMITS.failureNamesSampled;
+    if (this.#admitted++ < NAMES_A_SECOND) return false;
+    this.#skip = SAMPLE;
     return true;
   }
 
