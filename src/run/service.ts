@@ -202,6 +202,7 @@ export class Service {
       startAfter,
     };
     const containerSide = target.compose(sideParts);
+    querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
     const names = new ContainerNames(() => containerSide.containers.facts.values());
     querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
     const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);

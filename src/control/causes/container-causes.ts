@@ -150,9 +150,12 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
   });
 }
 
-/** A service that ends by itself needs a restart policy; one that was stopped needs none. */
+/** Exit codes of SIGINT, SIGKILL and SIGTERM: it was stopped. */
+const STOPPED_CODES = new Set([130, 137, 143]);
+
+/** A service that fails needs a restart policy; one that was stopped needs none. */
 function restartFix(container: KnownContainer, { exitCode, state }: EndedState): Cause["lastingFix"] {
-  if (state !== "exited" || exitCode === undefined || exitCode === 0) return null;
+  if (state !== "exited" || exitCode === undefined || exitCode === 0 || STOPPED_CODES.has(exitCode)) return null;
   return serviceChange(container, "restart", "set it to unless-stopped");
 }
 
