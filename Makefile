@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak keeper chaos fuzz build deb man ten-minutes setup-demo setup-test setup-bench help clean
+.PHONY: run test check bench bench-plot soak keeper chaos fuzz build deb man ten-minutes docs docs-captures setup-demo setup-test setup-bench setup-docs help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -47,6 +47,12 @@ man: build ## Build the manual pages dns11(8) and dns11.yaml(5), in dist/man
 ten-minutes: setup-demo build ## Run the first ten minutes of a new user, from installation to removal (needs root)
 	@scripts/ten-minutes.sh
 
+docs: build ## Write the generated parts of docs/: commands, settings, errors, log messages
+	@node scripts/docs.mjs
+
+docs-captures: setup-docs build ## Capture the outputs and the recording in the documents from a run (needs root)
+	@node scripts/docs-captures.mjs
+
 setup-demo:
 	@scripts/setup.sh demo
 
@@ -55,6 +61,9 @@ setup-test:
 
 setup-bench:
 	@scripts/setup.sh bench
+
+setup-docs:
+	@scripts/setup.sh docs
 
 node_modules/.package-lock.json: package.json package-lock.json
 	@scripts/node.sh

@@ -31,8 +31,9 @@ const isPlugin = /\/docker-dns(\.js)?$/.test(process.argv[1] ?? "");
 
 const program = new Command(isPlugin ? "docker dns" : "dns11")
   .description("DNS resolver for Docker containers at 127.0.0.11, outside dockerd")
-  .version(readBuild().version, "-V, --version", "print the version")
+  .version(readBuild().version, "-V, --version", "show the version")
   .helpOption("-h, --help", "show help")
+  .showHelpAfterError("Use --help to show the usage.")
   .exitOverride()
   // A subcommand may have an option of the same name as its parent.
   .enablePositionalOptions()

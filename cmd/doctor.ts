@@ -50,7 +50,7 @@ export function findingsTable(findings: readonly Finding[]): string {
     what,
     `${detail}${remedy === undefined ? "" : `. ${remedy}`}`,
   ]);
-  return table(["STATE", "WHAT", "FOUND"], rows);
+  return table(["STATE", "CHECK", "FINDING"], rows);
 }
 
 async function runDoctor(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {

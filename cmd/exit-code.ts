@@ -1,5 +1,5 @@
 /**
- * Exit codes, and the error text of a command that fails. README documents them.
+ * Exit codes, and the error text of a command that fails. docs/cli.md lists them.
  */
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { Fault, reasonOf } from "../src/base/lib/fault.ts";

@@ -78,7 +78,7 @@ function optionOf(key: FlagKey): Option {
     case "only":
       return listOption(
         "--only <filter>",
-        `serve only containers with label=KEY[=VALUE] or network=NAME; repeatable: all labels and any network must match ${envNote(key)}`,
+        `serve only containers with label=KEY[=VALUE] or network=NAME; all labels and one of the networks must match ${listNote(key)}`,
         READERS.only,
       );
     case "trust-image-labels":
@@ -95,13 +95,13 @@ function optionOf(key: FlagKey): Option {
     case "dns":
       return listOption(
         "--dns <server>",
-        `upstream server, or /DOMAIN/SERVER for the names of a domain; repeatable ${envNote(key)}`,
+        `upstream server, or /DOMAIN/SERVER for the names of a domain ${listNote(key)}`,
         READERS.dns,
       );
     case "dns-opt":
       return listOption(
         "--dns-opt <option>",
-        `resolver option: ndots:N, rotate, use-vc or timeout:N; repeatable ${envNote(key)}`,
+        `resolver option: ndots:N, rotate, use-vc or timeout:N ${listNote(key)}`,
         READERS["dns-opt"],
       );
     case "resolv-conf":
@@ -115,7 +115,7 @@ function optionOf(key: FlagKey): Option {
     case "kind.nodes":
       return listOption(
         "--kind <nodes>",
-        `serve the pods of KIND nodes: auto, label=KEY[=VALUE] or name=PATTERN; repeatable ${envNote(key)}`,
+        `serve the pods of KIND nodes: auto, label=KEY[=VALUE] or name=PATTERN ${listNote(key)}`,
         READERS["kind.nodes"],
       );
     case "kind.ip":
@@ -210,6 +210,10 @@ export function flagLayer(options: Readonly<Record<string, unknown>>): SettingsL
 export function flagOf(key: Key): string | undefined {
   const name = (FLAGS as Partial<Record<Key, string>>)[key] ?? SWITCHES.find((each) => each.key === key)?.name;
   return name === undefined ? undefined : `--${name}`;
+}
+
+function listNote(key: VariableKey): string {
+  return `(repeatable, env: ${variableOf(key)})`;
 }
 
 function envNote(key: VariableKey): string {

@@ -10,13 +10,13 @@ export function addHelp(program: Command): void {
     .description("Show help for a command")
     .action((words: readonly string[]) => {
       let command = program;
-      for (const word of words) command = commandOf(command, word);
+      for (const word of words) command = requireCommand(command, word);
       command.help();
     });
 }
 
 /** The subcommand of that name; exits with an error if there is none. */
-function commandOf(command: Command, word: string): Command {
+function requireCommand(command: Command, word: string): Command {
   return command.commands.find((each) => each.name() === word) ?? unknownCommand(command, word);
 }
 

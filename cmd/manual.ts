@@ -6,6 +6,7 @@ import { Argument, type Command } from "commander";
 
 import { readBuild } from "./build.ts";
 import { exampleSettings } from "./manual/example.ts";
+import { commandsMarkdown, exitCodesMarkdown, keysMarkdown } from "./manual/markdown.ts";
 import { programPage } from "./manual/program-page.ts";
 import { settingsPage } from "./manual/settings-page.ts";
 
@@ -13,6 +14,9 @@ const PAGES = {
   "dns11.8": programPage,
   "dns11.yaml.5": settingsPage,
   "dns11.yaml": exampleSettings,
+  "commands.md": commandsMarkdown,
+  "exit-codes.md": exitCodesMarkdown,
+  "keys.md": keysMarkdown,
 } as const;
 
 export function addManual(program: Command): void {

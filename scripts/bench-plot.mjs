@@ -13,10 +13,10 @@ const FILE = fileURLToPath(new URL("../.cache/bench.json", import.meta.url));
 const OUT = process.argv[2] ?? fileURLToPath(new URL("../.cache/bench.svg", import.meta.url));
 const ROWS = [
   "container name, A",
-  "forwarded, kept",
-  "forwarded, asked anew",
+  "forwarded, cache hit",
+  "forwarded, cache miss",
   "container name, A, by TCP",
-  "container name, A, asked by 100 containers in turn",
+  "container name, A, 100 containers in turn",
 ];
 const PANELS = [
   { column: "perSecond", title: "queries per second, more is better", show: thousands },

@@ -52,7 +52,7 @@ END
 }
 
 main() {
-  local version maintainer root command
+  local version maintainer root command document
   for command in node dpkg-deb dpkg gzip install find; do
     command -v "$command" >/dev/null || fail "$command is missing"
   done
@@ -70,7 +70,10 @@ main() {
   put 644 scripts/image/compose.yaml usr/share/doc/dns11/examples/compose.yaml
   compressed dist/man/dns11.8 "$root/usr/share/man/man8/dns11.8.gz"
   compressed dist/man/dns11.yaml.5 "$root/usr/share/man/man5/dns11.yaml.5.gz"
-  compressed README.md "$root/usr/share/doc/dns11/README.md.gz"
+  # As they are, so that the links between them hold.
+  for document in README.md ARCHITECTURE.md SECURITY.md CHANGELOG.md LICENSE docs/*.md docs/img/*.svg; do
+    put 644 "$document" "usr/share/doc/dns11/$document"
+  done
   compressed CHANGELOG.md "$root/usr/share/doc/dns11/changelog.gz"
   {
     printf 'dns11, Apache-2.0; Node (/usr/lib/dns11/bin/node), MIT and others, https://github.com/nodejs/node/blob/main/LICENSE;\n'

@@ -4,7 +4,7 @@
  * here and removed at the end; containers and services of the machine are not touched.
  */
 import { createNetwork, runContainer } from "../dist/test/support/engine/container.js";
-import { dig } from "../dist/test/support/asking/dig.js";
+import { dig } from "../dist/test/support/client/dig.js";
 import { dns11, startDns11 } from "../dist/test/support/program/dns11.js";
 import { startEngine } from "../dist/test/support/engine/engine.js";
 import { startUpstream } from "../dist/test/support/servers/upstream.js";

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench].
+# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench|docs].
 # Prints what is missing and why. Starts no service: the demo and the tests start private engines and do not touch the
 # system's engine.
 set -euo pipefail
@@ -33,6 +33,10 @@ zsh         zsh             testing shell completion
 # Not every Debian release has these; the bench skips what is not available.
 readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
+'
+readonly DOCS_ONLY='
+asciinema   asciinema       recording the demonstration in README
+termtosvg   termtosvg       drawing that recording
 '
 # Folders of helper programs.
 readonly INNER_PATH=/usr/lib/podman:/usr/libexec/podman
@@ -102,7 +106,8 @@ main() {
     demo) list=$DEMO ;;
     test) list=$DEMO$TEST_ONLY ;;
     bench) list=$DEMO$TEST_ONLY$BENCH_ONLY ;;
-    *) fail 'usage: scripts/setup.sh [demo|test|bench]' ;;
+    docs) list=$DEMO$DOCS_ONLY ;;
+    *) fail 'usage: scripts/setup.sh [demo|test|bench|docs]' ;;
   esac
   if [ "$(id -u)" -ne 0 ]; then fail "the $wanted of dns11 needs root; run this as root"; fi
   export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:$INNER_PATH

@@ -5,7 +5,7 @@
  * progress, and at the end every failure in full and the totals as Node's runner prints them.
  */
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -37,6 +37,9 @@ if (names.length === 0) {
   console.error(`test: no test file with "${words.join('" or "')}" in its path`);
   process.exit(2);
 }
+
+// `npx tsc` alone leaves the program as it was.
+if (statSync("dist/.tsbuildinfo").mtimeMs > statSync("dist/cmd/dns11.js").mtimeMs) await import("./bundle.mjs");
 
 const startMs = performance.now();
 const seconds = lastDurations();

@@ -1,98 +1,185 @@
 /**
- * What the documents say is what the program does: help texts, exit codes, switches, states and targets, compared.
+ * What the documents say is what the program does: commands, flags, keys, codes, routes, messages, links and examples, both ways.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, normalize } from "node:path";
 import { test } from "node:test";
 
 import { EXIT } from "../cmd/exit-code.ts";
-import { SWITCHES } from "../src/config/switches.ts";
 import { LIMITS } from "../src/base/limits.ts";
-import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
-import { mergeSettings } from "../src/config/merge-settings.ts";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../src/base/model/behaviour.ts";
-import type { ControlPorts } from "../src/control/ports.ts";
-import { routesOf } from "../src/control/routes.ts";
 import { CHECKS } from "../src/base/model/finding.ts";
 import { FAILURE_CODES, SKIP_CODES } from "../src/base/model/not-served.ts";
+import { QUERY_RESULTS } from "../src/base/model/query-record.ts";
+import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
+import { readSettingsFile } from "../src/config/file/settings-file.ts";
+import { mergeSettings } from "../src/config/merge-settings.ts";
+import { RETIRED_FLAGS, RETIRED_SWITCHES, RETIRED_VARIABLES } from "../src/config/retired-names.ts";
+import { SWITCHES } from "../src/config/switches.ts";
+import type { ControlPorts } from "../src/control/ports.ts";
+import { routesOf } from "../src/control/routes.ts";
 
-const PROGRAM = "dist/cmd/dns11.js";
-const readme = readFileSync("README.md", "utf8");
-const architecture = readFileSync("ARCHITECTURE.md", "utf8");
-const security = readFileSync("SECURITY.md", "utf8");
+const README_LINES_MAX = 150;
+const paths = [
+  "README.md",
+  "ARCHITECTURE.md",
+  "SECURITY.md",
+  "CHANGELOG.md",
+  ...readdirSync("docs")
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs", name)),
+];
+const texts = new Map(paths.map((path) => [path, readFileSync(path, "utf8")]));
+/** The changelog speaks of the past. */
+const current = new Map([...texts].filter(([path]) => path !== "CHANGELOG.md"));
+const all = [...current.values()].join("\n");
 
-test("README shows every help text as the program prints it", () => {
-  const blocks = [...readme.matchAll(/```text (dns11 [^\n]*--help)\n([\s\S]*?)\n```/g)];
-  assert.deepEqual(
-    blocks.map(([, command]) => command),
-    [
-      "",
-      "run ",
-      "status ",
-      "ps ",
-      "lookup ",
-      "explain ",
-      "tail ",
-      "top ",
-      "upstreams ",
-      "cache ",
-      "reload ",
-      "doctor ",
-      "kind ",
-      "check-config ",
-      "cleanup ",
-    ].map((command) => `dns11 ${command}--help`),
+function page(name: string): string {
+  return texts.get(name) ?? assert.fail(`there is no ${name}`);
+}
+
+test("what scripts write into the documents is up to date", () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["scripts/docs.mjs", "--check"], { encoding: "utf8" });
+  assert.equal(status, 0, stdout + stderr);
+});
+
+test("README is short, and its output is that of a run", () => {
+  assert.ok(page("README.md").split("\n").length <= README_LINES_MAX);
+  for (const [path, text] of current) {
+    for (const [region, name = ""] of text.matchAll(/<!-- captured: ([a-z-]+) -->[\s\S]*?<!-- end/g)) {
+      assert.ok(region.split("\n").length > 8, `${path}: nothing was captured for ${name}`);
+      assert.doesNotMatch(region, /\/tmp\//, `${path}: ${name} shows a path of the machine where it was captured`);
+    }
+  }
+});
+
+test("every flag that a document names belongs to a command, and every command is documented", () => {
+  const cli = page("docs/cli.md");
+  // Those of the programs that documents tell to use.
+  const others = new Set([
+    "kill-whom",
+    "signal",
+    "now",
+    "ignore-scripts",
+    "pid",
+    "rm",
+    "unix-socket",
+    "link",
+    "user",
+    "zone",
+    "noflush",
+    "net",
+    "context",
+    "config",
+    "add-host",
+    "check",
+    "no",
+  ]);
+  for (const [path, text] of current) {
+    // Messages of the program may name flags of docker.
+    const written = text.replaceAll(/<!-- generated: (?:errors|values|log) -->[\s\S]*?<!-- end/g, "");
+    for (const [, no, flag = ""] of written.matchAll(/(?<![\w-])--(no-)?([a-z][a-z0-9-]*)/g)) {
+      if (others.has(flag) || others.has(`${no ?? ""}${flag}`)) continue;
+      assert.match(cli, new RegExp(`--(no-)?${flag}\\b`), `${path}: --${no ?? ""}${flag}`);
+    }
+  }
+});
+
+test("every dns11 command line in a document is one that the program understands", () => {
+  assert.ok(commandLines().length > 60);
+  const helps = new Map<string, string>();
+  for (const [path, line] of commandLines()) {
+    const words = line
+      .replace(/^sudo /, "")
+      .split(/\s+/)
+      .slice(1);
+    const command = words
+      .slice(0, ["kind", "cache"].includes(words[0] ?? "") ? 2 : 1)
+      .filter((word) => /^[a-z]/.test(word));
+    const help = helps.get(command.join(" ")) ?? helpOf(command);
+    helps.set(command.join(" "), help);
+    for (const flag of words.filter((word) => word.startsWith("--")).map((word) => word.replace(/=.*/, ""))) {
+      assert.ok(help.includes(flag), `${path}: ${line}: ${flag}`);
+    }
+  }
+});
+
+/** As docs/cli.md has it, which is compared with the program. */
+function helpOf(command: readonly string[]): string {
+  const [, behind] = page("docs/cli.md").split(`\n\`\`\`text ${["dns11", ...command, "--help"].join(" ")}\n`);
+  assert.ok(behind !== undefined, `dns11 ${command.join(" ")} is no command`);
+  return behind.split("\n```")[0] ?? "";
+}
+
+/** Each line of a block that begins with the program, also after a prompt, and each piece of code in running text. */
+function commandLines(): [string, string][] {
+  return [...current].flatMap(([path, text]) => {
+    const blocks = [...text.matchAll(/```(?:sh|text)\n([\s\S]*?)```/g)].map(([, block = ""]) => block);
+    const lines = blocks
+      .flatMap((block) => block.split("\n"))
+      .map((line) => line.replace(/^\$ /, "").replace(/\s+#.*$/, ""));
+    const spans = [...text.replaceAll(/```[\s\S]*?```/g, "").matchAll(/`([^`\n]+)`/g)].map(([, span = ""]) => span);
+    return [...lines, ...spans]
+      .filter((line) => /^(?:sudo )?dns11 (?!-|man\b)[a-z]/.test(line) && !/[|<(\\]/.test(line))
+      .map((line): [string, string] => [path, line]);
+  });
+}
+
+test("every make target in a document exists", () => {
+  const { stdout } = spawnSync("make", ["--no-print-directory", "help"], { encoding: "utf8" });
+  const named = [...all.matchAll(/`(?:sudo )?make ([a-z-]+)/g), ...all.matchAll(/^sudo make ([a-z-]+)/gm)];
+  assert.ok(named.length > 5);
+  for (const [, target] of named) assert.match(`${stdout}  make help `, new RegExp(`make ${target} `));
+});
+
+test("every key and variable that a document names is a setting", () => {
+  const keys = Object.keys(mergeSettings([]).origins);
+  const maps = new Set(keys.filter((key) => key.includes(".")).map((key) => key.split(".")[0] ?? ""));
+  const configuration = page("docs/configuration.md");
+  for (const key of keys) assert.ok(configuration.includes(`\`${key}\``), key);
+  for (const [path, text] of current) {
+    for (const [, key = ""] of text.matchAll(/`((?:[a-z-]+)\.[a-z-]+)[:`]/g)) {
+      if (maps.has(key.split(".")[0] ?? "")) assert.ok(keys.includes(key), `${path}: ${key}`);
+    }
+    for (const [variable] of text.matchAll(/\bDNS11_[A-Z_]+\b/g)) {
+      if (["DNS11_CONFIG", "DNS11_STATE_DIR"].includes(variable)) continue;
+      assert.match(configuration, new RegExp(`\`${variable}\``), `${path}: ${variable}`);
+    }
+  }
+});
+
+test("the settings files of the documents are valid, and the example is all defaults", async () => {
+  const blocks = [...page("docs/configuration.md").matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = ""]) => text);
+  assert.equal(blocks.length, 2);
+  for (const block of blocks) await checked(block);
+  // A key without a default has nothing behind its colon.
+  const filled = (blocks[1] ?? "")
+    .replaceAll(/^#( *[a-z0-9-]+:)/gm, "$1")
+    .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) => (/^(?:networks|resolv-conf)/.test(line) ? "" : line));
+  const settings = await checked(filled);
+  for (const [key, { value }] of Object.entries(mergeSettings([]).origins))
+    assert.deepEqual(settings[key]?.value, value, key);
+});
+
+test("every setting in running text is valid", async () => {
+  const found = [...current].flatMap(([path, text]) =>
+    [...text.matchAll(/`([a-z-]+: (?:\{[^`]+\}|\[[^`]+\]))`/g)].map(([, setting = ""]) => [path, setting] as const),
   );
-  for (const [, command = "", shown] of blocks) {
-    const { stdout } = spawnSync(process.execPath, ["dist/cmd/dns11.js", ...command.split(" ").slice(1)], {
-      encoding: "utf8",
-    });
-    assert.equal(stdout.trimEnd(), shown, command);
+  assert.ok(found.length > 20);
+  for (const [path, setting] of found) {
+    if (/\.\.\.|\bN\b|NAME/.test(setting)) continue;
+    if (/^state:|^capabilities:/.test(setting)) continue;
+    await checked(`version: 1\n${setting}\n`, path);
   }
 });
 
-test("README lists every exit code, and no other", () => {
-  const section = readme.slice(readme.indexOf("Exit codes:"), readme.indexOf("- **The engine"));
-  const codes = [...section.matchAll(/^\| (\d) +\|/gm)].map(([, code]) => Number(code));
-  assert.deepEqual(codes, Object.values(EXIT));
-});
-
-test("README names everything that the doctor looks at", () => {
-  for (const code of Object.keys(CHECKS)) assert.match(readme, new RegExp(`^\\| \`${code}\` +\\|`, "m"));
-});
-
-test("README's table of differences has a row for every switch of the character", () => {
-  const rows = [...readme.matchAll(/^\| `--(?:no-)?([a-z0-9-]+)/gm)].map(([, flag]) => flag);
-  const help = spawnSync(process.execPath, ["dist/cmd/dns11.js", "run", "--help"], { encoding: "utf8" }).stdout;
-  for (const flag of rows) assert.match(help, new RegExp(`--(no-)?${flag}`));
-  assert.equal(rows.length, Object.keys(DEFAULT_BEHAVIOUR).length);
-  assert.match(readme, new RegExp(`--ttl ${DEFAULT_BEHAVIOUR.ttlSeconds}\``));
-  assert.match(readme, new RegExp(`\\| ${STRICT_BEHAVIOUR.ttlSeconds} seconds +\\|`));
-});
-
-test("README names every code that status can tell", () => {
-  for (const code of [...SKIP_CODES, ...FAILURE_CODES]) assert.ok(readme.includes(`\`${code}\``), code);
-});
-
-test("the settings file of README is good, and every setting has its line in it", () => {
-  const shown = /```yaml\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? "";
-  const settings = checked(shown);
-  for (const key of Object.keys(settings).filter((name) => !name.startsWith("switches."))) {
-    assert.match(shown, new RegExp(`^ *${key.split(".").at(-1) ?? ""}:`, "m"), key);
-  }
-  // What it shows is the default, but for a network's servers and the path that is the usual one.
-  const others = new Set(["networks", "resolv-conf"]);
-  for (const [key, { value }] of Object.entries(mergeSettings([]).origins)) {
-    if (!others.has(key)) assert.deepEqual(settings[key]?.value, value, key);
-  }
-  for (const { name } of SWITCHES) assert.match(readme, new RegExp(`^\\| .--no-${name}. `, "m"), name);
-});
-
-test("what README offers for each line of dnsmasq's is good", () => {
-  const rows = [...readme.matchAll(/^\| `([a-z-]+)[^|]*\| `((?:dns|leave|cache|forward|switches): [^`]+)` +\|$/gm)];
+test("what is offered for each line of dnsmasq's is there", () => {
+  const rows = [
+    ...page("docs/forwarding.md").matchAll(/^\| `([a-z-]+)[^|]*\| `((?:dns|cache|forward|switches): [^`]+)` +\|$/gm),
+  ];
   for (const option of [
     "no-resolv",
     "no-negcache",
@@ -106,69 +193,211 @@ test("what README offers for each line of dnsmasq's is good", () => {
       option,
     );
   }
-  for (const [, , setting = ""] of rows) checked(`version: 1\n${setting}\n`);
 });
 
 // The settings that a file comes to, by key.
-function checked(text: string): SettingOrigins {
+async function checked(text: string, path = ""): Promise<SettingOrigins> {
   const folder = mkdtempSync(join(tmpdir(), "d11-docs-"));
   try {
     const file = join(folder, "settings.yaml");
     writeFileSync(file, text);
-    const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, "check-config", "--json", file], {
-      encoding: "utf8",
-    });
-    assert.equal(status, 0, stderr + stdout);
-    return (JSON.parse(stdout) as { settings: SettingOrigins }).settings;
+    return mergeSettings([await readSettingsFile(file)]).origins;
+  } catch (error) {
+    return assert.fail(`${path}: ${text}: ${(error as Error).message}`);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-test("README names every route of the control socket, and no other", () => {
-  // Nothing of what they need is looked at before they are asked.
+test("the table of differences has a row for every switch, and the ttl", () => {
+  const differences = page("docs/differences.md");
+  const rows = [...differences.matchAll(/^\| `--(?:no-)?([a-z0-9-]+)/gm)].map(([, flag = ""]) => flag);
+  assert.deepEqual(new Set(rows), new Set([...SWITCHES.map(({ name }) => name), "ttl"]));
+  assert.equal(rows.length, Object.keys(DEFAULT_BEHAVIOUR).length);
+  assert.match(differences, new RegExp(`--ttl ${DEFAULT_BEHAVIOUR.ttlSeconds}\``));
+  assert.match(differences, new RegExp(`\\| ${STRICT_BEHAVIOUR.ttlSeconds} seconds +\\|`));
+});
+
+test("every exit code has its row, and there is no other", () => {
+  const [, behind = ""] = page("docs/cli.md").split("<!-- generated: exit-codes -->");
+  const codes = [...(behind.split("<!-- end")[0] ?? "").matchAll(/^\| (\d) +\|/gm)].map(([, code]) => Number(code));
+  assert.deepEqual(codes, Object.values(EXIT));
+});
+
+test("every check of the doctor has its row, and there is no other", () => {
+  assert.deepEqual(firstCells("docs/troubleshooting.md", "Doctor checks"), new Set(Object.keys(CHECKS)));
+});
+
+test("every code that status can report has its row, and there is no other", () => {
+  const states = section("docs/troubleshooting.md", "Container states");
+  const codes = new Set([...states.matchAll(/`([A-Z_]{4,}|[a-z]+(?:-[a-z]+)+)`/g)].map(([, code]) => code));
+  assert.deepEqual(
+    codes,
+    new Set<string | undefined>([...SKIP_CODES.filter((code) => code.includes("-")), ...FAILURE_CODES]),
+  );
+  for (const state of ["attached", "verifying", "opening", "failed", "skipped", "quarantined"]) {
+    assert.match(states, new RegExp(`^\\| \`${state}\``, "m"));
+  }
+});
+
+test("every result of a query is explained", () => {
+  for (const result of QUERY_RESULTS) {
+    assert.match(page("docs/tour.md"), new RegExp(`^\\| \`${result}\``, "m"));
+    assert.match(page("docs/api.md"), new RegExp(`\`${result}\``));
+  }
+});
+
+test("every warning and error of the log is explained", () => {
+  const rows = section("docs/troubleshooting.md", "Log messages")
+    .split("\n")
+    .filter((line) => /\| (?:warn|error) +\|/.test(line));
+  assert.ok(rows.length > 20);
+  assert.deepEqual(
+    rows.filter((row) => /\|\s*\|$/.test(row)),
+    [],
+  );
+});
+
+test("every error says what to do", () => {
+  const rows = section("docs/troubleshooting.md", "Errors of the command line")
+    .split("\n")
+    .filter((line) => /\| `[A-Z_]+`/.test(line));
+  assert.ok(rows.length > 40);
+  assert.deepEqual(
+    rows.filter((row) => /\|\s*\|$/.test(row)),
+    [],
+  );
+});
+
+test("every route of the control socket has its row, and there is no other", () => {
+  // Nothing of what they need is looked at before a request comes.
   const routes = Object.keys(routesOf({} as ControlPorts));
   assert.ok(routes.includes("GET /v1/status"));
-  const [, behind = ""] = readme.split("### The control socket\n");
-  const [section = ""] = behind.split("\n## ", 1);
-  const named = [...section.matchAll(/`((?:GET|POST) \/v1\/[\w/-]+)`/g)].map(([, route]) => route);
+  const named = [...all.matchAll(/`((?:GET|POST) \/v1\/[\w/-]+)`/g)].map(([, route]) => route);
   assert.deepEqual(new Set(named), new Set(routes));
 });
 
-test("README's figures are those of the program", () => {
-  assert.match(readme, new RegExp(`has not come round for ${LIMITS.hangSeconds} seconds`));
-  assert.match(readme, new RegExp(`looked at, every ${LIMITS.verifyUnwatchedEveryMs / 1000} seconds`));
-  assert.match(readme, new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
+test("the fields of the API page exist", () => {
+  const contracts = ["src/api", "src/base/model"].flatMap((folder) =>
+    readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8")),
+  );
+  const rows = page("docs/api.md")
+    .split("\n")
+    .filter((line) => /^\| `(?:GET|POST) /.test(line));
+  assert.ok(rows.length >= 9);
+  for (const row of rows) {
+    const [, , , response = ""] = row.split("|");
+    for (const [, field = ""] of (/`\{([^}]+)\}`/.exec(response)?.[1] ?? "").matchAll(/(\w+)/g)) {
+      assert.ok(
+        contracts.some((text) => new RegExp(`readonly ${field}\\??:`).test(text)),
+        `${row}: ${field}`,
+      );
+    }
+  }
 });
 
-test("SECURITY names tests that exist", () => {
-  const named = [...security.matchAll(/`(test\/[\w./-]+)`/g)].map(([, path = ""]) => path);
-  assert.ok(named.length > 5);
-  for (const path of named) assert.ok(existsSync(path), path);
+test("figures are those of the program", () => {
+  const operations = page("docs/operations.md");
+  assert.match(operations, new RegExp(`has not completed a round for ${LIMITS.hangSeconds} seconds`));
+  assert.match(operations, new RegExp(`every ${LIMITS.verifyUnwatchedEveryMs / 1000} seconds`));
+  assert.match(page("docs/differences.md"), new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
 });
 
-test("ARCHITECTURE names every folder of src, and only files that exist", () => {
+test("links lead somewhere, and those of shipped documents to what is shipped", () => {
+  const shipped = (JSON.parse(readFileSync("package.json", "utf8")) as { files: string[] }).files;
+  for (const [path, text] of texts) {
+    for (const [, target = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      const [file = "", anchor] = target.split("#");
+      const aim = file === "" ? path : normalize(join(dirname(path), file));
+      assert.ok(existsSync(aim), `${path}: ${target}`);
+      assert.ok(
+        shipped.some((each) => aim === each || aim.startsWith(`${each}/`)),
+        `${path}: ${target} is not shipped`,
+      );
+      if (anchor !== undefined) assert.ok(anchorsOf(readFileSync(aim, "utf8")).has(anchor), `${path}: ${target}`);
+    }
+  }
+  for (const path of paths)
+    assert.ok(
+      shipped.some((each) => path === each || path.startsWith(`${each}/`)),
+      path,
+    );
+  for (const name of readdirSync("docs").filter((each) => each.endsWith(".md"))) {
+    assert.ok(page("README.md").includes(`docs/${name}`), `README does not lead to docs/${name}`);
+  }
+});
+
+/** As forges make them of headings. */
+function anchorsOf(text: string): Set<string> {
+  const headings = [...text.replaceAll(/```[\s\S]*?```/g, "").matchAll(/^#+ (.+)$/gm)];
+  return new Set(
+    headings.map(([, title = ""]) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\w\s-]/g, "")
+        .replaceAll(/\s/g, "-"),
+    ),
+  );
+}
+
+test("the documents name folders, files and tests that exist", () => {
+  const architecture = page("ARCHITECTURE.md");
   const folders = readdirSync("src", { recursive: true, encoding: "utf8" })
     .filter((path) => statSync(join("src", path)).isDirectory())
     .map((path) => path.split("/").at(-1) ?? "");
   for (const folder of folders) assert.ok(architecture.includes(`${folder}/`), `src/**/${folder}`);
-  const named = [...architecture.matchAll(/`((?:src|cmd|test|scripts)\/[\w./-]+)`/g)].map(([, path = ""]) => path);
-  assert.ok(named.length > 10);
+  const named = [...all.matchAll(/`((?:src|cmd|test|scripts)\/[\w./-]+)`/g)].map(([, path = ""]) => path);
+  assert.ok(named.length > 50);
   for (const path of named) assert.ok(existsSync(path), path);
+  const inBlocks = [...all.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = ""]) => [
+    ...block.matchAll(/(?:^|[\s=])((?:scripts|docs|test)\/[\w./-]+)/gm),
+  ]);
+  for (const [, path = ""] of inBlocks) assert.ok(existsSync(path), path);
+  // Files of the two sides, which the reading order names without their first folders.
+  const inSides = [...architecture.matchAll(/`((?:[a-z]+\/)?[a-z-]+\.ts)`/g)].map(([, path = ""]) => path);
+  for (const path of inSides) {
+    assert.ok(
+      ["src/query", "src/container"].some((side) => existsSync(join(side, path))),
+      path,
+    );
+  }
 });
 
-test("every runtime package has its reason in ARCHITECTURE", () => {
+test("every runtime package has its reason", () => {
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { dependencies: Record<string, string> };
-  for (const name of Object.keys(dependencies)) assert.match(architecture, new RegExp(`\\| \`${name}\` +\\|`));
+  for (const name of Object.keys(dependencies))
+    assert.match(page("docs/internals.md"), new RegExp(`\\| \`${name}\` +\\|`));
 });
 
 test("the version of package.json is the newest of CHANGELOG or unreleased", () => {
-  const changelog = readFileSync("CHANGELOG.md", "utf8");
-  assert.match(changelog, /^# Changelog\n\n## (Unreleased|\d+\.\d+\.\d+)/);
+  assert.match(page("CHANGELOG.md"), /^# Changelog\n\n## (Unreleased|\d+\.\d+\.\d+)/);
 });
 
-test("make help lists the targets that README and the gates name", () => {
-  const { stdout } = spawnSync("make", ["--no-print-directory", "help"], { encoding: "utf8" });
-  for (const target of ["run", "test", "check", "bench", "build", "help"])
-    assert.match(stdout, new RegExp(`make ${target} `));
+test("names that earlier versions had, and phrases that were private to them, are in no document", () => {
+  const switches = Object.keys(RETIRED_SWITCHES);
+  const retired = [
+    new RegExp(
+      `--(?:${[...Object.keys(RETIRED_FLAGS), ...switches, ...switches.map((name) => `no-${name}`)].join("|")})(?![\\w-])`,
+    ),
+    new RegExp(`\\b(?:${Object.keys(RETIRED_VARIABLES).join("|")})\\b`),
+    /\b(?:kind\.way|kind\.host-name|leave\.[a-z]|cache\.(?:negative|negative-without-soa|stale)|forward\.max)(?![\w-])/,
+    /\bleave: \{|cache: \{(?:negative|stale)[:,]|forward: \{max:|order: (?:strict|race)\b|capabilities: limit\b|left-alone/,
+    /\b(?:RuleTier|RuleMeans|NftKeeper|IptablesKeeper|DOOR_MARK|QueryWay|ContainerWay|EngineWay|NodeWay|TellNews)\b/,
+    /\b(?:whoever asked|is over, by|stands? in for|comes? home|laid bare|lays bare|leads? back to (?:whoever|us|a container))\b/i,
+    /\b(?:asked? anew|made anew|started anew|whom it asks|what is kept of|told to stop|nobody may|how (?:it is|they are) held)\b/i,
+  ];
+  for (const [path, text] of current) {
+    for (const pattern of retired) assert.doesNotMatch(text, pattern, path);
+  }
 });
+
+function section(path: string, title: string): string {
+  const [, behind] = page(path).split(`\n## ${title}\n`);
+  assert.ok(behind !== undefined, `${path} has no section ${title}`);
+  return behind.split("\n## ")[0] ?? "";
+}
+
+function firstCells(path: string, title: string): Set<string> {
+  return new Set([...section(path, title).matchAll(/^\| `([^`]+)`/gm)].map(([, cell = ""]) => cell));
+}

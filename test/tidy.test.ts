@@ -1,6 +1,6 @@
 /**
- * The house's rules as a test: who may import whom, which package lives in which folder, and what every file looks like.
- * The table is the law; ARCHITECTURE.md explains it.
+ * Rules of the source tree as tests: which folder may import which, which package belongs to which folder, and what
+ * every file looks like. ARCHITECTURE.md explains the table.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -8,22 +8,22 @@ import { dirname, join, normalize } from "node:path";
 import { test } from "node:test";
 
 interface Room {
-  /** Path prefixes, the longest one that fits counts. */
+  /** Path prefix; the longest match applies. */
   readonly room: string;
-  /** Prefixes of files it may import, beside its own. */
+  /** Prefixes of files that it may import besides its own. */
   readonly mayImport: readonly string[];
   /** Node modules and packages it may import. */
   readonly modules: readonly string[];
 }
 
 const BASE = ["src/base/lib", "src/base/dns", "src/base/model", "src/base/limits.ts"];
-/** Modules that only compute. */
+/** Modules without side effects. */
 const PURE = ["node:crypto", "node:util"];
 
 const ROOMS: readonly Room[] = [
   { room: "src/base/limits.ts", mayImport: [], modules: [] },
   { room: "src/base/lib", mayImport: [], modules: PURE },
-  // Stands below everything that knows what DNS is.
+  // Below everything that knows DNS.
   { room: "src/base/dns", mayImport: ["src/base/lib"], modules: [] },
   { room: "src/base/model", mayImport: ["src/base/lib", "src/base/dns"], modules: ["node:net", "dns-packet", ...PURE] },
   {
@@ -46,13 +46,13 @@ const ROOMS: readonly Room[] = [
     mayImport: BASE,
     modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs", "node:util"],
   },
-  // A process of its own, and who speaks with it: it knows no names, no engine and no container.
+  // The keeper's process, and the link to it: no names, engine or containers.
   {
     room: "src/keeper",
     mayImport: ["src/kernel", ...BASE],
     modules: ["node:child_process", "node:fs", "node:timers/promises", "node:url"],
   },
-  // A query's way, from the bottom up: bytes, what is told of a query, who asks, whom we ask, what is kept, who decides.
+  // The query side from the bottom up: messages, trace, records, history, client, upstream servers, cache, policy.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
   { room: "src/query/trace.ts", mayImport: ["src/base/dns", "src/base/model"], modules: [] },
   { room: "src/query/record", mayImport: BASE, modules: [] },
@@ -85,7 +85,7 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/query/wire", "src/query/trace.ts", "src/base/dns", "src/base/model"],
     modules: [],
   },
-  // What listen, answer and forward hand each other, so that none of them knows another.
+  // The interfaces between listen, answer and forward, so that they do not import each other.
   {
     room: "src/query/ports.ts",
     mayImport: [
@@ -140,7 +140,7 @@ const ROOMS: readonly Room[] = [
     modules: ["node:net"],
   },
   { room: "src/container/capture", mayImport: BASE, modules: [] },
-  // Facts stand below those who make something of them.
+  // Facts are below the code that interprets them.
   { room: "src/container/registry/fact.ts", mayImport: ["src/container/registry/labels.ts"], modules: [] },
   { room: "src/container/registry/labels.ts", mayImport: ["src/base/model"], modules: [] },
   {
@@ -148,7 +148,7 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/container/registry/fact.ts", "src/base/model"],
     modules: [],
   },
-  // A source of names knows no other one, and nobody who reads it.
+  // A name source knows neither other sources nor its readers.
   {
     room: "src/container/names/docker",
     mayImport: [
@@ -236,13 +236,13 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/container/watch/engine.ts", "src/kernel/capabilities.ts", "src/base/lib"],
     modules: [],
   },
-  // The contract of the control socket, and who asks there: neither way, and nothing of a run.
+  // The control socket's API and its client: independent of both sides and of a run.
   {
     room: "src/api",
     mayImport: BASE,
     modules: ["node:crypto", "node:fs", "node:http", "node:path", "node:timers/promises"],
   },
-  // What is asked of a run: it names the ports that it needs, and src/run fills them.
+  // Requests to a run: it declares the ports that it needs, and src/run implements them.
   {
     room: "src/control",
     mayImport: [
@@ -273,7 +273,7 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/api/status.ts", "src/query/record/meter.ts", ...BASE],
     modules: ["node:crypto", "node:fs", "node:module", "prom-client"],
   },
-  // Looks by itself, with a dns11 that runs or without one; of that one it knows what anybody may ask.
+  // Inspects the system itself, with or without a running dns11; of that one it uses only the public API.
   {
     room: "src/doctor",
     mayImport: [
@@ -292,7 +292,7 @@ const ROOMS: readonly Room[] = [
     ],
     modules: ["node:crypto", "node:fs", "node:path"],
   },
-  // Where everything meets: whoever is imported here imports nothing of it.
+  // The composition root: nothing imported here imports it.
   {
     room: "src/run",
     mayImport: [
@@ -379,10 +379,10 @@ const ROOMS: readonly Room[] = [
 
 const LINES_MAX = 400;
 
-test("every import goes where the table of rooms allows", () => {
+test("every import is allowed by the table", () => {
   const broken = sources().flatMap(({ path, text }) => {
     const room = roomOf(path);
-    if (room === undefined) return [`${path} stands in no room of the table`];
+    if (room === undefined) return [`${path} matches no row of the table`];
     return importsOf(text).flatMap((specifier) => {
       if (!specifier.startsWith(".")) {
         return room.modules.includes(specifier) || specifier === "node:assert"
@@ -399,7 +399,7 @@ test("every import goes where the table of rooms allows", () => {
   assert.deepEqual(broken, []);
 });
 
-test("no row allows more than is used", () => {
+test("no row allows imports that are not used", () => {
   const shared = new Set(BASE);
   const unused = ROOMS.flatMap(({ room, mayImport }) => {
     const files = sources().filter(({ path }) => roomOf(path)?.room === room);
@@ -419,7 +419,7 @@ test("no row allows more than is used", () => {
   );
 });
 
-test("no row allows a module that nobody there imports", () => {
+test("no row allows modules that are not used", () => {
   const unused = ROOMS.flatMap(({ room, modules }) => {
     const imported = sources()
       .filter(({ path }) => roomOf(path)?.room === room)
@@ -429,7 +429,7 @@ test("no row allows a module that nobody there imports", () => {
   assert.deepEqual(unused, []);
 });
 
-test("no file imports itself by way of others, types included", () => {
+test("there are no import cycles, including types", () => {
   const imports = new Map(
     sources().map(({ path, text }) => [
       path,
@@ -438,12 +438,13 @@ test("no file imports itself by way of others, types included", () => {
         .map((specifier) => normalize(join(dirname(path), specifier))),
     ]),
   );
-  // Whoever imports nothing, or only those who were taken out before, is part of no circle.
+  // A file that imports nothing, or only removed files, is not part of a cycle.
   for (let before = -1; before !== imports.size;) {
     before = imports.size;
     for (const [path, targets] of imports) if (!targets.some((target) => imports.has(target))) imports.delete(path);
   }
-  // What is left imports a circle or is part of one; without those that nobody left imports, the circles stay.
+  // The remaining files import a cycle or are part of one. Removing files that no remaining file imports leaves the
+  // cycles.
   for (let before = -1; before !== imports.size;) {
     before = imports.size;
     const imported = new Set([...imports.values()].flat());
@@ -452,7 +453,7 @@ test("no file imports itself by way of others, types included", () => {
   assert.deepEqual([...imports.keys()], []);
 });
 
-test("a query's way and a container's way never import each other", () => {
+test("the query side and the container side do not import each other", () => {
   const crossing = sources().flatMap(({ path, text }) =>
     importsOf(text)
       .filter((specifier) => specifier.startsWith("."))
@@ -468,44 +469,44 @@ test("a query's way and a container's way never import each other", () => {
 });
 
 /**
- * Who opens or reads files by itself, and why that is never a place that a container decides about. Everybody else uses
- * kernel/plain-file.ts (opened without waiting, looked at before) or kernel/proc-text.ts (read with a bound).
+ * Files that open or read files directly, and why a container never controls the path. All others use
+ * kernel/regular-file.ts (checked before, opened without blocking) or kernel/proc-text.ts (bounded reads).
  */
 const OPENERS = new Map([
-  ["src/kernel/regular-file.ts", "the one way"],
-  ["src/kernel/process.ts", "the kernel's own files about a process of ours"],
-  ["src/kernel/proc-text.ts", "the kernel's own files"],
-  ["src/kernel/libc.ts", "where openat2 is called; /dev/null"],
+  ["src/kernel/regular-file.ts", "the common implementation"],
+  ["src/kernel/process.ts", "files under /proc about our own processes"],
+  ["src/kernel/proc-text.ts", "files under /proc"],
+  ["src/kernel/libc.ts", "the openat2 call; /dev/null"],
   ["src/kernel/nft-watch.ts", "/dev/null"],
-  ["src/kernel/capabilities.ts", "of this process"],
+  ["src/kernel/capabilities.ts", "files of this process"],
   ["src/container/namespace/namespace-runner.ts", "this thread's namespace"],
-  ["src/container/namespace/engine-host.ts", "places of the engine's process under /proc; plain-file.ts"],
-  ["src/container/namespace/container-root.ts", "a container's root under /proc; plain-file.ts"],
+  ["src/container/namespace/engine-host.ts", "paths of the engine's process under /proc; regular-file.ts"],
+  ["src/container/namespace/container-root.ts", "a container's root under /proc; regular-file.ts"],
   ["src/container/namespace/proof.ts", "namespaces that the engine names"],
-  ["src/api/engine-address.ts", "the settings of who started dns11"],
+  ["src/api/engine-address.ts", "settings of the user who started dns11"],
   ["src/container/watch/path-watch.ts", "with O_PATH"],
-  ["src/container/kind/in-node.ts", "the node's own; ResolverFile opens by plain-file.ts"],
+  ["src/container/kind/in-node.ts", "files of the node; ResolverFile uses regular-file.ts"],
   ["src/container/kind/journal.ts", "dns11's own folder"],
-  ["src/container/kind/nodes.ts", "with O_PATH; ResolverFile opens by plain-file.ts"],
+  ["src/container/kind/nodes.ts", "with O_PATH; ResolverFile uses regular-file.ts"],
   ["src/container/kind/pod-namespace.ts", "this thread's namespace"],
-  ["src/container/kind/resolv-conf-file.ts", "what plain-file.ts has opened"],
-  ["src/container/kind/node-restore.ts", "restoreRecord opens by plain-file.ts"],
+  ["src/container/kind/resolv-conf-file.ts", "files opened by regular-file.ts"],
+  ["src/container/kind/node-restore.ts", "restoreRecord uses regular-file.ts"],
   ["src/control/socket.ts", "/etc/group"],
-  ["src/run/version.ts", "the package's own"],
+  ["src/run/version.ts", "files of the package"],
   ["src/keeper/keeper-main.ts", "/dev/null"],
-  ["src/kernel/descriptors.ts", "of this process"],
+  ["src/kernel/descriptors.ts", "files of this process"],
   ["src/run/node/node-side.ts", "this thread's namespace"],
   ["src/doctor/kind/in-node.ts", "this thread's namespace"],
   ["src/run/instance.ts", "dns11's own folder"],
   ["src/run/quarantine/crash-recorder.ts", "dns11's own folder"],
   ["src/run/quarantine/crash-history.ts", "dns11's own folder"],
   ["src/doctor/machine-check.ts", "the engine's socket; dns11's own folder"],
-  ["src/metrics/process-metrics.ts", "of this process"],
-  ["cmd/build.ts", "the package's own"],
+  ["src/metrics/process-metrics.ts", "files of this process"],
+  ["cmd/build.ts", "files of the package"],
 ]);
 const OPENING = /(?:^|[^.#\w])(?:openSync|readFileSync|readSync|openInRoot|createReadStream|readFile|openAsBlob)\(/m;
 
-test("whoever opens a file by itself is known, and none of the known has stopped", () => {
+test("the list of files that open files directly is complete and current", () => {
   const opening = sources()
     .filter(({ text }) => OPENING.test(text.replaceAll(/^import .*$/gm, "")))
     .map(({ path }) => path);
@@ -513,8 +514,8 @@ test("whoever opens a file by itself is known, and none of the known has stopped
 });
 
 /**
- * What src/dns says once: how a DNS message is laid out, and what its numbers mean. Whoever writes one of these elsewhere
- * begins a second vocabulary.
+ * What src/base/dns defines: the layout of a DNS message and the meaning of its numbers. Defining one of these
+ * elsewhere would duplicate it.
  */
 const SECOND_VOCABULARY: readonly RegExp[] = [
   /\b(?:HEADER_BYTES|QUESTION_\w*BYTES|RECORD_\w*BYTES|OPT_BYTES|MESSAGE_BYTES_MAX|NAME_BYTES_MAX|OUR_UDP_BYTES) = /,
@@ -522,11 +523,11 @@ const SECOND_VOCABULARY: readonly RegExp[] = [
   /const (?:TYPES?|RCODES?|CLASS|OPCODE|OPTION) = (?:\{|\[\d|new )/,
   /function (?:read|write|set)?[uU](?:int)?(?:16|32)\(/,
 ];
-/** Where messages are read and written, numbers are read by src/dns, and masks have names. */
+/** Where messages are read and written, src/base/dns reads the numbers, and masks have names. */
 const RAW_BYTES = /\b(?:read|write)UInt(?:16|32)BE\(|0xc0\b|0x3f\b|& 0x(?:0?f|f0)\b|& 15\b/;
 const ON_MESSAGES = /^src\/(?:query\/(?!listen)|model\/(?!address))/;
 
-test("the bytes of DNS are described once, in src/dns", () => {
+test("DNS message formats are defined only in src/base/dns", () => {
   const second = sources()
     .filter(({ path }) => !path.startsWith("src/base/dns/") && !path.startsWith("src/kernel/"))
     .flatMap(({ path, text }) =>
@@ -538,7 +539,7 @@ test("the bytes of DNS are described once, in src/dns", () => {
   assert.deepEqual(second, []);
 });
 
-test("each runtime package is imported by one folder only", () => {
+test("every runtime package is imported by one folder only", () => {
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { dependencies: Record<string, string> };
   for (const name of Object.keys(dependencies)) {
     const folders = new Set(
@@ -546,7 +547,7 @@ test("each runtime package is imported by one folder only", () => {
         .filter(({ text }) => importsOf(text).some((each) => each === name || each.startsWith(`${name}/`)))
         .map(({ path }) => dirname(path)),
     );
-    // What lies in a folder is part of it.
+    // A subfolder belongs to its folder.
     const outermost = [...folders].filter((folder) => ![...folders].some((other) => folder.startsWith(`${other}/`)));
     assert.equal(outermost.length, 1, `${name} is imported by ${list([...folders])}`);
   }
@@ -562,16 +563,26 @@ test("every import names a file that exists", () => {
   assert.deepEqual(missing, []);
 });
 
-test("every file of the house says what it is, and stays small", () => {
+test("every file has a header comment and stays small", () => {
   for (const { path, text } of [...sources(), ...sources(["test/support"])]) {
     const body = text.startsWith("#!") ? text.slice(text.indexOf("\n") + 1) : text;
-    assert.ok(/^\/\*\*|^\/\/ /.test(body) || /^import[^;]+;\n\n?\/\*\*/.test(body), `${path} has no head comment`);
-    assert.ok(text.split("\n").length <= LINES_MAX, `${path} has over ${LINES_MAX} lines: it wants a second noun`);
+    assert.ok(/^\/\*\*|^\/\/ /.test(body) || /^import[^;]+;\n\n?\/\*\*/.test(body), `${path} has no header comment`);
+    assert.ok(text.split("\n").length <= LINES_MAX, `${path} has over ${LINES_MAX} lines: split it`);
   }
 });
 
-test("the top level holds what the mission names, and nothing else", () => {
-  const allowed = ["cmd", "src", "test", "scripts", "package.json", "package-lock.json", "tsconfig.json", "Makefile"];
+test("the top level contains only the expected files", () => {
+  const allowed = [
+    "cmd",
+    "src",
+    "test",
+    "scripts",
+    "docs",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "Makefile",
+  ];
   const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
   const made = ["node_modules", "dist"];
   const others = readdirSync(".").filter(
@@ -589,7 +600,7 @@ function sources(folders: readonly string[] = ["src", "cmd"]): { path: string; t
   );
 }
 
-/** Static and dynamic imports, types included. */
+/** Static and dynamic imports, including types. */
 function importsOf(text: string): string[] {
   return [...text.matchAll(/(?:^import\s[^"]*?|^} from |^export .* from |import\()"([^"]+)"/gm)].map(
     ([, specifier]) => specifier ?? "",

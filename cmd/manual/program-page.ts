@@ -30,6 +30,7 @@ const FILES = [
   ["/run/dns11/ENGINE/lock", "lock of the instance that serves the engine"],
   ["/run/dns11/ENGINE/nodes", "state needed to restore KIND nodes"],
   ["/etc/dns11/dns11.yaml", "settings file of the system service, see dns11.yaml(5)"],
+  ["/usr/share/doc/dns11", "guides and reference: README.md, docs/ (Debian package)"],
 ] as const;
 
 export function programPage(program: Command, { version, day }: Build): string {

@@ -1,5 +1,5 @@
-// Owns an aardvark-dns of the bench's own: podman's name server, out of Debian's package. Its configuration is a folder with
-// a file a network: where it listens and whom it asks, then a line a container.
+// aardvark-dns, podman's name server, from Debian's package. Its configuration is a folder with a file per network: the
+// listen address and the upstream, then a line per container.
 
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,15 +8,15 @@ import { join } from "node:path";
 
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { RealServer } from "../support/servers/real-server.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import type { Host } from "./questions.ts";
 
 const PROGRAM = ["/usr/lib/podman/aardvark-dns", "/usr/libexec/podman/aardvark-dns"].find((path) => existsSync(path));
-// It answers only containers that it knows, by their addresses, and over the loopback we are this one.
-const ASKER = "127.0.0.1";
+// It answers only containers that it knows by address; over loopback the client has this one.
+const CLIENT_ADDRESS = "127.0.0.1";
 
 export type AardvarkOptions = {
   readonly address: string;
@@ -27,20 +27,20 @@ export type AardvarkOptions = {
 
 export type Aardvark = { readonly server: RealServer; readonly pid: number };
 
-// Nothing where it is not installed.
+// Undefined if it is not installed.
 export async function startAardvark(client: Container, options: AardvarkOptions): Promise<Aardvark | undefined> {
   if (PROGRAM === undefined) {
-    console.error("bench: aardvark-dns is not installed, so it is left out");
+    console.error("bench: aardvark-dns is not installed, skipping its rows");
     return undefined;
   }
   const { address, port, upstream, hosts } = options;
   const folder = mkdtempSync(join(tmpdir(), "d11-aardvark-"));
-  const containers = [{ name: "asker", address: ASKER }, ...hosts];
+  const containers = [{ name: "client", address: CLIENT_ADDRESS }, ...hosts];
   const lines = containers.map(
     (host, index) => `${index.toString(16).padStart(64, "a")} ${host.address}  ${host.name}`,
   );
   writeFileSync(join(folder, "n1"), `${[`${address} ${upstream}`, ...lines].join("\n")}\n`);
-  // It leaves its parent as soon as it runs. In a process namespace whose first process dies with us, it does, too.
+  // It daemonizes. In a PID namespace whose process 1 dies with us, it dies too.
   const inside = ["sh", "-c", '"$@"; sleep infinity', "sh", PROGRAM, "-c", folder, "-p", String(port), "run"];
   const alone = inNetns(client.netnsPath, "unshare", ["--pid", "--fork", "--kill-child", ...inside]);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...alone], {

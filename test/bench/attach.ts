@@ -1,5 +1,5 @@
-// Attaching: from the facts of a container to rules that were verified, in real namespaces; one after the other, and a
-// thousand at once; and what each of them costs in memory. The engine is left out: its answers are what this starts from.
+// Attach benchmark: from the facts of a container to verified rules, in real namespaces, one by one and a thousand at
+// once; and the memory of each. There is no engine: its responses are the starting point.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { KeeperLink } from "../../src/keeper/keeper-link.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
-import { composeHere } from "../support/program/engine-way.ts";
+import { startEngineSide } from "../support/program/engine-side.ts";
 import { factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
@@ -21,7 +21,7 @@ export async function benchAttach(): Promise<Row[]> {
   try {
     preallocateDescriptors();
     await warmThreadPool();
-    const { way, close } = composeHere();
+    const { way, close } = startEngineSide();
     const idleBytes = settledRss();
     const times: number[] = [];
     for (const [index, path] of paths.slice(0, ONE_BY_ONE).entries()) {
@@ -33,7 +33,7 @@ export async function benchAttach(): Promise<Row[]> {
     for (let index = 0; index < ONE_BY_ONE; index++) way.roster.remove(idOf(index));
     await untilAttached(way, 0);
     const startMs = performance.now();
-    // Others: those are being left still.
+    // Other namespaces: the first ones are still being left.
     for (const [index, path] of paths.entries()) if (index >= ONE_BY_ONE) way.roster.put(factOf(index, path));
     await untilAttached(way, AT_ONCE);
     const allMs = performance.now() - startMs;
@@ -45,39 +45,39 @@ export async function benchAttach(): Promise<Row[]> {
     return [
       row("attach and verify, one by one, p50", `${p50.toFixed(2)} ms`, "<= 2 ms", p50 <= 2),
       row(
-        "the same with a keeper, p50",
+        "attach and verify with a keeper, one by one, p50",
         `${kept.toFixed(2)} ms (without ${alone.toFixed(2)} ms)`,
         "<= 0.2 ms more",
         kept - alone <= 0.2,
       ),
       row("attach and verify, one by one, p99", `${p99.toFixed(2)} ms`, "<= 20 ms", p99 <= 20),
       row(`attach and verify, ${AT_ONCE} at once`, `${allMs.toFixed(0)} ms`, "<= 2000 ms", allMs <= 2000),
-      row("memory a container", `${(perContainer / 1e3).toFixed(1)} kB`, "<= 40 kB", perContainer <= 40e3),
+      row("memory per container", `${(perContainer / 1e3).toFixed(1)} kB`, "<= 40 kB", perContainer <= 40e3),
     ];
   } finally {
     removeNetnses(paths);
   }
 }
 
-// Medians of attaching without and with somebody who holds copies, by turns in the same namespaces.
+// Median attach times without and with a keeper, alternating in the same namespaces.
 async function besideKeeper(paths: readonly string[]): Promise<readonly [number, number]> {
   const folder = mkdtempSync(join(tmpdir(), "d11-bench-keeper-"));
   const nothing = (): void => undefined;
-  const told = {
+  const callbacks = {
     onEvent: nothing,
     onHandoverRequested: nothing,
     onHandoverCancelled: nothing,
     onKeeperLost: nothing,
     onHandoverCompleted: nothing,
   };
-  const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...told });
+  const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...callbacks });
   link.start();
-  const ways = [composeHere(), composeHere(undefined, (namespace) => link.hold(namespace))];
+  const ways = [startEngineSide(), startEngineSide(undefined, (namespace) => link.hold(namespace))];
   const times: [number[], number[]] = [[], []];
   for (const [index, path] of paths.entries()) {
     const kind = index % 2 === 0 ? 0 : 1;
     const way = ways[kind]?.way;
-    if (way === undefined) throw new Error("There are two");
+    if (way === undefined) throw new Error("there are two");
     const startMs = performance.now();
     way.roster.put(factOf(index, path));
     await untilAttached(way, Math.floor(index / 2) + 1);
@@ -92,7 +92,7 @@ async function besideKeeper(paths: readonly string[]): Promise<readonly [number,
   return [median(times[0]), median(times[1])];
 }
 
-// After what can be collected was collected.
+// Resident memory after garbage collection.
 function settledRss(): number {
   globalThis.gc?.();
   return process.memoryUsage.rss();

@@ -1,5 +1,5 @@
-// Owns the reading of what a process has used: user and system time in the kernel's accounting, with that of its children
-// that have ended, for there are name servers that make a child for a connection.
+// CPU time of a process: user and system time in the kernel's accounting, including children that have ended, because
+// some name servers fork for a connection.
 
 import { readFileSync } from "node:fs";
 

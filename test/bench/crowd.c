@@ -1,8 +1,8 @@
 /*
- * A crowd: one client in each of many network namespaces, all of them asking for the same name, in turn. At full rate each
- * has so many questions out, and asks the next when one is answered; at a given rate one after the other asks one. It
- * ends by itself, and prints what came of it as one line of JSON.
- * Usage: crowd QUERIES_A_SECOND MILLISECONDS WINDOW NAME <paths of namespaces, one a line; a rate of 0 is the full one
+ * Load generator with one client in each of many network namespaces, all for the same name. At full rate each client keeps a
+ * window of queries in flight and sends the next when a reply arrives; at a given rate the clients send in turn. It
+ * ends by itself and prints the result as one line of JSON.
+ * Usage: crowd QUERIES_A_SECOND MILLISECONDS WINDOW NAME <paths of namespaces, one a line; a rate of 0 means full rate
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "told.h"
+#include "load-stats.h"
 
 #define CLIENTS_MAX 1024
 #define WINDOW_MAX 64
@@ -22,7 +22,7 @@
 #define REPLY_BYTES 512
 #define TIMER CLIENTS_MAX
 
-/* A question's id is its place in the window and a count, so that a reply is known to be to the question out now. */
+/* A query id is its slot in the window plus a counter, so that a reply is matched to the query in flight. */
 struct client {
   int fd;
   uint16_t id[WINDOW_MAX];
@@ -68,38 +68,38 @@ static void open_clients(int poll) {
   }
 }
 
-static void ask(struct client *client, int place) {
-  uint16_t id = client->id[place] + WINDOW_MAX;
-  client->id[place] = id;
-  client->sent[place] = now_micros();
+static void ask(struct client *client, int slot) {
+  uint16_t id = client->id[slot] + WINDOW_MAX;
+  client->id[slot] = id;
+  client->sent[slot] = now_micros();
   query[0] = id >> 8;
   query[1] = id & 255;
   asked++;
-  /* What could not be sent is one that is never answered. */
+  /* A query that could not be sent counts as lost. */
   if (send(client->fd, query, query_bytes, 0) < 0) return;
 }
 
-/* Takes what was answered; the next question follows at once where there is to be one. */
-static void hear(struct client *client, int asks_on) {
+/* Receives replies; at full rate each is followed by the next query. */
+static void receive(struct client *client, int keeps_asking) {
   unsigned char reply[REPLY_BYTES];
   for (;;) {
     ssize_t length = recv(client->fd, reply, sizeof reply, 0);
     if (length < 0) return;
     if (length < REPLY_HEADER_BYTES) continue;
     uint16_t id = reply[0] << 8 | reply[1];
-    int place = id % WINDOW_MAX;
-    if (client->sent[place] == 0 || client->id[place] != id) continue;
-    note_answer(reply, length, client->sent[place]);
-    client->sent[place] = 0;
-    if (asks_on) ask(client, place);
+    int slot = id % WINDOW_MAX;
+    if (client->sent[slot] == 0 || client->id[slot] != id) continue;
+    note_answer(reply, length, client->sent[slot]);
+    client->sent[slot] = 0;
+    if (keeps_asking) ask(client, slot);
   }
 }
 
-/* A client whose whole window is out asks nothing: what it waits for counts already. */
+/* A client whose window is full sends nothing: its waiting queries count already. */
 static void ask_one(struct client *client) {
-  for (int place = 0; place < window; place++) {
-    if (client->sent[place] != 0) continue;
-    ask(client, place);
+  for (int slot = 0; slot < window; slot++) {
+    if (client->sent[slot] != 0) continue;
+    ask(client, slot);
     return;
   }
 }
@@ -115,7 +115,7 @@ int main(int count, char **words) {
   open_clients(poll);
   if (client_count == 0) return 2;
   for (int i = 0; i < client_count; i++)
-    for (int place = 0; place < WINDOW_MAX; place++) clients[i].id[place] = place;
+    for (int slot = 0; slot < WINDOW_MAX; slot++) clients[i].id[slot] = slot;
 
   int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   int64_t start = last_answer = now_micros();
@@ -125,25 +125,25 @@ int main(int count, char **words) {
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = TIMER};
     if (timerfd_settime(timer, 0, &every, NULL) < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, timer, &event) < 0) fail("timer");
   } else {
-    for (int place = 0; place < window; place++)
-      for (int i = 0; i < client_count; i++) ask(&clients[i], place);
+    for (int slot = 0; slot < window; slot++)
+      for (int i = 0; i < client_count; i++) ask(&clients[i], slot);
   }
   for (int turn = 0;;) {
     struct epoll_event events[EVENTS];
     int ready = epoll_wait(poll, events, EVENTS, 10);
     int64_t now = now_micros();
-    int asks_on = now - start < lasts;
+    int keeps_asking = now - start < lasts;
     for (int i = 0; i < ready; i++) {
       if (events[i].data.u32 != TIMER) {
-        hear(&clients[events[i].data.u32], asks_on && rate == 0);
+        receive(&clients[events[i].data.u32], keeps_asking && rate == 0);
         continue;
       }
       uint64_t due = 0;
-      if (read(timer, &due, sizeof due) != sizeof due || !asks_on) continue;
+      if (read(timer, &due, sizeof due) != sizeof due || !keeps_asking) continue;
       for (; due > 0; due--) ask_one(&clients[turn++ % client_count]);
     }
-    if (!asks_on && (answered == asked || now - start > lasts + DRAIN_MICROS)) break;
+    if (!keeps_asking && (answered == asked || now - start > lasts + DRAIN_MICROS)) break;
   }
-  print_told(start);
+  print_stats(start);
   return 0;
 }

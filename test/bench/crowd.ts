@@ -1,35 +1,35 @@
-// Owns a hundred containers that ask in turn: as many network namespaces with one resolver process for all of them, which
-// only dockerd and dns11 do. A program of the bench's own asks, for dnsperf asks in one namespace.
+// A hundred containers that query in turn: a hundred network namespaces with one resolver process, which only dockerd
+// and dns11 support. It uses the bench's own C program, because dnsperf runs in one namespace.
 
 import { check } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { type Ask, sampleOf } from "./asker.ts";
+import { type RunLoad, sampleOf } from "./load-program.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";
 import type { Tally } from "./tally.ts";
 import { takeRounds } from "./turns.ts";
 
-const ROW = "container name, A, asked by 100 containers in turn";
+const ROW = "container name, A, 100 containers in turn";
 const CONTAINERS = 100;
 const STARTED_AT_ONCE = 4;
 const NETWORK = "crowd";
 const NAME = "crowd0";
-// At full speed as many questions are out as dnsperf has; a steady client does not wait for its last answer.
+// At full speed as many queries are in flight as with dnsperf; a steady client does not wait for its last reply.
 const WINDOWS = { "at full speed": 1, steadily: 16 };
 
 export async function benchCrowd(engine: Engine, tally: Tally, pace: Pace): Promise<void> {
   const program = await compile("crowd", engine.folder);
   if (program === undefined) return;
   const input = (await startContainers(engine)).map(({ netnsPath }) => `${netnsPath}\n`).join("");
-  const ask: Ask = async (how, seconds) => {
+  const runLoad: RunLoad = async (how, seconds) => {
     const perSecond = how === "steadily" ? STEADILY_PER_SECOND : 0;
     const args = [perSecond, seconds * 1_000, WINDOWS[how]].map(String);
     return await check(program, [...args, NAME], { input });
   };
   await takeRounds(engine, { what: ROW, count: pace.rounds }, async ({ server, pidAt }) => {
-    tally.add({ row: ROW, server }, await sampleOf(ask, server, pidAt(undefined) ?? 0, pace));
+    tally.add({ row: ROW, server }, await sampleOf(runLoad, server, pidAt(undefined) ?? 0, pace));
   });
 }
 

@@ -1,4 +1,4 @@
-// Containers without an engine: facts of as many as are wanted, all on one network, and the wait until they are attached.
+// Containers without an engine: facts of any number of them on one network, and the wait until they are attached.
 
 import { LIMITS } from "../../src/base/limits.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
@@ -8,16 +8,16 @@ import type { EngineSide } from "../../src/run/engine/engine-side.ts";
 const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInternal: false };
 
 export async function untilAttached({ reconciler, directory }: EngineSide, count: number): Promise<void> {
-  if (directory.containers.size === 0 && count > 0) throw new Error("No facts");
+  if (directory.containers.size === 0 && count > 0) throw new Error("no facts");
   const deadlineMs = performance.now() + LIMITS.listMs;
   for (;;) {
     let attached = 0;
     for (const [, { state }] of reconciler.attachments()) {
-      if (state.kind === "failed") throw new Error(`Not attached: ${state.reason}`);
+      if (state.kind === "failed") throw new Error(`not attached: ${state.reason}`);
       if (state.kind === "attached") attached++;
     }
     if (attached === count) return;
-    if (performance.now() > deadlineMs) throw new Error(`Only ${attached} of ${count} were attached in time`);
+    if (performance.now() > deadlineMs) throw new Error(`only ${attached} of ${count} were attached in time`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -1,36 +1,41 @@
-// Owns the asking with dnsperf from inside a container: as fast as answers come, or at a rate that leaves everybody time.
-// Delays are read from the second: with a hundred questions always out, the delay is a hundred over the speed, and
-// tells nothing new. dnsperf 2.10 prints the delay of each answer (-v), but no quantiles of them.
+// Load from dnsperf inside a container: at full speed, or at a steady rate below capacity. Latency is measured at the
+// steady rate: with a hundred queries always in flight it is a hundred divided by the speed. dnsperf 2.10 prints the
+// latency of each reply (-v), but no quantiles.
 
 import { stdoutOf } from "../support/program/command.ts";
-import type { NetworkPlace } from "../support/rig/netns.ts";
+import type { NetworkContext } from "../support/rig/netns.ts";
 import { cpuSeconds } from "./cpu-time.ts";
 import { quantile } from "./figures.ts";
-import { RESOLVER } from "./lead.ts";
+import { RESOLVER } from "./redirect.ts";
 import type { Sample } from "./tally.ts";
 
-export type Asking = {
-  // A question a line, read again and again.
+export type DnsperfInput = {
+  // File with a query a line, read in a loop.
   readonly file: string;
-  // What each of them has to end with.
+  // Expected rcode of every reply.
   readonly rcode: "NOERROR" | "NXDOMAIN";
   readonly threads?: number;
 };
 
-// Eight sockets, a hundred questions out at any time.
+// Eight sockets, a hundred queries in flight.
 const AT_ONCE = ["-c", "8", "-q", "100"];
 export const STEADILY_PER_SECOND = 2_000;
-const LATE_SECONDS = 1;
-// An asker that waits for a processor would take that for the server's delay: it has one as soon as it wants one, whoever
-// is busy. Being nice is not enough, for among groups of processes (autogroup) it counts for nothing.
-const FIRST = ["chrt", "--rr", "1"];
+const TIMEOUT_SECONDS = 1;
+// A client that waits for a CPU would attribute that to the server, so it runs with real-time priority. nice is not
+// enough: it has no effect across autogroups.
+const REALTIME = ["chrt", "--rr", "1"];
 
-// As fast as answers come; the kernel says what the server used meanwhile.
-export async function atFullSpeed(client: NetworkPlace, asking: Asking, pid: number, seconds: number): Promise<Sample> {
+// At full speed; the kernel reports the server's CPU time.
+export async function atFullSpeed(
+  client: NetworkContext,
+  input: DnsperfInput,
+  pid: number,
+  seconds: number,
+): Promise<Sample> {
   const before = cpuSeconds(pid);
-  const text = await dnsperf(client, asking, seconds, [...AT_ONCE, "-T", String(asking.threads ?? 1)]);
+  const text = await dnsperf(client, input, seconds, [...AT_ONCE, "-T", String(input.threads ?? 1)]);
   const used = cpuSeconds(pid) - before;
-  checkAnswers(text, asking);
+  checkAnswers(text, input);
   const completed = numberIn(text, /Queries completed:\s+(\d+)/);
   return {
     perSecond: numberIn(text, /Queries per second:\s+([\d.]+)/),
@@ -40,14 +45,14 @@ export async function atFullSpeed(client: NetworkPlace, asking: Asking, pid: num
 }
 
 export async function steadily(
-  client: NetworkPlace,
-  asking: Asking,
+  client: NetworkContext,
+  input: DnsperfInput,
   seconds: number,
   perSecond = STEADILY_PER_SECOND,
 ): Promise<Sample> {
   const args = [...AT_ONCE, "-Q", String(perSecond), "-v"];
-  const text = await dnsperf(client, asking, seconds, args, FIRST);
-  checkAnswers(text, asking);
+  const text = await dnsperf(client, input, seconds, args, REALTIME);
+  checkAnswers(text, input);
   const delaysMs = [...text.matchAll(/^> [A-Z]+ .* ([\d.]+)$/gm)].map(([, delay]) => Number(delay) * 1_000);
   return {
     p50Ms: quantile(delaysMs, 0.5),
@@ -58,9 +63,9 @@ export async function steadily(
 
 export type FloodOptions = { readonly seconds: number; readonly file: string; readonly count: number };
 
-// Ten times as many questions out as a server could want, whatever comes of them; bounded in count as well as in time.
+// Ten times as many queries in flight as a server could handle, whatever their outcome; bounded in count and in time.
 export async function flood(
-  client: NetworkPlace,
+  client: NetworkContext,
   pid: number,
   { seconds, file, count }: FloodOptions,
 ): Promise<Sample> {
@@ -76,21 +81,21 @@ export async function flood(
 }
 
 async function dnsperf(
-  client: NetworkPlace,
+  client: NetworkContext,
   { file }: { readonly file: string },
   seconds: number,
   args: readonly string[],
   prefix: readonly string[] = [],
 ): Promise<string> {
-  const common = ["-s", RESOLVER, "-d", file, "-l", String(seconds), "-t", String(LATE_SECONDS)];
+  const common = ["-s", RESOLVER, "-d", file, "-l", String(seconds), "-t", String(TIMEOUT_SECONDS)];
   const [command = "", ...rest] = [...prefix, "dnsperf", ...common, ...args];
   return stdoutOf(await client.enter(command, rest), "dnsperf");
 }
 
-function checkAnswers(text: string, { rcode }: Asking): void {
+function checkAnswers(text: string, { rcode }: DnsperfInput): void {
   if (new RegExp(`Response codes:\\s+${rcode} \\d+ \\(100\\.00%\\)`).test(text)) return;
   const summary = text.slice(Math.max(0, text.indexOf("Statistics:")));
-  throw new Error(`dnsperf got no answers, or others than ${rcode}:\n${summary}`);
+  throw new Error(`dnsperf received no replies, or not only ${rcode}:\n${summary}`);
 }
 
 function numberIn(text: string, pattern: RegExp): number {

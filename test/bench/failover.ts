@@ -1,6 +1,6 @@
-// Name servers that fail under load: what becomes of ever new names when the first of two servers is dead, and over a
-// minute in which two of three come and go. dockerd's resolver, dnsmasq and dns11 at the same time, each in a container of
-// its own whose servers play the same scenario.
+// Upstream servers that fail under load: queries for ever new names while the first of two servers is dead, and for a
+// minute while two of three flap. dockerd's resolver, dnsmasq and dns11 run at the same time, each in its own container
+// whose servers play the same scenario.
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { startDns11 } from "../support/program/dns11.ts";
@@ -19,7 +19,7 @@ type Trial = {
   readonly servers: number;
   readonly scenario: string;
   readonly load: StormOptions["load"];
-  // What the server says that is alive.
+  // Answer of the server that works.
   readonly address: string;
   readonly p99MsMax: number;
 };

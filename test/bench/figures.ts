@@ -1,11 +1,11 @@
-// Figures of a bench: medians and spreads, and the table they are printed in. Absolute times mean little on a shared
-// machine; what is read is one row against another of the same run.
+// Figures of the bench: medians and spreads, and how they are printed. Absolute times mean little on a shared machine;
+// compare rows of the same run.
 
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-// The nearest rank: of a hundred values the 99th is p99, and not the one that is worst.
+// Nearest rank: of a hundred values p99 is the 99th, not the maximum.
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(q * sorted.length) - 1)] ?? Number.NaN;
@@ -25,13 +25,13 @@ export function readable({ median: middle, low, high }: Spread, digits: number):
 export type Row = {
   readonly what: string;
   readonly measured: string;
-  // What the design asks for, and whether the figure reaches it; rows without a target have neither.
+  // Design target, and whether it is met; both are missing in rows without a target.
   readonly target?: string;
   readonly isReached?: boolean;
 };
 
 export function verdict(isReached: boolean | undefined): string {
-  return isReached === undefined ? "" : isReached ? "reached" : "MISSED";
+  return isReached === undefined ? "" : isReached ? "met" : "MISSED";
 }
 
 export function printRows(title: string, rows: readonly Row[]): void {

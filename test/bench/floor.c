@@ -1,6 +1,6 @@
 /*
- * The floor: the least that a name server can do. It receives what waits, turns each question round into a reply with one
- * A record that is always the same, and sends them together; no lookup, one thread. What dns11 costs more is what it does.
+ * Floor: the minimum work of a name server. It receives a batch, turns each query into a reply with one constant A record,
+ * and sends them in a batch; no lookup, one thread. The difference to dns11 is the cost of what dns11 does.
  * Usage: floor ADDRESS PORT
  */
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@ static const unsigned char RECORD[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, 1
 
 static unsigned char data[BATCH][QUERY_BYTES + sizeof RECORD];
 
-/* The length of the reply that was written over the query; 0 where it is none. */
+/* Length of the reply that replaces the query; 0 if there is none. */
 static size_t answer(unsigned char *message, size_t length) {
   if (length < HEADER_BYTES + 5 || (message[2] & 0x80) || message[4] != 0 || message[5] != 1) return 0;
   size_t end = HEADER_BYTES;
@@ -67,7 +67,7 @@ int main(int count, char **words) {
     }
     for (int sent = 0; sent < replies;) {
       int more = sendmmsg(fd, out + sent, replies - sent, 0);
-      /* One asker's error never costs another its reply. */
+      /* A send error for one client must not cost another its reply. */
       sent += more > 0 ? more : 1;
     }
   }

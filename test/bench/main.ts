@@ -1,14 +1,14 @@
-// make bench: every figure of README and ARCHITECTURE comes from here, side by side in one run. Words name the parts to
-// run; with --quick the data plane's are short, to see that everything works, and nothing is saved; with --json everything
-// is printed as JSON after the tables.
+// make bench: all figures in README and docs/, measured side by side in one run. Arguments name the parts to
+// run. --quick shortens the data plane's parts, to check that everything works, and saves nothing; --json prints
+// everything as JSON after the tables.
 
 import { benchAttach } from "./attach.ts";
-import { benchDeath } from "./death.ts";
+import { benchCrash } from "./crash.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { type Row, printRows } from "./figures.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
-import { PLANE_PARTS, benchPlane } from "./plane.ts";
+import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
 import { benchStalls } from "./stalls.ts";
@@ -16,24 +16,24 @@ import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
 
 type Part = readonly [string, string, () => Promise<Row[]>];
-// Attaching first: it measures the memory of this process, which the others fill.
-const FIRST: readonly Part[] = [["attach", "Attaching, in real namespaces", benchAttach]];
+// Attach first: it measures the memory of this process, which the others fill.
+const FIRST: readonly Part[] = [["attach", "Attach, in real namespaces", benchAttach]];
 const LAST: readonly Part[] = [
-  ["failover", "Name servers that fail under load", benchFailover],
-  ["events", "From an event to an answer", benchEvents],
-  ["death", "A process that is killed, or replaced, while others ask", benchDeath],
-  ["stalls", "How long the answering thread is away", benchStalls],
+  ["failover", "Upstream servers that fail under load", benchFailover],
+  ["events", "From the start event to the answer", benchEvents],
+  ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
+  ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
-const known: readonly string[] = [...FIRST.map(([word]) => word), ...PLANE_PARTS, ...LAST.map(([word]) => word)];
+const known: readonly string[] = [...FIRST.map(([word]) => word), ...DATA_PLANE_PARTS, ...LAST.map(([word]) => word)];
 const unknown = [
   ...words.filter((word) => !known.includes(word)),
   ...flags.filter((flag) => !["--json", "--quick"].includes(flag)),
 ];
 if (unknown.length > 0) {
-  console.error(`bench: no part "${unknown.join('", "')}"; there are ${known.join(", ")}, and --json and --quick`);
+  console.error(`bench: unknown argument "${unknown.join('", "')}"; use ${known.join(", ")}, --json or --quick`);
   process.exit(2);
 }
 const isQuick = flags.includes("--quick");
@@ -42,22 +42,22 @@ const isWanted = (word: string): boolean => words.length === 0 || words.includes
 const machine = thisMachine();
 const { node, kernel, cores, load } = machine;
 console.log(
-  `Node ${node}, Linux ${kernel}, ${cores} cores, load ${load.toFixed(1)}. Figures: median (lowest to highest).`,
+  `Node ${node}, Linux ${kernel}, ${cores} cores, load ${load.toFixed(1)}. Values are medians (lowest to highest).`,
 );
 const rows: Row[] = await benchParts(FIRST);
 const [lines, ratios] = await benchTable();
 rows.push(...(await benchParts(LAST)));
 const report: Report = { ...machine, lines, ratios, rows };
-if (!isQuick) console.log(`\nSaved in ${save(report)}`);
+if (!isQuick) console.log(`\nSaved to ${save(report)}`);
 if (flags.includes("--json")) console.log(JSON.stringify(report));
 process.exit(0);
 
 async function benchTable(): Promise<[Line[], Ratio[]]> {
-  const parts = PLANE_PARTS.filter(isWanted);
+  const parts = DATA_PLANE_PARTS.filter(isWanted);
   if (parts.length === 0) return [[], []];
-  const tally = await benchPlane(parts, isQuick ? QUICK_PACE : FULL_PACE);
+  const tally = await benchDataPlane(parts, isQuick ? QUICK_PACE : FULL_PACE);
   const [found, held]: [Line[], Ratio[]] = [tally.lines(), ratiosOf(tally)];
-  printTable("Answering, all in the same container and through the same address", found, held);
+  printTable("Data plane, all servers in the same container at the same address", found, held);
   return [found, held];
 }
 

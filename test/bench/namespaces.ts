@@ -1,4 +1,4 @@
-// Many empty network namespaces with their loopback up, as an engine would leave them, made quickly.
+// Fast creation of many empty network namespaces with loopback up, as an engine leaves them.
 
 import { spawnSync } from "node:child_process";
 

@@ -1,5 +1,4 @@
-// Owns the compiling of the bench's programs in C, which stand beside this file. Where there is no compiler, what they
-// measure is left out.
+// Compiler of the bench's C programs beside this file. Without a compiler their rows are skipped.
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,11 +7,11 @@ import { check, run } from "../support/program/command.ts";
 
 const SOURCES = new URL("../../../test/bench/", import.meta.url);
 
-// The program, in that folder; nothing where it cannot be made.
-export async function compile(name: "floor" | "crowd" | "callers", folder: string): Promise<string | undefined> {
+// Path of the program in that folder; undefined without a compiler.
+export async function compile(name: "floor" | "crowd" | "tcp-clients", folder: string): Promise<string | undefined> {
   const found = await run("sh", ["-c", "command -v cc"]);
   if (found.code !== 0) {
-    console.error(`bench: there is no compiler (cc), so what needs ${name}.c is left out`);
+    console.error(`bench: no compiler (cc); skipping the rows that need ${name}.c`);
     return undefined;
   }
   const program = join(folder, name);

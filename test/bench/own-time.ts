@@ -1,5 +1,5 @@
-// The time that this thread took for itself: the wall clock without what the kernel's scheduler kept it waiting for a
-// processor. So a stall of ours is told from a busy machine's.
+// Wall-clock time of this thread without the time it waited for a CPU, as the scheduler reports it. It separates our
+// own stalls from those of a busy machine.
 
 import { openSync, readSync } from "node:fs";
 

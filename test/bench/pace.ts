@@ -1,14 +1,14 @@
-// Owns how long is measured, and how often.
+// Durations and repetitions of measurements.
 
 export type Pace = {
   readonly rounds: number;
-  // At full speed, at a steady rate, and before both.
+  // Seconds at full speed, at a steady rate, and of warm-up.
   readonly seconds: number;
   readonly steadySeconds: number;
   readonly warmSeconds: number;
-  // Before that where a program has just been started whose code is compiled as it runs.
+  // Additional warm-up of a program that has just been started and is compiled while it runs.
   readonly startSeconds: number;
-  // For a neighbour, who asks seldom.
+  // For the neighbour of the fairness benchmark, which sends few queries.
   readonly neighbourSeconds: number;
 };
 
@@ -21,7 +21,7 @@ export const FULL_PACE: Pace = {
   neighbourSeconds: 1.5,
 };
 
-// To see that everything works.
+// To check that everything works.
 export const QUICK_PACE: Pace = {
   rounds: 1,
   seconds: 0.3,

@@ -1,17 +1,16 @@
-// Owns the questions of the bench as the files that dnsperf reads, and the names that they are about.
+// Queries of the bench as dnsperf input files, and the names in them.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-// A name that is to be known, as everybody who is measured is told of it.
+// A container name that every server is configured with.
 export type Host = { readonly name: string; readonly address: string };
 
-const KEPT_NAMES = 1_000;
-// More than anybody answers in that time.
+const CACHED_NAMES = 1_000;
+// More than any server answers in that time.
 const NEW_NAMES_A_SECOND = 80_000;
 
-// What servers upstream know of: everything below `test` but what is below `gone.test`, where nothing is. No question
-// goes further than to them.
+// Zones of the upstream servers: everything below `test` exists except below `gone.test`. No query goes beyond them.
 export const UPSTREAM_LINES = [
   'local-zone: "." static',
   "local-zone: test. redirect",
@@ -40,18 +39,18 @@ export class Questions {
     return this.#write(hosts.map(({ address }) => `${reverseName(address)} PTR`));
   }
 
-  kept(): string {
-    return this.#write(namesOf("kept", "test", KEPT_NAMES));
+  cached(): string {
+    return this.#write(namesOf("cached", "test", CACHED_NAMES));
   }
 
-  gone(): string {
-    return this.#write(namesOf("kept", "gone.test", KEPT_NAMES));
+  nxdomain(): string {
+    return this.#write(namesOf("cached", "gone.test", CACHED_NAMES));
   }
 
-  // None that was asked before, and more than can be asked in that time. The file takes the place of the last one.
-  anew(seconds: number): string {
-    const lines = namesOf(`anew${(this.#files += 1)}`, "test", Math.ceil(NEW_NAMES_A_SECOND * seconds));
-    return this.#write(lines, "anew");
+  // Names that were not queried before, more than can be answered in that time. The file replaces the previous one.
+  uncached(seconds: number): string {
+    const lines = namesOf(`uncached${(this.#files += 1)}`, "test", Math.ceil(NEW_NAMES_A_SECOND * seconds));
+    return this.#write(lines, "uncached");
   }
 
   #write(lines: readonly string[], name = `questions${(this.#files += 1)}`): string {

@@ -1,4 +1,4 @@
-// Owns what a run of the bench found, as data: for --json, and in a file for whoever draws it (make bench-plot).
+// Result of a bench run as data, for --json and in a file for `make bench-plot`.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, loadavg, release } from "node:os";
@@ -14,12 +14,12 @@ export type Report = {
   readonly node: string;
   readonly kernel: string;
   readonly cores: number;
-  // Of the machine in the minute before: with anything but little, the figures are of something else.
+  // Load average of the last minute: unless it is low, the figures are not meaningful.
   readonly load: number;
-  // Of the data plane.
+  // The data plane.
   readonly lines: readonly Line[];
   readonly ratios: readonly Ratio[];
-  // Of everything else.
+  // All other parts.
   readonly rows: readonly Row[];
 };
 
@@ -37,7 +37,7 @@ export function thisMachine(): Machine {
   };
 }
 
-// The path of the file; that of the last run is replaced.
+// Returns the path of the file, which replaces that of the previous run.
 export function save(report: Report): string {
   mkdirSync(dirname(FILE), { recursive: true });
   writeFileSync(FILE, `${JSON.stringify(report, undefined, 2)}\n`);

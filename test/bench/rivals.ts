@@ -1,5 +1,5 @@
-// Owns the name servers that stand beside dns11 and dockerd in one container, each at a port of its own of the resolver's
-// address. They are told the same names, and the same server for all others.
+// Name servers beside dns11 and dockerd in one container, each on its own port of the resolver's address. They have the
+// same names and the same upstream.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync } from "node:fs";
@@ -11,12 +11,12 @@ import type { Container } from "../support/engine/container.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { RealServer, startDnsmasq, startUnbound } from "../support/servers/real-server.ts";
 import { startAardvark } from "./aardvark.ts";
-import { RESOLVER } from "./lead.ts";
+import { RESOLVER } from "./redirect.ts";
 import { type Host, UPSTREAM_LINES } from "./questions.ts";
 import type { Server } from "./server.ts";
 
 const PORTS = { dnsmasq: 5301, unbound: 5302, "aardvark-dns": 5303, floor: 5304 } as const;
-// In the container, for those who ask from there.
+// Upstream server in the container, for servers that forward from there.
 const UPSTREAM = "127.1.0.1";
 
 const DNSMASQ_LINES = [`server=${UPSTREAM}`, "cache-size=10000", "dns-forward-max=1000"];
@@ -28,7 +28,7 @@ const UNBOUND_LINES = [
   "incoming-num-tcp: 128",
 ];
 const UNBOUND_FORWARD_LINES = ["forward-zone:", 'name: "."', `forward-addr: ${UPSTREAM}`];
-// With more names nobody asks for other types, and dnsmasq would go through all of these lines.
+// With more names no other types are queried, and dnsmasq would scan all of these lines.
 const CLOSED_NAMES_MAX = 100;
 
 type Rival = { readonly server: Server; readonly port: number; readonly pid: number };
@@ -37,7 +37,7 @@ export class Rivals implements AsyncDisposable {
   readonly all: Rival[] = [];
   readonly #owned: RealServer[] = [];
 
-  // Without a floor where there is no compiler, without aardvark-dns where it is not installed.
+  // Without the floor if there is no compiler, without aardvark-dns if it is not installed.
   static async start(client: Container, hosts: readonly Host[], floor: string | undefined): Promise<Rivals> {
     const rivals = new Rivals();
     try {

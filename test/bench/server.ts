@@ -1,5 +1,5 @@
-// Owns the names of those that are measured, in the order in which they are printed: dns11 first, then dockerd, then the
-// name servers beside them, and last a floor that does as little as can be done.
+// Names of the measured servers in print order: dns11, dockerd, the other name servers, and the floor, which does the
+// minimum work.
 
 export const SERVERS = ["dns11", "dockerd", "dnsmasq", "unbound", "aardvark-dns", "floor"] as const;
 

@@ -1,6 +1,6 @@
-// make soak: hours in minutes. Names, kept replies and misses are asked for all the time while containers come and go, and
-// at the end it is told, for people and as one line of JSON, whether anything was lost, and whether memory or descriptors
-// grew. SECONDS=N makes it longer or shorter than ten minutes.
+// make soak: hours in minutes. It queries container names, cached names and cache misses while containers come and go,
+// and reports at the end, as text and as one line of JSON, whether queries were lost and whether memory or descriptors
+// grew. SECONDS=N changes the duration of ten minutes.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,49 +22,51 @@ const PER_SECOND = 4_000;
 const UPSTREAM = "10.53.0.1";
 const NAMES = 1_000;
 const CHURN_EVERY_MS = 500;
-const LOOK_EVERY_MS = 2_000;
-// Code that is compiled, caches that fill: what comes later is growth.
+const MEASURE_EVERY_MS = 2_000;
+// Compilation and filling caches; growth after this share of the time counts.
 const WARM_SHARE = 0.3;
 const GROWTH_MAX = 1.1;
 const DESCRIPTORS_MAX = 40;
-// Of ten questions one is asked anew; a few of those meet on the way.
+// One of ten queries is a cache miss; a few of those are coalesced.
 const MISSED_SHARE_MIN = 0.08;
 
-type Look = { readonly memoryBytes: number; readonly descriptors: number };
+type Measurement = { readonly memoryBytes: number; readonly descriptors: number };
 
 type Summary = {
   readonly seconds: number;
   readonly asked: number;
   readonly lost: number;
   readonly wrong: number;
-  // How it was answered.
+  // Results of the queries.
   readonly local: number;
   readonly cached: number;
   readonly forwarded: number;
   readonly churned: number;
-  // Medians of the time after the beginning, and of the last part.
+  // Medians of the first and of the second half after the warm-up.
   readonly memoryBytes: readonly [number, number];
   readonly descriptors: readonly [number, number];
-  readonly isWell: boolean;
+  readonly isOk: boolean;
 };
 
 if (!Number.isInteger(SECONDS) || SECONDS < SECONDS_MIN) {
-  console.error(`SECONDS=${process.env["SECONDS"] ?? ""} is no whole number of seconds from ${SECONDS_MIN} on`);
+  console.error(
+    `SECONDS=${process.env["SECONDS"] ?? ""} is invalid: use a whole number of seconds, at least ${SECONDS_MIN}`,
+  );
   process.exit(2);
 }
 const summary = await soak();
 const [early, late] = summary.memoryBytes.map((bytes) => (bytes / 1e6).toFixed(0));
-console.log(`asked ${summary.asked} in ${summary.seconds} s while ${summary.churned} containers came and went`);
-console.log(`${summary.local} names, ${summary.cached} kept, ${summary.forwarded} asked anew`);
+console.log(`${summary.asked} queries in ${summary.seconds} s while ${summary.churned} containers came and went`);
+console.log(`${summary.local} container names, ${summary.cached} cache hits, ${summary.forwarded} forwarded`);
 console.log(`lost ${summary.lost}, wrong ${summary.wrong}; memory ${early} MB early, ${late} MB late`);
-console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isWell ? "all is well" : "NOT WELL"}`);
+console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isOk ? "passed" : "FAILED"}`);
 console.log(JSON.stringify(summary));
-process.exit(summary.isWell ? 0 : 1);
+process.exit(summary.isOk ? 0 : 1);
 
 async function soak(): Promise<Summary> {
   await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
-  const zones = ['local-zone: "kept.test." redirect', 'local-data: "kept.test. 3600 A 192.0.2.1"'];
-  // What lives for no time is asked anew each time.
+  const zones = ['local-zone: "cached.test." redirect', 'local-data: "cached.test. 3600 A 192.0.2.1"'];
+  // A TTL of 0 makes every query a cache miss.
   const missed = ['local-zone: "missed.test." redirect', 'local-data: "missed.test. 0 A 192.0.2.2"'];
   await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: [...zones, ...missed] });
   await createNetwork(engine, "n1");
@@ -73,8 +75,8 @@ async function soak(): Promise<Summary> {
   const questions = join(engine.folder, "questions");
   writeFileSync(questions, questionLines().join(""));
   await using instance = await startDns11(engine);
-  const asking = ask(client, questions);
-  const looks: Look[] = [];
+  const load = runLoad(client, questions);
+  const measurements: Measurement[] = [];
   const ending = Date.now() + SECONDS * 1_000;
   let churned = 0;
   const churn = (async () => {
@@ -83,33 +85,33 @@ async function soak(): Promise<Summary> {
       await sleep(CHURN_EVERY_MS);
     }
   })();
-  for (; Date.now() < ending; await sleep(LOOK_EVERY_MS)) looks.push(lookAt(instance.pid));
+  for (; Date.now() < ending; await sleep(MEASURE_EVERY_MS)) measurements.push(measure(instance.pid));
   await churn;
-  const { asked, lost, wrong } = await asking;
+  const { asked, lost, wrong } = await load;
   const { local = 0, cached = 0, forwarded = 0 } = (await instance.container("client"))?.counters ?? {};
   await instance.stop();
-  const after = looks.slice(Math.floor(looks.length * WARM_SHARE));
+  const after = measurements.slice(Math.floor(measurements.length * WARM_SHARE));
   const half = Math.floor(after.length / 2);
-  const halves = (figure: keyof Look): [number, number] => [
-    median(after.slice(0, half).map((look) => look[figure])),
-    median(after.slice(half).map((look) => look[figure])),
+  const halves = (figure: keyof Measurement): [number, number] => [
+    median(after.slice(0, half).map((one) => one[figure])),
+    median(after.slice(half).map((one) => one[figure])),
   ];
   const [memoryBytes, descriptors] = [halves("memoryBytes"), halves("descriptors")];
   const isFlat = memoryBytes[1] <= memoryBytes[0] * GROWTH_MAX && descriptors[1] - descriptors[0] <= DESCRIPTORS_MAX;
   const isMixed = churned > 0 && local > cached && cached > forwarded && forwarded > asked * MISSED_SHARE_MIN;
-  const isWell = isFlat && isMixed && lost === 0 && wrong === 0;
-  return { seconds: SECONDS, asked, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isWell };
+  const isOk = isFlat && isMixed && lost === 0 && wrong === 0;
+  return { seconds: SECONDS, asked, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isOk };
 }
 
-// Of ten questions seven are for a container, two for what is kept, one for what is not.
+// Of ten queries seven are for a container, two are cached and one is a cache miss.
 function questionLines(): string[] {
   return Array.from({ length: NAMES }, (_, index) => {
     if (index % 10 < 7) return "web A\n";
-    return index % 10 < 9 ? `n${index}.kept.test A\n` : `n${index}.missed.test A\n`;
+    return index % 10 < 9 ? `n${index}.cached.test A\n` : `n${index}.missed.test A\n`;
   });
 }
 
-async function ask(client: Container, questions: string): Promise<Pick<Summary, "asked" | "lost" | "wrong">> {
+async function runLoad(client: Container, questions: string): Promise<Pick<Summary, "asked" | "lost" | "wrong">> {
   const args = ["-s", "127.0.0.11", "-d", questions, "-l", String(SECONDS), "-Q", String(PER_SECOND), "-c", "8"];
   const [command = "", ...rest] = inNetns(client.netnsPath, "dnsperf", args);
   const child = spawn(command, rest, {
@@ -125,7 +127,7 @@ async function ask(client: Container, questions: string): Promise<Pick<Summary, 
   return { asked: figure(/Queries sent:\s+(\d+)/), lost: figure(/Queries lost:\s+(\d+)/), wrong: completed - right };
 }
 
-function lookAt(pid: number): Look {
+function measure(pid: number): Measurement {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   return { memoryBytes: Number(kilobytes) * 1024, descriptors: readdirSync(`/proc/${pid}/fd`).length };
 }

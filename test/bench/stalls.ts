@@ -1,13 +1,13 @@
-// For how long the answering thread is away, at 1,000 containers: while 500 more start, while they go, and while a container
-// has 20,000 rules of its own that keep queries from us. Real namespaces and rules; the engine is left out. A turn of the event loop
-// is what a query may wait for, collections of garbage included; a stay in a namespace is one synchronous call of ours.
+// Stalls of the answering thread with 1,000 containers: while 500 more start, while they stop, and while a container
+// has 20,000 rules of its own that block queries to us. Real namespaces and rules, no engine. A turn of the event loop,
+// garbage collection included, is what a query may have to wait; a stay in a namespace is one synchronous call of ours.
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { NamespaceRunner, warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { setNetworkNamespace } from "../../src/kernel/libc.ts";
-import { composeHere } from "../support/program/engine-way.ts";
+import { startEngineSide } from "../support/program/engine-side.ts";
 import { run } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { factOf, idOf, untilAttached } from "./crowded-network.ts";
@@ -18,29 +18,29 @@ import { ownMs } from "./own-time.ts";
 const STANDING = 1_000;
 const STARTS = 500;
 const RULES = 20_000;
-/** Synchronous calls that take longer than this are what the row is about. */
+/** Limit of a synchronous call in a namespace. */
 const STAY_MS_MAX = 2;
-/** Long enough for what is closed late, and for the next look at failed verifications. */
+/** Long enough for delayed closes and the next check of failed verifications. */
 const SETTLE_MS = 3_000;
 
 export async function benchStalls(): Promise<Row[]> {
   const paths = await makeNetnses(STANDING + STARTS + 1);
-  const stays = new Stays();
+  const stays = new NamespaceStays();
   try {
     preallocateDescriptors();
     await warmThreadPool();
-    const { way, close } = composeHere(stays.runner);
+    const { way, close } = startEngineSide(stays.runner);
     for (const [index, path] of paths.slice(0, STANDING).entries()) way.roster.put(factOf(index, path));
     await untilAttached(way, STANDING);
     const rows: Row[] = [];
     const during = async (what: string, work: () => Promise<void>): Promise<void> => {
       stays.longestMs = 0;
-      const turns = new Turns();
+      const turns = new LoopTurns();
       await work();
       await sleep(SETTLE_MS);
       const longest = turns.end();
       rows.push(
-        { what: `${what}: longest turn`, measured: `${longest.toFixed(1)} ms` },
+        { what: `${what}: longest turn of the event loop`, measured: `${longest.toFixed(1)} ms` },
         {
           what: `${what}: longest stay in a namespace`,
           measured: `${stays.longestMs.toFixed(2)} ms`,
@@ -74,7 +74,7 @@ export async function benchStalls(): Promise<Row[]> {
   }
 }
 
-// Among them one that keeps every query from everybody, so that it is looked for what is in the way.
+// One of them drops every query, so that the search for the blocking rule runs.
 async function loadRules(path: string): Promise<void> {
   const rules = Array.from(
     { length: RULES },
@@ -89,8 +89,8 @@ async function loadRules(path: string): Promise<void> {
   if (code !== 0) throw new Error(stderr);
 }
 
-// How long this thread stayed in other namespaces at a stretch.
-class Stays {
+// Longest time for which this thread stayed in another namespace.
+class NamespaceStays {
   longestMs = 0;
   readonly runner: NamespaceRunner;
   #enteredMs: number | undefined;
@@ -110,8 +110,8 @@ class Stays {
   }
 }
 
-// The event loop's turns, of which there is always another one.
-class Turns {
+// Longest turn of the event loop.
+class LoopTurns {
   #longestMs = 0;
   #lastMs = ownMs();
   #isOver = false;

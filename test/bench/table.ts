@@ -1,5 +1,4 @@
-// Owns the one table of the data plane: a line for everybody in every row, and how much of it dns11 has, with the design's
-// targets beside it.
+// Table of the data plane: a line per row and server, and dns11's ratio to it, with the design targets.
 
 import { printCells, readable, verdict } from "./figures.ts";
 import type { Cell, Column, Line } from "./tally.ts";
@@ -7,7 +6,7 @@ import type { Ratio } from "./targets.ts";
 
 const TITLES: Readonly<Record<Column, string>> = {
   perSecond: "queries/s",
-  cpuMicros: "CPU us a query",
+  cpuMicros: "CPU us/query",
   p50Ms: "p50 ms",
   p99Ms: "p99 ms",
 };
@@ -45,7 +44,7 @@ function columnsOf({ columns }: Line): string[] {
   });
 }
 
-// "2.31x (>= 2 reached)"
+// "2.31x (>= 2 met)"
 function sideways(cell: Cell, column: Column, ratios: readonly Ratio[]): string {
   const found = ratios.find(
     ({ column: one, of, to }) =>

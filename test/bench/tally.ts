@@ -1,5 +1,4 @@
-// Owns what was measured of the data plane: for every row and every server a sample a round, and the figures and ratios
-// that come of them.
+// Samples of the data plane, one per round for each row and server, and the figures and ratios computed from them.
 
 import { SERVERS, type Server } from "./server.ts";
 import { type Spread, spreadOf } from "./figures.ts";
@@ -16,7 +15,7 @@ export type Column = Exclude<keyof Sample, "lost">;
 
 const COLUMNS: readonly Column[] = ["perSecond", "cpuMicros", "p50Ms", "p99Ms"];
 
-// One server's line of a row: the middle one of the rounds, the lowest and the highest; of what was lost, all of it.
+// Line of a row for one server: median, minimum and maximum of the rounds; the sum of lost queries.
 export type Line = {
   readonly row: string;
   readonly server: Server;
@@ -35,7 +34,7 @@ export class Tally {
     ofRow.set(server, [...(ofRow.get(server) ?? []), sample]);
   }
 
-  // By rows in the order in which they were measured.
+  // Rows in the order in which they were measured.
   lines(): Line[] {
     return [...this.#samples].flatMap(([row, ofRow]) =>
       SERVERS.flatMap((server) => {
@@ -45,7 +44,7 @@ export class Tally {
     );
   }
 
-  // Round by round, for what disturbs a round disturbs both; nothing where one of them was not measured.
+  // Ratios per round, because a disturbance affects both servers of a round; empty if one of them was not measured.
   ratios(ours: Cell, theirs: Cell, column: Column): number[] {
     const [of, to] = [this.#column(ours, column), this.#column(theirs, column)];
     return of.flatMap((value, round) => (to[round] === undefined ? [] : [value / to[round]]));

@@ -1,8 +1,8 @@
-// Owns what the design asks of the data plane (its section 3), and the ratios that are held against it.
+// Design targets of the data plane (section 3 of the design), and the ratios compared with them.
 
 import { type Spread, spreadOf } from "./figures.ts";
 import { NEIGHBOUR } from "./fairness.ts";
-import { ROWS } from "./kinds.ts";
+import { ROWS } from "./workloads.ts";
 import { SERVERS } from "./server.ts";
 import type { Cell, Column, Tally } from "./tally.ts";
 
@@ -31,24 +31,24 @@ const TARGETS: readonly Target[] = [
   beside(ROWS.address, "dockerd", "cpuMicros", { most: 0.4 }),
   beside(ROWS.address, "unbound", "cpuMicros", { most: 1.2 }),
   beside(ROWS.address, "floor", "cpuMicros", { most: 1.35 }),
-  beside(ROWS.kept, "dockerd", "perSecond", { least: 5 }),
-  beside(ROWS.kept, "unbound", "cpuMicros", { most: 1.25 }),
-  beside(ROWS.anew, "dockerd", "perSecond", { least: 2 }),
-  beside(ROWS.anew, "dockerd", "cpuMicros", { most: 0.4 }),
+  beside(ROWS.cached, "dockerd", "perSecond", { least: 5 }),
+  beside(ROWS.cached, "unbound", "cpuMicros", { most: 1.25 }),
+  beside(ROWS.uncached, "dockerd", "perSecond", { least: 2 }),
+  beside(ROWS.uncached, "dockerd", "cpuMicros", { most: 0.4 }),
   { column: "cpuMicros", of: of(ROWS.names), to: of(ROWS.address), most: 1.1 },
   { column: "p99Ms", of: of(NEIGHBOUR.floodedByNames), to: of(NEIGHBOUR.alone), most: 3, orMs: 10 },
   { column: "p99Ms", of: of(NEIGHBOUR.floodedByMisses), to: of(NEIGHBOUR.alone), most: 3, orMs: 10 },
 ];
 
-// More askers get more from the floor only if one of them is what holds it up: how far its queries/s are the asker's. No
-// target compares these with it; CPU a query is its own.
-const ASKER_BOUND = {
+// A second dnsperf thread gets more from the floor only if the client is the bottleneck; this ratio shows how far
+// queries/s are limited by the client. No target uses it; CPU per query does not depend on the client.
+const CLIENT_BOUND = {
   column: "perSecond",
   of: { row: ROWS.twoThreads, server: "floor" },
   to: { row: ROWS.address, server: "floor" },
 } as const;
 
-// Of dns11 to everybody else in the same row, and of what has a target or belongs beside it.
+// Ratios of dns11 to all others in the same row, and of the rows that have a target.
 export function ratiosOf(tally: Tally): Ratio[] {
   const sideways = tally.lines().flatMap(({ row, server }) => {
     if (server === "dns11") return [];
@@ -61,7 +61,7 @@ export function ratiosOf(tally: Tally): Ratio[] {
       to: { ...target.to, server },
     })),
   );
-  return [...sideways, ...downwards, ASKER_BOUND].flatMap((pair) => {
+  return [...sideways, ...downwards, CLIENT_BOUND].flatMap((pair) => {
     const values = tally.ratios(pair.of, pair.to, pair.column);
     return values.length === 0 ? [] : [{ ...pair, ratio: spreadOf(values), ...judged(tally, pair, spreadOf(values)) }];
   });

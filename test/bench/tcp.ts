@@ -1,14 +1,14 @@
-// Owns the asking by TCP: sixteen connections at a time, ten questions on each, which go out in one piece; then it is closed
-// and another one opened. A program of the bench's own asks: dnsperf 2.10 looks only every tenth of a second whether a
-// connection is to be opened again, and would measure that.
+// TCP load: sixteen concurrent connections with ten queries each, sent in one write; then each is closed and replaced.
+// It uses the bench's own C program: dnsperf 2.10 reopens connections only every tenth of a second and would measure
+// that.
 
 import { stdoutOf } from "../support/program/command.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { type Ask, sampleOf } from "./asker.ts";
+import { type RunLoad, sampleOf } from "./load-program.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";
-import type { Place } from "./place.ts";
+import type { Testbed } from "./testbed.ts";
 import type { Tally } from "./tally.ts";
 import { takeRounds } from "./turns.ts";
 
@@ -16,19 +16,19 @@ const ROW = "container name, A, by TCP";
 const CONNECTIONS = 16;
 const QUESTIONS = 10;
 
-export async function benchTcp(engine: Engine, place: Place, tally: Tally, pace: Pace): Promise<void> {
-  const program = await compile("callers", engine.folder);
+export async function benchTcp(engine: Engine, testbed: Testbed, tally: Tally, pace: Pace): Promise<void> {
+  const program = await compile("tcp-clients", engine.folder);
   if (program === undefined) return;
-  const { client, hosts } = place;
+  const { client, hosts } = testbed;
   const name = hosts[0]?.name ?? "";
-  await takeRounds(engine, { what: ROW, count: pace.rounds, places: [place] }, async ({ server, pidAt }) => {
-    // The floor does not listen on TCP, nor does aardvark-dns 1.4.
+  await takeRounds(engine, { what: ROW, count: pace.rounds, testbeds: [testbed] }, async ({ server, pidAt }) => {
+    // Neither the floor nor aardvark-dns 1.4 listens on TCP.
     if (server === "floor" || server === "aardvark-dns") return;
-    const ask: Ask = async (how, seconds) => {
+    const runLoad: RunLoad = async (how, seconds) => {
       const perSecond = how === "steadily" ? STEADILY_PER_SECOND / QUESTIONS : 0;
       const args = [perSecond, seconds * 1_000, CONNECTIONS, QUESTIONS].map(String);
-      return stdoutOf(await client.enter(program, [...args, name]), "callers");
+      return stdoutOf(await client.enter(program, [...args, name]), "tcp-clients");
     };
-    tally.add({ row: ROW, server }, await sampleOf(ask, server, pidAt(place) ?? 0, pace));
+    tally.add({ row: ROW, server }, await sampleOf(runLoad, server, pidAt(testbed) ?? 0, pace));
   });
 }

@@ -1,41 +1,42 @@
-// Owns whose turn it is: one after the other is the only one whom the questions of a container reach. dns11 is started
-// for its turn and stopped after it, so that none of its rules costs the others anything.
+// Turns of the servers: at any time queries reach only one of them. dns11 is started for its turn and stopped after it,
+// so that its rules do not cost the others anything.
 
 import { startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
-import { leadTo } from "./lead.ts";
-import type { Place } from "./place.ts";
+import { redirectTo } from "./redirect.ts";
+import type { Testbed } from "./testbed.ts";
 import { SERVERS, type Server } from "./server.ts";
 
-// The process that answers at a place, which is another one at each for those beside; none where this server has none.
-export type Turn = { readonly server: Server; readonly pidAt: (place: Place | undefined) => number | undefined };
+// Process id of the server in a testbed; the other name servers have one process per testbed. Undefined if this server
+// does not run there.
+export type Turn = { readonly server: Server; readonly pidAt: (testbed: Testbed | undefined) => number | undefined };
 
-export type Rounds = { readonly what: string; readonly count: number; readonly places?: readonly Place[] };
+export type Rounds = { readonly what: string; readonly count: number; readonly testbeds?: readonly Testbed[] };
 
-// Round after round, for what disturbs the machine for a while is then not one server's alone.
+// Several rounds, so that a temporary disturbance does not hit one server only.
 export async function takeRounds(
   engine: Engine,
-  { what, count, places = [] }: Rounds,
+  { what, count, testbeds = [] }: Rounds,
   visit: (turn: Turn, round: number) => Promise<void>,
 ): Promise<void> {
   for (let round = 0; round < count; round++) {
     console.error(`bench: ${what}, round ${round + 1} of ${count}`);
-    await takeTurns(engine, places, async (turn) => await visit(turn, round));
+    await takeTurns(engine, testbeds, async (turn) => await visit(turn, round));
   }
 }
 
 async function takeTurns(
   engine: Engine,
-  places: readonly Place[],
+  testbeds: readonly Testbed[],
   visit: (turn: Turn) => Promise<void>,
 ): Promise<void> {
   for (const server of SERVERS) {
-    const rivalAt = (place: Place | undefined) => place?.rivals.all.find((rival) => rival.server === server);
-    if (places.every((place) => rivalAt(place) === undefined)) continue;
-    for (const place of places) await leadTo(place.client, rivalAt(place)?.port);
-    await visit({ server, pidAt: (place) => rivalAt(place)?.pid });
+    const rivalAt = (testbed: Testbed | undefined) => testbed?.rivals.all.find((rival) => rival.server === server);
+    if (testbeds.every((testbed) => rivalAt(testbed) === undefined)) continue;
+    for (const testbed of testbeds) await redirectTo(testbed.client, rivalAt(testbed)?.port);
+    await visit({ server, pidAt: (testbed) => rivalAt(testbed)?.pid });
   }
-  for (const place of places) await leadTo(place.client, undefined);
+  for (const testbed of testbeds) await redirectTo(testbed.client, undefined);
   await visit({ server: "dockerd", pidAt: () => engine.pid });
   await using instance = await startDns11(engine);
   await visit({ server: "dns11", pidAt: () => instance.pid });

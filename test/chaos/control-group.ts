@@ -1,4 +1,4 @@
-// The control group of dns11, made by the run inside that of the engine under test, with which it is removed.
+// Control group of dns11, created inside that of the engine under test and removed with it.
 
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,12 +17,12 @@ export class ControlGroup {
     mkdirSync(this.#folder, { recursive: true });
   }
 
-  // What to put before a command for it to run in the group.
+  // Prefix of a command that runs in the group.
   get prefix(): string[] {
     return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', join(this.#folder, "cgroup.procs")];
   }
 
-  // Where nobody handed the controller down, there is nothing to limit memory by.
+  // Without a delegated memory controller memory cannot be limited.
   get canLimitMemory(): boolean {
     return readdirSync(this.#folder).includes(this.#limitFile);
   }

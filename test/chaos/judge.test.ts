@@ -1,36 +1,36 @@
-/** The verdict of a run: it has to see what the run is there to see, and to excuse what cannot be helped. */
+/** The verdict of a run: it must detect what the run is meant to detect, and excuse what is unavoidable. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EVERY_MS, type Question, type Way, WAYS } from "./asker.ts";
-import { type Duties, type Duty, type Recording, judge } from "./judge.ts";
+import { EVERY_MS, type ProbeResult, type ProbeMode, PROBE_MODES } from "./prober.ts";
+import { type AnswerSpans, type AnswerSpan, type Recording, judge } from "./judge.ts";
 
 const TOLERANCE_MS = 1_000;
 const MINE = "10.88.1.10";
 
-function answered(way: Way, askedMs: number, ttl = 5, address = MINE): Question {
-  return { way, askedMs, tookMs: 1, outcome: "answer", addresses: [address], ttl };
+function answered(mode: ProbeMode, askedMs: number, ttl = 5, address = MINE): ProbeResult {
+  return { mode, askedMs, tookMs: 1, outcome: "answer", addresses: [address], ttl };
 }
 
-/** Asked in every way all the time, and answered unless `how` says otherwise. */
-function asked(fromMs: number, toMs: number, how = answered): Question[] {
-  return WAYS.flatMap((way) => {
-    const questions: Question[] = [];
-    for (let ms = fromMs; ms < toMs; ms += EVERY_MS[way]) questions.push(how(way, ms));
-    return questions;
+/** Probes in every mode all the time, answered unless `how` returns something else. */
+function asked(fromMs: number, toMs: number, how = answered): ProbeResult[] {
+  return PROBE_MODES.flatMap((mode) => {
+    const probes: ProbeResult[] = [];
+    for (let ms = fromMs; ms < toMs; ms += EVERY_MS[mode]) probes.push(how(mode, ms));
+    return probes;
   });
 }
 
-function always(duties: readonly Duty[]): Duties {
-  return { fresh: duties, kept: duties, tcp: duties };
+function always(answerSpans: readonly AnswerSpan[]): AnswerSpans {
+  return { fresh: answerSpans, reused: answerSpans, tcp: answerSpans };
 }
 
-function record(questions: readonly Question[], change: Partial<Recording> = {}): Recording {
+function record(probes: readonly ProbeResult[], change: Partial<Recording> = {}): Recording {
   return {
     container: "c0",
-    questions,
-    lates: [],
-    duties: always([{ fromMs: 0, toMs: 10_000, excuse: undefined }]),
+    probes,
+    stalls: [],
+    answerSpans: always([{ fromMs: 0, toMs: 10_000, excuse: undefined }]),
     addresses: [{ address: MINE, fromMs: 0, toMs: Infinity }],
     ...change,
   };
@@ -40,13 +40,13 @@ function whatIn(one: Recording): string[] {
   return judge([one], TOLERANCE_MS).violations.map(({ what }) => what.replaceAll(/\d{3,}/g, "N"));
 }
 
-function refused(way: Way, askedMs: number): Question {
-  return { way, askedMs, tookMs: 1, outcome: "ECONNREFUSED" };
+function refused(mode: ProbeMode, askedMs: number): ProbeResult {
+  return { mode, askedMs, tookMs: 1, outcome: "ECONNREFUSED" };
 }
 
-test("who is answered all the time has nothing to complain of, and it is known by whom", () => {
+test("a container that always gets answers has no violation, and the answers are attributed to dns11 or Docker", () => {
   const { violations, owed, longestGapMs } = judge(
-    [record([...asked(0, 5_000), ...asked(5_000, 10_000, (way, ms) => answered(way, ms, 600))])],
+    [record([...asked(0, 5_000), ...asked(5_000, 10_000, (mode, ms) => answered(mode, ms, 600))])],
     TOLERANCE_MS,
   );
   assert.deepEqual(violations, []);
@@ -55,93 +55,93 @@ test("who is answered all the time has nothing to complain of, and it is known b
   assert.ok(longestGapMs < 10);
 });
 
-test("a second and more without an answer is a violation, in the way that had none", () => {
+test("more than a second without an answer is a violation, in the probe mode that had none", () => {
   const gap = [...asked(0, 4_000), ...asked(4_000, 5_500, refused), ...asked(5_500, 10_000)];
   assert.deepEqual(
     whatIn(record(gap)),
-    WAYS.map((way) => `no right answer for N ms (${way})`),
+    PROBE_MODES.map((mode) => `no correct answer for N ms (${mode})`),
   );
-  const kept = gap.filter(({ way, outcome }) => way === "kept" || outcome === "answer");
-  assert.deepEqual(whatIn(record([...kept, ...asked(4_000, 5_500).filter(({ way }) => way !== "kept")])), [
-    "no right answer for N ms (kept)",
+  const reused = gap.filter(({ mode, outcome }) => mode === "reused" || outcome === "answer");
+  assert.deepEqual(whatIn(record([...reused, ...asked(4_000, 5_500).filter(({ mode }) => mode !== "reused")])), [
+    "no correct answer for N ms (reused)",
   ]);
 });
 
-test("nobody asked is no answer either, from the beginning of the duty and to its end", () => {
-  assert.equal(whatIn(record([])).length, WAYS.length);
-  assert.equal(whatIn(record(asked(2_000, 10_000))).length, WAYS.length);
-  assert.equal(whatIn(record(asked(0, 8_000))).length, WAYS.length);
+test("missing probes count as missing answers, at the start and at the end of the span", () => {
+  assert.equal(whatIn(record([])).length, PROBE_MODES.length);
+  assert.equal(whatIn(record(asked(2_000, 10_000))).length, PROBE_MODES.length);
+  assert.equal(whatIn(record(asked(0, 8_000))).length, PROBE_MODES.length);
 });
 
-test("answers that come too late fill no gap", () => {
-  const late = asked(0, 10_000, (way, ms) => ({ ...answered(way, ms), tookMs: ms < 5_000 ? 5_000 - ms : 1 }));
-  assert.equal(whatIn(record(late)).length, WAYS.length);
+test("late answers do not fill a gap", () => {
+  const late = asked(0, 10_000, (mode, ms) => ({ ...answered(mode, ms), tookMs: ms < 5_000 ? 5_000 - ms : 1 }));
+  assert.equal(whatIn(record(late)).length, PROBE_MODES.length);
 });
 
-test("a short loss is counted and no violation", () => {
+test("a short loss is counted but is no violation", () => {
   const short = [...asked(0, 4_000), ...asked(4_000, 4_500, refused), ...asked(4_500, 10_000)];
   const { violations, lost } = judge([record(short)], TOLERANCE_MS);
   assert.deepEqual(violations, []);
   assert.deepEqual(Object.fromEntries(lost), {
     "fresh: ECONNREFUSED": 10,
-    "kept: ECONNREFUSED": 5,
+    "reused: ECONNREFUSED": 5,
     "tcp: ECONNREFUSED": 2,
   });
 });
 
-test("time in which the asker did not run is no gap", () => {
+test("time in which the prober was not scheduled is no gap", () => {
   const gap = [...asked(0, 4_000), ...asked(5_500, 10_000)];
-  assert.deepEqual(whatIn(record(gap, { lates: [{ fromMs: 4_100, toMs: 5_500 }] })), []);
-  assert.equal(whatIn(record(gap, { lates: [{ fromMs: 8_000, toMs: 9_900 }] })).length, WAYS.length);
+  assert.deepEqual(whatIn(record(gap, { stalls: [{ fromMs: 4_100, toMs: 5_500 }] })), []);
+  assert.equal(whatIn(record(gap, { stalls: [{ fromMs: 8_000, toMs: 9_900 }] })).length, PROBE_MODES.length);
 });
 
-test("time in which dns11 had no processor is no gap, as far as it falls into it", () => {
+test("time in which dns11 waited for a CPU is deducted from a gap, as far as they overlap", () => {
   const gap = [...asked(0, 4_000), ...asked(4_000, 5_500, refused), ...asked(5_500, 10_000)];
   const violations = (ms: number): number =>
     judge([record(gap)], TOLERANCE_MS, [{ fromMs: 4_500, toMs: 5_500, ms }]).violations.length;
   assert.equal(violations(900), 0);
-  assert.equal(violations(100), WAYS.length);
+  assert.equal(violations(100), PROBE_MODES.length);
   assert.equal(judge([record(gap)], TOLERANCE_MS, [{ fromMs: 8_000, toMs: 9_000, ms: 900 }]).violations.length, 3);
 });
 
-test("what is excused is counted by its reason, and a gap that spans an excuse is measured on either side", () => {
-  const duties = [
+test("excused time is counted by its reason, and a gap across it is measured on either side", () => {
+  const answerSpans = [
     { fromMs: 0, toMs: 4_500, excuse: undefined },
     { fromMs: 4_500, toMs: 6_500, excuse: "both were down" },
     { fromMs: 6_500, toMs: 10_000, excuse: undefined },
   ];
   const silence = [...asked(0, 4_000), ...asked(4_000, 7_000, refused), ...asked(7_000, 10_000)];
-  const { violations, excused } = judge([record(silence, { duties: always(duties) })], TOLERANCE_MS);
+  const { violations, excused } = judge([record(silence, { answerSpans: always(answerSpans) })], TOLERANCE_MS);
   assert.deepEqual(violations, []);
-  const { seconds, asked: questions, lost } = excused.get("both were down") ?? assert.fail();
-  // Three clients for two seconds each.
-  assert.deepEqual([seconds, questions], [6, lost]);
+  const { seconds, asked: probes, lost } = excused.get("both were down") ?? assert.fail();
+  // Three clients (one per mode) for two seconds each.
+  assert.deepEqual([seconds, probes], [6, lost]);
 });
 
-test("what is excused in one way is owed in the others", () => {
-  const silent = asked(0, 10_000, (way, ms) => (way === "tcp" ? refused(way, ms) : answered(way, ms)));
+test("an excuse for one probe mode does not excuse the others", () => {
+  const silent = asked(0, 10_000, (mode, ms) => (mode === "tcp" ? refused(mode, ms) : answered(mode, ms)));
   const owed = always([{ fromMs: 0, toMs: 10_000, excuse: undefined }]);
   const tcp = [{ fromMs: 0, toMs: 10_000, excuse: "no descriptors" }];
-  assert.deepEqual(whatIn(record(silent)), ["no right answer for N ms (tcp)"]);
-  assert.deepEqual(whatIn(record(silent, { duties: { ...owed, tcp } })), []);
-  assert.equal(whatIn(record(silent, { duties: { ...owed, fresh: tcp } })).length, 1);
+  assert.deepEqual(whatIn(record(silent)), ["no correct answer for N ms (tcp)"]);
+  assert.deepEqual(whatIn(record(silent, { answerSpans: { ...owed, tcp } })), []);
+  assert.equal(whatIn(record(silent, { answerSpans: { ...owed, fresh: tcp } })).length, 1);
 });
 
-test("a wrong answer is a violation by itself: another address, or that there is no such name", () => {
+test("a wrong answer is a violation in itself: another address, or NXDOMAIN", () => {
   const lie = answered("fresh", 5_001, 5, "192.0.2.1");
   assert.deepEqual(whatIn(record([...asked(0, 10_000), lie])), [
-    "its own name was answered: fresh: wrong address N.0.2.1 (TTL 5)",
+    "wrong answer for its own name: fresh: wrong address N.0.2.1 (TTL 5)",
   ]);
   const denial = { ...lie, outcome: "NXDOMAIN", addresses: [] };
-  assert.deepEqual(whatIn(record([...asked(0, 10_000), denial])), ["its own name was answered: fresh: NXDOMAIN"]);
+  assert.deepEqual(whatIn(record([...asked(0, 10_000), denial])), ["wrong answer for its own name: fresh: NXDOMAIN"]);
 });
 
-test("an address that the container has left may be told a moment longer, and not for ever", () => {
+test("an address that the container no longer has may be answered for a moment, but not for ever", () => {
   const addresses = [
     { address: MINE, fromMs: 0, toMs: Infinity },
     { address: "10.88.2.10", fromMs: 3_000, toMs: 5_000 },
   ];
-  const second = (ms: number): Question => answered("fresh", ms, 5, "10.88.2.10");
+  const second = (ms: number): ProbeResult => answered("fresh", ms, 5, "10.88.2.10");
   assert.deepEqual(whatIn(record([...asked(0, 10_000), second(4_001), second(5_501)], { addresses })), []);
   assert.equal(whatIn(record([...asked(0, 10_000), second(2_001)], { addresses })).length, 1);
   assert.equal(whatIn(record([...asked(0, 10_000), second(6_501)], { addresses })).length, 1);

@@ -1,24 +1,24 @@
-// Compares what a container's questions came to with when an answer was owed to it. Pure: everything is decided here after
-// the fact, from recorded times, so that a busy machine cannot confuse the verdict.
+// Verdict of a run: compares the outcomes of a container's probes with the times in which it was owed an answer. Pure:
+// it works on recorded times after the fact, so a busy machine cannot distort it.
 
-import { EVERY_MS, type Late, type Question, type Way, WAYS } from "./asker.ts";
+import { EVERY_MS, type Stall, type ProbeResult, type ProbeMode, PROBE_MODES } from "./prober.ts";
 
-// A time in which an answer is owed, or the reason why it is not.
-export type Duty = { readonly fromMs: number; readonly toMs: number; readonly excuse: string | undefined };
+// A time span in which an answer is owed, or the reason why not.
+export type AnswerSpan = { readonly fromMs: number; readonly toMs: number; readonly excuse: string | undefined };
 
-export type Duties = Readonly<Record<Way, readonly Duty[]>>;
+export type AnswerSpans = Readonly<Record<ProbeMode, readonly AnswerSpan[]>>;
 
-// The container has the address in this time.
+// Time span in which the container has the address.
 export type AddressSpan = { readonly address: string; readonly fromMs: number; toMs: number };
 
-// In this span dns11 could have run for so long, and had no processor.
+// Time that dns11 was runnable in this span without getting a CPU.
 export type Starved = { readonly fromMs: number; readonly toMs: number; readonly ms: number };
 
 export type Recording = {
   readonly container: string;
-  readonly questions: readonly Question[];
-  readonly lates: readonly Late[];
-  readonly duties: Duties;
+  readonly probes: readonly ProbeResult[];
+  readonly stalls: readonly Stall[];
+  readonly answerSpans: AnswerSpans;
   readonly addresses: readonly AddressSpan[];
 };
 
@@ -41,14 +41,14 @@ type Excused = Tally & { seconds: number };
 export type Judgement = {
   readonly violations: readonly Violation[];
   readonly owed: Tally;
-  // The longest time without a right answer while one was owed, in milliseconds.
+  // Longest time without a correct answer while one was owed, in milliseconds.
   readonly longestGapMs: number;
-  // By the outcome: questions that got no right answer while one was owed.
+  // Probes without a correct answer while one was owed, by outcome.
   readonly lost: ReadonlyMap<string, number>;
   readonly excused: ReadonlyMap<string, Excused>;
 };
 
-// Docker says that its names may be remembered for ten minutes, dns11 for five seconds.
+// TTL of Docker's own names: ten minutes; dns11 uses five seconds.
 const DOCKER_TTL = 600;
 
 export function judge(records: readonly Recording[], toleranceMs: number, starved: readonly Starved[] = []): Judgement {
@@ -58,37 +58,42 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
   const owed = emptyTally();
   let longestGapMs = 0;
   for (const record of records) {
-    for (const way of WAYS) {
-      const questions = record.questions.filter((question) => question.way === way);
-      const right = (question: Question): boolean => isRight(question, record.addresses, toleranceMs);
-      for (const duty of record.duties[way]) {
-        const within = questions.filter(({ askedMs }) => askedMs >= duty.fromMs && askedMs < duty.toMs);
-        if (duty.excuse !== undefined) {
-          const tally = excused.get(duty.excuse) ?? { ...emptyTally(), seconds: 0 };
-          excused.set(duty.excuse, tally);
-          tally.seconds += (duty.toMs - duty.fromMs) / 1_000;
-          for (const question of within) count(tally, question, right(question));
+    for (const mode of PROBE_MODES) {
+      const probes = record.probes.filter((probe) => probe.mode === mode);
+      const right = (probe: ProbeResult): boolean => isRight(probe, record.addresses, toleranceMs);
+      for (const span of record.answerSpans[mode]) {
+        const within = probes.filter(({ askedMs }) => askedMs >= span.fromMs && askedMs < span.toMs);
+        if (span.excuse !== undefined) {
+          const tally = excused.get(span.excuse) ?? { ...emptyTally(), seconds: 0 };
+          excused.set(span.excuse, tally);
+          tally.seconds += (span.toMs - span.fromMs) / 1_000;
+          for (const probe of within) count(tally, probe, right(probe));
           continue;
         }
-        for (const question of within) {
-          // One that is still waiting when the duty ends belongs to what comes next.
-          if (!right(question) && endOf(question) > duty.toMs) continue;
-          count(owed, question, right(question));
-          if (right(question)) continue;
-          const how = howItFailed(question);
-          lost.set(how, (lost.get(how) ?? 0) + 1);
-          if (!isWrong(question)) continue;
-          const [fromMs, toMs] = [question.askedMs, endOf(question)];
-          violations.push({ container: record.container, fromMs, toMs, what: `its own name was answered: ${how}` });
+        for (const probe of within) {
+          // A probe still waiting at the end of the span belongs to the next span.
+          if (!right(probe) && endOf(probe) > span.toMs) continue;
+          count(owed, probe, right(probe));
+          if (right(probe)) continue;
+          const failure = failureOf(probe);
+          lost.set(failure, (lost.get(failure) ?? 0) + 1);
+          if (!isWrong(probe)) continue;
+          const [fromMs, toMs] = [probe.askedMs, endOf(probe)];
+          violations.push({
+            container: record.container,
+            fromMs,
+            toMs,
+            what: `wrong answer for its own name: ${failure}`,
+          });
         }
-        const answeredMs = questions.filter(right).map(endOf);
-        for (const gap of gapsOf(answeredMs, duty)) {
-          const lateMs = record.lates.reduce((sum, late) => sum + overlapMs(late, gap), 0);
+        const answeredMs = probes.filter(right).map(endOf);
+        for (const gap of gapsOf(answeredMs, span)) {
+          const lateMs = record.stalls.reduce((sum, stall) => sum + overlapMs(stall, gap), 0);
           const starvedMs = starved.reduce((sum, one) => sum + shareMs(one, gap), 0);
-          const ms = gap.toMs - gap.fromMs - lateMs - starvedMs - EVERY_MS[way];
+          const ms = gap.toMs - gap.fromMs - lateMs - starvedMs - EVERY_MS[mode];
           longestGapMs = Math.max(longestGapMs, ms);
           if (ms <= toleranceMs) continue;
-          const what = `no right answer for ${Math.round(ms)} ms (${way})`;
+          const what = `no correct answer for ${Math.round(ms)} ms (${mode})`;
           violations.push({ container: record.container, fromMs: gap.fromMs, toMs: gap.toMs, what });
         }
       }
@@ -99,15 +104,15 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
 
 type Span = { readonly fromMs: number; readonly toMs: number };
 
-// Times between two right answers, or between one and the beginning or the end of the duty. What is taken off them: the
-// pause before the next question, and what the machine did not let the asker or dns11 do.
-function gapsOf(answeredMs: readonly number[], duty: Duty): Span[] {
-  const within = answeredMs.filter((ms) => ms > duty.fromMs && ms < duty.toMs).toSorted((a, b) => a - b);
-  const points = [duty.fromMs, ...within, duty.toMs];
+// Times between two correct answers, or between one and the start or end of the span. Deducted from them: the probe
+// interval, and the time in which prober or dns11 did not get a CPU.
+function gapsOf(answeredMs: readonly number[], span: AnswerSpan): Span[] {
+  const within = answeredMs.filter((ms) => ms > span.fromMs && ms < span.toMs).toSorted((a, b) => a - b);
+  const points = [span.fromMs, ...within, span.toMs];
   return points.slice(1).map((toMs, index) => ({ fromMs: points[index] ?? toMs, toMs }));
 }
 
-// As much of it as falls into the gap.
+// The share of it that falls into the gap.
 function shareMs(starved: Starved, gap: Span): number {
   return (starved.ms * overlapMs(starved, gap)) / (starved.toMs - starved.fromMs);
 }
@@ -116,35 +121,33 @@ function overlapMs(a: Span, b: Span): number {
   return Math.max(0, Math.min(a.toMs, b.toMs) - Math.max(a.fromMs, b.fromMs));
 }
 
-function endOf(question: Question): number {
-  return question.askedMs + question.tookMs;
+function endOf(probe: ProbeResult): number {
+  return probe.askedMs + probe.tookMs;
 }
 
-// An address that it lost or gets may be told for as long as an answer may take.
-function isRight(question: Question, spans: readonly AddressSpan[], toleranceMs: number): boolean {
-  const { outcome, addresses = [], askedMs } = question;
+// An address that was removed or added is valid for the duration of a probe and the tolerance.
+function isRight(probe: ProbeResult, spans: readonly AddressSpan[], toleranceMs: number): boolean {
+  const { outcome, addresses = [], askedMs } = probe;
   if (outcome !== "answer") return false;
   return addresses.every((address) =>
-    spans.some(
-      (span) => span.address === address && span.fromMs <= endOf(question) && span.toMs + toleranceMs >= askedMs,
-    ),
+    spans.some((span) => span.address === address && span.fromMs <= endOf(probe) && span.toMs + toleranceMs >= askedMs),
   );
 }
 
-// Worse than no answer: a client believes and remembers it.
-function isWrong({ outcome }: Question): boolean {
+// Worse than no answer: clients use and cache it.
+function isWrong({ outcome }: ProbeResult): boolean {
   return outcome === "answer" || outcome === "NXDOMAIN" || outcome === "no data";
 }
 
-function howItFailed({ way, outcome, addresses = [], ttl }: Question): string {
-  return outcome === "answer" ? `${way}: wrong address ${addresses.join(" ")} (TTL ${ttl})` : `${way}: ${outcome}`;
+function failureOf({ mode, outcome, addresses = [], ttl }: ProbeResult): string {
+  return outcome === "answer" ? `${mode}: wrong address ${addresses.join(" ")} (TTL ${ttl})` : `${mode}: ${outcome}`;
 }
 
 function emptyTally(): Tally {
   return { asked: 0, byDns11: 0, byDocker: 0, lost: 0 };
 }
 
-function count(tally: Tally, { ttl }: Question, right: boolean): void {
+function count(tally: Tally, { ttl }: ProbeResult, right: boolean): void {
   tally.asked++;
   if (!right) tally.lost++;
   else if (ttl === DOCKER_TTL) tally.byDocker++;

@@ -1,6 +1,6 @@
-// make chaos: faults at random, while every container asks for its own name all the time. MINUTES=N says how long, SEED=N
-// which plan; SUITE=trixie or forky another engine. Ends with 1 when a container was left without an answer that it was
-// owed, when dns11 ended by itself, or when anything was left behind.
+// make chaos: random faults while every container queries its own name all the time. MINUTES=N sets the duration,
+// SEED=N the plan, SUITE=trixie or forky another engine. Exit code 1 if a container did not get an answer it was owed,
+// if dns11 exited unexpectedly, or if anything was left.
 
 import { writeFileSync } from "node:fs";
 

@@ -1,5 +1,5 @@
-// One container under watch: what is done to it, one thing at a time, and the asker in its namespace. Its addresses are
-// fixed, so that what is right needs no asking.
+// Container of a run: the changes to it, one at a time, and the prober in its namespace. Its addresses are fixed, so
+// that correct answers are known.
 
 import { existsSync, readFileSync, readdirSync, readlinkSync, statSync } from "node:fs";
 
@@ -8,35 +8,35 @@ import { run } from "../support/program/command.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
-import { Asker, type AskerLine, type AskerOptions, type Late, type Question } from "./asker.ts";
+import { Prober, type ProberReport, type ProberOptions, type Stall, type ProbeResult } from "./prober.ts";
 import type { AddressSpan, Recording } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
-import { Turn } from "./turn.ts";
-import type { Asking, World } from "./world.ts";
+import { Mutex } from "./mutex.ts";
+import type { ProbedContainer, World } from "./world.ts";
 
-// Both networks, by their names.
+// Both networks by name.
 export const SUBNETS = { n1: "10.88.1.0/24", n2: "10.88.2.0/24" } as const;
 export type NetworkName = keyof typeof SUBNETS;
 
-// Docker commands fail while dockerd or containerd is down; they are tried again until somebody has healed that.
-const AGAIN_MS = 300;
-const PATIENCE_MS = 40_000;
-// A restart that was torn apart may leave a container that dockerd cannot start any more; then it is made anew.
+// Docker commands fail while dockerd or containerd is down; they are retried until it is up again.
+const RETRY_MS = 300;
+const WAIT_TIMEOUT_MS = 40_000;
+// An interrupted restart may leave a container that dockerd cannot start; then it is re-created.
 const RESTART_MS = 12_000;
 const DOCKER_MS = 15_000;
 const FIRST_HOST = 10;
 const RESOLVER_MS = 3_000;
-// 127.0.0.11, as /proc/net/udp has it.
+// 127.0.0.11 as in /proc/net/udp.
 const RESOLVER_HEX = "0B00007F";
 
 export type MemberOptions = {
   readonly engine: Engine;
   readonly world: World;
   readonly index: number;
-  readonly asker: Omit<AskerOptions, "name">;
+  readonly prober: Omit<ProberOptions, "name">;
 };
 
-export class Member implements Asking {
+export class Member implements ProbedContainer {
   readonly name: string;
   readonly index: number;
   unsteady: string | undefined = "it had not been started yet";
@@ -44,25 +44,25 @@ export class Member implements Asking {
   hasDockerResolver = true;
   hasDockerRules = true;
   servedInLife: number | undefined;
-  // Device and inode of its network namespace, as dns11's status has it.
+  // Device and inode of its network namespace, as in dns11's status.
   namespace = "";
   readonly load = new Map<string, number>();
   readonly #engine: Engine;
   readonly #world: World;
-  readonly #options: AskerOptions;
-  readonly #questions: Question[] = [];
-  readonly #lates: Late[] = [];
+  readonly #options: ProberOptions;
+  readonly #probes: ProbeResult[] = [];
+  readonly #stalls: Stall[] = [];
   readonly #addresses: AddressSpan[] = [];
   #pid = 0;
-  #asker: Asker | undefined;
-  readonly #turn = new Turn();
+  #prober: Prober | undefined;
+  readonly #turn = new Mutex();
 
-  constructor({ engine, world, index, asker }: MemberOptions) {
+  constructor({ engine, world, index, prober }: MemberOptions) {
     this.index = index;
     this.name = `c${index}`;
     this.#engine = engine;
     this.#world = world;
-    this.#options = { ...asker, name: this.name };
+    this.#options = { ...prober, name: this.name };
     this.#addresses.push({ address: this.address("n1"), fromMs: 0, toMs: Infinity });
     world.add(this);
   }
@@ -78,24 +78,24 @@ export class Member implements Asking {
   record(): Recording {
     return {
       container: this.name,
-      questions: this.#questions,
-      lates: this.#lates,
-      duties: this.#world.dutiesOf(this),
+      probes: this.#probes,
+      stalls: this.#stalls,
+      answerSpans: this.#world.answerSpansOf(this),
       addresses: this.#addresses,
     };
   }
 
-  // One thing is done to it at a time.
+  // Changes run one at a time.
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     return await this.#turn.exclusively(work);
   }
 
   async create(): Promise<void> {
-    await this.#renewed("it was being made", async () => await this.#run());
+    await this.#withNewNamespace("it was being created", async () => await this.#run());
   }
 
   async restart(why: string): Promise<void> {
-    await this.#renewed(why, async () => {
+    await this.#withNewNamespace(why, async () => {
       const hasRestarted = await this.#docker(RESTART_MS, "restart", "--time", "0", this.name).then(
         () => true,
         () => false,
@@ -105,42 +105,42 @@ export class Member implements Asking {
   }
 
   async replace(): Promise<void> {
-    await this.#renewed("it was being replaced", async () => await this.#run());
+    await this.#withNewNamespace("it was being replaced", async () => await this.#run());
   }
 
-  // On a second network for a while, asking all the time.
+  // Connects it to a second network for a while, probing all the time.
   async visit(network: NetworkName, forMs: number): Promise<void> {
     const span: AddressSpan = { address: this.address(network), fromMs: monotonicMs(), toMs: Infinity };
     this.#addresses.push(span);
     try {
-      await this.#docker(PATIENCE_MS, "network", "connect", "--ip", span.address, network, this.name);
+      await this.#docker(WAIT_TIMEOUT_MS, "network", "connect", "--ip", span.address, network, this.name);
       await pause(forMs);
     } finally {
-      // It is gone, or was never there.
+      // It may be disconnected already, or was never connected.
       await this.#until(`${this.name} to leave ${network}`, async () => {
-        const complaint = await this.#told("network", "disconnect", "--force", network, this.name);
-        return (await this.#inspect()).networks.includes(network) ? (complaint ?? "it is still there") : undefined;
+        const error = await this.#dockerError("network", "disconnect", "--force", network, this.name);
+        return (await this.#inspect()).networks.includes(network) ? (error ?? "it is still connected") : undefined;
       });
       span.toMs = monotonicMs();
     }
   }
 
-  // A program of the machine's in its network namespace.
+  // Runs a program of the machine in its network namespace.
   async enter(command: string, args: readonly string[]): Promise<string> {
     const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
     const { stdout, stderr } = await run(first, rest, { timeoutMs: DOCKER_MS });
     return stdout + stderr;
   }
 
-  // dockerd has just started: whether it has a resolver for it. The kernel goes on leading conversations that are outside
-  // dns11's zone to the old dockerd's port, where they are refused, with and without dns11, for as long as the client
-  // keeps its socket. They are no witness of anything, so they are forgotten, and the kept socket becomes another one.
-  async lookForResolver(): Promise<void> {
+  // Checks after a start of dockerd whether it has a resolver for this container. conntrack keeps redirecting existing
+  // flows outside dns11's zone to the old dockerd's port, where they are refused as long as the client keeps its
+  // socket, with and without dns11. They prove nothing, so their entries are deleted and the reused socket is replaced.
+  async checkDockerResolver(): Promise<void> {
     const look = (): true | undefined => (this.#hasSocketOf(this.#engine.pid) ? true : undefined);
     const found = await waitFor("Docker's resolver", look, { timeoutMs: RESOLVER_MS }).catch(() => undefined);
     this.hasDockerResolver = found === true;
     await this.enter("conntrack", ["--delete", "--zone", "0", "--proto", "udp"]);
-    this.#asker?.renewSocket();
+    this.#prober?.renewSocket();
     this.#world.changed();
   }
 
@@ -158,14 +158,13 @@ export class Member implements Asking {
   async end(why: string): Promise<void> {
     this.unsteady = why;
     this.#world.changed();
-    const asker = this.#asker;
-    this.#asker = undefined;
-    await asker?.end();
+    const prober = this.#prober;
+    this.#prober = undefined;
+    await prober?.end();
   }
 
-  // The asker leaves with the old namespace and comes with the new one.
-  // The asker leaves with the old namespace and comes with the new one.
-  async #renewed(why: string, change: () => Promise<void>): Promise<void> {
+  // The prober stops with the old namespace and starts in the new one.
+  async #withNewNamespace(why: string, change: () => Promise<void>): Promise<void> {
     await this.end(why);
     this.bornMs = monotonicMs();
     try {
@@ -173,10 +172,10 @@ export class Member implements Asking {
       await this.#until(`${this.name} to run`, async () => {
         const { pid } = await this.#inspect();
         this.#pid = pid;
-        return pid === 0 ? await this.#told("start", this.name) : undefined;
+        return pid === 0 ? await this.#dockerError("start", this.name) : undefined;
       });
     } catch (error) {
-      this.unsteady = "the engine could not bring it back";
+      this.unsteady = "the engine could not restart it";
       this.#world.changed();
       throw error;
     }
@@ -184,8 +183,8 @@ export class Member implements Asking {
     this.namespace = `${dev}:${ino}`;
     this.servedInLife = undefined;
     this.hasDockerRules = true;
-    this.#asker = await Asker.start(this.netnsPath, this.#options, (line) => this.#hear(line));
-    await this.lookForResolver();
+    this.#prober = await Prober.start(this.netnsPath, this.#options, (line) => this.#onReport(line));
+    await this.checkDockerResolver();
     this.unsteady = undefined;
     this.#world.changed();
   }
@@ -193,49 +192,49 @@ export class Member implements Asking {
   async #run(): Promise<void> {
     const image = await ensureImage(this.#engine);
     const network = ["--network", "n1", "--ip", this.address("n1")];
-    await this.#until(`${this.name} to be made`, async () => {
-      await this.#told("rm", "--force", this.name);
-      return await this.#told("run", "--detach", "--name", this.name, ...network, image);
+    await this.#until(`${this.name} to be created`, async () => {
+      await this.#dockerError("rm", "--force", this.name);
+      return await this.#dockerError("run", "--detach", "--name", this.name, ...network, image);
     });
   }
 
-  async #docker(patienceMs: number, ...words: string[]): Promise<void> {
-    await this.#until(`docker ${words.join(" ")}`, async () => await this.#told(...words), patienceMs);
+  async #docker(timeoutMs: number, ...words: string[]): Promise<void> {
+    await this.#until(`docker ${words.join(" ")}`, async () => await this.#dockerError(...words), timeoutMs);
   }
 
-  // What the docker command had to complain of.
-  async #told(...words: string[]): Promise<string | undefined> {
+  // Error output of the docker command; undefined if it succeeded.
+  async #dockerError(...words: string[]): Promise<string | undefined> {
     const { code, stderr } = await this.#engine.dockerCommand(words, { timeoutMs: DOCKER_MS });
     return code === 0 ? undefined : stderr.trim();
   }
 
-  // Tried again while it says why it failed.
-  async #until(what: string, attempt: () => Promise<string | undefined>, timeoutMs = PATIENCE_MS): Promise<void> {
+  // Retries while the attempt returns an error.
+  async #until(what: string, attempt: () => Promise<string | undefined>, timeoutMs = WAIT_TIMEOUT_MS): Promise<void> {
     let last = "dockerd was down";
     const once = async (): Promise<true | undefined> => {
       if (!this.#world.isDockerdUp) return undefined;
-      const complaint = await attempt().catch((error: unknown) => String(error));
-      last = complaint ?? last;
-      return complaint === undefined ? true : undefined;
+      const failure = await attempt().catch((error: unknown) => String(error));
+      last = failure ?? last;
+      return failure === undefined ? true : undefined;
     };
     try {
-      await waitFor(what, once, { timeoutMs, everyMs: AGAIN_MS });
+      await waitFor(what, once, { timeoutMs, everyMs: RETRY_MS });
     } catch (error) {
       throw new Error(`${(error as Error).message}; ${last}`, { cause: error });
     }
   }
 
   async #inspect(): Promise<{ readonly pid: number; readonly networks: readonly string[] }> {
-    const told = (await this.#engine.api(`/containers/${this.name}/json`)) as {
+    const info = (await this.#engine.api(`/containers/${this.name}/json`)) as {
       State: { Running: boolean; Pid: number };
       NetworkSettings: { Networks: Record<string, unknown> };
     };
-    const pid = told.State.Running ? told.State.Pid : 0;
-    return { pid, networks: Object.keys(told.NetworkSettings.Networks) };
+    const pid = info.State.Running ? info.State.Pid : 0;
+    return { pid, networks: Object.keys(info.NetworkSettings.Networks) };
   }
 
-  // Nobody in the run ends a container without saying so, but an engine that was torn apart may.
-  async bringBackIfEnded(): Promise<boolean> {
+  // The run never ends a container without marking it, but a disturbed engine may.
+  async restartIfExited(): Promise<boolean> {
     if (this.unsteady !== undefined || existsSync(`/proc/${this.#pid}`)) return false;
     this.unsteady = "its process had ended";
     this.#world.changed();
@@ -243,13 +242,13 @@ export class Member implements Asking {
     return true;
   }
 
-  #hear({ questions, lates, load }: AskerLine): void {
-    this.#questions.push(...questions);
-    this.#lates.push(...lates);
+  #onReport({ probes, stalls, load }: ProberReport): void {
+    this.#probes.push(...probes);
+    this.#stalls.push(...stalls);
     for (const [what, count] of Object.entries(load)) this.load.set(what, (this.load.get(what) ?? 0) + count);
   }
 
-  // Sockets are told apart by their inodes.
+  // Compares sockets by inode.
   #hasSocketOf(pid: number): boolean {
     const sockets = new Set(
       readFileSync(`/proc/${this.#pid}/net/udp`, "utf8")

@@ -1,5 +1,5 @@
-// The clock of a run. The kernel's monotonic clock is the same in every process and nobody can set it, so the times that
-// askers report and the times of faults can be compared.
+// Clock of a run. The kernel's monotonic clock is the same in every process and cannot be set, so times of probes and
+// faults are comparable.
 
 const NS_PER_US = 1_000n;
 const US_PER_MS = 1_000;

@@ -1,4 +1,4 @@
-/** The plan of a run comes from its seed alone, and a short one has something of everything. */
+/** The plan of a run depends only on its seed, and a short one contains every kind of fault. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -8,19 +8,19 @@ import { KINDS, type Track, planOf } from "./plan.ts";
 const MINUTE_MS = 60_000;
 const CONTAINERS = 5;
 
-test("the same seed gives the same plan, another one another", () => {
+test("the same seed gives the same plan, another seed another plan", () => {
   assert.deepEqual(planOf(3, MINUTE_MS, CONTAINERS), planOf(3, MINUTE_MS, CONTAINERS));
   assert.notDeepEqual(planOf(3, MINUTE_MS, CONTAINERS).tracks, planOf(4, MINUTE_MS, CONTAINERS).tracks);
 });
 
-test("a longer run begins like a shorter one", () => {
+test("a longer plan starts like a shorter one", () => {
   const [short, long] = [planOf(3, MINUTE_MS, CONTAINERS), planOf(3, 10 * MINUTE_MS, CONTAINERS)];
   for (const track of Object.keys(KINDS) as Track[]) {
     assert.deepEqual(long.tracks[track].slice(0, short.tracks[track].length), short.tracks[track]);
   }
 });
 
-test("each kind comes once before any comes again, and none beside those that are wanted", () => {
+test("every kind occurs once before any repeats, and only selected kinds occur", () => {
   const { tracks } = planOf(7, 10 * MINUTE_MS, CONTAINERS);
   for (const track of Object.keys(KINDS) as Track[]) {
     const kinds: readonly string[] = KINDS[track];
@@ -34,7 +34,7 @@ test("each kind comes once before any comes again, and none beside those that ar
   );
 });
 
-test("what the name servers do is a scenario for as long as the run", () => {
+test("the behaviour of the upstream servers is a valid scenario", () => {
   for (let seed = 0; seed < 50; seed++) {
     const { upstreams } = planOf(seed, MINUTE_MS, CONTAINERS);
     assert.doesNotThrow(() => parseScenario(upstreams, `seed ${seed}`));

@@ -1,18 +1,18 @@
-// What a run does, drawn from its seed alone: which faults, when, for how long and to whom. The same seed and the same
-// length give the same plan on every machine; how long a fault really takes is told by the report.
+// Plan of a run, derived from its seed: which faults, when, for how long, on which container. The same seed and length
+// give the same plan on every machine; the report shows how long a fault really took.
 
 import { Random } from "../fuzz/random.ts";
 
-// Faults of one track come one after the other, those of different tracks meet.
+// Faults of one track run one after the other; different tracks overlap.
 export const KINDS = {
-  // SIGKILL, SIGTERM, SIGSTOP for less and for more than the hang alarm takes; little memory, few descriptors, no room in
-  // the state folder (also while it starts), the wall clock steps.
+  // SIGKILL, SIGTERM, SIGSTOP for less and for more than the hang alarm; little memory, few descriptors, a full state
+  // folder (also at start), a wall clock step.
   dns11: ["kill", "terminate", "stop", "hang", "memory", "descriptors", "full-folder", "full-start", "clock"],
   engine: ["kill-dockerd", "restart-dockerd", "kill-containerd"],
-  // A container is restarted, replaced by another one of its name, joins and leaves a network; others come and go; a
-  // network does.
-  containers: ["restart", "replace", "join", "passers-by", "network"],
-  // What the kernel keeps is flushed: connections of a container or of the engine's host, rules of a container.
+  // A container is restarted, replaced by another one of its name, joins and leaves a network; short-lived containers
+  // and networks come and go.
+  containers: ["restart", "replace", "join", "short-lived", "network"],
+  // Kernel tables are flushed: conntrack of a container or of the engine's host, rules of a container.
   kernel: ["connections", "connections-of-host", "rules"],
 } as const;
 
@@ -22,12 +22,12 @@ export type Kind = (typeof KINDS)[Track][number];
 export type Fault = {
   readonly track: Track;
   readonly kind: Kind;
-  // After the end of the track's last one.
+  // Pause after the track's previous fault.
   readonly waitMs: number;
   readonly forMs: number;
-  // Which container, by its place in the list of all.
+  // Index of the container.
   readonly target: number;
-  // What else the fault wants to be told: by how much, how much of it.
+  // Further parameter of the fault, such as a size.
   readonly amount: number;
 };
 
@@ -35,13 +35,13 @@ export type Plan = {
   readonly seed: number;
   readonly lengthMs: number;
   readonly tracks: Readonly<Record<Track, readonly Fault[]>>;
-  // Of the name servers, as test/support/scenario.ts reads it.
+  // Scenario of the upstream servers, see test/support/scripted/scenario.ts.
   readonly upstreams: string;
 };
 
 const TRACKS = Object.keys(KINDS) as Track[];
-// The longest pause before the next fault of a track. While dns11 and dockerd are both down nothing can be asked of either,
-// so there is more time between their faults.
+// Longest pause before the next fault of a track. While dns11 and dockerd are both down no answer is owed, so engine
+// faults are less frequent.
 const WAIT_MS: Readonly<Record<Track, number>> = { dns11: 4_000, engine: 14_000, containers: 5_000, kernel: 5_000 };
 const FOR_MS: Readonly<Record<Track, readonly [least: number, most: number]>> = {
   dns11: [300, 4_000],
@@ -49,7 +49,7 @@ const FOR_MS: Readonly<Record<Track, readonly [least: number, most: number]>> = 
   containers: [200, 1_500],
   kernel: [300, 2_500],
 };
-// The kernel's alarm comes after 8 seconds.
+// The hang alarm fires after 8 seconds.
 const STOP_MS = [200, 6_000] as const;
 const HANG_MS = [9_000, 11_000] as const;
 const AMOUNT = 1_000;
@@ -74,7 +74,7 @@ const UPSTREAM_ACT_MS = [500, 5_000] as const;
 const UPSTREAM_OK_MS = [500, 3_000] as const;
 export const UPSTREAMS = 2;
 
-// `only` leaves out all other kinds.
+// `only` restricts the kinds.
 export function planOf(seed: number, lengthMs: number, targets: number, only: readonly Kind[] = []): Plan {
   const of = (track: Track): Fault[] =>
     trackOf(track, new Random(seed, TRACKS.indexOf(track)), lengthMs, targets, only);
@@ -87,7 +87,7 @@ function trackOf(track: Track, random: Random, lengthMs: number, targets: number
   const faults: Fault[] = [];
   let bag: Kind[] = [];
   for (let atMs = 0; atMs < lengthMs && kinds.length > 0;) {
-    // Each kind once before any comes again, so that a short run has them all.
+    // Each kind once before any repeats, so that a short run contains all.
     if (bag.length === 0) bag = shuffled(kinds, random);
     const kind = bag.pop() ?? random.pick(kinds);
     const [least, most] = kind === "hang" ? HANG_MS : kind === "stop" ? STOP_MS : FOR_MS[track];

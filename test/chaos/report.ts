@@ -1,26 +1,26 @@
-// What a run came to, in lines for people.
+// Report of a run as text.
 
-import type { Question } from "./asker.ts";
+import type { ProbeResult } from "./prober.ts";
 import type { Judgement, Recording, Tally, Violation } from "./judge.ts";
 import type { Plan } from "./plan.ts";
-import type { Happening } from "./run.ts";
+import type { AppliedFault } from "./run.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 export type Result = {
   readonly plan: Plan;
   readonly beganMs: number;
-  readonly happenings: readonly Happening[];
+  readonly appliedFaults: readonly AppliedFault[];
   readonly records: readonly Recording[];
   readonly judgement: Judgement;
   readonly violations: readonly Violation[];
   readonly load: ReadonlyMap<string, number>;
   readonly ends: ReadonlyMap<string, number>;
   readonly costs: Supervisor["costs"];
-  // How long dns11 waited for a processor in all.
+  // Total time that dns11 waited for a CPU.
   readonly starvedMs: number;
-  // Containers that ended without anybody having told them to.
+  // Containers that exited unexpectedly.
   readonly died: readonly string[];
-  // What dns11 logged in all of its lives, and dockerd in its own.
+  // Logs of all dns11 processes, and of dockerd.
   readonly log: string;
   readonly engineLog: string;
   readonly leftovers: readonly string[];
@@ -31,44 +31,44 @@ const AROUND_MS = 2_000;
 const MEGABYTE = 1e6;
 
 export function reportOf(result: Result): string[] {
-  const { plan, judgement, happenings, violations, died, load, ends, costs, leftovers } = result;
+  const { plan, judgement, appliedFaults, violations, died, load, ends, costs, leftovers } = result;
   const { owed, excused, lost, longestGapMs } = judgement;
-  const failed = happenings.filter(({ hasFailed }) => hasFailed);
+  const failed = appliedFaults.filter(({ hasFailed }) => hasFailed);
   return [
     `seed ${plan.seed}, ${plan.lengthMs / 1_000} s`,
     "",
-    `${happenings.length} faults:`,
-    ...countsOf(happenings.map(({ fault, note }) => `${fault.kind}${noteOfKind(note)}`)),
+    `${appliedFaults.length} faults:`,
+    ...countsOf(appliedFaults.map(({ fault, note }) => `${fault.kind}${noteOfKind(note)}`)),
     ...failed.map(({ fault, note }) => `  failed: ${fault.kind}: ${note}`),
     "",
-    "own names, while an answer was owed:",
-    `  ${tallyText(owed)}; longest without a right answer ${Math.round(longestGapMs)} ms`,
+    "probes of own names while an answer was owed:",
+    `  ${tallyText(owed)}; longest time without a correct answer ${Math.round(longestGapMs)} ms`,
     ...[...lost].map(([how, count]) => `  lost: ${count} ${how}`),
     "",
-    "excluded, in seconds of a client (each container has three):",
+    "excused time, in client seconds (each container has three clients):",
     ...[...excused].map(([why, tally]) => `  ${tally.seconds.toFixed(1)} s: ${why}; ${tallyText(tally)}`),
     "",
-    "the load (counted, not judged):",
+    "background load (counted, not judged):",
     ...[...load].toSorted(byWord).map(([what, count]) => `  ${count} ${what}`),
     "",
-    `containers that ended by themselves: ${died.length === 0 ? "none" : died.join(", ")}`,
-    `dns11's ends: ${[...ends].map(([how, count]) => `${how}: ${count}`).join(", ")}`,
+    `containers that exited unexpectedly: ${died.length === 0 ? "none" : died.join(", ")}`,
+    `exits of dns11: ${[...ends].map(([how, count]) => `${how}: ${count}`).join(", ")}`,
     ...costText(costs),
-    `dns11 waited for a processor for ${(result.starvedMs / 1_000).toFixed(1)} s in all`,
-    `left behind: ${leftovers.length === 0 ? "nothing" : leftovers.join(", ")}`,
+    `dns11 waited ${(result.starvedMs / 1_000).toFixed(1)} s for a CPU`,
+    `left over: ${leftovers.length === 0 ? "nothing" : leftovers.join(", ")}`,
     "",
-    violations.length === 0 ? "no violation" : `${violations.length} VIOLATIONS:`,
+    violations.length === 0 ? "no violations" : `${violations.length} VIOLATIONS:`,
     ...violations.slice(0, VIOLATIONS_SHOWN).flatMap((violation) => violationText(violation, result)),
   ];
 }
 
 function violationText({ container, fromMs, toMs, what }: Violation, result: Result): string[] {
-  const { happenings, records, beganMs } = result;
+  const { appliedFaults, records, beganMs } = result;
   const seconds = (ms: number): string => `${((ms - beganMs) / 1_000).toFixed(2)} s`;
-  const around = happenings.filter((one) => one.beganMs < toMs + AROUND_MS && one.endedMs > fromMs - AROUND_MS);
-  const questions = records
+  const around = appliedFaults.filter((one) => one.beganMs < toMs + AROUND_MS && one.endedMs > fromMs - AROUND_MS);
+  const probes = records
     .filter((record) => record.container === container)
-    .flatMap((record) => record.questions)
+    .flatMap((record) => record.probes)
     .filter(({ askedMs }) => askedMs >= fromMs - 1 && askedMs <= toMs);
   return [
     `- ${container}, ${seconds(fromMs)} to ${seconds(toMs)}: ${what}`,
@@ -76,21 +76,21 @@ function violationText({ container, fromMs, toMs, what }: Violation, result: Res
       ({ fault, beganMs: from, endedMs: to, note }) =>
         `    ${fault.kind} from ${seconds(from)} to ${seconds(to)}${note === "" ? "" : ` (${note})`}`,
     ),
-    ...slowest(questions),
+    ...slowest(probes),
     ...countsOf(
-      questions.map(({ way, outcome, ttl }) => `${way}: ${outcome}${ttl === undefined ? "" : `, TTL ${ttl}`}`),
+      probes.map(({ mode, outcome, ttl }) => `${mode}: ${outcome}${ttl === undefined ? "" : `, TTL ${ttl}`}`),
     ),
   ];
 }
 
-function slowest(questions: readonly Question[]): string[] {
-  const answered = questions.filter(({ outcome }) => outcome === "answer").map(({ tookMs }) => tookMs);
-  return answered.length === 0 ? [] : [`    the slowest answer took ${Math.round(Math.max(...answered))} ms`];
+function slowest(probes: readonly ProbeResult[]): string[] {
+  const answered = probes.filter(({ outcome }) => outcome === "answer").map(({ tookMs }) => tookMs);
+  return answered.length === 0 ? [] : [`    slowest answer: ${Math.round(Math.max(...answered))} ms`];
 }
 
-// The name of a container does not make it another kind of fault.
+// Notes that only contain a container name or an amount are not grouped.
 function noteOfKind(note: string): string {
-  return note === "" || /^c\d+$|MB to spare|at most|hours$/.test(note) ? "" : ` (${note})`;
+  return note === "" || /^c\d+$|MB to spare|^limit \d+$|hours$/.test(note) ? "" : ` (${note})`;
 }
 
 function countsOf(words: readonly string[]): string[] {
@@ -104,14 +104,14 @@ function byWord([a]: readonly [string, number], [b]: readonly [string, number]):
 }
 
 function tallyText({ asked, byDns11, byDocker, lost }: Tally): string {
-  return `${asked} asked, ${byDns11} answered by dns11, ${byDocker} by Docker, ${lost} lost`;
+  return `${asked} probes, ${byDns11} answered by dns11, ${byDocker} by Docker, ${lost} lost`;
 }
 
 function costText({ first, last, most }: Supervisor["costs"]): string[] {
   const text = ({ rssBytes, descriptors }: { rssBytes: number; descriptors: number }): string =>
     `${(rssBytes / MEGABYTE).toFixed(0)} MB and ${descriptors} descriptors`;
   return [
-    `dns11 had ${text(most)} at most; its last life ${first === undefined ? "?" : text(first)} when it was ready, ` +
+    `dns11 used at most ${text(most)}; its last process ${first === undefined ? "?" : text(first)} when ready, ` +
       `${last === undefined ? "?" : text(last)} at the end`,
   ];
 }

@@ -1,5 +1,6 @@
-// One run: an engine of its own, some containers, dns11 under a supervisor, askers everywhere, and the faults of a plan,
-// until its time is over. Then everything is healed, and it is seen whether all comes back and nothing is left.
+// Run of the chaos test: an engine of its own, some containers with a prober each, dns11 under a supervisor, and the
+// faults of a plan until the time is over. Then all faults are healed, and the run checks that everything recovers and
+// nothing is left.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -11,35 +12,35 @@ import { startScripted } from "../support/scripted/scripted.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import { ControlGroup } from "./control-group.ts";
-import { ACTS } from "./faults/acts.ts";
+import { FAULT_ACTIONS } from "./faults/actions.ts";
 import { type Recording, type Violation, judge } from "./judge.ts";
 import { Member, type NetworkName, SUBNETS } from "./member.ts";
 import { monotonicMs } from "./monotonic.ts";
 import { type Fault, type Kind, type Plan, type Track, UPSTREAMS, planOf } from "./plan.ts";
 import type { Result } from "./report.ts";
-import type { Scene } from "./scene.ts";
+import type { FaultContext } from "./fault-context.ts";
 import { StateFolder } from "./state-folder.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 import { Supervisor } from "./supervisor.ts";
-import { Turn } from "./turn.ts";
+import { Mutex } from "./mutex.ts";
 import { World } from "./world.ts";
 
 export type RunOptions = {
   readonly seed: number;
   readonly lengthMs: number;
-  // How long a container may be without a right answer.
+  // How long a container may be without a correct answer.
   readonly toleranceMs: number;
   readonly containers: number;
   readonly suite?: Suite;
-  // Only faults of these kinds.
+  // Restricts the faults to these kinds.
   readonly only?: readonly Kind[];
-  // Further ones of `dns11 run`.
+  // Further arguments of `dns11 run`.
   readonly args?: readonly string[];
   readonly say?: (line: string) => void;
 };
 
-// A fault that was done.
-export type Happening = {
+// A fault that was applied.
+export type AppliedFault = {
   readonly fault: Fault;
   readonly beganMs: number;
   endedMs: number;
@@ -48,17 +49,17 @@ export type Happening = {
 };
 
 const UPSTREAM_ADDRESSES = Array.from({ length: UPSTREAMS }, (_, index) => `10.53.0.${index + 1}`);
-// Beside the plan: starting, healing, looking.
+// Time beside the plan: start, recovery, checks.
 const MARGIN_MS = 10 * 60_000;
 const WARM_MS = 1_000;
-// What failed again and again is tried again after a minute at the latest.
+// The longest retry interval is a minute.
 const SETTLE_MS = 100_000;
 const HEALED_MS = 2_000;
 const HANDED_BACK_MS = 1_500;
-// Sockets and files that are open at one moment and not at another.
+// Descriptors that are open only temporarily.
 const DESCRIPTORS_GROWTH_MAX = 40;
-const SAY_EVERY_MS = 10_000;
-const NURSE_EVERY_MS = 100;
+const PROGRESS_EVERY_MS = 10_000;
+const RESTART_CHECK_EVERY_MS = 100;
 
 export async function runChaos(options: RunOptions): Promise<Result> {
   const { seed, lengthMs, containers, toleranceMs, only = [], say = () => undefined } = options;
@@ -69,9 +70,9 @@ export async function runChaos(options: RunOptions): Promise<Result> {
     resolvConf: UPSTREAM_ADDRESSES.map((address) => `nameserver ${address}\n`).join(""),
   });
   const { id, folder } = engine;
-  let told: Omit<Result, "leftovers">;
+  let result: Omit<Result, "leftovers">;
   try {
-    told = await onEngine(engine, plan, options, say);
+    result = await runOnEngine(engine, plan, options, say);
   } finally {
     await engine[Symbol.asyncDispose]();
   }
@@ -80,11 +81,11 @@ export async function runChaos(options: RunOptions): Promise<Result> {
     ...cgroupsNamed(id).map((path) => `control group ${path}`),
     ...[folder, engine.netnsPath].filter((path) => existsSync(path)),
   ];
-  say(`done; ${told.violations.length} violations at a tolerance of ${toleranceMs} ms`);
-  return { ...told, leftovers };
+  say(`done; ${result.violations.length} violations at a tolerance of ${toleranceMs} ms`);
+  return { ...result, leftovers };
 }
 
-async function onEngine(
+async function runOnEngine(
   engine: Engine,
   plan: Plan,
   options: RunOptions,
@@ -98,8 +99,8 @@ async function onEngine(
   await using _upstreams = await startScripted(engine, plan.upstreams, { addresses: UPSTREAM_ADDRESSES });
   const world = new World();
   const names = Array.from({ length: containers }, (_, index) => `c${index}`);
-  const asker = { neighbours: names, giveUpMs: toleranceMs, forMs: lengthMs + MARGIN_MS };
-  const members = names.map((_, index) => new Member({ engine, world, index, asker }));
+  const prober = { neighbours: names, giveUpMs: toleranceMs, forMs: lengthMs + MARGIN_MS };
+  const members = names.map((_, index) => new Member({ engine, world, index, prober }));
   for (const member of members) await member.create();
   await using state = await StateFolder.make(join(engine.folder, "s"));
   const group = new ControlGroup(engine.id);
@@ -115,15 +116,15 @@ async function onEngine(
     members,
   });
   supervisor.start();
-  const happenings: Happening[] = [];
+  const appliedFaults: AppliedFault[] = [];
   const problems: Violation[] = [];
   const died: string[] = [];
   const beganMs = monotonicMs();
   try {
     await supervisor.ready();
     await pause(WARM_MS);
-    say(`dns11 serves ${containers} containers of dockerd ${engine.version}; the faults begin`);
-    const scene: Scene = { engine, world, members, supervisor, state, group, clock, networks: new Turn() };
+    say(`dns11 serves ${containers} containers of dockerd ${engine.version}; faults start`);
+    const context: FaultContext = { engine, world, members, supervisor, state, group, clock, networks: new Mutex() };
     const untilMs = monotonicMs() + lengthMs;
     const progress = setInterval(() => {
       const { violations, owed } = judge(
@@ -132,41 +133,45 @@ async function onEngine(
         supervisor.starved,
       );
       const seconds = Math.round((monotonicMs() - beganMs) / 1_000);
-      say(`${seconds} s: ${happenings.length} faults, ${owed.asked} questions, ${violations.length} violations`);
-    }, SAY_EVERY_MS);
-    const nursing = setInterval(() => {
+      say(`${seconds} s: ${appliedFaults.length} faults, ${owed.asked} probes, ${violations.length} violations`);
+    }, PROGRESS_EVERY_MS);
+    const restarting = setInterval(() => {
       for (const member of members) {
         const note = (error: Error): boolean => died.push(`${member.name}: ${error.message}`) > 0;
-        void member.bringBackIfEnded().then((did) => did && died.push(member.name), note);
+        void member.restartIfExited().then((did) => did && died.push(member.name), note);
       }
-    }, NURSE_EVERY_MS);
+    }, RESTART_CHECK_EVERY_MS);
     const tracks = Object.keys(plan.tracks) as Track[];
-    await Promise.all(tracks.map(async (track) => await play(scene, plan.tracks[track], untilMs, happenings)));
+    await Promise.all(tracks.map(async (track) => await play(context, plan.tracks[track], untilMs, appliedFaults)));
     clearInterval(progress);
-    clearInterval(nursing);
-    const lost = happenings.find(isEngineLost);
+    clearInterval(restarting);
+    const lost = appliedFaults.find(isEngineLost);
     if (lost === undefined) problems.push(...(await healed(supervisor, members)));
-    else problems.push(problem(`the run ended early, for the engine did not come back: ${lost.note}`));
+    else problems.push(problem(`the run ended early: the engine did not restart: ${lost.note}`));
   } finally {
     const code = await supervisor.stop();
-    if (code !== 0) problems.push(problem(`dns11's last end was ${code ?? "before it was asked"}, not 0`));
+    if (code !== 0) problems.push(problem(`dns11's last exit was ${code ?? "before its stop"}, not 0`));
   }
-  // Docker answers alone now.
+  // Only Docker answers now.
   await pause(HANDED_BACK_MS);
   for (const member of members) {
     const tables = await member.enter("nft", ["list", "tables"]);
-    if (tables.includes("dns11")) problems.push(problem(`in ${member.name} is left: ${tables.trim()}`));
-    await member.end("the run was over");
+    if (tables.includes("dns11")) problems.push(problem(`left in ${member.name}: ${tables.trim()}`));
+    await member.end("the run had ended");
   }
-  for (const { atMs, how, log } of supervisor.unasked) {
-    problems.push({ ...problem(`dns11 ended by itself: ${how}; it had said:\n${log}`), fromMs: atMs, toMs: atMs });
+  for (const { atMs, exit, log } of supervisor.unexpectedExits) {
+    problems.push({
+      ...problem(`dns11 exited unexpectedly: ${exit}; last log lines:\n${log}`),
+      fromMs: atMs,
+      toMs: atMs,
+    });
   }
   const records: Recording[] = members.map((member) => member.record());
   const judgement = judge(records, toleranceMs, supervisor.starved);
   return {
     plan,
     beganMs,
-    happenings,
+    appliedFaults,
     records,
     judgement,
     violations: [...judgement.violations, ...problems],
@@ -180,52 +185,59 @@ async function onEngine(
   };
 }
 
-async function play(scene: Scene, faults: readonly Fault[], untilMs: number, happenings: Happening[]): Promise<void> {
+async function play(
+  context: FaultContext,
+  faults: readonly Fault[],
+  untilMs: number,
+  appliedFaults: AppliedFault[],
+): Promise<void> {
   for (const fault of faults) {
     await pause(Math.min(fault.waitMs, Math.max(0, untilMs - monotonicMs())));
-    if (monotonicMs() >= untilMs || happenings.some(isEngineLost)) return;
-    const happening: Happening = { fault, beganMs: monotonicMs(), endedMs: Infinity, note: "", hasFailed: false };
-    happenings.push(happening);
+    if (monotonicMs() >= untilMs || appliedFaults.some(isEngineLost)) return;
+    const applied: AppliedFault = { fault, beganMs: monotonicMs(), endedMs: Infinity, note: "", hasFailed: false };
+    appliedFaults.push(applied);
     try {
-      happening.note = await ACTS[fault.kind](scene, fault);
+      applied.note = await FAULT_ACTIONS[fault.kind](context, fault);
     } catch (error) {
-      happening.hasFailed = true;
-      happening.note = (error as Error).message;
+      applied.hasFailed = true;
+      applied.note = (error as Error).message;
     }
-    happening.endedMs = monotonicMs();
+    applied.endedMs = monotonicMs();
   }
 }
 
-// Without an engine there is nothing to see any more.
-function isEngineLost({ fault, hasFailed }: Happening): boolean {
+// Without an engine the run cannot continue.
+function isEngineLost({ fault, hasFailed }: AppliedFault): boolean {
   return fault.track === "engine" && hasFailed;
 }
 
-// All is well again: every container is served, and dns11 has not grown.
+// Checks the recovery: every container is served, and dns11 has not grown.
 async function healed(supervisor: Supervisor, members: readonly Member[]): Promise<Violation[]> {
   const problems: Violation[] = [];
-  // One by which dns11 was killed again and again, by chance, is Docker's by decision.
+  // A container that happened to be involved in repeated kills of dns11 is quarantined, so Docker serves it.
   const isServed = ({ name, namespace }: Member): boolean =>
     supervisor.statuses.some(
       (one) =>
         one.name === name && (one.state === "quarantined" || (one.namespace === namespace && one.state === "attached")),
     );
-  // One that the engine could not bring back was told with the fault.
+  // A container that the engine could not restart was reported with its fault.
   const running = members.filter(({ unsteady }) => unsteady === undefined);
   try {
     await supervisor.ready();
-    await waitFor("all to be served", () => (running.every(isServed) ? true : undefined), { timeoutMs: SETTLE_MS });
+    await waitFor("all containers to be served", () => (running.every(isServed) ? true : undefined), {
+      timeoutMs: SETTLE_MS,
+    });
   } catch {
     const missing = running.filter((member) => !isServed(member)).map(({ name }) => name);
-    const said = supervisor.statuses
+    const states = supervisor.statuses
       .filter(({ name }) => missing.includes(name))
       .map(({ name, state, code, reason }) => `${name} is ${state} ${code ?? ""}: ${reason ?? ""}`);
-    problems.push(problem(`not served again after all was healed: ${missing.join(", ")}; ${said.join("; ")}`));
+    problems.push(problem(`not served after recovery: ${missing.join(", ")}; ${states.join("; ")}`));
   }
   await pause(HEALED_MS);
   const { first, last } = supervisor.costs;
   const grown = (last?.descriptors ?? 0) - (first?.descriptors ?? 0);
-  if (grown > DESCRIPTORS_GROWTH_MAX) problems.push(problem(`dns11 has ${grown} descriptors more than at its start`));
+  if (grown > DESCRIPTORS_GROWTH_MAX) problems.push(problem(`dns11 has ${grown} more descriptors than at its start`));
   return problems;
 }
 

@@ -1,6 +1,6 @@
-// The state folder of dns11: a small tmpfs of the run's own, so that it can be full without harming anybody else. It is
-// mounted in a mount namespace that one sleeping process keeps and dns11 enters: whatever becomes of the run, the mount
-// goes with that process.
+// State folder of dns11: a small tmpfs, which can be filled without harming anything else. It is mounted in a mount
+// namespace that one sleeping process keeps and dns11 enters; the mount goes with that process, whatever happens to the
+// run.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { closeSync, constants, mkdirSync, openSync, rmSync, writeSync } from "no
 
 import { controlPath, instanceFolder } from "../../src/api/state-paths.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
-import { letGo } from "../support/rig/reaper.ts";
+import { unrefChild } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
 const SIZE = "128k";
@@ -16,36 +16,39 @@ const MOUNT = `mount -t tmpfs -o "size=$2,mode=755" dns11-state "$1" && echo rea
 const CHUNK = Buffer.alloc(4096);
 
 export class StateFolder implements AsyncDisposable {
-  // As dns11 knows it.
+  // Path as dns11 sees it.
   readonly path: string;
-  readonly #holder: ChildProcess;
+  readonly #mountProcess: ChildProcess;
   readonly #descriptor: number;
 
-  private constructor(path: string, holder: ChildProcess) {
+  private constructor(path: string, mountProcess: ChildProcess) {
     this.path = path;
-    this.#holder = holder;
-    this.#descriptor = openSync(`/proc/${holder.pid ?? 0}/root${path}`, constants.O_RDONLY | constants.O_DIRECTORY);
+    this.#mountProcess = mountProcess;
+    this.#descriptor = openSync(
+      `/proc/${mountProcess.pid ?? 0}/root${path}`,
+      constants.O_RDONLY | constants.O_DIRECTORY,
+    );
   }
 
   static async make(path: string): Promise<StateFolder> {
     mkdirSync(path);
     const words = ["--pdeathsig", "KILL", "--", "unshare", "--mount", "sh", "-c", MOUNT, "sh", path, SIZE];
-    const holder = spawn("setpriv", words, {
+    const mountProcess = spawn("setpriv", words, {
       stdio: ["ignore", "pipe", "inherit"],
       detached: true,
       env: { ...process.env, PATH: SYSTEM_PATH },
     });
-    await inTime(once(holder.stdout, "data"), "the mount of the state folder");
-    letGo(holder);
-    return new StateFolder(path, holder);
+    await inTime(once(mountProcess.stdout, "data"), "the mount of the state folder");
+    unrefChild(mountProcess);
+    return new StateFolder(path, mountProcess);
   }
 
-  // What to put before a command for it to see the folder.
+  // Prefix of a command that sees the folder.
   get prefix(): string[] {
-    return ["nsenter", "--target", String(this.#holder.pid ?? 0), "--mount", "--"];
+    return ["nsenter", "--target", String(this.#mountProcess.pid ?? 0), "--mount", "--"];
   }
 
-  // By way of our descriptor: the whole path would be too long for a socket.
+  // Through our descriptor: the whole path is too long for a socket.
   control(engineId: string): string {
     return controlPath(instanceFolder(`/proc/self/fd/${this.#descriptor}`, engineId));
   }
@@ -67,9 +70,9 @@ export class StateFolder implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     closeSync(this.#descriptor);
-    const ended = once(this.#holder, "close");
-    this.#holder.kill("SIGKILL");
-    await inTime(ended, "the end of the state folder's keeper");
+    const ended = once(this.#mountProcess, "close");
+    this.#mountProcess.kill("SIGKILL");
+    await inTime(ended, "the exit of the mount process");
   }
 
   get #filler(): string {

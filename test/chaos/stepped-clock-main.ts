@@ -1,4 +1,5 @@
-// Loaded into dns11 by stepped-clock.ts: its wall clock is off by what a file says, read at the start and on SIGWINCH.
+// Module loaded into dns11 by stepped-clock.ts: shifts its wall clock by the offset in a file, read at the start and on
+// SIGWINCH.
 
 import { readFileSync } from "node:fs";
 
@@ -10,7 +11,7 @@ function read(): void {
   try {
     offsetMs = Number(readFileSync(file, "utf8"));
   } catch {
-    // Without a descriptor to read it by, the clock stays as it is.
+    // If there is no free descriptor to read it, the clock stays as it is.
   }
 }
 

@@ -1,6 +1,6 @@
-// The wall clock that dns11 alone sees. The machine's is never touched: a module that is loaded into dns11 adds an offset
-// to what JavaScript is told, and reads that offset anew on a signal. Timers go by the monotonic clock, as they do when
-// a real wall clock is stepped. Nothing in dns11 below JavaScript asks for the wall clock.
+// Wall clock that only dns11 sees. The machine's clock is never touched: a module loaded into dns11 adds an offset to
+// JavaScript's clock and rereads the offset on a signal. Timers use the monotonic clock, as they do when a real wall
+// clock is stepped. Nothing in dns11 below JavaScript reads the wall clock.
 
 import { writeFileSync } from "node:fs";
 
@@ -14,12 +14,12 @@ export class SteppedClock {
     this.set(0);
   }
 
-  // For the process that is to have this clock.
+  // Environment of the process that gets this clock.
   get env(): NodeJS.ProcessEnv {
     return { NODE_OPTIONS: `--import=${MODULE}`, DNS11_CHAOS_CLOCK: this.#file };
   }
 
-  // Counts when the process gets the signal, or starts.
+  // Takes effect when the process receives the signal, or starts.
   set(offsetMs: number): void {
     writeFileSync(this.#file, String(offsetMs));
   }

@@ -1,5 +1,5 @@
-// Keeps dns11 running, as a service manager would, and remembers its lives: what it cost, and how it ended. An end that no
-// fault of the run explains is a defect.
+// Supervisor: keeps dns11 running, as a service manager does, and records its processes: memory, descriptors and exits.
+// An exit that no fault of the run explains is a defect.
 
 import { readFileSync, readdirSync } from "node:fs";
 
@@ -12,7 +12,7 @@ import type { Starved } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
 import type { World } from "./world.ts";
 
-// As in the unit.
+// As in the systemd unit.
 const RESTART_MS = 1_000;
 const LOOK_EVERY_MS = 250;
 const STARVED_EVERY_MS = 100;
@@ -21,7 +21,7 @@ const READY_MS = 30_000;
 const BYTES_PER_KB = 1024;
 
 export type Cost = { readonly rssBytes: number; readonly descriptors: number };
-export type Unasked = { readonly atMs: number; readonly how: string; readonly log: string };
+export type UnexpectedExit = { readonly atMs: number; readonly exit: string; readonly log: string };
 
 export type SupervisorOptions = {
   readonly host: string;
@@ -38,9 +38,9 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #client: ControlClient;
   readonly #ends = new Map<string, number>();
-  readonly #unasked: Unasked[] = [];
+  readonly #unexpectedExits: UnexpectedExit[] = [];
   readonly #starved: Starved[] = [];
-  // Ends that are the faults' doing: exit codes and names of signals.
+  // Exit codes and signals that the current fault allows.
   #allowed: readonly (number | string)[] = [];
   #downMs = RESTART_MS;
   #current: Dns11 | undefined;
@@ -59,7 +59,7 @@ export class Supervisor {
     this.#client = new ControlClient(options.controlPath);
   }
 
-  // Nothing between two lives.
+  // Undefined while no process runs.
   get pid(): number | undefined {
     return this.#current?.isRunning === true ? this.#current.pid : undefined;
   }
@@ -68,27 +68,27 @@ export class Supervisor {
     return this.#isReady && this.pid !== undefined;
   }
 
-  // How often it ended how.
+  // Counts of exits by exit code or signal.
   get ends(): ReadonlyMap<string, number> {
     return this.#ends;
   }
 
-  get unasked(): readonly Unasked[] {
-    return this.#unasked;
+  get unexpectedExits(): readonly UnexpectedExit[] {
+    return this.#unexpectedExits;
   }
 
-  // Soon after the last process became ready, and at last; the most of all.
+  // When the last process became ready, at the end, and the maximum.
   get costs(): { readonly first: Cost | undefined; readonly last: Cost | undefined; readonly most: Cost } {
     const most = { rssBytes: this.#maxRssBytes, descriptors: this.#maxDescriptors };
     return { first: this.#first, last: this.#last, most };
   }
 
-  // How long its thread that answers waited for a processor, and when.
+  // When and how long its answering thread waited for a CPU.
   get starved(): readonly Starved[] {
     return this.#starved;
   }
 
-  // Of all lives.
+  // Log of all processes.
   get log(): string {
     return this.#log + (this.#current?.log ?? "");
   }
@@ -105,7 +105,7 @@ export class Supervisor {
     return await waitFor("dns11 to be ready", () => (this.isReady ? this.pid : undefined), { timeoutMs });
   }
 
-  // While `work` is done it may end like this, and stays down for so long afterwards.
+  // Allows these exits while `work` runs; afterwards dns11 stays down for this time.
   async whileAllowed<T>(ends: readonly (number | string)[], work: () => Promise<T>, downMs = RESTART_MS): Promise<T> {
     this.#allowed = ends;
     this.#downMs = downMs;
@@ -123,12 +123,12 @@ export class Supervisor {
     return true;
   }
 
-  // Until the process that runs now has ended.
+  // Waits for the current process to exit.
   async ended(): Promise<void> {
     await this.#current?.exited;
   }
 
-  // The good end, for good: its exit code.
+  // Stops it for good, gracefully; returns its exit code.
   async stop(): Promise<number | string | undefined> {
     this.#isEnding = true;
     this.#allowed = [0];
@@ -144,14 +144,18 @@ export class Supervisor {
       const dns11 = new Dns11(host, { stateDir, prefix, env, args: ["--log-level", "info", ...args] });
       this.#current = dns11;
       world.setDns11("runs", true);
-      const how = await dns11.exited;
+      const exit = await dns11.exited;
       world.setDns11("down");
       this.#isReady = false;
-      this.#ends.set(String(how), (this.#ends.get(String(how)) ?? 0) + 1);
-      // Where there is no socket of an engine it says so, and its supervisor starts it again.
-      const isExcused = how === 1 && !world.isDockerdUp;
-      if (!this.#allowed.includes(how) && !isExcused) {
-        this.#unasked.push({ atMs: monotonicMs(), how: String(how), log: dns11.log.split("\n").slice(-20).join("\n") });
+      this.#ends.set(String(exit), (this.#ends.get(String(exit)) ?? 0) + 1);
+      // Without an engine socket dns11 exits with an error, and its supervisor restarts it.
+      const isExcused = exit === 1 && !world.isDockerdUp;
+      if (!this.#allowed.includes(exit) && !isExcused) {
+        this.#unexpectedExits.push({
+          atMs: monotonicMs(),
+          exit: String(exit),
+          log: dns11.log.split("\n").slice(-20).join("\n"),
+        });
       }
       this.#log += dns11.log;
       this.#current = undefined;
@@ -182,7 +186,7 @@ export class Supervisor {
     let last = { pid: 0, atMs: monotonicMs(), waitedMs: 0 };
     for (; !this.#isEnding; await pause(STARVED_EVERY_MS)) {
       const now = { pid: this.pid ?? 0, atMs: monotonicMs(), waitedMs: waitedMsOf(this.pid ?? 0) };
-      // A process of its own begins at nothing.
+      // A new process starts at zero.
       const ms = now.pid === last.pid ? now.waitedMs - last.waitedMs : now.waitedMs;
       if (ms > 0) this.#starved.push({ fromMs: last.atMs, toMs: now.atMs, ms });
       last = now;
@@ -209,7 +213,7 @@ function costOf(pid: number): Cost | undefined {
   }
 }
 
-// The second figure is the time that its first thread was ready to run and did not, in nanoseconds.
+// The second figure is the time its main thread was runnable without running, in nanoseconds.
 function waitedMsOf(pid: number): number {
   try {
     const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");

@@ -1,40 +1,46 @@
-/** Who owes a container an answer: what is excluded is excluded for a reason, and nothing else is. */
+/** When a container is owed an answer: every exclusion has a reason, and nothing else is excluded. */
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import type { Way } from "./asker.ts";
-import { type Asking, World } from "./world.ts";
+import type { ProbeMode } from "./prober.ts";
+import { type ProbedContainer, World } from "./world.ts";
 
-type Changeable = { -readonly [Key in keyof Asking]: Asking[Key] };
+type Changeable = { -readonly [Key in keyof ProbedContainer]: ProbedContainer[Key] };
 
 let world: World;
-let asking: Changeable;
+let container: Changeable;
 
 beforeEach(() => {
   world = new World();
-  asking = { unsteady: undefined, bornMs: 0, hasDockerResolver: true, hasDockerRules: true, servedInLife: undefined };
-  world.add(asking);
+  container = {
+    unsteady: undefined,
+    bornMs: 0,
+    hasDockerResolver: true,
+    hasDockerRules: true,
+    servedInLife: undefined,
+  };
+  world.add(container);
   world.setDns11("runs", true);
 });
 
-function excuse(way: Way = "fresh"): string | undefined {
+function excuse(mode: ProbeMode = "fresh"): string | undefined {
   world.changed();
-  return world.dutiesOf(asking)[way].at(-1)?.excuse;
+  return world.answerSpansOf(container)[mode].at(-1)?.excuse;
 }
 
-test("while Docker's resolver is there an answer is owed, whatever dns11 does but stand still", () => {
+test("an answer is owed while Docker's resolver is up, whatever dns11 does except being stopped", () => {
   assert.equal(excuse(), undefined);
-  asking.servedInLife = 1;
+  container.servedInLife = 1;
   world.setDns11("down");
   assert.equal(excuse(), undefined);
   world.setDns11("runs", true);
   assert.equal(excuse(), undefined);
 });
 
-test("while it is not, dns11 owes it to whom it serves, and to nobody in its next life", () => {
+test("while dockerd is down, dns11 owes answers to the containers it serves; a new process owes none until it serves them", () => {
   world.setDockerd(false);
   assert.equal(excuse(), "dockerd was down, and dns11 had started since and did not serve it yet");
-  asking.servedInLife = 1;
+  container.servedInLife = 1;
   assert.equal(excuse(), undefined);
   world.setDns11("down");
   assert.equal(excuse(), "dockerd was down, and dns11 too");
@@ -42,45 +48,45 @@ test("while it is not, dns11 owes it to whom it serves, and to nobody in its nex
   assert.equal(excuse(), "dockerd was down, and dns11 had started since and did not serve it yet");
 });
 
-test("rules that were flushed and a resolver that was not made are as good as no dockerd", () => {
-  asking.servedInLife = 1;
-  asking.hasDockerRules = false;
+test("flushed rules and a missing resolver count like a dockerd that is down", () => {
+  container.servedInLife = 1;
+  container.hasDockerRules = false;
   assert.equal(excuse(), undefined);
   world.setDns11("down");
-  assert.equal(excuse(), "the rules that lead to Docker's resolver were flushed, and dns11 too");
-  asking.hasDockerRules = true;
-  asking.hasDockerResolver = false;
+  assert.equal(excuse(), "the rules that redirect to Docker's resolver were flushed, and dns11 too");
+  container.hasDockerRules = true;
+  container.hasDockerResolver = false;
   assert.equal(excuse(), "dockerd had made no resolver for it, and dns11 too");
 });
 
-test("a stopped dns11 silences who was there before, and counts again once it goes on", () => {
-  asking.servedInLife = 1;
+test("a stopped dns11 excuses the containers that existed before, until it continues", () => {
+  container.servedInLife = 1;
   world.setDns11("stopped");
   assert.equal(excuse(), "dns11 was stopped (SIGSTOP)");
-  asking.bornMs = Infinity;
-  assert.equal(excuse(), undefined, "who came after that was never led to it");
-  asking.bornMs = 0;
+  container.bornMs = Infinity;
+  assert.equal(excuse(), undefined, "a container that came later was never redirected to it");
+  container.bornMs = 0;
   world.setDns11("runs");
   assert.equal(excuse(), undefined);
 });
 
-test("for want of descriptors or memory no connection is owed, but an answer by UDP is", () => {
+test("without descriptors or memory TCP is excused, but UDP is not", () => {
   world.setShortage("descriptors");
   assert.deepEqual([excuse("tcp"), excuse("fresh")], ["by TCP, and dns11 had no descriptors", undefined]);
   world.setShortage(undefined);
   assert.equal(excuse("tcp"), undefined);
 });
 
-test("what happened when is kept", () => {
+test("changes are recorded with their times", () => {
   world.setDockerd(false);
   world.setDockerd(true);
-  const duties = world.dutiesOf(asking).kept;
+  const answerSpans = world.answerSpansOf(container).reused;
   assert.deepEqual(
-    duties.map(({ excuse: why }) => why === undefined),
+    answerSpans.map(({ excuse: why }) => why === undefined),
     [true, false, true],
   );
   assert.deepEqual(
-    duties.slice(1).map(({ fromMs }) => fromMs),
-    duties.slice(0, -1).map(({ toMs }) => toMs),
+    answerSpans.slice(1).map(({ fromMs }) => fromMs),
+    answerSpans.slice(0, -1).map(({ toMs }) => toMs),
   );
 });

@@ -1,20 +1,20 @@
-// What is up and what is down at this moment, and so who owes a container an answer. Faults change it: before they harm
-// something, and after they have healed it. Each change of who owes what is kept with its time, for judge.ts.
+// State of a run: what is up and what is down, and so whether a container is owed an answer. Faults change it before
+// they cause harm and after they are healed. Each change is recorded with its time, for judge.ts.
 
-import { type Way, WAYS } from "./asker.ts";
-import type { Duties, Duty } from "./judge.ts";
+import { type ProbeMode, PROBE_MODES } from "./prober.ts";
+import type { AnswerSpans, AnswerSpan } from "./judge.ts";
 import { monotonicMs } from "./monotonic.ts";
 
-// As much of a container as has to do with who answers it.
-export type Asking = {
-  // Why it is no fair witness: it is being restarted, for instance. Nothing when it runs and asks.
+// The state of a container that decides who answers it.
+export type ProbedContainer = {
+  // Why its probes do not count, for instance because it is being restarted. Undefined while it runs and is probed.
   readonly unsteady: string | undefined;
-  // Its namespace is not older than this.
+  // Earliest time of its namespace.
   readonly bornMs: number;
-  // Docker's resolver has a socket in its namespace, and rules that lead there.
+  // Docker's resolver has a socket in its namespace, and rules that redirect to it.
   readonly hasDockerResolver: boolean;
   readonly hasDockerRules: boolean;
-  // Which life of dns11 was seen serving this namespace.
+  // The last run of dns11 that served this namespace.
   readonly servedInLife: number | undefined;
 };
 
@@ -24,10 +24,10 @@ export class World {
   #isDockerdUp = true;
   #dns11: Dns11State = "down";
   #dns11SinceMs = monotonicMs();
-  // How many processes of dns11 there have been.
+  // Number of dns11 processes so far.
   #life = 0;
   #shortage: string | undefined;
-  readonly #ledgers = new Map<Asking, Readonly<Record<Way, DutyLedger>>>();
+  readonly #logs = new Map<ProbedContainer, Readonly<Record<ProbeMode, SpanLog>>>();
 
   get isDockerdUp(): boolean {
     return this.#isDockerdUp;
@@ -49,53 +49,53 @@ export class World {
     this.changed();
   }
 
-  // Of what dns11 has too little, if of anything.
+  // The resource that dns11 is short of, if any.
   setShortage(of: "descriptors" | "memory" | undefined): void {
     this.#shortage = of;
     this.changed();
   }
 
-  add(asking: Asking): void {
-    this.#ledgers.set(
-      asking,
-      ofEachWay((way) => new DutyLedger(this.#excuse(asking, way))),
+  add(container: ProbedContainer): void {
+    this.#logs.set(
+      container,
+      perMode((mode) => new SpanLog(this.#excuseFor(container, mode))),
     );
   }
 
-  // To be called whenever something about who is asking has changed.
+  // Call it when the state of a container has changed.
   changed(): void {
-    for (const [asking, ledgers] of this.#ledgers) {
-      for (const way of WAYS) ledgers[way].note(this.#excuse(asking, way));
+    for (const [container, logs] of this.#logs) {
+      for (const mode of PROBE_MODES) logs[mode].note(this.#excuseFor(container, mode));
     }
   }
 
-  dutiesOf(asking: Asking): Duties {
-    const ledgers = this.#ledgers.get(asking);
-    return ofEachWay((way) => ledgers?.[way].duties() ?? []);
+  answerSpansOf(container: ProbedContainer): AnswerSpans {
+    const logs = this.#logs.get(container);
+    return perMode((mode) => logs?.[mode].answerSpans() ?? []);
   }
 
-  // Nothing where an answer is owed.
-  #excuse(asking: Asking, way: Way): string | undefined {
-    if (asking.unsteady !== undefined) return asking.unsteady;
-    const isSilenced = this.#dns11 === "stopped" && asking.bornMs < this.#dns11SinceMs;
+  // Undefined where an answer is owed.
+  #excuseFor(container: ProbedContainer, mode: ProbeMode): string | undefined {
+    if (container.unsteady !== undefined) return container.unsteady;
+    const isSilenced = this.#dns11 === "stopped" && container.bornMs < this.#dns11SinceMs;
     if (isSilenced) return "dns11 was stopped (SIGSTOP)";
-    const isServed = this.#dns11 === "runs" && asking.servedInLife === this.#life;
-    // A connection takes a descriptor, and memory that the kernel charges to the process: it is refused or closed.
-    const isShort = way === "tcp" && this.#shortage !== undefined && this.#dns11 === "runs";
+    const isServed = this.#dns11 === "runs" && container.servedInLife === this.#life;
+    // A connection takes a descriptor and kernel memory charged to the process: dns11 refuses or closes it.
+    const isShort = mode === "tcp" && this.#shortage !== undefined && this.#dns11 === "runs";
     if (isShort) return `by TCP, and dns11 had no ${this.#shortage}`;
-    if (this.#isDockerdUp && asking.hasDockerResolver && asking.hasDockerRules) return undefined;
+    if (this.#isDockerdUp && container.hasDockerResolver && container.hasDockerRules) return undefined;
     if (isServed) return undefined;
     const docker = !this.#isDockerdUp
       ? "dockerd was down"
-      : asking.hasDockerRules
+      : container.hasDockerRules
         ? "dockerd had made no resolver for it"
-        : "the rules that lead to Docker's resolver were flushed";
+        : "the rules that redirect to Docker's resolver were flushed";
     return `${docker}, and dns11 ${this.#dns11 === "runs" ? "had started since and did not serve it yet" : "too"}`;
   }
 }
 
-class DutyLedger {
-  readonly #done: Duty[] = [];
+class SpanLog {
+  readonly #done: AnswerSpan[] = [];
   #fromMs = monotonicMs();
   #excuse: string | undefined;
 
@@ -111,11 +111,11 @@ class DutyLedger {
     this.#excuse = excuse;
   }
 
-  duties(): Duty[] {
+  answerSpans(): AnswerSpan[] {
     return [...this.#done, { fromMs: this.#fromMs, toMs: monotonicMs(), excuse: this.#excuse }];
   }
 }
 
-function ofEachWay<T>(of: (way: Way) => T): Record<Way, T> {
-  return { fresh: of("fresh"), kept: of("kept"), tcp: of("tcp") };
+function perMode<T>(of: (mode: ProbeMode) => T): Record<ProbeMode, T> {
+  return { fresh: of("fresh"), reused: of("reused"), tcp: of("tcp") };
 }

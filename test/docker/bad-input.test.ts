@@ -1,5 +1,5 @@
 /**
- * Bad input: each gets a message that names what was wrong and what to do, and an exit code that README documents.
+ * Bad input: each mistake gets a message with what is wrong and what to do, and an exit code that docs/cli.md documents.
  */
 import assert from "node:assert/strict";
 import {
@@ -25,7 +25,7 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const NOBODY = 65_534;
+const UNPRIVILEGED_UID = 65_534;
 let engine: Engine;
 let folder: string;
 
@@ -38,7 +38,7 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-async function refused(
+async function runRefused(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ code: number; stderr: string }> {
@@ -46,7 +46,7 @@ async function refused(
   return { code, stderr };
 }
 
-test("unknown commands, flags and values are usage errors that say what would do", async () => {
+test("unknown commands, flags and values are usage errors that name the valid ones", async () => {
   for (const [args, message] of [
     [["serve"], /unknown command 'serve'/],
     [["kind", "statsu"], /unknown command 'statsu'/],
@@ -63,46 +63,46 @@ test("unknown commands, flags and values are usage errors that say what would do
     [["run", "--engine-pid", "-1"], /Use a process ID/],
     [["run", "-H", "npipe:////./pipe/docker"], /not a unix socket[\s\S]*-H unix:/],
   ] as const) {
-    const { code, stderr } = await refused(args);
+    const { code, stderr } = await runRefused(args);
     assert.equal(code, 2, `${args.join(" ")}: ${stderr}`);
     assert.match(stderr, message);
   }
 });
 
-test("no socket at all is told with the path, and ends with 1", async () => {
-  const { code, stderr } = await refused(["run", "-H", `unix://${folder}/nothing.sock`]);
+test("a missing engine socket is reported with its path, with exit code 1", async () => {
+  const { code, stderr } = await runRefused(["run", "-H", `unix://${folder}/nothing.sock`]);
   assert.equal(code, 1);
   assert.match(stderr, /No engine socket at ".*nothing\.sock"[\s\S]*Check that Docker is installed and running/);
 });
 
-test("an engine that is not there yet is waited for, and served when it comes", async () => {
+test("dns11 waits for an engine that is not running yet, and serves it when it starts", async () => {
   await engine.kill("SIGKILL");
   await using early = new Dns11(engine.host);
-  await waitFor("dns11 to say that it waits", () => (early.log.includes("waiting for the engine") ? true : undefined));
+  await waitFor("dns11 to log that it waits", () => (early.log.includes("waiting for the engine") ? true : undefined));
   assert.match(early.log, /Connection refused at the engine socket/);
   await engine.startDaemon();
   await early.waitUntilReady();
   assert.equal(await early.stop(), 0);
 });
 
-test("engines whose namespaces are elsewhere are refused: tcp, ssh", async () => {
+test("engines that may be on another machine are refused: tcp, ssh", async () => {
   for (const host of ["tcp://127.0.0.1:2375", "ssh://root@box", "127.0.0.1:2375"]) {
-    const { code, stderr } = await refused(["run", "-H", host]);
+    const { code, stderr } = await runRefused(["run", "-H", host]);
     assert.equal(code, 3, stderr);
     assert.match(stderr, /may be on another machine[\s\S]*run it on that machine/);
   }
-  assert.equal((await refused(["run"], { DOCKER_HOST: "tcp://127.0.0.1:2375" })).code, 3);
+  assert.equal((await runRefused(["run"], { DOCKER_HOST: "tcp://127.0.0.1:2375" })).code, 3);
 });
 
-test("an engine in a PID namespace that is not visible from here is refused", async () => {
+test("an engine in a PID namespace that is not visible is refused", async () => {
   const words = ["--pid", "--fork", "--mount-proc", process.execPath, join(ROOT, "dist/cmd/dns11.js")];
   const rest = [...words, "run", "-H", engine.host, "--state-dir", folder];
   const { code, stderr } = await run("unshare", rest);
   assert.equal(code, 3, stderr);
-  assert.match(stderr, /not visible from here: it runs in another PID namespace[\s\S]*--pid host/);
+  assert.match(stderr, /Cannot see the engine's process: it runs in another PID namespace[\s\S]*--pid host/);
 });
 
-test("without root, or without a capability, the missing ones are named", async () => {
+test("missing capabilities are named, with root and without", async () => {
   const program = ["--", process.execPath, join(ROOT, "dist/cmd/dns11.js"), "run", "-H", engine.host];
   const drop = async (...args: string[]): Promise<{ code: number; stderr: string }> =>
     await run("setpriv", [...args, ...program, "--state-dir", folder]);
@@ -114,8 +114,8 @@ test("without root, or without a capability, the missing ones are named", async 
   assert.match(without.stderr, /CAP_SYS_ADMIN .*CAP_NET_ADMIN .*CAP_SYS_PTRACE/);
 });
 
-test("permission denied at the socket says so", async () => {
-  // Capabilities without the right to pass by file modes: what a service with a narrow bounding set has.
+test("permission denied at the engine socket is reported", async () => {
+  // Without the capabilities that bypass file modes, as in a service with a small bounding set.
   await check("chmod", ["0000", engine.socketPath]);
   await check("chown", ["65534:65534", engine.socketPath]);
   const program = [process.execPath, join(ROOT, "dist/cmd/dns11.js"), "run", "-H", engine.host, "--state-dir", folder];
@@ -126,22 +126,22 @@ test("permission denied at the socket says so", async () => {
   assert.match(stderr, /Permission denied at the engine socket "[\s\S]*as root/);
 });
 
-test("a state folder that cannot be used is named", async () => {
+test("an unusable state folder is named, with the reason", async () => {
   writeFileSync(join(folder, "file"), "");
-  const file = await refused(["run", "-H", engine.host, "--state-dir", join(folder, "file")]);
+  const file = await runRefused(["run", "-H", engine.host, "--state-dir", join(folder, "file")]);
   assert.equal(file.code, 1, file.stderr);
   assert.match(file.stderr, /The state folder ".*file.*" cannot be used: .*ENOTDIR[\s\S]*--state-dir/);
-  const long = await refused(["run", "-H", engine.host, "--state-dir", join(folder, "x".repeat(120))]);
+  const long = await runRefused(["run", "-H", engine.host, "--state-dir", join(folder, "x".repeat(120))]);
   assert.match(long.stderr, /too long for a socket path/);
-  // Root with the capabilities that dns11 leaves itself may not write to everybody's folders.
+  // With the capabilities that dns11 keeps, root cannot write to folders of other users.
   const foreign = mkdtempSync(join(folder, "f"));
-  chownSync(foreign, NOBODY, NOBODY);
-  const denied = await refused(["run", "-H", engine.host, "--state-dir", join(foreign, "s")]);
+  chownSync(foreign, UNPRIVILEGED_UID, UNPRIVILEGED_UID);
+  const denied = await runRefused(["run", "-H", engine.host, "--state-dir", join(foreign, "s")]);
   assert.equal(denied.code, 1, denied.stderr);
   assert.match(denied.stderr, /cannot be used: .*EACCES[\s\S]*owned by root.*--capabilities keep/);
 });
 
-test("nobody but root can hold the lock that an instance needs", async () => {
+test("only root can take the lock of an instance", async () => {
   const stateDir = mkdtempSync(join(folder, "locked-"));
   chmodSync(stateDir, 0o755);
   chmodSync(folder, 0o755);
@@ -150,7 +150,7 @@ test("nobody but root can hold the lock that an instance needs", async () => {
   const [sub = ""] = readdirSync(stateDir);
   const words = [
     "--reuid",
-    String(NOBODY),
+    String(UNPRIVILEGED_UID),
     "--clear-groups",
     "flock",
     "--nonblock",
@@ -162,16 +162,16 @@ test("nobody but root can hold the lock that an instance needs", async () => {
   assert.match(stderr, /Permission denied/);
 });
 
-test("a kernel without owned tables has the next tier of rules, and refuses to be asked for them", async () => {
-  // The kernel's answer to an unknown table flag, put in the place of its real one.
+test("on a kernel without owned tables the next rule backend is used, and --rule-backend nft-owner is refused", async () => {
+  // Injects the kernel's error for an unknown table flag.
   const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
   const prefix = ["strace", ...inject];
   {
     await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
-    const { ruleBackend: tier, pid } = await instance.status();
-    assert.equal(tier, "nft");
+    const { ruleBackend, pid } = await instance.status();
+    assert.equal(ruleBackend, "nft");
     assert.match(instance.log, /rules of this backend stay when dns11 is killed or hangs/);
-    // strace would leave it alone, and go.
+    // Sent to dns11 itself: strace would detach from it and exit.
     process.kill(pid, "SIGTERM");
     assert.equal(await instance.exited, 0);
   }
@@ -180,9 +180,9 @@ test("a kernel without owned tables has the next tier of rules, and refuses to b
   assert.match(instance.log, /does not support process-owned tables[\s\S]*Linux 5\.12/);
 });
 
-test("a rootless engine is refused, by what it says of itself", async () => {
+test("a rootless engine is refused, by its own security options", async () => {
   const socket = join(folder, "rootless.sock");
-  // What no engine of this rig can be; its two answers are those of a real one, with the option that makes it rootless.
+  // The rig has no rootless engine; this one gives the answers of a real engine, with the rootless option.
   const version = await engine.api("/version");
   const info = { ...((await engine.api("/info")) as object), SecurityOptions: ["name=seccomp", "name=rootless"] };
   const server = createServer((connection) => {
@@ -193,13 +193,13 @@ test("a rootless engine is refused, by what it says of itself", async () => {
       );
     });
   }).listen(socket);
-  const { code, stderr } = await refused(["run", "-H", `unix://${socket}`, "--state-dir", folder]);
+  const { code, stderr } = await runRefused(["run", "-H", `unix://${socket}`, "--state-dir", folder]);
   server.close();
   assert.equal(code, 3, stderr);
   assert.match(stderr, /This engine is rootless[\s\S]*Use an engine that runs as root/);
 });
 
-test("a platform that koffi has no build for is named", async () => {
+test("a platform without a build of koffi is named", async () => {
   const copy = join(folder, "copy");
   mkdirSync(join(copy, "node_modules"), { recursive: true });
   for (const part of ["dist", "package.json"]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
@@ -211,14 +211,14 @@ test("a platform that koffi has no build for is named", async () => {
   assert.match(stderr, /dns11 cannot run on linux\/\w+, glibc [\d.]+: Cannot find package 'koffi'/);
 });
 
-test("status says when nothing runs, with 1; and a running one is found by the engine's id", async () => {
-  const nothing = await refused(["status", "-H", engine.host, "--state-dir", join(folder, "empty")]);
+test("status fails with exit code 1 if dns11 is not running, and finds a running one by the engine's ID", async () => {
+  const nothing = await runRefused(["status", "-H", engine.host, "--state-dir", join(folder, "empty")]);
   assert.equal(nothing.code, 1);
   assert.match(nothing.stderr, /dns11 is not running for this engine[\s\S]*dns11 run/);
   await using instance = await startDns11(engine);
   const found = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
   assert.equal(found.code, 0);
-  assert.match(found.stdout, /^dns11 \d.*, process \d+, better, ready/);
+  assert.match(found.stdout, /^dns11 \d[^\n]*: ready, pid \d+, since [^\n]*, mode: default\n/);
   const [sub = ""] = readdirSync(instance.stateDir);
   assert.ok(readdirSync(join(instance.stateDir, sub)).includes("control.sock"));
   assert.notEqual(dirname(sub), "/");

@@ -1,12 +1,12 @@
 /**
- * Staged breakages: somebody's rules keep queries from us. The probe notices, because it really asks; the namespace goes
- * back to Docker's resolver, the culprit is named, and when the rules are gone dns11 comes back by itself.
+ * Foreign rules that keep queries from dns11. The probe, a real query, notices them; the namespace is handed back to
+ * Docker's resolver, the culprit is named, and dns11 attaches again on its own when the rules are gone.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
@@ -28,15 +28,15 @@ after(async () => {
 
 const STAGED = [
   {
-    what: "a nat chain before ours",
+    what: "a nat chain before dns11's",
     rules:
       "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }",
     table: "ip early",
     culprit: /chain "out" of table ip "early" \(hook output, priority -150\) translates addresses before dns11's rules/,
   },
   {
-    what: "a drop in output",
-    // After our DNAT the port is another one, so the wall stands where the query still has it.
+    what: "a drop in the output hook",
+    // Our DNAT changes the port, so this chain runs before it.
     rules:
       "table inet wall { chain out { type filter hook output priority -250; udp dport 53 drop; tcp dport 53 drop; }; }",
     table: "inet wall",
@@ -44,7 +44,7 @@ const STAGED = [
       /chain "out" of table inet "wall" \(hook output, priority -250\), before connection tracking drops packets/,
   },
   {
-    what: "a policy that drops all that comes in",
+    what: "a drop policy for input",
     rules: "table ip shut { chain in { type filter hook input priority 0; policy drop; }; }",
     table: "ip shut",
     culprit: /chain "in" of table ip "shut" \(hook input, priority 0\) drops packets/,
@@ -52,55 +52,55 @@ const STAGED = [
 ] as const;
 
 for (const staged of STAGED) {
-  test(`${staged.what} is noticed and named, and dns11 comes back when it is gone`, async () => {
+  test(`${staged.what} is noticed and named, and dns11 attaches again when it is gone`, async () => {
     assert.equal((await web.enter("nft", [staged.rules])).code, 0);
     const broken = await dns11.waitFor("web", "failed");
     assert.equal(broken.code, "UNVERIFIED");
     assert.match(broken.reason ?? "", /queries do not reach dns11/);
     assert.match((broken.culprits ?? []).join("\n"), staged.culprit);
-    // It tries again by itself, but with probes only: nobody's queries are led to us meanwhile.
-    const led = /^\s*ip daddr 127\.0\.0\.11 (udp|tcp) dport 53 dnat to 127\.0\.0\.11:/m;
-    assert.doesNotMatch((await web.enter("nft", ["list", "ruleset"])).stdout, led);
+    // It retries on its own, but only with probes: no query of the container is redirected meanwhile.
+    const redirect = /^\s*ip daddr 127\.0\.0\.11 (udp|tcp) dport 53 dnat to 127\.0\.0\.11:/m;
+    assert.doesNotMatch((await web.enter("nft", ["list", "ruleset"])).stdout, redirect);
     assert.equal((await web.enter("nft", ["delete", "table", ...staged.table.split(" ")])).code, 0);
     await dns11.waitFor("web", "attached");
     assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   });
 }
 
-test("notrack, before or behind our first chain, takes nothing from us: the zone that is set there tracks the packet", async () => {
+test("notrack before or after our first chain has no effect: the zone that the chain sets still tracks the packet", async () => {
   for (const priority of [-301, -299]) {
     const rule = `ip daddr 127.0.0.11 notrack; ip saddr 127.0.0.11 notrack;`;
     await web.enter("nft", [`table ip quick { chain out { type filter hook output priority ${priority}; ${rule} }; }`]);
     const reply = await dig(web, "web");
     assert.deepEqual(dataOf(reply), [web.address("n1")], `priority ${priority}`);
-    assert.equal(reply.answer[0]?.ttl, 5, "it was dns11 that answered");
+    assert.equal(reply.answer[0]?.ttl, 5, "dns11 answered");
     await web.enter("nft", ["delete", "table", "ip", "quick"]);
   }
 });
 
-test("foreign rules that do no harm are probed and change nothing", async () => {
+test("harmless foreign rules cause a probe and no change", async () => {
   const since = (await dns11.container("web"))?.since;
   const verified = (await dns11.container("web"))?.verified;
   await web.enter("nft", [
     "add table ip harmless { chain c { type filter hook output priority 0; udp dport 9999 accept; }; }",
   ]);
   await waitForNewer(verified);
-  assert.equal((await dns11.container("web"))?.since, since, "it was attached all the time");
+  assert.equal((await dns11.container("web"))?.since, since, "it stayed attached");
   await web.enter("nft", ["delete", "table", "ip", "harmless"]);
 });
 
-test("nft flush ruleset and iptables -F by others leave our rules standing", async () => {
+test("nft flush ruleset and iptables -F by other programs do not remove our rules", async () => {
   await web.enter("iptables", ["-t", "nat", "-F"]);
   await web.enter("nft", ["flush", "ruleset"]);
   assert.match((await web.enter("nft", ["list", "ruleset"])).stdout, /table ip dns11/);
   const reply = await dig(web, "web");
-  assert.equal(reply.answer[0]?.ttl, 5, "dns11 answers where Docker's own rules are gone");
+  assert.equal(reply.answer[0]?.ttl, 5, "dns11 answers although Docker's rules are gone");
   const deletion = await web.enter("nft", ["delete", "table", "ip", "dns11"]);
   assert.notEqual(deletion.code, 0);
   assert.match(deletion.stderr, /not permitted/i);
 });
 
-test("a burst of rules in one namespace, as a firewall loads them, is survived and noticed", async () => {
+test("a burst of rules in one namespace, as from a firewall, is noticed and the container stays attached", async () => {
   const verified = (await dns11.container("web"))?.verified;
   const rules = Array.from({ length: 20_000 }, (_, port) => `add rule ip big c udp dport ${port + 1000} counter drop`);
   const chain = "table ip big { chain c { type filter hook forward priority 0; }; }";
@@ -111,7 +111,7 @@ test("a burst of rules in one namespace, as a firewall loads them, is survived a
   await web.enter("nft", ["delete", "table", "ip", "big"]);
 });
 
-test("as long as something is in the way it is tried less and less often, and said once each time", async () => {
+test("while rules block queries, retries become less frequent, with one log line each", async () => {
   const already = handBacks();
   await web.enter("nft", ["table ip shut { chain in { type filter hook input priority 0; policy drop; }; }"]);
   await dns11.waitFor("web", "failed");
@@ -125,20 +125,20 @@ function handBacks(): number {
   return dns11.log.split("UNVERIFIED").length;
 }
 
-test("our ports answer also when they are asked directly, as Docker's do", async () => {
+test("our ports also answer direct queries, as Docker's do", async () => {
   const { udp, tcp } = (await dns11.container("web"))?.ports ?? assert.fail();
   assert.deepEqual(dataOf(await dig(web, "-p", String(udp), "web")), [web.address("n1")]);
   assert.deepEqual(dataOf(await dig(web, "-p", String(tcp), "+tcp", "web")), [web.address("n1")]);
 });
 
-test("replies find their way after conntrack was flushed", async () => {
+test("queries are answered after conntrack was flushed", async () => {
   await web.enter("conntrack", ["-F"]);
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   assert.deepEqual(dataOf(await dig(web, "+tcp", "web")), [web.address("n1")]);
 });
 
 async function waitForNewer(verified: string | undefined): Promise<void> {
-  await waitFor("a probe after foreign rules changed", async () => {
+  await waitFor("a probe after a change of foreign rules", async () => {
     const now = (await dns11.container("web"))?.verified;
     return now !== undefined && now !== verified ? true : undefined;
   });

@@ -1,17 +1,17 @@
-// Proves what is kept of the replies of name servers, for how long, and for whom. Servers count how often they answered,
-// and remember every question, so that a reply that was kept is told from one that is fresh.
+// The reply cache: which replies are cached, for how long, and for which containers. The servers put a counter in their
+// answers and record every query, so a cached reply can be told from a new one.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { type DigReply, dataOf, dig } from "../support/asking/dig.ts";
+import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
-import { Asker } from "./differential/asker.ts";
+import { ResolverClient } from "./differential/client.ts";
 import { TYPE } from "./differential/octets.ts";
 import { byUdp, query } from "./differential/question.ts";
 import { type Case, LOOPBACKS, startCase } from "./forwarding/case.ts";
@@ -20,7 +20,7 @@ const HOST_SERVER = "10.53.0.1";
 const OURS = { udp: 53, tcp: 53 };
 const FIRST = ["198.18.0.1"];
 const SECOND = ["198.18.0.2"];
-// As stale answers are marked (RFC 8767).
+// The TTL of stale answers (RFC 8767).
 const STALE_TTL_S = 30;
 
 let engine: Engine;
@@ -44,77 +44,77 @@ async function withServer(scenario: string): Promise<Case> {
   return await startCase(engine, dns11, { scenario });
 }
 
-test("an answer is kept for as long as it says, and says how much of that is left", async () => {
-  await using there = await withServer("ttl 10\ncount");
-  const first = await there.dig("kept.test");
+test("an answer is cached for its TTL, and its TTL counts down", async () => {
+  await using fixture = await withServer("ttl 10\ncount");
+  const first = await fixture.dig("kept.test");
   const sinceMs = performance.now();
   assert.deepEqual([dataOf(first), first.answer[0]?.ttl], [FIRST, 10]);
   await pause(1_500);
-  const second = await there.dig("kept.test");
+  const second = await fixture.dig("kept.test");
   assert.deepEqual(dataOf(second), FIRST);
   const ttl = second.answer[0]?.ttl ?? 10;
-  assert.ok(ttl <= 9, `${ttl} s of 10 are left after 1.5`);
-  assert.deepEqual(dataOf(await there.dig("kept.test", "+tcp")), FIRST, "over TCP");
-  assert.equal(await there.timesAsked("kept.test"), 1);
-  await waitFor("another answer", async () => {
-    const now = dataOf(await there.dig("kept.test"));
+  assert.ok(ttl <= 9, `TTL ${ttl} of 10 after 1.5 s`);
+  assert.deepEqual(dataOf(await fixture.dig("kept.test", "+tcp")), FIRST, "over TCP");
+  assert.equal(await fixture.timesAsked("kept.test"), 1);
+  await waitFor("a new answer", async () => {
+    const now = dataOf(await fixture.dig("kept.test"));
     if (isDeepStrictEqual(now, FIRST)) return undefined;
     assert.deepEqual(now, SECOND);
     return true;
   });
-  assert.ok(performance.now() - sinceMs > 9_000, "it was kept until then");
+  assert.ok(performance.now() - sinceMs > 9_000, "it was cached until then");
 });
 
-test("an answer that may not be kept is not kept", async () => {
-  await using there = await withServer("ttl 0\ncount");
-  assert.deepEqual(dataOf(await there.dig("zero.test")), FIRST);
-  assert.deepEqual(dataOf(await there.dig("zero.test")), SECOND);
+test("an answer with TTL 0 is not cached", async () => {
+  await using fixture = await withServer("ttl 0\ncount");
+  assert.deepEqual(dataOf(await fixture.dig("zero.test")), FIRST);
+  assert.deepEqual(dataOf(await fixture.dig("zero.test")), SECOND);
 });
 
 for (const word of ["nxdomain", "nodata"]) {
-  test(`${word} is kept for as long as its SOA says, and not at all without one`, async () => {
+  test(`${word} is cached for the time in its SOA, and not without an SOA`, async () => {
     const lines = [
       ...["name *.minimum.test", "ttl 60", "minimum 6", word],
       ...["name *.ttl.test", "ttl 6", "minimum 60", word],
       ...["name *.bare.test", `${word}-without-soa`],
     ];
-    await using there = await withServer(lines.join("\n"));
+    await using fixture = await withServer(lines.join("\n"));
     const status = word === "nxdomain" ? "NXDOMAIN" : "NOERROR";
-    const ask = async (zone: string): Promise<DigReply> => {
-      const reply = await there.dig(`x.${zone}.test`);
+    const lookUp = async (zone: string): Promise<DigReply> => {
+      const reply = await fixture.dig(`x.${zone}.test`);
       assert.deepEqual([reply.status, reply.answer], [status, []], zone);
       return reply;
     };
-    for (const zone of ["minimum", "ttl", "bare"]) await ask(zone);
+    for (const zone of ["minimum", "ttl", "bare"]) await lookUp(zone);
     for (const zone of ["minimum", "ttl"]) {
-      const [soa] = (await ask(zone)).authority;
-      assert.ok(soa?.type === "SOA" && soa.ttl <= 6, `${zone}: it may be kept for ${soa?.ttl} s`);
-      assert.equal(await there.timesAsked(`x.${zone}.test`), 1, zone);
+      const [soa] = (await lookUp(zone)).authority;
+      assert.ok(soa?.type === "SOA" && soa.ttl <= 6, `${zone}: SOA TTL ${soa?.ttl} s`);
+      assert.equal(await fixture.timesAsked(`x.${zone}.test`), 1, zone);
     }
-    await ask("bare");
-    assert.equal(await there.timesAsked("x.bare.test"), 2);
+    await lookUp("bare");
+    assert.equal(await fixture.timesAsked("x.bare.test"), 2);
     for (const zone of ["minimum", "ttl"]) {
-      await waitFor(`${zone} to be asked again`, async () => {
-        await ask(zone);
-        return (await there.timesAsked(`x.${zone}.test`)) === 2 ? true : undefined;
+      await waitFor(`another query for ${zone}`, async () => {
+        await lookUp(zone);
+        return (await fixture.timesAsked(`x.${zone}.test`)) === 2 ? true : undefined;
       });
     }
   });
 }
 
-test("the letters of a question come back as they were asked", async () => {
-  await using there = await withServer("count");
+test("the reply has the letter case of the question, also from the cache", async () => {
+  await using fixture = await withServer("count");
   for (const name of ["MiXed.Case.test", "mixed.case.test", "MIXED.CASE.TEST"]) {
-    const reply = await there.dig(name);
+    const reply = await fixture.dig(name);
     assert.deepEqual(dataOf(reply), FIRST);
     assert.deepEqual([reply.question?.name, reply.answer[0]?.name], [`${name}.`, `${name}.`]);
   }
-  assert.equal(await there.timesAsked("mixed.case.test"), 1);
+  assert.equal(await fixture.timesAsked("mixed.case.test"), 1);
 });
 
-test("signed, unchecked and plain answers to one question are three answers, in whatever order they come", async () => {
-  await using there = await withServer("signed");
-  // Each with what it asks for beside the question, and what it has to get.
+test("signed, unchecked and plain answers to one question are cached separately, in any order", async () => {
+  await using fixture = await withServer("signed");
+  // Each with its flags and options, and the expected answer.
   const plain = [["+noad", "+noedns"], "A 192.0.2.1"] as const;
   const withEdns = [["+noad", "+edns=0"], "A 192.0.2.1"] as const;
   const authentic = [["+ad", "+noedns"], "A 192.0.2.1 ad"] as const;
@@ -125,77 +125,77 @@ test("signed, unchecked and plain answers to one question are three answers, in 
   for (const [index, order] of [all, all.toReversed(), [...all.slice(3), ...all.slice(0, 3)]].entries()) {
     const name = `order${index}.test`;
     for (const [args, expected] of [...order, ...order]) {
-      const reply = await there.dig(name, ...args);
-      const told = reply.answer.map(({ type, data }) => (type === "A" ? `A ${data}` : type));
-      const got = [...told, ...(reply.flags.has("ad") ? ["ad"] : [])].join(" ");
+      const reply = await fixture.dig(name, ...args);
+      const records = reply.answer.map(({ type, data }) => (type === "A" ? `A ${data}` : type));
+      const got = [...records, ...(reply.flags.has("ad") ? ["ad"] : [])].join(" ");
       assert.equal(got, expected, `${name} ${args.join(" ")}`);
     }
-    const times = await there.timesAsked(name);
-    assert.ok(times <= 4, `${times} questions about ${name} for four kinds of answers`);
+    const times = await fixture.timesAsked(name);
+    assert.ok(times <= 4, `${times} queries for ${name}, for four kinds of answers`);
   }
 });
 
-test("one answer serves who takes much and who takes little", async () => {
-  await using there = await withServer("name *.huge.test\nbig 100\nname *.large.test\nbig 60");
+test("one cache entry serves clients with any UDP size and over TCP", async () => {
+  await using fixture = await withServer("name *.huge.test\nbig 100\nname *.large.test\nbig 60");
   for (const [zone, count, times] of [
     ["large", 60, 1],
-    // By UDP it is cut for everybody, and so fetched by TCP.
+    // Over UDP it is always truncated, so it is fetched over TCP.
     ["huge", 100, 2],
   ] as const) {
     const name = `x.${zone}.test`;
     for (const args of [["+noedns"], ["+bufsize=512"]]) {
-      const small = await there.dig(name, "+ignore", ...args);
+      const small = await fixture.dig(name, "+ignore", ...args);
       assert.deepEqual([small.flags.has("tc"), (small.size ?? 0) <= 512], [true, true], `${zone} ${args.join(" ")}`);
     }
-    const big = await there.dig(name, "+ignore", "+bufsize=4096");
+    const big = await fixture.dig(name, "+ignore", "+bufsize=4096");
     assert.deepEqual([big.flags.has("tc"), big.answer.length], [false, count], zone);
-    const whole = await there.dig(name, "+tcp", "+noedns");
+    const whole = await fixture.dig(name, "+tcp", "+noedns");
     assert.deepEqual([whole.flags.has("tc"), whole.answer.length], [false, count], zone);
-    assert.equal(await there.timesAsked(name), times, zone);
+    assert.equal(await fixture.timesAsked(name), times, zone);
   }
 });
 
-test("a question that many ask at once is asked once", async () => {
-  await using there = await withServer("slow 400ms count");
-  using asker = new Asker(there.container.netnsPath);
-  const asked = Array.from({ length: 50 }, async (_, index) => {
+test("concurrent queries for one question are coalesced into one upstream query", async () => {
+  await using fixture = await withServer("slow 400ms count");
+  using client = new ResolverClient(fixture.container.netnsPath);
+  const queries = Array.from({ length: 50 }, async (_, index) => {
     const name = index % 2 === 0 ? "crowd.test" : "CROWD.test";
     const type = index % 5 === 0 ? TYPE.AAAA : TYPE.A;
-    return await asker.ask(byUdp("", name, query({ name, type })), index + 1, OURS);
+    return await client.query(byUdp("", name, query({ name, type })), index + 1, OURS);
   });
-  const answers = (await Promise.all(asked)).map(({ replies: [reply = ""] }) => Buffer.from(reply, "hex"));
+  const answers = (await Promise.all(queries)).map(({ replies: [reply = ""] }) => Buffer.from(reply, "hex"));
   for (const [index, reply] of answers.entries()) {
-    assert.equal(reply.readUInt16BE(0), index + 1, "the id of each");
-    assert.equal(reply.readUInt16BE(6), 1, "an answer for each");
+    assert.equal(reply.readUInt16BE(0), index + 1, "each reply has the id of its query");
+    assert.equal(reply.readUInt16BE(6), 1, "each reply has an answer");
     assert.equal(reply.toString("latin1", 13, 18), index % 2 === 0 ? "crowd" : "CROWD");
   }
-  assert.equal(await there.timesAsked("crowd.test"), 2, "one question for each type");
+  assert.equal(await fixture.timesAsked("crowd.test"), 2, "one upstream query per type");
 });
 
 for (const how of ["silent", "closed", "servfail"]) {
-  test(`an old answer stands in while all servers are ${how}, and is marked as old`, async () => {
-    await using there = await withServer("ttl 1\ncount");
-    assert.deepEqual(dataOf(await there.dig("old.test")), FIRST);
-    await there.servers.play(how);
+  test(`while all servers are ${how}, a stale answer is served and marked as stale`, async () => {
+    await using fixture = await withServer("ttl 1\ncount");
+    assert.deepEqual(dataOf(await fixture.dig("old.test")), FIRST);
+    await fixture.servers.play(how);
     await pause(1_500);
-    const stale = await there.dig("old.test", "+edns=0", "+time=5");
+    const stale = await fixture.dig("old.test", "+edns=0", "+time=5");
     assert.deepEqual([stale.status, dataOf(stale)], ["NOERROR", FIRST], stale.raw);
     assert.ok((stale.answer[0]?.ttl ?? 0) <= STALE_TTL_S && (stale.answer[0]?.ttl ?? 0) > 0, stale.raw);
     assert.match(stale.raw, /^; EDE: 3\b/m);
-    const plain = await there.dig("old.test", "+noedns", "+time=5");
+    const plain = await fixture.dig("old.test", "+noedns", "+time=5");
     assert.deepEqual([dataOf(plain), plain.edns], [FIRST, undefined]);
-    assert.equal((await there.dig("never.test", "+time=5")).status, "SERVFAIL", "what was never there is not");
-    await there.servers.play("count");
+    assert.equal((await fixture.dig("never.test", "+time=5")).status, "SERVFAIL", "a name that was never cached fails");
+    await fixture.servers.play("count");
     const fresh = async (): Promise<true | undefined> => {
-      const [address] = dataOf(await there.dig("old.test"));
+      const [address] = dataOf(await fixture.dig("old.test"));
       return address === FIRST[0] ? undefined : true;
     };
-    await waitFor("a fresh answer once servers answer", fresh);
+    await waitFor("a fresh answer after the servers recovered", fresh);
   });
 }
 
-test("two containers that call their servers by one address never get each other's answers", async () => {
-  // One address, and there another server: the first of a scenario, the second of another one.
+test("two containers with different servers at the same address never share cache entries", async () => {
+  // The same address is server 1 in one container and server 2 in the other.
   const [same, other] = LOOPBACKS;
   const options = { scenario: "slow 100ms", dns: [same] };
   await using one = await startCase(engine, dns11, { ...options, addresses: [same] });
@@ -209,7 +209,7 @@ test("two containers that call their servers by one address never get each other
   assert.deepEqual([await one.timesAsked("shared.test"), await two.timesAsked("shared.test")], [1, 1]);
 });
 
-test("what the host's servers said is everybody's who may ask them, and nobody else's", async () => {
+test("replies of the host's servers are shared by all containers that may query them, and by no others", async () => {
   await using first = await runContainer(engine, { name: "first", networks: ["n1"] });
   await using second = await runContainer(engine, { name: "second", networks: ["n1"] });
   await using inside = await runContainer(engine, { name: "inside", networks: ["dark"] });
@@ -223,17 +223,17 @@ test("what the host's servers said is everybody's who may ask them, and nobody e
   };
   await refused();
   await inside.connect("n1");
-  const comes = async (): Promise<true | undefined> => {
+  const answered = async (): Promise<true | undefined> => {
     return dataOf(await dig(inside, "hosts.test")).join() === FIRST.join() ? true : undefined;
   };
-  await waitFor("an answer on a network that leads out", comes);
+  await waitFor("an answer on an external network", answered);
   await inside.disconnect("n1");
-  await waitFor("no answer any more", async () => ((await comes()) === undefined ? true : undefined));
+  await waitFor("no answer any more", async () => ((await answered()) === undefined ? true : undefined));
   await refused();
   assert.equal((await host.askedFor("hosts.test")).length, 1);
 });
 
-test("a container on an internal network keeps what its own server said to itself", async () => {
+test("replies of a container's own server on an internal network are not shared", async () => {
   await using inner = await startCase(engine, dns11, { scenario: "ok", network: "dark" });
   await using outer = await runContainer(engine, { name: "outer", networks: ["n1"] });
   await dns11.waitFor("outer", "attached");

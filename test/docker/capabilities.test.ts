@@ -1,13 +1,13 @@
 /**
- * What dns11 may do: no more than it needs, in every thread, from before its first step; and that this is enough. The sets
- * are read from outside, of all threads that the kernel lists.
+ * Capabilities of dns11: no more than it needs, in every thread and from the start, and that they are enough. The sets are
+ * read from /proc for all threads that the kernel lists.
  */
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { run } from "../support/program/command.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
@@ -16,7 +16,7 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 const NEEDED = maskOf(0, 2, 12, 13, 19, 21);
 const SECCOMP = new URL("../../src/kernel/seccomp.js", import.meta.url).href;
 const DENIED = new URL("../../src/keeper/denied-calls.js", import.meta.url).href;
-const LEAST = "+net_admin,+sys_admin,+sys_ptrace";
+const REQUIRED = "+net_admin,+sys_admin,+sys_ptrace";
 
 let engine: Engine;
 
@@ -28,10 +28,10 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("every thread has only what is needed, in every set, and the process is the one that was started", async () => {
+test("every thread has only the needed capabilities in every set, and the process keeps its PID", async () => {
   await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
   await using dns11 = await startDns11(engine, { prefix: [] });
-  assert.equal((await dns11.status()).pid, dns11.pid, "a supervisor knows this number");
+  assert.equal((await dns11.status()).pid, dns11.pid, "a supervisor knows this PID");
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   const threads = setsOf(dns11.pid);
   assert.ok(threads.length > 4);
@@ -40,7 +40,7 @@ test("every thread has only what is needed, in every set, and the process is the
     assert.deepEqual([CapEff, CapPrm, CapBnd, CapInh, CapAmb], [NEEDED, NEEDED, NEEDED, 0n, 0n], `thread ${thread}`);
   }
   const { capabilities } = await dns11.status();
-  assert.equal(capabilities.length, 1, "all threads are alike");
+  assert.equal(capabilities.length, 1, "all threads have the same sets");
   assert.deepEqual(capabilities[0]?.bounding, [
     "CAP_CHOWN",
     "CAP_DAC_READ_SEARCH",
@@ -50,8 +50,8 @@ test("every thread has only what is needed, in every set, and the process is the
     "CAP_SYS_ADMIN",
   ]);
   const environment = readFileSync(`/proc/${dns11.pid}/environ`, "utf8");
-  assert.match(environment, /DNS11_RESTARTED/, "it did become itself anew");
-  assert.match(dns11.log, /"serving"/, "and is still heard");
+  assert.match(environment, /DNS11_RESTARTED/, "it executed itself again");
+  assert.match(dns11.log, /"serving"/, "and its log still arrives");
   const { stdout } = await command(["status", "-H", engine.host, "--state-dir", dns11.stateDir]);
   assert.match(
     stdout,
@@ -61,7 +61,7 @@ test("every thread has only what is needed, in every set, and the process is the
   assert.equal((await dig(web, "web")).answer[0]?.ttl, 600, "handed back");
 });
 
-test("calls that it never makes are refused to every thread, and what it starts inherits that", async () => {
+test("system calls that it never makes are denied to every thread and to child processes", async () => {
   await using dns11 = await startDns11(engine);
   const { keeper } = await dns11.status();
   for (const pid of [dns11.pid, keeper.pid ?? 0]) {
@@ -73,26 +73,26 @@ test("calls that it never makes are refused to every thread, and what it starts 
     import { denyCalls } from ${JSON.stringify(SECCOMP)};
     import { DENIED_TO_MAIN } from ${JSON.stringify(DENIED)};
     import { spawnSync } from "node:child_process";
-    const trying = (command, ...args) => spawnSync(command, args, { encoding: "utf8" }).stderr;
+    const stderrOf = (command, ...args) => spawnSync(command, args, { encoding: "utf8" }).stderr;
     console.log(denyCalls(DENIED_TO_MAIN));
-    console.log(trying("mount", "-t", "tmpfs", "none", "/mnt"));
-    console.log(trying("strace", "-qq", "-e", "trace=none", "true"));`;
+    console.log(stderrOf("mount", "-t", "tmpfs", "none", "/mnt"));
+    console.log(stderrOf("strace", "-qq", "-e", "trace=none", "true"));`;
   const { stdout } = await run(process.execPath, ["--input-type=module", "-e", program]);
   assert.match(stdout, /^true$/m);
   assert.match(stdout, /mount.*permission denied|must be superuser/i);
   assert.match(stdout, /ptrace.*Operation not permitted/);
 });
 
-test("whoever wants it otherwise keeps what it was started with", async () => {
+test("with --capabilities keep, dns11 keeps the capabilities it was started with", async () => {
   await using dns11 = await startDns11(engine, { prefix: [], args: ["--capabilities", "keep"] });
   assert.match(readFileSync(`/proc/${dns11.pid}/status`, "utf8"), /^Seccomp:\s+0$/m);
   const own = setsOf(process.pid)[0]?.sets["CapBnd"];
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapBnd"], own);
 });
 
-test("the three that it insists on are enough, and nothing is started anew for them", async () => {
+test("the three required capabilities are enough, and no restart is needed with them", async () => {
   await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  const prefix = ["setpriv", "--bounding-set", `-all,${LEAST}`, "--inh-caps", "-all"];
+  const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED}`, "--inh-caps", "-all"];
   await using dns11 = await startDns11(engine, { prefix });
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapPrm"], maskOf(12, 19, 21));
@@ -100,20 +100,20 @@ test("the three that it insists on are enough, and nothing is started anew for t
   assert.doesNotMatch(dns11.log, /cannot drop these capabilities/);
 });
 
-test("what cannot be given up is told", async () => {
-  const prefix = ["setpriv", "--bounding-set", `-all,${LEAST},+net_bind_service`, "--inh-caps", "-all"];
+test("capabilities that cannot be dropped are logged", async () => {
+  const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED},+net_bind_service`, "--inh-caps", "-all"];
   await using dns11 = await startDns11(engine, { prefix });
   assert.match(dns11.log, /"excess":\["CAP_NET_BIND_SERVICE"\].*cannot drop these capabilities/);
 });
 
-test("one that is missing is an error, as it was", async () => {
+test("a missing capability is an error", async () => {
   const prefix = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-all"];
   await using dns11 = new Dns11(engine.host, { prefix });
   assert.equal(await dns11.exited, 3);
-  assert.match(dns11.log, /lacks CAP_SYS_PTRACE/);
+  assert.match(dns11.log, /Missing capabilities: CAP_SYS_PTRACE/);
 });
 
-test("a port of the machine's own for metrics takes one more, and it is kept", async () => {
+test("a metrics port below 1024 keeps CAP_NET_BIND_SERVICE", async () => {
   await using dns11 = await startDns11(engine, { prefix: [], args: ["--metrics-addr", "127.0.0.93:911"] });
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapEff"], NEEDED | maskOf(10));
   assert.equal((await dns11.status()).metrics, "127.0.0.93:911");

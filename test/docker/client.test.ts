@@ -1,5 +1,5 @@
-// Proves what the package offers to test suites, on a live engine and imported as they would: wait until a name resolves in a
-// container, read what it has asked, and follow it.
+// The package's client for test suites, on a live engine and imported as a user does: wait until a name resolves in a
+// container, read its queries, and follow them.
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -10,11 +10,11 @@ import { after, before, test } from "node:test";
 import { type QueryReport, type Suite, connect } from "dns11/client";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { PATIENCE_MS, pause } from "../support/rig/wait.ts";
+import { WAIT_TIMEOUT_MS, pause } from "../support/rig/wait.ts";
 
 let engine: Engine;
 let upstream: Upstream;
@@ -36,10 +36,10 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("a name resolves at once, or as soon as there is somebody of that name", async () => {
+test("waiting for a name ends at once if it resolves, or as soon as a container has it", async () => {
   const [own] = await dns.waitUntilResolves("app", "app");
   assert.deepEqual([own?.type, own?.data], ["A", app.address("n1")]);
-  const waiting = dns.waitUntilResolves("app", "late", { timeoutMs: PATIENCE_MS });
+  const waiting = dns.waitUntilResolves("app", "late", { timeoutMs: WAIT_TIMEOUT_MS });
   await using late = await runContainer(engine, { name: "late", networks: ["n1"] });
   const records = await waiting;
   assert.deepEqual(
@@ -48,13 +48,13 @@ test("a name resolves at once, or as soon as there is somebody of that name", as
   );
 });
 
-test("a container that is yet to come is waited for, too", async () => {
-  const waiting = dns.waitUntilResolves("coming", "app", { timeoutMs: PATIENCE_MS });
+test("waiting also covers a container that does not exist yet", async () => {
+  const waiting = dns.waitUntilResolves("coming", "app", { timeoutMs: WAIT_TIMEOUT_MS });
   await using _ = await runContainer(engine, { name: "coming", networks: ["n1"] });
   assert.equal((await waiting)[0]?.data, app.address("n1"));
 });
 
-test("records of any type are waited for", async () => {
+test("waiting works for records of any type", async () => {
   const [record] = await dns.waitUntilResolves("app", "one.ok.test", { type: "AAAA" });
   assert.deepEqual(
     [record?.name.replace(/\.$/, ""), record?.type, record?.data],
@@ -66,7 +66,7 @@ for (const [name, type, got] of [
   ["nobody.nx.test", "A", /NXDOMAIN/],
   ["app", "MX", /no records/],
 ] as const) {
-  test(`waiting for ${type} of ${name} in vain says what came instead`, async () => {
+  test(`a timeout while waiting for ${type} of ${name} reports the last result`, async () => {
     await assert.rejects(dns.waitUntilResolves("app", name, { type, timeoutMs: 300 }), (error: Error) => {
       assert.equal((error as Error & { code: string }).code, "NOT_RESOLVED");
       assert.match(error.message, /did not resolve in "app" within 300 ms; last result: /);
@@ -76,7 +76,7 @@ for (const [name, type, got] of [
   });
 }
 
-test("what a container asked is read, since a moment that the suite has marked", async () => {
+test("queries of a container are read from a sequence number on", async () => {
   await dig(app, "before.ok.test");
   const { last } = await dns.queries("app");
   await dig(app, "during.ok.test");
@@ -97,7 +97,7 @@ test("what a container asked is read, since a moment that the suite has marked",
   );
 });
 
-test("more than is kept is counted, so that a suite that asserts on nothing missing can", async () => {
+test("queries that exceed the history are counted as missed", async () => {
   const { last } = await dns.queries("app");
   const names = Array.from({ length: 400 }, (_, index) => `n${index}.ok.test`);
   await app.enter("dig", ["-r", "@127.0.0.11", "+short", ...names]);
@@ -107,58 +107,58 @@ test("more than is kept is counted, so that a suite that asserts on nothing miss
   assert.equal(queries.at(-1)?.name, "n399.ok.test");
 });
 
-test("queries are followed, until the suite has seen enough", async () => {
+test("queries are followed until the caller stops", async () => {
   await dig(app, "already.ok.test");
-  const seen: QueryReport[] = [];
+  const followed: QueryReport[] = [];
   for await (const each of dns.follow({ container: "app", last: 1, name: "*.ok.test" })) {
     if ("missed" in each) continue;
-    seen.push(each);
-    if (seen.length === 1) await dig(app, "then.ok.test");
-    if (seen.length === 2) break;
+    followed.push(each);
+    if (followed.length === 1) await dig(app, "then.ok.test");
+    if (followed.length === 2) break;
   }
   assert.deepEqual(
-    seen.map(({ name }) => name),
+    followed.map(({ name }) => name),
     ["already.ok.test", "then.ok.test"],
   );
   const stop = new AbortController();
   for await (const _ of dns.follow({ last: 1, signal: stop.signal })) stop.abort();
 });
 
-test("a follower hears what comes after a long silence, longer than anybody waits for an answer", async () => {
-  const seen = dns.follow({ container: "app", rcode: "SERVFAIL" })[Symbol.asyncIterator]();
-  const next = seen.next();
+test("a follower receives a query after a pause that is longer than any request timeout", async () => {
+  const followed = dns.follow({ container: "app", rcode: "SERVFAIL" })[Symbol.asyncIterator]();
+  const next = followed.next();
   await pause(6_000);
   await dig(app, "broken.servfail.test");
   const { value } = await next;
   assert.equal(value !== undefined && "name" in value ? value.name : undefined, "broken.servfail.test");
-  await seen.return?.();
+  await followed.return?.();
 });
 
-test("what no waiting would change is told at once", async () => {
+test("an invalid question fails at once, without waiting", async () => {
   const waiting = dns.waitUntilResolves("app", "app", { type: "NOPE", timeoutMs: 60_000 });
   await assert.rejects(waiting, { code: "BAD_QUESTION" });
 });
 
-test("a request that is none is refused, and nobody else notices", async () => {
+test("an invalid HTTP request is refused, without effect on others", async () => {
   const [folder = ""] = readdirSync(instance.stateDir);
   const socket = join(instance.stateDir, folder, "control.sock");
   for (const target of ["//", "http://[", "*", "/v1/status?%", "/../v1/status"]) {
-    const said = await rawRequest(socket, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    assert.match(said, target.startsWith("/v1/status") ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 404 /, target);
+    const response = await rawRequest(socket, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    assert.match(response, target.startsWith("/v1/status") ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 404 /, target);
   }
   assert.equal((await instance.waitFor("app", "attached")).state, "attached");
 });
 
-/** What is said until the connection ends. */
+/** Everything that arrives until the connection ends. */
 async function rawRequest(path: string, text: string): Promise<string> {
   const connection = createConnection(path);
   connection.end(text);
-  let said = "";
-  for await (const chunk of connection) said += String(chunk);
-  return said;
+  let response = "";
+  for await (const chunk of connection) response += String(chunk);
+  return response;
 }
 
-test("it is found by its socket, and mistakes say what they are", async () => {
+test("connect accepts a socket path, and mistakes have their own error codes", async () => {
   const [folder = ""] = readdirSync(instance.stateDir);
   const same = await connect({ socketPath: join(instance.stateDir, folder, "control.sock") });
   assert.ok((await same.queries("app")).queries.length > 0);

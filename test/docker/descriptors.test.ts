@@ -1,6 +1,6 @@
 /**
- * Few descriptors: dns11 says so at start, serves as many containers as it has room for, and leaves the others to Docker's
- * resolver with a reason.
+ * A low descriptor limit: dns11 logs it at the start, serves as many containers as possible, and skips the others with a
+ * reason; they keep Docker's resolver.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../src/base/limits.ts";
 import { roomForContainers } from "../../src/kernel/descriptors.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { check } from "../support/program/command.ts";
@@ -19,17 +19,19 @@ const FILES = 80;
 const CONTAINERS = 8;
 const FEW = 1_024;
 
-test("with few descriptors some are served, the others are Docker's, and everybody resolves", async () => {
+test("with a low descriptor limit some containers are served, the others keep Docker's resolver, and names resolve in all", async () => {
   await using engine = await startEngine({ liveRestore: true });
   await createNetwork(engine, "n1");
   const containers: Container[] = [];
   for (let index = 0; index < CONTAINERS; index++) {
     containers.push(await runContainer(engine, { name: `c${index}`, networks: ["n1"] }));
   }
-  // Node opens a hundred files at once where it loads a program; so there are few from when it waits for its engine.
+  // Node opens a hundred files at once to load a program, so the limit is set later, while dns11 waits for its engine.
   await engine.kill("SIGKILL");
   await using instance = new Dns11(engine.host);
-  await waitFor("dns11 to wait", () => (instance.log.includes("waiting for the engine") ? true : undefined));
+  await waitFor("dns11 to wait for the engine", () =>
+    instance.log.includes("waiting for the engine") ? true : undefined,
+  );
   await check("prlimit", ["--pid", String(instance.pid), `--nofile=${FILES}:${FILES}`]);
   await engine.startDaemon();
   await instance.waitUntilReady();
@@ -45,7 +47,7 @@ test("with few descriptors some are served, the others are Docker's, and everybo
   }
 });
 
-test("that there are descriptors for few containers is said at the start", async () => {
+test("a low descriptor limit is logged at the start", async () => {
   await using engine = await startEngine();
   const room = roomForContainers(FEW);
   assert.ok(room < LIMITS.containersExpected);
@@ -53,7 +55,7 @@ test("that there are descriptors for few containers is said at the start", async
   assert.match(instance.log, new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`));
 });
 
-test("the kernel has room for the descriptors of thousands of containers from the start", async () => {
+test("the descriptor table is large enough for thousands of containers from the start", async () => {
   await using engine = await startEngine();
   await using instance = await startDns11(engine);
   const { pid } = await instance.status();

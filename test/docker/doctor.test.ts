@@ -1,6 +1,6 @@
 /**
- * Doctor: each thing that breaks DNS is done to a real container, and the doctor says so; of a healthy one it says nothing
- * wrong. What is ours it repairs, and nothing else.
+ * Doctor: every fault that breaks DNS is caused in a real container, and the doctor finds it; a healthy container has no
+ * findings. --fix repairs what dns11 manages, and nothing else.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -15,20 +15,20 @@ import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import type { CheckCode, Finding } from "../../src/base/model/finding.ts";
 import { check, run } from "../support/program/command.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import type { NetworkPlace } from "../support/rig/netns.ts";
+import type { NetworkContext } from "../support/rig/netns.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
 const NETWORK = "n1";
 const UPSTREAM = "10.53.0.1";
-const DEAD = "10.88.0.250";
-/** As a firewall leaves a server: UDP alone. */
+const DEAD_SERVER = "10.88.0.250";
+/** A firewall lets only UDP through to this server. */
 const NO_TCP = "10.53.0.2";
-const UNWILLING = "10.53.0.3";
-const ITSELF = "10.88.0.200";
+const REFUSING = "10.53.0.3";
+const OWN_ADDRESS = "10.88.0.200";
 const ENTRIES_MAX = 262_144;
 
 let engine: Engine;
@@ -46,84 +46,92 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-interface Said extends Diagnosis {
+interface Result extends Diagnosis {
   readonly code: number;
-  /** A container's findings of one check. */
+  /** The findings of one check for a container. */
   of(name: string, code: CheckCode): readonly Finding[];
 }
 
-async function doctor(instance: Dns11 | undefined, ...args: string[]): Promise<Said> {
-  return await doctorOf(engine, instance?.stateDir ?? join(folder, "nobody"), ...args);
+async function doctor(instance: Dns11 | undefined, ...args: string[]): Promise<Result> {
+  return await doctorOf(engine, instance?.stateDir ?? join(folder, "no-instance"), ...args);
 }
 
-async function doctorOf(of: Engine, stateDir: string, ...args: string[]): Promise<Said> {
-  const { code, stdout, stderr } = await dns11(["doctor", "--json", "-H", of.host, "--state-dir", stateDir, ...args]);
+async function doctorOf(target: Engine, stateDir: string, ...args: string[]): Promise<Result> {
+  const { code, stdout, stderr } = await dns11([
+    "doctor",
+    "--json",
+    "-H",
+    target.host,
+    "--state-dir",
+    stateDir,
+    ...args,
+  ]);
   assert.equal(stderr, "");
   const diagnosis = JSON.parse(stdout) as Diagnosis;
-  return { ...diagnosis, code, of: (name, wanted) => findingsOf(reportOf(diagnosis, name), wanted) };
+  return { ...diagnosis, code, of: (name, checkCode) => findingsOf(reportOf(diagnosis, name), checkCode) };
 }
 
 function reportOf({ machine, containers }: Diagnosis, name: string): Report {
   if (name === machine.subject) return machine;
-  return containers.find(({ subject }) => subject === name) ?? assert.fail(`nothing is told of ${name}`);
+  return containers.find(({ subject }) => subject === name) ?? assert.fail(`no report for ${name}`);
 }
 
-function findingsOf({ findings }: Report, wanted: CheckCode): Finding[] {
-  return findings.filter(({ code }) => code === wanted);
+function findingsOf({ findings }: Report, checkCode: CheckCode): Finding[] {
+  return findings.filter(({ code }) => code === checkCode);
 }
 
-/** The worst of one check's findings is of this state, and says this. */
-function assertSays(said: Said, name: string, code: CheckCode, state: Finding["state"], detail: RegExp): void {
-  const findings = said.of(name, code);
+/** One check has a finding with this state and a detail like this. */
+function assertFinding(result: Result, name: string, code: CheckCode, state: Finding["state"], detail: RegExp): void {
+  const findings = result.of(name, code);
   const text = JSON.stringify(findings, undefined, 1);
   const match = findings.find((each) => each.state === state && detail.test(each.detail));
   assert.ok(match !== undefined, `${name}, ${code}, ${state} ${detail}: ${text}`);
-  if (state === "problem") assert.ok(match.remedy !== undefined, `what to do about ${code}`);
+  if (state === "problem") assert.ok(match.remedy !== undefined, `${code} has a remedy`);
 }
 
-function wrongIn({ findings }: Report): Finding[] {
+function notOkIn({ findings }: Report): Finding[] {
   return findings.filter(({ state }) => state !== "ok");
 }
 
-type Many = Readonly<Record<string, Container>> & AsyncDisposable;
+type Containers = Readonly<Record<string, Container>> & AsyncDisposable;
 
-async function runMany(options: Readonly<Record<string, ContainerOptions>>): Promise<Many> {
-  const made = await Promise.all(
+async function runMany(options: Readonly<Record<string, ContainerOptions>>): Promise<Containers> {
+  const started = await Promise.all(
     Object.entries(options).map(
       async ([name, option]) => [name, await runContainer(engine, { name, networks: [NETWORK], ...option })] as const,
     ),
   );
   const remove = async (): Promise<void> => {
-    await Promise.all(made.map(async ([, container]) => await container[Symbol.asyncDispose]()));
+    await Promise.all(started.map(async ([, container]) => await container[Symbol.asyncDispose]()));
   };
-  return Object.assign(Object.fromEntries(made), { [Symbol.asyncDispose]: remove });
+  return Object.assign(Object.fromEntries(started), { [Symbol.asyncDispose]: remove });
 }
 
-async function nft(place: NetworkPlace | undefined, rules: string): Promise<void> {
+async function nft(place: NetworkContext | undefined, rules: string): Promise<void> {
   const { code, stderr } = (await place?.enter("nft", ["-f", "-"], { input: rules })) ?? { code: 1, stderr: "" };
   assert.equal(code, 0, stderr);
 }
 
-test("a healthy container has nothing wrong, with dns11 and without; both are said", async () => {
+test("a healthy container has no problems, with dns11 and without it", async () => {
   await using _ = await runContainer(engine, { name: "well", networks: [NETWORK] });
   const without = await doctor(undefined);
-  assert.deepEqual([without.code, wrongIn(reportOf(without, "well"))], [0, []]);
-  assertSays(
+  assert.deepEqual([without.code, notOkIn(reportOf(without, "well"))], [0, []]);
+  assertFinding(
     without,
     "Docker host",
     "dns11",
     "warning",
     /not running for this engine; containers use Docker's resolver/,
   );
-  assertSays(without, "well", "attachment", "ok", /^Docker's resolver/);
-  assertSays(without, "well", "docker-rules", "ok", /^iptables/);
+  assertFinding(without, "well", "attachment", "ok", /^Docker's resolver/);
+  assertFinding(without, "well", "docker-rules", "ok", /^iptables/);
   await using instance = await startDns11(engine);
   const served = await doctor(instance);
-  assert.deepEqual([served.code, served.containers.flatMap(wrongIn), wrongIn(served.machine)], [0, [], []]);
-  assertSays(served, "Docker host", "dns11", "ok", /process \d+, .*ready/);
-  assertSays(served, "well", "attachment", "ok", /^dns11, since .*, verified/);
-  assertSays(served, "well", "listener", "ok", /^udp \d+, tcp \d+$/);
-  assertSays(served, "well", "upstream", "ok", /^host\(10\.53\.0\.1\): udp NXDOMAIN in .* ms, tcp NXDOMAIN/);
+  assert.deepEqual([served.code, served.containers.flatMap(notOkIn), notOkIn(served.machine)], [0, [], []]);
+  assertFinding(served, "Docker host", "dns11", "ok", /process \d+, .*ready/);
+  assertFinding(served, "well", "attachment", "ok", /^dns11, since .*, verified/);
+  assertFinding(served, "well", "listener", "ok", /^udp \d+, tcp \d+$/);
+  assertFinding(served, "well", "upstream", "ok", /^host\(10\.53\.0\.1\): udp NXDOMAIN in .* ms, tcp NXDOMAIN/);
   const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir, "well"]);
   assert.match(
     stdout,
@@ -132,90 +140,96 @@ test("a healthy container has nothing wrong, with dns11 and without; both are sa
   assert.match(stdout, /\nhealthy\n$/);
 });
 
-test("what a container was given: its resolv.conf, servers, search list, C library, and networks that are not ours", async () => {
+test("faults in a container's configuration are found: resolv.conf, servers, search list, C library and unserved networks", async () => {
   const conf = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text);
     return `--volume=${join(folder, name)}:/etc/resolv.conf`;
   };
-  await using many = await runMany({
-    elsewhere: { args: [conf("elsewhere", `nameserver ${DEAD}\noptions ndots:20 fast timeout\n`)] },
-    several: { args: [conf("several", `nameserver 127.0.0.11\nnameserver ${DEAD}\n`)] },
+  await using containers = await runMany({
+    elsewhere: { args: [conf("elsewhere", `nameserver ${DEAD_SERVER}\noptions ndots:20 fast timeout\n`)] },
+    several: { args: [conf("several", `nameserver 127.0.0.11\nnameserver ${DEAD_SERVER}\n`)] },
     typo: { args: [conf("typo", "nameserver 127.0.0.11\nnameserver 10.88.0\n")] },
     silent: { args: [conf("silent", "# nothing\n")] },
     pipe: { args: ["--volume=/dev/null:/etc/resolv.conf"] },
     dotty: { args: ["--dns-search=corp.test", "--dns-search=nx.test", "--dns-option=ndots:5"] },
     swallowed: { args: ["--dns-search=ok.test"] },
     edited: {},
-    dead: { dns: [DEAD] },
+    dead: { dns: [DEAD_SERVER] },
     packets: { dns: [NO_TCP] },
-    refused: { dns: [UNWILLING] },
-    looping: { dns: [ITSELF], args: ["--ip", ITSELF] },
+    refused: { dns: [REFUSING] },
+    looping: { dns: [OWN_ADDRESS], args: ["--ip", OWN_ADDRESS] },
     alpine: {},
     inside: { networks: ["closed"] },
-    bridged: { networks: [], dns: [DEAD, UPSTREAM] },
+    bridged: { networks: [], dns: [DEAD_SERVER, UPSTREAM] },
     hosted: { networks: ["host"] },
   });
   await using _packets = await startUpstream(engine, { address: NO_TCP });
-  await using _refused = await startDnsmasq(engine, { address: UNWILLING, lines: ["no-resolv", "no-hosts"] });
+  await using _refused = await startDnsmasq(engine, { address: REFUSING, lines: ["no-resolv", "no-hosts"] });
   await nft(
     engine,
     `table inet wall { chain in { type filter hook input priority 0; ip daddr ${NO_TCP} tcp dport 53 drop; }; }`,
   );
   const apk = "printf 'P:musl\\nA:x86_64\\nV:1.2.3-r5\\n\\n' > /lib/apk/db/installed; touch /lib/ld-musl-x86_64.so.1";
-  await many["alpine"]?.exec("sh", ["-c", `mkdir -p /lib/apk/db; ${apk}`]);
-  await many["edited"]?.exec("sh", ["-c", "echo options attempts:1 >> /etc/resolv.conf"]);
-  const said = await doctor(undefined);
-  assert.equal(said.code, 1);
-  assertSays(said, "edited", "resolv-conf", "warning", /nameserver 127\.0\.0\.11; the file was edited after/);
-  assertSays(
-    said,
+  await containers["alpine"]?.exec("sh", ["-c", `mkdir -p /lib/apk/db; ${apk}`]);
+  await containers["edited"]?.exec("sh", ["-c", "echo options attempts:1 >> /etc/resolv.conf"]);
+  const result = await doctor(undefined);
+  assert.equal(result.code, 1);
+  assertFinding(result, "edited", "resolv-conf", "warning", /nameserver 127\.0\.0\.11; the file was edited after/);
+  assertFinding(
+    result,
     "elsewhere",
     "resolv-conf",
     "problem",
     /nameserver 10\.88\.0\.250; 127\.0\.0\.11 is not among.*the file is a mount/,
   );
   const options = /"ndots:20" is read as ndots:15; "fast" is not a known option; "timeout" needs a number/;
-  assertSays(said, "elsewhere", "resolv-options", "warning", options);
-  assertSays(said, "several", "resolv-conf", "warning", /queries all of them at once, as musl does/);
-  assertSays(said, "typo", "resolv-conf", "problem", /invalid address 10\.88\.0;/);
-  assertSays(said, "silent", "resolv-conf", "problem", /no nameserver/);
-  assertSays(said, "pipe", "resolv-conf", "problem", /missing or unreadable/);
-  assertSays(
-    said,
+  assertFinding(result, "elsewhere", "resolv-options", "warning", options);
+  assertFinding(result, "several", "resolv-conf", "warning", /queries all of them at once, as musl does/);
+  assertFinding(result, "typo", "resolv-conf", "problem", /invalid address 10\.88\.0;/);
+  assertFinding(result, "silent", "resolv-conf", "problem", /no nameserver/);
+  assertFinding(result, "pipe", "resolv-conf", "problem", /missing or unreadable/);
+  assertFinding(
+    result,
     "dotty",
     "search",
     "warning",
     /corp\.test nx\.test, ndots 5: .* takes up to 6 queries, the first for .*\.corp\.test$/,
   );
-  assertSays(said, "swallowed", "search", "problem", /every name below ok\.test has an address/);
-  assert.deepEqual(said.of("dotty", "search").length, 1, "those domains deny what is not there");
-  assertSays(said, "dead", "upstream", "problem", /^10\.88\.0\.250: udp .*(no reply|EHOSTUNREACH)/);
-  assertSays(said, "packets", "upstream", "warning", /^10\.53\.0\.2: udp NXDOMAIN .*, tcp no reply within 3 s/);
-  assertSays(said, "refused", "upstream", "warning", /^10\.53\.0\.3: udp REFUSED .*, tcp REFUSED/);
-  assertSays(
-    said,
+  assertFinding(result, "swallowed", "search", "problem", /every name below ok\.test has an address/);
+  assert.deepEqual(result.of("dotty", "search").length, 1, "those domains return NXDOMAIN for unknown names");
+  assertFinding(result, "dead", "upstream", "problem", /^10\.88\.0\.250: udp .*(no reply|EHOSTUNREACH)/);
+  assertFinding(result, "packets", "upstream", "warning", /^10\.53\.0\.2: udp NXDOMAIN .*, tcp no reply within 3 s/);
+  assertFinding(result, "refused", "upstream", "warning", /^10\.53\.0\.3: udp REFUSED .*, tcp REFUSED/);
+  assertFinding(
+    result,
     "looping",
     "loop",
     "problem",
     /10\.88\.0\.200 is container looping, which forwards to the same address/,
   );
-  assertSays(said, "alpine", "libc", "warning", /^musl 1\.2\.3: no TCP support before 1\.2\.4/);
-  assertSays(
-    said,
+  assertFinding(result, "alpine", "libc", "warning", /^musl 1\.2\.3: no TCP support before 1\.2\.4/);
+  assertFinding(
+    result,
     "bridged",
     "attachment",
     "ok",
     /not served by dns11 \(default-network-only\): it is on no user-defined network/,
   );
-  assertSays(said, "bridged", "upstream", "problem", /^10\.88\.0\.250: udp/);
-  assertSays(said, "bridged", "upstream", "ok", /^10\.53\.0\.1: udp NXDOMAIN/);
-  assertSays(said, "inside", "upstream", "ok", /^none: .*all its networks are internal$/);
-  assertSays(said, "hosted", "attachment", "ok", /not served by dns11 \(host-network\): it uses the host's network/);
-  assert.deepEqual(reportOf(said, "hosted").findings.length, 1, "the host's namespace is the machine's");
+  assertFinding(result, "bridged", "upstream", "problem", /^10\.88\.0\.250: udp/);
+  assertFinding(result, "bridged", "upstream", "ok", /^10\.53\.0\.1: udp NXDOMAIN/);
+  assertFinding(result, "inside", "upstream", "ok", /^none: .*all its networks are internal$/);
+  assertFinding(
+    result,
+    "hosted",
+    "attachment",
+    "ok",
+    /not served by dns11 \(host-network\): it uses the host's network/,
+  );
+  assert.deepEqual(reportOf(result, "hosted").findings.length, 1, "the host's namespace is checked with the machine");
 });
 
-test("what somebody did to a namespace: lo, rules of both backends, firewalls, port 53, connection tracking", async () => {
-  await using many = await runMany({
+test("faults in a namespace are found: lo, rules of both backends, firewalls, port 53, connection tracking", async () => {
+  await using containers = await runMany({
     lo: {},
     bare: {},
     flushed: {},
@@ -223,18 +237,18 @@ test("what somebody did to a namespace: lo, rules of both backends, firewalls, p
     older: {},
     taken: {},
     full: {},
-    remembering: {},
-    led: {},
+    stale: {},
+    redirected: {},
     left: {},
   });
-  const { lo, bare, flushed, walled, older, taken, full, remembering, led, left } = many;
+  const { lo, bare, flushed, walled, older, taken, full, stale, redirected, left } = containers;
   await lo?.enter("ip", ["link", "set", "lo", "down"]);
   await bare?.enter("ip", ["address", "flush", "dev", "lo"]);
   await flushed?.enter("iptables", ["-t", "nat", "-F"]);
   await nft(walled, "table inet wall { chain in { type filter hook input priority 0; policy drop; }; }");
   await older?.enter("iptables-legacy", ["-t", "mangle", "-A", "OUTPUT", "-p", "udp", "--dport", "53", "-j", "DROP"]);
   await nft(
-    led,
+    redirected,
     "table ip vpn { chain out { type nat hook output priority -150; udp dport 53 dnat to 127.0.0.1:9; }; }",
   );
   await nft(
@@ -243,13 +257,13 @@ test("what somebody did to a namespace: lo, rules of both backends, firewalls, p
   );
   await taken?.exec("sh", ["-c", "nc -l -p 53 >/dev/null 2>&1 &"]);
   await nft(
-    remembering,
+    stale,
     "table ip gone { chain out { type nat hook output priority -150; udp dport 53 dnat to 127.0.0.11:9; }; }",
   );
-  await dig(remembering as Container, "flushed", "+time=1");
-  await nft(remembering, "delete table ip gone");
-  // As long as a client keeps its socket busy.
-  await remembering?.enter("conntrack", ["-U", "-p", "udp", "-d", "127.0.0.11", "-t", "600"]);
+  await dig(stale as Container, "flushed", "+time=1");
+  await nft(stale, "delete table ip gone");
+  // As if a client kept its socket in use.
+  await stale?.enter("conntrack", ["-U", "-p", "udp", "-d", "127.0.0.11", "-t", "600"]);
   const entries = Array.from({ length: ENTRIES_MAX + 100 }, (_, index) => {
     const [a, b, c] = [index >> 16, (index >> 8) & 0xff, index & 0xff];
     return `-I -p udp -s 10.9.${b}.${c} -d 10.8.0.${a} --sport 1000 --dport 2 -t 600`;
@@ -257,54 +271,66 @@ test("what somebody did to a namespace: lo, rules of both backends, firewalls, p
   writeFileSync(join(folder, "entries"), `${entries.join("\n")}\n`);
   await full?.enter("conntrack", ["-R", join(folder, "entries")]);
 
-  const said = await doctor(undefined);
-  assert.equal(said.code, 1);
-  assertSays(said, "lo", "loopback", "problem", /lo is down, so 127\.0\.0\.11 is unreachable/);
-  assertSays(said, "bare", "loopback", "problem", /no address in 127\.0\.0\.0\/8/);
-  assertSays(said, "flushed", "docker-rules", "problem", /^none: another program .* flushed them/);
-  assertSays(said, "flushed", "answers", "problem", /refused/);
-  assertSays(said, "walled", "foreign-rules", "problem", /chain "in" of table inet "wall" .* drops packets/);
-  assertSays(said, "older", "foreign-rules", "problem", /chain "OUTPUT" of iptables-legacy table mangle drops packets/);
-  assertSays(said, "older", "answers", "problem", /a rule drops the packet \(EPERM\)/);
-  assertSays(said, "led", "foreign-rules", "problem", /chain "out" of table ip "vpn" .*translates addresses before/);
-  assertSays(
-    said,
+  const result = await doctor(undefined);
+  assert.equal(result.code, 1);
+  assertFinding(result, "lo", "loopback", "problem", /lo is down, so 127\.0\.0\.11 is unreachable/);
+  assertFinding(result, "bare", "loopback", "problem", /no address in 127\.0\.0\.0\/8/);
+  assertFinding(result, "flushed", "docker-rules", "problem", /^none: another program .* flushed them/);
+  assertFinding(result, "flushed", "answers", "problem", /refused/);
+  assertFinding(result, "walled", "foreign-rules", "problem", /chain "in" of table inet "wall" .* drops packets/);
+  assertFinding(
+    result,
+    "older",
+    "foreign-rules",
+    "problem",
+    /chain "OUTPUT" of iptables-legacy table mangle drops packets/,
+  );
+  assertFinding(result, "older", "answers", "problem", /a rule drops the packet \(EPERM\)/);
+  assertFinding(
+    result,
+    "redirected",
+    "foreign-rules",
+    "problem",
+    /chain "out" of table ip "vpn" .*translates addresses before/,
+  );
+  assertFinding(
+    result,
     "left",
     "rules",
     "problem",
     /left by a killed dns11, redirects queries to a port where nothing listens/,
   );
-  assertSays(said, "taken", "port-53", "warning", /listens on it over tcp/);
-  assertSays(said, "taken", "answers", "ok", /"taken" resolves to 10\.88/);
-  assertSays(said, "full", "conntrack", "problem", /^26\d{4} of 262144 entries: the table is full/);
-  assertSays(
-    said,
-    "remembering",
+  assertFinding(result, "taken", "port-53", "warning", /listens on it over tcp/);
+  assertFinding(result, "taken", "answers", "ok", /"taken" resolves to 10\.88/);
+  assertFinding(result, "full", "conntrack", "problem", /^26\d{4} of 262144 entries: the table is full/);
+  assertFinding(
+    result,
+    "stale",
     "conntrack-stale",
     "problem",
     /^\d entries redirect clients .* to port 9 of 127\.0\.0\.11/,
   );
 
   const fixed = await doctor(undefined, "--fix");
-  assert.deepEqual(wrongIn(reportOf(fixed, "left")), [], "the table that nobody owned is gone");
+  assert.deepEqual(notOkIn(reportOf(fixed, "left")), [], "the orphaned table is gone");
   assert.match(fixed.machine.did.join("\n"), /left: removed orphaned table ip "dns11"/);
-  assert.deepEqual(wrongIn(reportOf(fixed, "remembering")), []);
-  assert.match(reportOf(fixed, "remembering").did.join("\n"), /deleted \d stale conntrack entries/);
+  assert.deepEqual(notOkIn(reportOf(fixed, "stale")), []);
+  assert.match(reportOf(fixed, "stale").did.join("\n"), /deleted \d stale conntrack entries/);
   assert.match(reportOf(fixed, "walled").left.join("\n"), /^other rules: dns11 cannot repair this\. Change or remove/m);
   assert.match((await (walled as Container).enter("nft", ["list", "ruleset"])).stdout, /table inet wall/);
-  assertSays(fixed, "flushed", "docker-rules", "problem", /^none/);
+  assertFinding(fixed, "flushed", "docker-rules", "problem", /^none/);
   await full?.enter("conntrack", ["-F"]);
 
-  // The same with dns11: where it was refused, why, since when; and what of it does not matter then.
+  // The same with dns11: failed attachments have a reason and a time, and some faults do not matter.
   await using instance = await startDns11(engine);
   const served = await doctor(instance);
-  assertSays(served, "walled", "attachment", "problem", /^Docker's resolver, since 2.*UNVERIFIED: .*drops packets/);
-  assertSays(served, "flushed", "docker-rules", "warning", /the container will have no DNS when dns11 stops/);
-  assertSays(served, "flushed", "answers", "ok", /"flushed" resolves to 10\.88/);
-  assertSays(served, "lo", "attachment", "problem", /UNVERIFIED/);
+  assertFinding(served, "walled", "attachment", "problem", /^Docker's resolver, since 2.*UNVERIFIED: .*drops packets/);
+  assertFinding(served, "flushed", "docker-rules", "warning", /the container will have no DNS when dns11 stops/);
+  assertFinding(served, "flushed", "answers", "ok", /"flushed" resolves to 10\.88/);
+  assertFinding(served, "lo", "attachment", "problem", /UNVERIFIED/);
 });
 
-test("sockets that somebody closed under dns11 are noticed, and --fix has it attach anew", async () => {
+test("sockets of dns11 that another program closed are noticed, and --fix attaches again", async () => {
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
   await using instance = await startDns11(engine);
   const ports = (await instance.container("web"))?.ports ?? assert.fail();
@@ -312,10 +338,10 @@ test("sockets that somebody closed under dns11 are noticed, and --fix has it att
   await web.enter("ss", ["-K", "-u", "-a", "sport", "=", String(ports.udp)]);
   const broken = await doctor(instance, "web");
   assert.equal(broken.code, 1);
-  assertSays(broken, "web", "listener", "problem", /the .*tcp socket no longer exists: another program closed it/);
-  assertSays(broken, "web", "answers", "problem", /refused/);
+  assertFinding(broken, "web", "listener", "problem", /the .*tcp socket no longer exists: another program closed it/);
+  assertFinding(broken, "web", "answers", "problem", /refused/);
   const fixed = await doctor(instance, "web", "--fix");
-  assert.deepEqual([fixed.code, wrongIn(reportOf(fixed, "web"))], [0, []]);
+  assert.deepEqual([fixed.code, notOkIn(reportOf(fixed, "web"))], [0, []]);
   assert.match(reportOf(fixed, "web").did.join("\n"), /attached again with new sockets and rules/);
   assert.deepEqual(dataOf(await dig(web, "+tcp", "web")), [web.address(NETWORK)]);
   assert.notDeepEqual((await instance.container("web"))?.ports, ports);
@@ -324,52 +350,52 @@ test("sockets that somebody closed under dns11 are noticed, and --fix has it att
   assert.deepEqual(await client.repair("web"), { name: "web", outcome: "verified" });
   await assert.rejects(client.repair("nobody"), { code: "NO_SUCH_CONTAINER" });
   await assert.rejects(client.repair(""), { code: "NO_CONTAINER" });
-  // Docker's own as well: those dns11 cannot bring back, and a container that it serves does not need them now.
+  // Docker's sockets as well: dns11 cannot restore them, and a served container does not need them now.
   for (const protocol of ["-t", "-u"]) await web.enter("ss", ["-K", protocol, "-a", "src", "127.0.0.11"]);
   const alone = await doctor(instance, "web", "--fix");
-  assertSays(
+  assertFinding(
     alone,
     "web",
     "docker-rules",
     "warning",
     /the fallback when dns11 stops, does not answer: connection refused/,
   );
-  assertSays(alone, "web", "answers", "ok", /"web" resolves to 10\.88/);
+  assertFinding(alone, "web", "answers", "ok", /"web" resolves to 10\.88/);
   assert.match(
     reportOf(alone, "web").left.join("\n"),
     /^Docker rules: dns11 cannot repair this\. Run docker restart web/,
   );
 });
 
-test("rules of a lower tier that somebody deletes are missed, until dns11 looks again or --fix has it look", async () => {
+test("deleted rules of another backend are reported as missing, and --fix installs them again", async () => {
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
   await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
-  // The kernel tells nobody of this one; with the tier nft dns11 would be as quick as the doctor.
+  // The kernel sends no event for legacy tables; with the backend nft, dns11 would repair them before the doctor runs.
   for (const table of ["nat", "raw", "mangle"]) {
     for (const verb of ["-F", "-X"])
       await check("nsenter", [`--net=${web.netnsPath}`, "iptables-legacy", "-t", table, verb]);
   }
   const missed = await doctor(instance, "web");
   assert.equal(missed.code, 1);
-  assertSays(missed, "web", "rules", "problem", /dns11 serves the container, but its rules are missing/);
+  assertFinding(missed, "web", "rules", "problem", /dns11 serves the container, but its rules are missing/);
   const fixed = await doctor(instance, "web", "--fix");
-  assertSays(fixed, "web", "rules", "ok", /^chains DNS11-\* of iptables-legacy, owned by a running process$/);
-  // Somebody's own, which let queries pass.
+  assertFinding(fixed, "web", "rules", "ok", /^chains DNS11-\* of iptables-legacy, owned by a running process$/);
+  // Another program's rules, which let queries pass.
   await nft(web, "table inet fw { chain out { type filter hook output priority 0; tcp dport 25 drop; }; }");
   const passed = await doctor(instance, "web");
-  assertSays(passed, "web", "foreign-rules", "warning", /chain "out" of table inet "fw" .*get through nevertheless/);
+  assertFinding(passed, "web", "foreign-rules", "warning", /chain "out" of table inet "fw" .*get through nevertheless/);
 });
 
-test("a namespace that cannot be entered is told, and that nothing of it could be looked at", async () => {
+test("a namespace that cannot be entered is reported as not checked", async () => {
   await using lost = await runContainer(engine, { name: "lost", networks: [NETWORK] });
   const { code, stderr } = await run("nsenter", ["-t", String(engine.hostPid), "-m", "umount", "-l", lost.sandboxKey]);
   assert.equal(code, 0, stderr);
-  const said = await doctor(undefined, "lost");
-  assert.equal(said.code, 2);
-  assertSays(said, "lost", "namespace", "unknown", /is not a network namespace|Cannot open the network namespace/);
+  const result = await doctor(undefined, "lost");
+  assert.equal(result.code, 2);
+  assertFinding(result, "lost", "namespace", "unknown", /is not a network namespace|Cannot open the network namespace/);
 });
 
-/** Answers at a unix socket, by path. */
+/** Serves JSON answers by path on a unix socket. */
 function serveJson(socket: string, answers: Readonly<Record<string, unknown>>): Server {
   return createServer((connection) => {
     connection.on("data", (request) => {
@@ -381,40 +407,46 @@ function serveJson(socket: string, answers: Readonly<Record<string, unknown>>): 
   }).listen(socket);
 }
 
-test("a dns11 that is not ready, or without its engine, is said to be so, with what is missing", async () => {
+test("a dns11 that is not ready or disconnected from the engine is a warning that names what is missing", async () => {
   await using _ = await runContainer(engine, { name: "late", networks: [NETWORK] });
   const instance = await startDns11(engine);
   const status = await instance.status();
   const [sub = ""] = readdirSync(instance.stateDir);
   await instance.stop();
-  // What lasts a moment, kept: the answer of a real one, as it was while it verified the container.
+  // This state is too short to catch: the status of a real instance, changed to that of one that verifies the container.
   const containers = status.containers.map((each) => ({ ...each, state: "verifying" }));
   const path = join(instance.stateDir, sub, "control.sock");
   const late = serveJson(path, { "/v1/status": { ...status, isReady: false, containers } });
-  const said = await doctor(instance, "late");
+  const result = await doctor(instance, "late");
   late.close();
-  assertSays(said, "Docker host", "dns11", "warning", /not ready: waiting for late$/);
-  assertSays(said, "late", "attachment", "warning", /dns11 is attaching \(verifying\)/);
+  assertFinding(result, "Docker host", "dns11", "warning", /not ready: waiting for late$/);
+  assertFinding(result, "late", "attachment", "warning", /dns11 is attaching \(verifying\)/);
   const away = serveJson(path, { "/v1/status": { ...status, engine: { ...status.engine, isConnected: false } } });
-  assertSays(await doctor(instance, "late"), "Docker host", "dns11", "warning", /disconnected from the engine/);
+  assertFinding(await doctor(instance, "late"), "Docker host", "dns11", "warning", /disconnected from the engine/);
   away.close();
   await instance[Symbol.asyncDispose]();
 });
 
-test("a dns11 that hangs, and one that was killed; --fix takes away what is left of it", async () => {
-  // Its keeper would end one that hangs.
+test("a dns11 that hangs and one that was killed are found, and --fix removes what it left behind", async () => {
+  // A keeper would kill a hung instance.
   const instance = await startDns11(engine, { args: ["--keeper", "off"] });
   try {
     instance.kill("SIGSTOP");
     const hung = await doctor(instance);
     assert.equal(hung.code, 1);
-    assertSays(hung, "Docker host", "dns11", "problem", /holds the lock .* but does not respond.*no response in time/);
+    assertFinding(
+      hung,
+      "Docker host",
+      "dns11",
+      "problem",
+      /holds the lock .* but does not respond.*no response in time/,
+    );
     instance.kill("SIGCONT");
     instance.kill("SIGKILL");
     await instance.exited;
     const killed = await doctor(instance);
-    assertSays(killed, "Docker host", "dns11", "warning", /not running/);
-    assertSays(killed, "Docker host", "leftovers", "warning", /stale control socket .*control\.sock$/);
+    assertFinding(killed, "Docker host", "dns11", "warning", /not running/);
+    assertFinding(killed, "Docker host", "leftovers", "warning", /stale control socket .*control\.sock$/);
     const fixed = await doctor(instance, "--fix");
     assert.match(fixed.machine.did.join("\n"), /removed .*d11-state/);
     assert.deepEqual(findingsOf(fixed.machine, "leftovers"), []);
@@ -423,24 +455,24 @@ test("a dns11 that hangs, and one that was killed; --fix takes away what is left
   }
 });
 
-test("what could not be looked at ends with 2: no engine, no such container, no capability", async () => {
+test("the exit code is 2 if a check could not run: no engine, no such container, no capability", async () => {
   const away = await dns11(["doctor", "-H", `unix://${folder}/nothing.sock`]);
   assert.equal(away.code, 2);
   assert.match(away.stdout, /unknown +Docker Engine +No engine socket at .*Check that Docker is installed and running/);
-  const nobody = await dns11(["doctor", "-H", engine.host, "nobody"]);
-  assert.deepEqual([nobody.code, nobody.stdout], [2, ""]);
-  assert.match(nobody.stderr, /^dns11: No running container named "nobody"\n {2}Use a container name/);
+  const unknown = await dns11(["doctor", "-H", engine.host, "nobody"]);
+  assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
+  assert.match(unknown.stderr, /^dns11: No running container named "nobody"\n {2}Use a container name/);
   const program = ["--", process.execPath, PROGRAM, "doctor", "-H", engine.host];
-  const poor = await run("setpriv", ["--bounding-set", "-net_admin", ...program]);
-  assert.equal(poor.code, 2, poor.stderr);
+  const unprivileged = await run("setpriv", ["--bounding-set", "-net_admin", ...program]);
+  assert.equal(unprivileged.code, 2, unprivileged.stderr);
   assert.match(
-    poor.stdout,
+    unprivileged.stdout,
     /unknown +capabilities +Missing capabilities: CAP_NET_ADMIN \(to install rules there\).*--cap-add/,
   );
 });
 
-test("a kernel without owned tables is worth a warning, and an engine too old or rootless is a problem", async () => {
-  // The kernel's answer to an unknown table flag, put in the place of its real one.
+test("a kernel without owned tables is a warning, and an engine that is too old or rootless is a problem", async () => {
+  // Injects the kernel's error for an unknown table flag.
   const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
   const program = [process.execPath, PROGRAM, "doctor", "--json", "-H", engine.host];
   const unowned = await run("strace", [...inject, ...program]);
@@ -449,7 +481,7 @@ test("a kernel without owned tables is worth a warning, and an engine too old or
     unowned.stdout,
     /"code":"kernel",[^}]*"warning",[^}]*supports only the rule backend nft, whose rules stay when dns11/,
   );
-  // What no engine of this rig can be; its answers are those of a real one, with an older version.
+  // The rig has no such old engine; this one gives the answers of a real engine, with an older version.
   const answers: Readonly<Record<string, unknown>> = {
     "/version": { ...((await engine.api("/version")) as object), Version: "19.03.8" },
     "/info": await engine.api("/info"),
@@ -459,15 +491,15 @@ test("a kernel without owned tables is worth a warning, and an engine too old or
     await doctorOfFake(answers),
     /problem +Docker Engine +Docker 19\.03\.8 is not supported\. Use Docker 20\.10/,
   );
-  // Nor a rootless one: dockerd says so in this word among its security options.
+  // Nor a rootless one: dockerd reports it in its security options.
   const { SecurityOptions: options = [], ...info } = answers["/info"] as { SecurityOptions?: string[] };
   const rootless = { ...info, SecurityOptions: [...options, "name=rootless"] };
   const version = await engine.api("/version");
-  const said = await doctorOfFake({ ...answers, "/version": version, "/info": rootless });
-  assert.match(said, /problem +Docker Engine +This engine is rootless: .*Use an engine that runs as root/);
+  const output = await doctorOfFake({ ...answers, "/version": version, "/info": rootless });
+  assert.match(output, /problem +Docker Engine +This engine is rootless: .*Use an engine that runs as root/);
 });
 
-/** What the doctor tells people of an engine that answers so. */
+/** The doctor's output for an engine that gives these answers. */
 async function doctorOfFake(answers: Readonly<Record<string, unknown>>): Promise<string> {
   const socket = join(folder, "fake.sock");
   const server = serveJson(socket, answers);
@@ -477,20 +509,20 @@ async function doctorOfFake(answers: Readonly<Record<string, unknown>>): Promise
   return stdout;
 }
 
-test("a host's resolv.conf that names what is no address", async () => {
+test("an invalid nameserver in the host's resolv.conf is a warning", async () => {
   await using typo = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\nnameserver 10.53.1\n` });
-  const said = await doctorOf(typo, join(folder, "nobody"));
-  assertSays(said, "Docker host", "host-resolv-conf", "warning", /^invalid nameserver 10\.53\.1$/);
+  const result = await doctorOf(typo, join(folder, "no-instance"));
+  assertFinding(result, "Docker host", "host-resolv-conf", "warning", /^invalid nameserver 10\.53\.1$/);
 });
 
-test("Docker 28, whose host names no server: its containers have nothing wrong beside", async () => {
+test("with Docker 28 and no nameserver on the host, the missing upstream is the only finding of a container", async () => {
   await using current = await startEngine({ suite: "forky", resolvConf: "search nowhere\n" });
   await createNetwork(current, NETWORK);
   await using _ = await runContainer(current, { name: "web", networks: [NETWORK] });
-  const said = await doctorOf(current, join(folder, "nobody"), "web");
-  const wrong = wrongIn(reportOf(said, "web")).map(({ code, state }) => [code, state]);
-  assert.deepEqual([said.code, wrong], [0, [["upstream", "warning"]]]);
-  assertSays(said, "web", "upstream", "warning", /^none: only container names resolve$/);
-  assertSays(said, "Docker host", "host-resolv-conf", "warning", /no nameserver/);
-  assertSays(said, "web", "docker-rules", "ok", /./);
+  const result = await doctorOf(current, join(folder, "no-instance"), "web");
+  const notOk = notOkIn(reportOf(result, "web")).map(({ code, state }) => [code, state]);
+  assert.deepEqual([result.code, notOk], [0, [["upstream", "warning"]]]);
+  assertFinding(result, "web", "upstream", "warning", /^none: only container names resolve$/);
+  assertFinding(result, "Docker host", "host-resolv-conf", "warning", /no nameserver/);
+  assertFinding(result, "web", "docker-rules", "ok", /./);
 });

@@ -1,5 +1,5 @@
-// Proves that what dns11 explains is what it does: for a table of questions, the answer that it explains is the one that
-// dig gets, from the layer that has to give it; and that whoever wonders about an answer is told what he has overlooked.
+// dns11 explain: for a table of questions, the explained answer is the one that dig gets, from the expected layer; and hints
+// name the likely cause of an unexpected answer.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { locateControl } from "../../src/api/locate.ts";
 import type { Explanation } from "../../src/api/names.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startScripted } from "../support/scripted/scripted.ts";
@@ -64,8 +64,8 @@ async function explain(instance: Dns11, name: string, type: string, container = 
   });
 }
 
-// What is asked, and which layer has to answer: by default, and with --strict.
-const CASES: readonly (readonly [name: string, type: string, better: string, strict: string])[] = [
+// The question, and the layer that must answer it: by default, and with --strict.
+const CASES: readonly (readonly [name: string, type: string, byDefault: string, strict: string])[] = [
   ["web", "A", "names", "names"],
   ["WEB", "A", "names", "names"],
   ["front", "A", "names", "names"],
@@ -94,33 +94,33 @@ const CASES: readonly (readonly [name: string, type: string, better: string, str
   ["a.rr.test", "TYPE4711", "servers", "servers"],
 ];
 
-for (const [character, args] of [
+for (const [mode, args] of [
   ["by default", []],
   ["with --strict", ["--strict"]],
 ] as const) {
-  test(`${character}, what is explained is what dig gets, and says where that comes from`, async () => {
+  test(`${mode}, the explained answer is the one that dig gets, from the expected layer`, async () => {
     await using instance = await startDns11(engine, { args: ["--config", config, ...args] });
-    for (const [name, type, better, strict] of CASES) {
+    for (const [name, type, byDefault, strict] of CASES) {
       const explained = await explain(instance, name, type);
-      const told = await dig(app, name, type, "+bufsize=1232", "+ignore");
-      const what = `${name} ${type}: ${JSON.stringify(explained)}\n${told.raw}`;
-      assert.equal(explained.reply?.rcode, told.status, what);
+      const reply = await dig(app, name, type, "+bufsize=1232", "+ignore");
+      const what = `${name} ${type}: ${JSON.stringify(explained)}\n${reply.raw}`;
+      assert.equal(explained.reply?.rcode, reply.status, what);
       const answers = (explained.reply?.answers ?? []).map((each) => `${each.name} ${each.type} ${each.data}`);
-      const dug = told.answer.map((each) => `${each.name} ${each.type} ${each.data}`);
-      assert.deepEqual(plain(answers), plain(dug), what);
-      assert.equal(explained.reply?.authority.length, told.authority.length, what);
+      const dug = reply.answer.map((each) => `${each.name} ${each.type} ${each.data}`);
+      assert.deepEqual(normalized(answers), normalized(dug), what);
+      assert.equal(explained.reply?.authority.length, reply.authority.length, what);
       const isFailed = explained.reply?.rcode === "SERVFAIL";
-      assert.equal(explained.answeredBy, isFailed ? null : args.length > 0 ? strict : better, what);
+      assert.equal(explained.answeredBy, isFailed ? null : args.length > 0 ? strict : byDefault, what);
     }
   });
 }
 
-// dig writes octets in capitals, and the order of several addresses changes.
-function plain(records: readonly string[]): string[] {
+// dig prints octets in upper case, and the order of several addresses changes.
+function normalized(records: readonly string[]): string[] {
   return records.map((record) => record.toLowerCase()).toSorted();
 }
 
-test("the name of an address is explained, too: NAME may be one", async () => {
+test("an IP address as NAME explains its reverse lookup", async () => {
   await using instance = await startDns11(engine);
   const { stdout } = await command(instance, "explain", web.address("n1"), "--in", "app", "--json");
   const explained = JSON.parse(stdout) as Explanation;
@@ -129,13 +129,13 @@ test("the name of an address is explained, too: NAME may be one", async () => {
   assert.equal(explained.reply?.answers[0]?.data, pointer?.data);
 });
 
-test("what servers said is explained as such once, and as a kept reply with its time then", async () => {
+test("a reply is explained as from a server the first time, and as a cache hit with its times the second time", async () => {
   await using instance = await startDns11(engine);
   const first = await explain(instance, "kept.ok.test", "A");
   assert.deepEqual([first.answeredBy, first.server], ["servers", `host(${HOST_SERVER})`]);
-  const asked = first.steps.find(({ layer }) => layer === "servers")?.events ?? [];
+  const events = first.steps.find(({ layer }) => layer === "servers")?.events ?? [];
   assert.deepEqual(
-    asked.map(({ what }) => /^(sent over udp: first in order|answered NOERROR)/.exec(what)?.[1]).filter(Boolean),
+    events.map(({ what }) => /^(sent over udp: first in order|answered NOERROR)/.exec(what)?.[1]).filter(Boolean),
     ["sent over udp: first in order", "answered NOERROR"],
   );
   const order = first.steps.map(({ layer }) => layer);
@@ -146,7 +146,7 @@ test("what servers said is explained as such once, and as a kept reply with its 
   assert.equal((await upstream.askedFor("kept.ok.test")).length, 1);
 });
 
-test("a container without a way outside is told who may not be asked for it", async () => {
+test("for a container without an external network, the skipped servers are explained", async () => {
   await using instance = await startDns11(engine);
   const explained = await explain(instance, "7.ok.test", "A", "dark");
   assert.equal((await dig(dark, "7.ok.test")).status, explained.reply?.rcode);
@@ -158,7 +158,7 @@ test("a container without a way outside is told who may not be asked for it", as
   assert.match(why.at(-1) ?? "", /^host\(127\.0\.0\.1\) skipped: .*no external network$/);
 });
 
-test("a server that is silent, the one asked beside it, and what was thought of both stand in the order of time", async () => {
+test("the events of a silent server and of the one queried after it are listed in order of time", async () => {
   const [silent, good] = ["127.1.0.1", "127.1.0.2"];
   await using client = await runContainer(engine, { name: "client", networks: ["n1"], dns: [silent, good] });
   await using servers = await startScripted(client, "server 1: silent\nserver 2: ok", { addresses: [silent, good] });
@@ -186,18 +186,18 @@ test("a server that is silent, the one asked beside it, and what was thought of 
     words.join("\n"),
   );
   assert.ok(at(places[0] as RegExp) >= 0, words.join("\n"));
-  const asked = (await servers.asked()).filter(({ name }) => name === "x.test").map((each) => each.server);
-  assert.deepEqual(asked, [1, 2]);
+  const queried = (await servers.asked()).filter(({ name }) => name === "x.test").map((each) => each.server);
+  assert.deepEqual(queried, [1, 2]);
 });
 
-test("whoever asks for what is not there is told what is", async () => {
+test("hints for a name that does not resolve name the likely cause", async () => {
   await using instance = await startDns11(engine);
   await using gone = await runContainer(engine, { name: "gone", networks: ["n1"] });
   await instance.waitFor("gone", "attached");
   const hints = async (name: string, container = "app"): Promise<string> =>
     (await explain(instance, name, "A", container)).hints.join("\n");
-  assert.match(await hints("elsewhere"), /on network "n2".*docker network connect n2 app/);
-  assert.match(await hints("elsewhere.n2"), /on network "n2"/);
+  assert.match(await hints("elsewhere"), /is container "elsewhere" on network "n2".*docker network connect n2 app/);
+  assert.match(await hints("elsewhere.n2"), /is container "elsewhere" on network "n2"/);
   assert.match(await hints("wbe"), /similar name .*"web"/);
   assert.match(await hints("plain"), /on no user-defined network/);
   await gone.stop();
@@ -207,7 +207,7 @@ test("whoever asks for what is not there is told what is", async () => {
   assert.equal(await hints("web"), "");
 });
 
-test("a search list that changes what programs ask for is told", async () => {
+test("a search list that changes the names that programs query is a hint", async () => {
   await using searching = await runContainer(engine, {
     name: "searching",
     networks: ["n1"],
@@ -215,16 +215,16 @@ test("a search list that changes what programs ask for is told", async () => {
   });
   await using instance = await startDns11(engine);
   const { hints } = await explain(instance, "a.b", "A", searching.name);
-  assert.match(hints.join("\n"), /ask for "a\.b\.ok\.test" before "a\.b".*ndots:2/);
+  assert.match(hints.join("\n"), /query "a\.b\.ok\.test" before "a\.b".*ndots:2/);
 });
 
-test("a container in another's namespace is explained as that one is", async () => {
+test("a container in another's namespace is explained like that one", async () => {
   await using instance = await startDns11(engine);
   const { container, answeredBy } = await explain(instance, "web", "A", "sidecar");
   assert.deepEqual([container.name, container.sharedWith, answeredBy], ["sidecar", "app", "names"]);
 });
 
-test("where dns11 does not serve, it says so, and why", async () => {
+test("for a container that is not served, explain fails with the reason", async () => {
   await using instance = await startDns11(engine);
   const { code, stderr } = await command(instance, "explain", "web", "--in", "plain");
   assert.equal(code, 1);
@@ -232,12 +232,12 @@ test("where dns11 does not serve, it says so, and why", async () => {
   assert.match(stderr, /dns11 lookup NAME --in plain/);
 });
 
-test("for people it is a table, its answer and its hints", async () => {
+test("the text output is a table, the answer and the hints", async () => {
   await using instance = await startDns11(engine);
   const { code, stdout } = await command(instance, "explain", "elsewhere", "--in", "app");
   assert.equal(code, 0);
   assert.match(stdout, /^elsewhere A in "app", networks: br\.net1, n1\n\nLAYER +ANSWERS +WHY\nlinks +no /);
-  assert.match(stdout, /\nservers +yes +host\(127\.0\.0\.1\) has answered\n +\d+\.\d ms /);
+  assert.match(stdout, /\nservers +yes +answered by host\(127\.0\.0\.1\)\n +\d+\.\d ms /);
   assert.match(stdout, /\nNXDOMAIN from host\(127\.0\.0\.1\) in \d+\.\d ms\n/);
   assert.match(stdout, /\nhint: "elsewhere" is container "elsewhere" on network "n2"/);
 });

@@ -1,13 +1,13 @@
 /**
- * What the author of an image may say by labels baked into it: that its containers are left alone, and nothing else,
- * unless the operator allows more. Whoever creates a container says the same things by labels of its own; those lead to
- * servers that are asked from inside, and never past what the settings say.
+ * Labels of images: by default an image can only opt its containers out; the operator can allow more. Labels that are set
+ * on a container itself have full effect, but their servers are queried from inside the container, and settings take
+ * precedence.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ensureImage, labelledImage } from "../support/engine/image.ts";
@@ -22,14 +22,14 @@ const HOSTILE = {
   "io.x-k8s.kind.cluster": "kind",
   "com.docker.compose.project": "shop",
 };
-// More domains than anybody has, in as few characters as a command line takes.
+// More domains than the limit, short enough for a command line.
 const MANY = `/${Array.from({ length: 20_000 }, (_, index) => (index + 36 ** 3).toString(36)).join("/")}/${SERVER}`;
 
 let engine: Engine;
-/** The host's resolver, and what listens at another port of its loopback. */
+/** The host's resolver, and another service on the host's loopback. */
 let hosts: Upstream;
 let redis: Upstream;
-let asked = 0;
+let names = 0;
 
 before(async () => {
   engine = await startEngine();
@@ -43,10 +43,10 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("a label of an image leads nobody to a server of the host's loopback, by UDP or TCP, and that is told", async () => {
+test("an image label cannot direct queries to the host's loopback, over UDP or TCP, and a warning names the label", async () => {
   await using hostile = await containerOf("hostile", HOSTILE);
   await using instance = await startDns11(engine);
-  for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(await whoAnswers(hostile, transport), ["hosts"]);
+  for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(await serversQueried(hostile, transport), ["hosts"]);
   assert.deepEqual(await redis.asked(), []);
   const { warning, upstreams } = await statusOf(instance, "hostile");
   assert.match(warning ?? "", /label io\.dns11\.dns of the image is ignored, .*--trust-image-labels/);
@@ -54,7 +54,7 @@ test("a label of an image leads nobody to a server of the host's loopback, by UD
   assert.match(instance.log, /container has a configuration problem/);
 });
 
-test("the same label given at run leads to a server in the container", async () => {
+test("the same label set at run directs queries to a server inside the container", async () => {
   await using created = await runContainer(engine, {
     name: "created",
     networks: ["net"],
@@ -62,26 +62,26 @@ test("the same label given at run leads to a server in the container", async () 
   });
   await using inside = await startUpstream(created, REDIS);
   await using instance = await startDns11(engine);
-  const name = aName();
+  const name = uncachedName();
   await dig(created, name);
   assert.equal((await inside.askedFor(name)).length > 0, true);
   assert.deepEqual(await redis.asked(), []);
   assert.equal((await statusOf(instance, "created")).warning, undefined);
 });
 
-test("given at run over an image that says something else, the label is the creator's; the very same text is the image's", async () => {
+test("a label set at run overrides the image's; with the same text it counts as the image's", async () => {
   await using other = await containerOf("other", HOSTILE, { labels: { "io.dns11.dns": `${SERVER} ` } });
   await using same = await containerOf("same", HOSTILE, { labels: { "io.dns11.dns": SERVER } });
   await using inside = await startUpstream(other, REDIS);
   await using instance = await startDns11(engine);
-  const name = aName();
+  const name = uncachedName();
   await dig(other, name);
   assert.equal((await inside.askedFor(name)).length > 0, true);
-  assert.deepEqual(await whoAnswers(same), ["hosts"]);
+  assert.deepEqual(await serversQueried(same), ["hosts"]);
   assert.match((await statusOf(instance, "same")).warning ?? "", /label io\.dns11\.dns of the image is ignored/);
 });
 
-test("an image may opt out, and whoever creates a container of it may undo that", async () => {
+test("an image can opt out, and a label on the container can undo that", async () => {
   const labels = { "io.dns11.enable": "false" };
   await using out = await containerOf("out", labels);
   await using back = await containerOf("back", labels, { labels: { "io.dns11.enable": "true" } });
@@ -91,7 +91,7 @@ test("an image may opt out, and whoever creates a container of it may undo that"
   assert.equal((await statusOf(instance, back.name)).state, "attached");
 });
 
-test("a label of 20,000 routes is left out, an image's and a creator's, and the rest of the label goes on", async () => {
+test("an oversized route in a label is ignored, in images and containers, and the rest of the label is used", async () => {
   await using baked = await containerOf("baked", { "io.dns11.dns": MANY });
   await using given = await runContainer(engine, {
     name: "given",
@@ -109,18 +109,18 @@ test("a label of 20,000 routes is left out, an image's and a creator's, and the 
       upstreams,
     );
     assert.match(status.warning ?? "", /is too large: everything from "\/1000\/1001.{1,80}\.\.\." on is ignored/);
-    assert.deepEqual(await whoAnswers(container), ["hosts"]);
+    assert.deepEqual(await serversQueried(container), ["hosts"]);
   }
 });
 
-test("no label of an image is one that --only names, another project's of compose neither", async () => {
+test("--only does not match labels of an image, including those of another Compose project", async () => {
   await using baked = await containerOf("baked", HOSTILE);
   await using given = await containerOf(
     "given",
     {},
     { labels: { "com.docker.compose.project": HOSTILE["com.docker.compose.project"] } },
   );
-  // Compose gives a container what it has baked into the image already.
+  // Compose sets the same labels on the container and on the image that it builds.
   await using built = await containerOf("built", HOSTILE, {
     labels: { "com.docker.compose.project": "shop", "com.docker.compose.config-hash": "0" },
   });
@@ -135,7 +135,7 @@ test("no label of an image is one that --only names, another project's of compos
   assert.match(stdout, /^given\s+serve/m);
 });
 
-test("no label of an image makes a KIND node, unless the operator says so", async () => {
+test("an image label cannot declare a KIND node, unless the operator allows it", async () => {
   await using hostile = await containerOf("hostile", HOSTILE);
   const resolvConf = await hostile.readFile("/etc/resolv.conf");
   {
@@ -156,7 +156,7 @@ test("no label of an image makes a KIND node, unless the operator says so", asyn
   }
 });
 
-test("servers of a label are asked from the host only where a setting says so, and of its own loopback by another one", async () => {
+test("label servers are queried from the host only with --label-servers host, and on its loopback only with any", async () => {
   await using given = await runContainer(engine, {
     name: "given",
     networks: ["net"],
@@ -167,16 +167,16 @@ test("servers of a label are asked from the host only where a setting says so, a
     const { warning, upstreams } = await statusOf(instance, given.name);
     assert.match(warning ?? "", /"127\.0\.0\.1:6379" .*--label-servers any/);
     assert.ok(upstreams?.includes("/plain.ok.test/host(10.53.0.9)"), String(upstreams));
-    assert.deepEqual(await whoAnswers(given), ["hosts"]);
+    assert.deepEqual(await serversQueried(given), ["hosts"]);
     assert.deepEqual(await redis.asked(), []);
   }
   await using instance = await startDns11(engine, { args: ["--label-servers", "any"] });
   assert.equal((await statusOf(instance, given.name)).warning, undefined);
-  assert.deepEqual(await whoAnswers(given), ["redis"]);
+  assert.deepEqual(await serversQueried(given), ["redis"]);
   await redis.forget();
 });
 
-test("what the settings say of a domain counts before any label and before --dns", async () => {
+test("settings for a domain take precedence over labels and --dns", async () => {
   await using given = await runContainer(engine, {
     name: "given",
     networks: ["net"],
@@ -185,7 +185,7 @@ test("what the settings say of a domain counts before any label and before --dns
   });
   await using instance = await startDns11(engine, { args: ["--dns", "host"] });
   assert.deepEqual((await statusOf(instance, given.name)).upstreams, ["host(127.0.0.1)", "/deep.ok.test/10.53.0.7"]);
-  assert.deepEqual(await whoAnswers(given), ["hosts"]);
+  assert.deepEqual(await serversQueried(given), ["hosts"]);
 });
 
 for (const [suite, store] of [
@@ -194,7 +194,7 @@ for (const [suite, store] of [
   ["forky", "dockerd"],
   ["forky", "containerd"],
 ] as const) {
-  test(`where the image is gone, labels count as the image's (${suite}, images kept by ${store})`, async () => {
+  test(`if the image is gone, labels count as the image's (${suite}, images stored by ${store})`, async () => {
     const daemonJson = { features: { "containerd-snapshotter": store === "containerd" } };
     const own = suite === "bookworm" ? undefined : await startEngine({ suite, daemonJson });
     const place = own ?? engine;
@@ -203,17 +203,17 @@ for (const [suite, store] of [
     const label = { "io.dns11.dns": "/given.ok.test/10.53.0.7" };
     await using gone = await containerOf("gone", { colour: "blue" }, { labels: label }, place);
     await using out = await containerOf("out", { "io.dns11.enable": "no" }, {}, place);
-    const told = "/given.ok.test/10.53.0.7";
+    const route = "/given.ok.test/10.53.0.7";
     {
       await using instance = await startDns11(place);
-      assert.ok((await statusOf(instance, gone.name)).upstreams?.includes(told));
+      assert.ok((await statusOf(instance, gone.name)).upstreams?.includes(route));
       for (const each of [gone, out]) await each.stop();
-      await waitFor("the stop to be known", async () =>
+      await waitFor("dns11 to notice the stop", async () =>
         (await instance.container(gone.name)) === undefined ? true : undefined,
       );
-      // Also where somebody else's image has the name by now.
+      // Even if another image has the name by now.
       await place.docker("image", "rm", "--force", "image-of-gone", "image-of-out");
-      // By its name alone containerd keeps one that a container was made of.
+      // If removed by name only, containerd keeps the image of a container.
       for (const each of [gone, out]) {
         const { Image: id } = await each.inspect();
         await place.dockerCommand(["image", "rm", "--force", id]);
@@ -221,18 +221,18 @@ for (const [suite, store] of [
       }
       await place.docker("tag", "dns11-test", "image-of-gone");
       for (const each of [gone, out]) await each.start();
-      // What was told once stays true: an image's id stands for what is in it.
-      assert.ok((await instance.waitFor(gone.name, "attached")).upstreams?.includes(told));
+      // A known image stays known: its ID identifies its content.
+      assert.ok((await instance.waitFor(gone.name, "attached")).upstreams?.includes(route));
     }
     await using instance = await startDns11(place);
     const { upstreams, warning } = await instance.waitFor(gone.name, "attached");
-    assert.equal(upstreams?.includes(told), false);
+    assert.equal(upstreams?.includes(route), false);
     assert.match(warning ?? "", /label io\.dns11\.dns is ignored, because its image cannot be inspected/);
     assert.equal((await statusOf(instance, out.name)).code, "opted-out");
   });
 }
 
-/** Of an image that is made for it. */
+/** A container of an image that is built for it. */
 async function containerOf(
   name: string,
   baked: Readonly<Record<string, string>>,
@@ -248,16 +248,16 @@ async function statusOf(instance: Dns11, name: string): Promise<NonNullable<Awai
   return (await instance.container(name)) ?? assert.fail(`no container ${name}`);
 }
 
-function aName(): string {
-  return `q${(asked += 1)}.ok.test`;
+function uncachedName(): string {
+  return `q${(names += 1)}.ok.test`;
 }
 
-/** The servers that hear a question which is answered. */
-async function whoAnswers(container: Container, ...args: readonly string[]): Promise<string[]> {
-  const name = aName();
+/** The servers that receive a query; it must be answered. */
+async function serversQueried(container: Container, ...args: readonly string[]): Promise<string[]> {
+  const name = uncachedName();
   assert.notDeepEqual(dataOf(await dig(container, name, ...args)), [], name);
-  const heard: string[] = [];
-  if ((await hosts.askedFor(name)).length > 0) heard.push("hosts");
-  if ((await redis.askedFor(name)).length > 0) heard.push("redis");
-  return heard;
+  const queried: string[] = [];
+  if ((await hosts.askedFor(name)).length > 0) queried.push("hosts");
+  if ((await redis.askedFor(name)).length > 0) queried.push("redis");
+  return queried;
 }

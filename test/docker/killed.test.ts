@@ -1,20 +1,20 @@
 /**
- * Killed and started anew, again and again, while a container asks: in between Docker answers, and afterwards no
- * descriptor, process or rule is left over.
+ * Repeated kills and restarts while a container sends queries: in between Docker's resolver answers, and afterwards no
+ * descriptor, process or rule is left.
  */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import type { Container } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
 import { Dns11 } from "../support/program/dns11.ts";
-import { isAlive } from "../support/program/kept.ts";
+import { isAlive } from "../support/program/main-with-keeper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-/** `make keeper` does it a thousand times. */
+/** `make keeper` runs a thousand rounds. */
 const TIMES = Number(process.env["KEEPER_TIMES"] ?? 2) * 5;
 
 let engine: Engine;
@@ -24,17 +24,17 @@ let client: Container;
 before(async () => ({ engine, web, client } = await startPair()));
 after(async () => await engine[Symbol.asyncDispose]());
 
-test(`killed and started anew ${TIMES} times: containers are answered in between, and nothing adds up`, async () => {
+test(`killed and restarted ${TIMES} times: queries are answered in between, and nothing leaks`, async () => {
   let stateDir: string | undefined;
   let first: Dns11 | undefined;
   const descriptors: number[] = [];
-  const questions = { asked: 0, unanswered: 0 };
-  let isOver = false;
-  const asking = (async () => {
-    while (!isOver) {
-      questions.asked++;
-      // One try in two seconds is more than the moment that may be lost.
-      if ((await dig(web, "+time=2", "+tries=2", "client")).answer.length === 0) questions.unanswered++;
+  const queries = { sent: 0, unanswered: 0 };
+  let isDone = false;
+  const querying = (async () => {
+    while (!isDone) {
+      queries.sent++;
+      // Two tries of two seconds: longer than the moment in which queries may be lost.
+      if ((await dig(web, "+time=2", "+tries=2", "client")).answer.length === 0) queries.unanswered++;
     }
   })();
   for (let time = 0; time < TIMES; time++) {
@@ -56,11 +56,11 @@ test(`killed and started anew ${TIMES} times: containers are answered in between
     await waitFor("its keeper to end", () => (isAlive(keeper.pid ?? 0) ? undefined : true));
     assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
   }
-  isOver = true;
-  await asking;
-  assert.deepEqual([questions.unanswered, questions.asked >= TIMES], [0, true]);
+  isDone = true;
+  await querying;
+  assert.deepEqual([queries.unanswered, queries.sent >= TIMES], [0, true]);
   const [least, most] = [Math.min(...descriptors), Math.max(...descriptors)];
   assert.ok(most - least < 8, `between ${least} and ${most} descriptors`);
-  // The folder was the first one's.
+  // The first instance owns the state folder.
   await first?.[Symbol.asyncDispose]();
 });

@@ -1,11 +1,11 @@
 /**
- * The engine comes and goes, events get lost, containers share namespaces: what is served stays right by itself.
+ * Lifecycle: engine restarts, lost events and shared namespaces: the set of served containers stays correct.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -28,22 +28,22 @@ after(async () => {
 });
 
 async function untilConnected(isConnected: boolean): Promise<void> {
-  await waitFor(`the engine to be ${isConnected ? "back" : "away"}`, async () =>
+  await waitFor(`the engine to be ${isConnected ? "connected" : "disconnected"}`, async () =>
     (await dns11.status()).engine?.isConnected === isConnected ? true : undefined,
   );
 }
 
-test("while dockerd is away the last-known names go on answering", async () => {
+test("while dockerd is down, the last known names are still answered", async () => {
   await engine.kill("SIGKILL");
   await untilConnected(false);
   const reply = await dig(client, "web");
   assert.deepEqual(dataOf(reply), [web.address("n1")]);
-  assert.equal(reply.answer[0]?.ttl, 5, "it was dns11 that answered");
+  assert.equal(reply.answer[0]?.ttl, 5, "dns11 answered");
   assert.match(dns11.log, /lost the connection to the engine/);
 });
 
-test("a dockerd that comes back is followed again, and what happened meanwhile is learned", async () => {
-  // The shim of a container outlives dockerd, and ends with the container.
+test("after a restart of dockerd, dns11 reconnects and catches up with changes", async () => {
+  // The container's shim outlives dockerd, and exits with the container.
   process.kill(web.pid, "SIGKILL");
   await engine.startDaemon();
   await untilConnected(true);
@@ -67,23 +67,23 @@ test("a container that restarts is served in its new namespace", async () => {
 
 test("a container that shares another's namespace is served with it, once", async () => {
   await using joiner = await runContainer(engine, { name: "joiner", args: ["--network", "container:client"] });
-  const status = await waitFor("joiner to be seen", async () => await dns11.container("joiner"));
+  const status = await waitFor("joiner to be listed", async () => await dns11.container("joiner"));
   assert.equal(status.state, "skipped");
   assert.equal(status.code, "shares-namespace");
   assert.deepEqual(dataOf(await dig(joiner, "web")), [web.address("n1")]);
 });
 
-test("a container that joins its first user-defined network while it runs is served from then on, and left again after", async () => {
+test("a running container is served while it is on a user-defined network", async () => {
   await using late = await runContainer(engine, { name: "late" });
-  const status = await waitFor("late to be seen", async () => await dns11.container("late"));
+  const status = await waitFor("late to be listed", async () => await dns11.container("late"));
   assert.equal(status.code, "default-network-only");
   await late.connect("n1");
   await dns11.waitFor("late", "attached");
   assert.deepEqual(dataOf(await dig(late, "web")), [web.address("n1")]);
   await late.disconnect("n1");
   await dns11.waitFor("late", "skipped");
-  // What was on its way is answered first.
-  await waitFor("nothing of dns11 to be left", async () =>
+  // Queries in flight are answered first.
+  await waitFor("the rules of dns11 to be removed", async () =>
     (await late.enter("nft", ["list", "ruleset"])).stdout.includes("dns11") ? undefined : true,
   );
 });
@@ -92,7 +92,7 @@ test("a paused container is attached like any other", async () => {
   const paused = await runContainer(engine, { name: "paused", networks: ["n1"] });
   await dns11.waitFor("paused", "attached");
   await engine.docker("pause", "paused");
-  await waitFor("the pause to be seen", async () =>
+  await waitFor("the pause to be noticed", async () =>
     (await dns11.container("paused"))?.isPaused === true ? true : undefined,
   );
   assert.equal((await dns11.container("paused"))?.state, "attached");
@@ -100,16 +100,16 @@ test("a paused container is attached like any other", async () => {
   await paused.remove();
 });
 
-test("many containers that come and go at once leave exactly the right ones attached", async () => {
+test("after many concurrent starts and removals, exactly the running containers are attached", async () => {
   const names = Array.from({ length: 12 }, (_, index) => `many${index}`);
   const containers = await Promise.all(
     names.map(async (name) => await runContainer(engine, { name, networks: ["n1"] })),
   );
   await Promise.all(containers.slice(0, 6).map(async (container) => await container.remove()));
   await waitFor("all to be settled", async () => {
-    const { containers: seen } = await dns11.status();
-    const attached = seen.filter(({ name, state }) => name.startsWith("many") && state === "attached");
-    const all = seen.filter(({ name }) => name.startsWith("many"));
+    const { containers: listed } = await dns11.status();
+    const attached = listed.filter(({ name, state }) => name.startsWith("many") && state === "attached");
+    const all = listed.filter(({ name }) => name.startsWith("many"));
     return attached.length === 6 && all.length === 6 ? true : undefined;
   });
   for (const container of containers.slice(6)) {
@@ -118,7 +118,7 @@ test("many containers that come and go at once leave exactly the right ones atta
   await Promise.all(containers.slice(6).map(async (container) => await container.remove()));
 });
 
-test("SIGTERM leaves no trace in any namespace, and Docker's resolver answers again", async () => {
+test("SIGTERM leaves no rules in any namespace, and Docker's resolver answers again", async () => {
   assert.equal(await dns11.stop(), 0);
   for (const container of [web, client]) {
     assert.doesNotMatch((await container.enter("nft", ["list", "ruleset"])).stdout, /dns11/);

@@ -1,5 +1,5 @@
-// Proves that a lookup is what a program in the container would get: from the servers of its own resolv.conf, whether dns11
-// serves it or not; and that scripts can tell by the exit code how it went.
+// dns11 lookup: the reply is what a program in the container gets from the servers of its resolv.conf, whether dns11 serves
+// it or not; and the exit code tells scripts the outcome.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -44,27 +44,27 @@ async function found(...args: string[]): Promise<Lookup> {
   return JSON.parse(stdout) as Lookup;
 }
 
-test("a name comes with its address and the time it may be kept, from Docker's address", async () => {
+test("a name resolves to its address and TTL, from 127.0.0.11", async () => {
   const { rcode, server, protocol, answers, question } = await found("web", "--in", "app");
   assert.deepEqual([rcode, server, protocol, question], ["NOERROR", "127.0.0.11", "udp", { name: "web", type: "A" }]);
   assert.deepEqual(answers, [{ name: "web.", type: "A", ttl: 5, data: web.address("n1") }]);
   assert.equal((await found("web", "--in", "app", "--tcp")).protocol, "tcp");
 });
 
-test("the query is a real one: it is counted where the container's own are", async () => {
+test("a lookup is a real query and counts as one of the container", async () => {
   const queries = (await instance.container("app"))?.counters?.["queries"] ?? 0;
   await found("web", "--in", "app");
   assert.equal((await instance.container("app"))?.counters?.["queries"], queries + 1);
 });
 
-test("an address stands for its name, with -x and without", async () => {
+test("an IP address is looked up in reverse, with -x and without", async () => {
   for (const args of [[], ["-x"]]) {
     const { question, answers } = await found(web.address("n1"), "--in", "app", ...args);
     assert.deepEqual([question.type, answers[0]?.data], ["PTR", "web.n1."]);
   }
 });
 
-test("types are known by name and by number", async () => {
+test("record types are accepted by name and by number", async () => {
   for (const [type, data] of [
     ["AAAA", "2001:db8::7"],
     ["mx", "10 mail.ok.test."],
@@ -78,34 +78,34 @@ test("types are known by name and by number", async () => {
   assert.deepEqual([question.type, answers[0]?.type, answers[0]?.data], ["TYPE4711", "TYPE4711", "\\# 4 deadbeef"]);
 });
 
-test("the search list counts only where it is wanted", async () => {
+test("the search list is applied only with --search", async () => {
   assert.equal((await found("seven7", "--in", "app")).rcode, "NXDOMAIN");
   const { rcode, question, attempts } = await found("seven7", "--in", "app", "--search");
   assert.deepEqual([rcode, question.name], ["NOERROR", "seven7.ok.test"]);
   assert.deepEqual(
     attempts.map(({ name }) => name),
-    // Docker writes ndots:0, with which a name goes first as it is.
+    // Docker sets ndots:0, so the name is queried as it is first.
     ["seven7", "seven7.ok.test"],
   );
   assert.equal((await found("web.n1", "--in", "app", "--search")).question.name, "web.n1");
   assert.equal((await found("seven7.", "--in", "app", "--search")).rcode, "NXDOMAIN");
 });
 
-test("what is cut off for UDP is asked for by TCP", async () => {
+test("a truncated reply is retried over TCP", async () => {
   const { protocol, answers, isTruncated } = await found("7.big.test", "--in", "app", "-t", "TXT");
   assert.ok(!isTruncated && answers.length > 0, protocol ?? "");
 });
 
-test("denied is answered, and a failure where somebody wants it to be one", async () => {
+test("a negative answer is a success, and a failure with --fail", async () => {
   assert.equal((await lookup("a.nx.test", "--in", "app")).code, EXIT.ok);
   assert.equal((await lookup("a.nx.test", "--in", "app", "--fail")).code, EXIT.failure);
   assert.equal((await lookup("a.nodata.test", "--in", "app", "--fail")).code, EXIT.failure);
   assert.equal((await lookup("web", "--in", "app", "--fail")).code, EXIT.ok);
 });
 
-test("servers that are not ours are asked as they stand in the file, one after the other, from inside", async () => {
+test("other servers in resolv.conf are queried in order, from inside the container", async () => {
   const [closed, good] = ["127.1.0.1", "127.1.0.2"];
-  // On the default bridge resolv.conf names the servers themselves.
+  // On the default bridge, resolv.conf lists the servers themselves.
   await using plain = await runContainer(engine, { name: "plain", dns: [closed, good] });
   await using servers = await startScripted(plain, "server 1: closed\nserver 2: ok", { addresses: [closed, good] });
   await instance.waitFor("plain", "skipped");
@@ -126,12 +126,12 @@ test("servers that are not ours are asked as they stand in the file, one after t
   assert.deepEqual([asJson.code, (JSON.parse(asJson.stdout) as Lookup).rcode], [EXIT.noReply, null]);
 });
 
-test("a container in another's namespace asks from there", async () => {
+test("a container in another's namespace queries from there", async () => {
   const { container, answers } = await found("web", "--in", "sidecar");
   assert.deepEqual([container.sharedWith, answers[0]?.data], ["web", web.address("n1")]);
 });
 
-test("what cannot be asked is told with what to do instead", async () => {
+test("invalid lookups fail with a message that says what to do instead", async () => {
   for (const [args, code, words] of [
     [["web"], EXIT.usage, /Container missing: .*--in CONTAINER/],
     [["web", "--in", "ap"], EXIT.failure, /No running container named "ap"; did you mean "app"\?/],
@@ -147,6 +147,6 @@ test("what cannot be asked is told with what to do instead", async () => {
   }
 });
 
-test("by its id, whole or its beginning", async () => {
+test("the container can be given by the beginning of its ID", async () => {
   assert.equal((await found("web", "--in", web.id.slice(0, 12))).container.name, "web");
 });

@@ -1,6 +1,6 @@
 /**
- * What machines are told about dns11: metrics by the rules of Prometheus, numbers that are those of the queries that were
- * asked and that never fall, and whether everything is ready.
+ * Metrics and health checks: metrics follow the conventions of Prometheus, counters match the queries that were sent and
+ * never decrease, and readiness is reported.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -15,7 +15,7 @@ import { familiesOf, type MetricsSource } from "../../src/metrics/metrics.ts";
 import { ContainerMetrics } from "../../src/metrics/container-metrics.ts";
 import { Meter } from "../../src/query/record/meter.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { lint, page, seriesIn, sumOf } from "../support/program/scrape.ts";
@@ -25,8 +25,8 @@ import { waitFor } from "../support/rig/wait.ts";
 const CONTAINERS_MAX = 2;
 const SERVER = "10.53.0.1";
 
-/** A run that has begun to serve and was asked nothing. */
-const NOTHING_YET: MetricsSource = {
+/** An instance that serves and has received no query. */
+const NO_QUERIES: MetricsSource = {
   version: "",
   settings: {},
   reloads: { done: 0, failed: 0 },
@@ -64,7 +64,7 @@ async function metrics(place = address): Promise<string> {
   return text;
 }
 
-test("queries are counted by type, protocol and rcode, and their time is measured", async () => {
+test("queries are counted by type, protocol and rcode, with their duration", async () => {
   await using _upstream = await startUpstream(engine, { address: SERVER });
   const before_ = await metrics();
   await dig(client, "client");
@@ -79,7 +79,7 @@ test("queries are counted by type, protocol and rcode, and their time is measure
   assert.equal(grew("dns11_dns_requests_total", { type: "A", proto: "udp", family: "1" }), 3);
   assert.equal(grew("dns11_dns_requests_total", { type: "AAAA" }), 1);
   assert.equal(grew("dns11_dns_requests_total", { proto: "tcp" }), 1);
-  assert.equal(grew("dns11_dns_requests_total", { type: "other" }), 1, "a made-up type has no series of its own");
+  assert.equal(grew("dns11_dns_requests_total", { type: "other" }), 1, "an unknown type is counted as other");
   assert.equal(grew("dns11_dns_responses_total"), 6);
   assert.equal(grew("dns11_dns_request_duration_seconds_count"), 6);
   const moby = "libnetwork_resolver_query_duration_seconds_count";
@@ -94,38 +94,38 @@ test("queries are counted by type, protocol and rcode, and their time is measure
   assert.ok(sumOf(text, "dns11_cache_entries") >= 1);
 });
 
-test("what is told follows the conventions", async (context) => {
+test("the metrics follow the Prometheus conventions", async (context) => {
   const text = await metrics();
   assert.deepEqual(lint(text), []);
   const promtool = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
   if (promtool.error !== undefined) {
-    context.diagnostic("promtool is not here; the rules were checked without it");
+    context.diagnostic("promtool is not installed; only the built-in lint was applied");
     return;
   }
   assert.equal(promtool.status, 0, promtool.stdout + promtool.stderr);
   assert.equal(promtool.stdout + promtool.stderr, "");
 });
 
-test("one connection asks one question, however many it sends, and what many ask at once is worked out once", async () => {
+test("a connection serves one request, and concurrent requests share one metrics page", async () => {
   const { port, hostname } = new URL(`http://${address}`);
   const connection = createConnection(Number(port), hostname);
   connection.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000));
-  let said = "";
+  let response = "";
   try {
-    for await (const chunk of connection) said += String(chunk);
+    for await (const chunk of connection) response += String(chunk);
   } catch {
-    // What it sent beyond the first question nobody reads.
+    // The server closes the connection without reading the other requests.
   }
-  assert.equal(said.split("# TYPE dns11_ready gauge").length - 1, 1);
+  assert.equal(response.split("# TYPE dns11_ready gauge").length - 1, 1);
   const texts = await Promise.all(Array.from({ length: 20 }, async () => await metrics()));
-  const [begun, again] = [texts[0] ?? "", await metrics()];
-  assert.notEqual(begun, again, "with the processor's time in it no two are alike that were made apart");
+  const [first, again] = [texts[0] ?? "", await metrics()];
+  assert.notEqual(first, again, "pages of different times differ, because they contain the CPU time");
   assert.ok(new Set(texts).size < texts.length / 2);
   const start = (text: string): number => sumOf(text, "process_start_time_seconds");
-  assert.equal(start(begun), start(again));
+  assert.equal(start(first), start(again));
 });
 
-test("the control socket tells the same, and the version stands in it", async () => {
+test("the control socket serves the same metrics, with the version", async () => {
   const { engine: described, version } = await dns11.status();
   const text = await metrics(join(dns11.stateDir, described?.id.replaceAll(/[^\w-]/g, "_") ?? "", "control.sock"));
   assert.equal(sumOf(text, "dns11_build_info", { version }), 1);
@@ -133,23 +133,23 @@ test("the control socket tells the same, and the version stands in it", async ()
   assert.deepEqual(names(text), names(await metrics()));
 });
 
-test("every name is in README, and README names no other", async () => {
-  const readme = readFileSync("README.md", "utf8");
-  const told = new Set([...(await metrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
-  const named = new Set(
-    [...readme.matchAll(/`((?:dns11|libnetwork_resolver|process)_[a-z_]+)`/g)].map(([, name]) => name),
+test("docs/operations.md lists exactly the metrics that exist", async () => {
+  const operations = readFileSync("docs/operations.md", "utf8");
+  const exported = new Set([...(await metrics()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
+  const documented = new Set(
+    [...operations.matchAll(/`((?:dns11|libnetwork_resolver|process)_[a-z_]+)`/g)].map(([, name]) => name),
   );
-  for (const name of told) assert.ok(named.has(name), `README does not name ${name}`);
-  // What has nothing to tell yet has no line in the text.
-  assert.deepEqual(named, new Set(familiesOf(NOTHING_YET).map(({ name }) => name)));
+  for (const name of exported) assert.ok(documented.has(name), `docs/operations.md does not list ${name}`);
+  // A metric without samples is not on the page yet.
+  assert.deepEqual(documented, new Set(familiesOf(NO_QUERIES).map(({ name }) => name)));
 });
 
-test("an attachment that fails and is made good is counted by its code, and events have a lag", async () => {
+test("failed attachments and repairs are counted by code, and the event lag is measured", async () => {
   const rules =
     "table ip early { chain out { type nat hook output priority -150; ip daddr 127.0.0.11 udp dport 53 dnat to 127.0.0.1:9; ip daddr 127.0.0.11 tcp dport 53 dnat to 127.0.0.1:9; }; }";
   assert.equal((await client.enter("nft", [rules])).code, 0);
   await dns11.waitFor("client", "failed");
-  // It is tried again, later and later; the log has told that it failed, and has no more to say.
+  // Retries become less frequent, and the log does not repeat the failure.
   await waitFor("several failures", async () =>
     sumOf(await metrics(), "dns11_attach_failures_total") >= LIMITS.logLinesPerSubject + 2 ? true : undefined,
   );
@@ -167,7 +167,7 @@ test("an attachment that fails and is made good is counted by its code, and even
   assert.ok(sumOf(await metrics(), "dns11_event_lag_seconds_count") >= 1);
 });
 
-test("containers have series of their own up to the bound; nothing falls when one goes", async () => {
+test("containers have their own series up to the limit, and no counter decreases when a container is removed", async () => {
   await using instance = await startSecond({ args: ["--metrics-addr", "127.0.0.1:0"], containers: CONTAINERS_MAX });
   const { dns11: mine, engine: other } = instance;
   const place = (await mine.status()).metrics ?? "";
@@ -176,7 +176,7 @@ test("containers have series of their own up to the bound; nothing falls when on
     const one = await runContainer(other, { name, networks: ["n1"] });
     containers.push(one);
     await mine.waitFor(name, "attached");
-    for (let asked = 0; asked < 3; asked++) await dig(one, name);
+    for (let sent = 0; sent < 3; sent++) await dig(one, name);
   }
   const text = await metrics(place);
   const labels = new Set(
@@ -194,11 +194,11 @@ test("containers have series of their own up to the bound; nothing falls when on
   assert.ok(sumOf(await metrics(place), "dns11_container_requests_total") >= total);
 });
 
-test("nobody is told apart unless somebody wants it", async () => {
+test("by default there are no series per container", async () => {
   assert.equal(seriesIn(await metrics()).filter(({ labels }) => "container" in labels).length, 0);
 });
 
-test("an address that cannot be had is an error where it was asked for, and a port that is taken as well", async () => {
+test("a metrics address that is not available or in use is an error if it was set explicitly", async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   const { port } = taken.address() as { port: number };
@@ -217,7 +217,7 @@ test("an address that cannot be had is an error where it was asked for, and a po
   }
 });
 
-test("an IPv6 address is as good, and off is off", async () => {
+test("metrics can be served at an IPv6 address, or be off", async () => {
   await using other = await startEngine();
   await using six = await startDns11(other, { args: ["--metrics-addr", "[::1]:0"] });
   const place = (await six.status()).metrics ?? "";
@@ -228,11 +228,11 @@ test("an IPv6 address is as good, and off is off", async () => {
   assert.equal((await none.status()).metrics, null);
 });
 
-test("a file that is read again moves the pages, and one with a bad address leaves them where they are", async () => {
+test("a reload moves the metrics address, and a reload with a bad address keeps the old one", async () => {
   await using other = await startEngine();
   const file = join(other.folder, "dns11.yaml");
   writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.1:0"}\n`);
-  // An empty variable leaves it to the file.
+  // With an empty variable, the file applies.
   await using mine = await startDns11(other, { args: ["--config", file], env: { DNS11_METRICS_ADDR: "" } });
   const first = (await mine.status()).metrics ?? "";
   writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.94:0"}\n`);
@@ -245,14 +245,14 @@ test("a file that is read again moves the pages, and one with a bad address leav
   assert.equal(sumOf(await metrics(second), "dns11_reloads_total"), 1);
   writeFileSync(file, `version: 1\nmetrics: {addr: "203.0.113.9:9511"}\n`);
   mine.kill("SIGHUP");
-  await waitFor("a refusal", async () =>
+  await waitFor("the failed reload", async () =>
     sumOf(await metrics(second), "dns11_reload_failed_total") === 1 ? true : undefined,
   );
   assert.match(mine.log, /no interface of this machine has this address/);
   assert.equal((await mine.status()).metrics, second);
 });
 
-test("what is no address is refused with what would be one", async () => {
+test("an invalid metrics address is refused with a valid example", async () => {
   for (const wrong of ["9511", "localhost:9511", "::1:9511", "127.0.0.1:70000", "fe80::1%eth0:1"]) {
     const result = await command(["run", "--metrics-addr", wrong]);
     assert.equal(result.code, 2, wrong);
@@ -260,10 +260,10 @@ test("what is no address is refused with what would be one", async () => {
   }
 });
 
-test("the log is JSON for machines and text for people, as they want it", async () => {
+test("the log is JSON or text, as set by --log-format", async () => {
   for (const [format, line] of [
     ["json", /^\{"level":"info","time":"\d{4}-.*"msg":"serving"\}$/m],
-    ["text", /^\d\d:\d\d:\d\d info {2}serving engine=.* character=better/m],
+    ["text", /^\d\d:\d\d:\d\d info {2}serving engine=.* mode=default/m],
     ["auto", /"msg":"serving"\}$/m],
   ] as const) {
     await using other = await startEngine();
@@ -275,7 +275,7 @@ test("the log is JSON for machines and text for people, as they want it", async 
   assert.match(wrong.stderr, /'xml' is invalid\. Use one of auto, text, json/);
 });
 
-test("health and readiness: ready when everybody is attached or refused", async () => {
+test("ready means that every container is attached or has failed", async () => {
   for (const path of ["/health", "/healthz"]) assert.equal((await page(address, path)).text, "OK\n");
   for (const path of ["/ready", "/readyz"]) {
     const { status, text } = await page(address, path);
@@ -283,11 +283,11 @@ test("health and readiness: ready when everybody is attached or refused", async 
     const report = JSON.parse(text) as LifecycleReport;
     assert.deepEqual([report.ready, report.missing, report.attached], [true, [], 1]);
   }
-  assert.equal((await page(address, "/v1/status")).status, 404, "the control socket's answers are not the world's");
+  assert.equal((await page(address, "/v1/status")).status, 404, "the metrics address does not serve the control API");
 });
 
-test("before the engine answers it is healthy, not ready, and says what is missing", async () => {
-  const socket = join(dns11.stateDir, "nobody.sock");
+test("before the engine responds, dns11 is healthy, not ready, and reports what is missing", async () => {
+  const socket = join(dns11.stateDir, "silent.sock");
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(socket, resolve));
   taken.on("connection", (connection) => connection.destroy());
@@ -311,7 +311,7 @@ test("before the engine answers it is healthy, not ready, and says what is missi
   }
 });
 
-test("after SIGTERM it is not ready, goes on answering for the time that was set, and ends", async () => {
+test("after SIGTERM dns11 is not ready, serves for the lame duck period, and exits", async () => {
   await using instance = await startSecond({ args: ["--metrics-addr", "127.0.0.1:0", "--lame-duck", "3s"] });
   const { dns11: mine, engine: other } = instance;
   const place = (await mine.status()).metrics ?? "";
@@ -320,14 +320,14 @@ test("after SIGTERM it is not ready, goes on answering for the time that was set
   assert.equal((await page(place, "/ready")).status, 200);
   mine.kill("SIGTERM");
   const report = await waitFor("unready", async () => {
-    const told = await page(place, "/ready");
-    return told.status === 503 ? (JSON.parse(told.text) as LifecycleReport) : undefined;
+    const response = await page(place, "/ready");
+    return response.status === 503 ? (JSON.parse(response.text) as LifecycleReport) : undefined;
   });
   assert.deepEqual([report.ready, report.phase], [false, "stopping"]);
-  assert.equal((await dig(one, "one")).answer[0]?.ttl, 5, "it was dns11 that answered");
+  assert.equal((await dig(one, "one")).answer[0]?.ttl, 5, "dns11 answered");
   assert.equal(await mine.exited, 0);
   assert.match(mine.log, /serving on for the lame duck period.*handing back/s);
-  assert.equal((await dig(one, "one")).answer[0]?.ttl, 600, "it was Docker's resolver that answered");
+  assert.equal((await dig(one, "one")).answer[0]?.ttl, 600, "Docker's resolver answered");
 });
 
 async function freePort(): Promise<number> {
@@ -340,7 +340,7 @@ async function freePort(): Promise<number> {
 
 type Second = AsyncDisposable & { readonly engine: Engine; readonly dns11: Dns11 };
 
-// An instance with an engine of its own.
+// An instance with its own engine.
 async function startSecond(options: { args: readonly string[]; containers?: number }): Promise<Second> {
   const other = await startEngine();
   await createNetwork(other, "n1");

@@ -1,12 +1,12 @@
 /**
- * Names, as a container sees them: what the better character answers, through the rules, asked with dig from inside.
- * The strict character is compared with Docker itself in differential.test.ts.
+ * Names: what the default mode answers, through the redirect rules, queried with dig from inside containers. Strict mode is
+ * compared with Docker in differential.test.ts.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -43,12 +43,12 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("a container answers to its name, aliases, short id and hostname, in any letter case, alone and with its network", async () => {
+test("a container resolves by its name, aliases, short ID and hostname, in any letter case, with and without its network", async () => {
   const names = ["web", "WEB", "front", "hosta", "HOSTA", web.id.slice(0, 12), "web.n1", "Web.N1", "front.n1."];
   for (const name of names) assert.deepEqual(dataOf(await dig(linked, name)), [web.address("n1")], name);
 });
 
-test("a name's other family and other types are empty answers of ours, with an SOA of the name that was asked", async () => {
+test("for other address families and types, a container's name has an empty answer with an SOA of that name", async () => {
   for (const [name, type] of [
     ["c1.net1", "AAAA"],
     ["web", "TXT"],
@@ -64,7 +64,7 @@ test("a name's other family and other types are empty answers of ours, with an S
   }
 });
 
-test("a dotted name that we hold is asked upstream for other types, and upstream's NXDOMAIN does not deny it", async () => {
+test("a dotted container name is forwarded for other types, and an NXDOMAIN from upstream does not deny the name", async () => {
   await upstream.forget();
   const reply = await dig(db, "c1.net1", "CAA");
   assert.equal(reply.status, "NOERROR");
@@ -72,28 +72,28 @@ test("a dotted name that we hold is asked upstream for other types, and upstream
   assert.equal((await upstream.asked()).length, 1);
 });
 
-test("several containers behind one alias are all told, in changing order", async () => {
+test("an alias of several containers resolves to all of them, in random order", async () => {
   const orders = new Set<string>();
   for (let i = 0; i < 30; i++) orders.add(dataOf(await dig(linked, "shared")).join(" "));
   const both = [web.address("n1"), db.address("n1")];
   assert.deepEqual(orders, new Set([both.join(" "), both.toReversed().join(" ")]));
 });
 
-test("the first network that knows a name answers: more gateways come before the order of the names", async () => {
-  assert.deepEqual(dataOf(await dig(db, "web")), [web.address("n2")], "n2 has a gateway for IPv6, too");
+test("the first network with the name answers: networks with more gateways come first, then the order of their names", async () => {
+  assert.deepEqual(dataOf(await dig(db, "web")), [web.address("n2")], "n2 also has an IPv6 gateway");
   assert.deepEqual(dataOf(await dig(db, "web.n1")), [web.address("n1")]);
   assert.deepEqual(dataOf(await dig(db, "web.n2")), [web.address("n2")]);
   assert.deepEqual(dataOf(await dig(db, "web.n2", "AAAA")), [web.address6("n2")]);
 });
 
-test("addresses point back to name and network, over IPv4 and IPv6, in any letter case", async () => {
+test("reverse lookups return name and network, for IPv4 and IPv6, in any letter case", async () => {
   assert.deepEqual(dataOf(await dig(db, "-x", web.address("n1"))), ["web.n1."]);
   assert.deepEqual(dataOf(await dig(db, "-x", web.address6("n2"))), ["web.n2."]);
   const reverse = web.address("n1").split(".").toReversed().join(".");
   assert.deepEqual(dataOf(await dig(db, `${reverse}.IN-ADDR.arpa`, "PTR")), ["web.n1."]);
 });
 
-test("links are private names, in any letter case, and one that leads nowhere hides nobody", async () => {
+test("links are private names, in any letter case, and a dangling link does not hide a container's name", async () => {
   for (const name of ["Backend", "backend", "backend.n1"]) {
     assert.deepEqual(dataOf(await dig(linked, name)), [web.address("n1")], name);
   }
@@ -101,13 +101,13 @@ test("links are private names, in any letter case, and one that leads nowhere hi
   assert.equal((await dig(db, "backend.test")).status, "NXDOMAIN");
 });
 
-test("dotted container names on dotted networks answer alone and with the network, not with what goes on behind it", async () => {
+test("dotted container names on dotted networks resolve with and without the network, but not with a further suffix", async () => {
   assert.deepEqual(dataOf(await dig(linked, "c1.net1.br.net1")), [linked.address("br.net1")]);
   assert.deepEqual(dataOf(await dig(linked, "c1.net1")), [linked.address("br.net1")]);
   assert.equal((await dig(linked, "c1.net1.br.net1.nx.test")).status, "NXDOMAIN");
 });
 
-test("everything else is forwarded, in the letter case it was asked in, whatever the transport", async () => {
+test("all other names are forwarded with their letter case, over UDP and TCP", async () => {
   await upstream.forget();
   assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(db, "+tcp", "over.ok.test")).status, "NOERROR");
@@ -117,7 +117,7 @@ test("everything else is forwarded, in the letter case it was asked in, whatever
   );
 });
 
-test("a container on an internal network has names, and no way out to the host's servers", async () => {
+test("a container on an internal network resolves container names, but does not reach the host's servers", async () => {
   await using inside = await runContainer(engine, { name: "inside", networks: ["dark"] });
   await dns11.waitFor("inside", "attached");
   assert.deepEqual(dataOf(await dig(inside, "inside")), [inside.address("dark")]);
@@ -131,12 +131,12 @@ test("a container on an internal network has names, and no way out to the host's
   await inside.disconnect("n1");
 });
 
-test("names follow the containers: pause, rename, disconnect, connect, stop, start", async () => {
+test("names follow changes of containers: pause, rename, disconnect, connect, stop, start", async () => {
   const job = await runContainer(engine, { name: "job", networks: ["n1"] });
   await dns11.waitFor("job", "attached");
-  const asked = async (name: string): Promise<string[]> => dataOf(await dig(db, name));
+  const lookUp = async (name: string): Promise<string[]> => dataOf(await dig(db, name));
   await engine.docker("pause", "job");
-  assert.deepEqual(await asked("job"), [job.address("n1")], "paused");
+  assert.deepEqual(await lookUp("job"), [job.address("n1")], "paused");
   assert.deepEqual(
     dataOf(await dig(job, "web")),
     [web.address("n1")],
@@ -145,25 +145,25 @@ test("names follow the containers: pause, rename, disconnect, connect, stop, sta
   await engine.docker("unpause", "job");
   await engine.docker("rename", "job", "task");
   await dns11.waitFor("task", "attached");
-  assert.deepEqual(await asked("task"), [job.address("n1")], "renamed");
-  assert.deepEqual(await asked("job.test"), []);
+  assert.deepEqual(await lookUp("task"), [job.address("n1")], "renamed");
+  assert.deepEqual(await lookUp("job.test"), []);
   assert.equal((await dig(db, "job.n1")).status, "NXDOMAIN", "the old name is gone");
   assert.deepEqual(dataOf(await dig(db, "-x", job.address("n1"))), ["task.n1."]);
   await job.connect({ name: "n2", aliases: ["extra"] });
   await dns11.waitFor("task", "attached");
-  assert.deepEqual(await asked("extra.n2"), [job.address("n2")], "connected");
+  assert.deepEqual(await lookUp("extra.n2"), [job.address("n2")], "connected");
   await job.disconnect("n2");
   await gone("extra.n2");
   await job.stop();
   await gone("task.n1");
   await job.start();
   await dns11.waitFor("task", "attached");
-  assert.deepEqual(await asked("task"), [job.address("n1")], "started again");
+  assert.deepEqual(await lookUp("task"), [job.address("n1")], "started again");
   await job.remove();
   await gone("task.n1");
 });
 
-/** A name that is on its way out is gone in a moment. */
+/** A removal takes a moment to be noticed. */
 async function gone(name: string): Promise<void> {
   for (let i = 0; i < 100; i++) if ((await dig(db, name)).status === "NXDOMAIN") return;
   assert.fail(`${name} still resolves`);

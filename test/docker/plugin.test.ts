@@ -1,5 +1,5 @@
-// Proves `docker dns`: the real docker command finds the plugin, lists it, runs it with its own flags heeded, and completes
-// its words; and that the names of containers are completed where a dns11 runs.
+// docker dns: the docker command finds the plugin, lists it, passes its own flags on, and completes its words; container names
+// are completed while dns11 runs.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -19,7 +19,7 @@ import { waitFor } from "../support/rig/wait.ts";
 let engine: Engine;
 let instance: Dns11;
 let config: string;
-// Debian's, and another one where the machine has it.
+// Debian's docker, and another one if it is installed.
 const CLIENTS = ["/usr/bin/docker", "/usr/local/bin/docker"].filter((path) => existsSync(path));
 
 before(async () => {
@@ -38,7 +38,7 @@ after(async () => {
 });
 
 for (const client of CLIENTS) {
-  test(`${client} lists the plugin, with its version`, async () => {
+  test(`${client} lists the plugin with its version`, async () => {
     const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
     const { code, stdout } = await docker(client, ["help"]);
     assert.equal(code, 0);
@@ -49,7 +49,7 @@ for (const client of CLIENTS) {
     assert.deepEqual([plugin?.Version, plugin?.Err], [version, undefined]);
   });
 
-  test(`${client} dns status, the engine named by docker's own flag`, async () => {
+  test(`${client} dns status uses the engine of docker's own flag`, async () => {
     const words = ["dns", "status", "--json", "--state-dir", instance.stateDir];
     for (const flag of [["-H", engine.host], [`--host=${engine.host}`], ["-D", `-H${engine.host}`]]) {
       const { code, stdout, stderr } = await docker(client, [...flag, ...words]);
@@ -59,15 +59,15 @@ for (const client of CLIENTS) {
     }
   });
 
-  test(`${client} dns status, the engine named by a docker context`, async () => {
-    const made = await docker(client, [
+  test(`${client} dns status uses the engine of a docker context`, async () => {
+    const created = await docker(client, [
       "context",
       "create",
       `c${CLIENTS.indexOf(client)}`,
       "--docker",
       `host=${engine.host}`,
     ]);
-    assert.equal(made.code, 0, made.stderr);
+    assert.equal(created.code, 0, created.stderr);
     const { code, stdout } = await docker(client, [
       "--context",
       `c${CLIENTS.indexOf(client)}`,
@@ -80,7 +80,7 @@ for (const client of CLIENTS) {
     assert.match(stdout, /2 of 2 containers attached/);
   });
 
-  test(`${client} dns: help under this name, and the exit code of what failed`, async () => {
+  test(`${client} dns: help has this command name, and the exit code of a failure is passed on`, async () => {
     assert.match((await docker(client, ["dns", "status", "--help"])).stdout, /^Usage: docker dns status/);
     assert.match((await docker(client, ["help", "dns", "cache", "flush"])).stdout, /^Usage: docker dns cache flush/);
     const { code, stderr } = await docker(client, ["dns", "nothing"]);
@@ -89,16 +89,16 @@ for (const client of CLIENTS) {
   });
 }
 
-test("docker dns run becomes itself anew to have fewer capabilities, and nothing that lies where somebody stands", async () => {
+test("docker dns run restarts itself with fewer capabilities, and never a program in the working directory", async () => {
   const folder = mkdtempSync(join(engine.folder, "trap-"));
   writeFileSync(
     join(folder, "docker-dns"),
-    `require("fs").writeFileSync(${JSON.stringify(join(folder, "sprung"))}, "")`,
+    `require("fs").writeFileSync(${JSON.stringify(join(folder, "executed"))}, "")`,
   );
   await using other = await startEngine();
   await createNetwork(other, "n1");
   await runContainer(other, { name: "app", networks: ["n1"] });
-  // The path of a socket is short.
+  // In the temporary folder, because socket paths must be short.
   const stateDir = mkdtempSync(join(tmpdir(), "d11-"));
   const args = ["--config", config, "-H", other.host, "dns", "run", "--state-dir", stateDir];
   const child = spawn("docker", args, {
@@ -108,17 +108,17 @@ test("docker dns run becomes itself anew to have fewer capabilities, and nothing
   });
   const ended = once(child, "exit");
   try {
-    const status = await waitFor("it to serve", async () => {
+    const status = await waitFor("dns11 to serve", async () => {
       const { code, stdout } = await dns11(["status", "--json", "-H", other.host, "--state-dir", stateDir]);
-      const said = code === 0 ? (JSON.parse(stdout) as Status) : undefined;
-      return said?.isReady === true ? said : undefined;
+      const found = code === 0 ? (JSON.parse(stdout) as Status) : undefined;
+      return found?.isReady === true ? found : undefined;
     });
     assert.deepEqual(
       status.containers.map(({ name, state }) => [name, state]),
       [["app", "attached"]],
     );
     for (const { permitted } of status.capabilities) assert.ok(!permitted.includes("CAP_SYS_MODULE"));
-    assert.equal(existsSync(join(folder, "sprung")), false);
+    assert.equal(existsSync(join(folder, "executed")), false);
     process.kill(status.pid, "SIGTERM");
   } finally {
     child.kill("SIGTERM");
@@ -134,7 +134,7 @@ test("docker completes the words of docker dns", async () => {
   assert.match(files.stdout, /^:0\n/m);
 });
 
-test("containers are completed by name, by the flags or the environment that name the instance", async () => {
+test("container names are completed from the instance that flags or the environment select", async () => {
   const flags = ["-H", engine.host, "--state-dir", instance.stateDir];
   const typed = await dns11(["__complete", "kind", "detach", ...flags, "w"]);
   assert.equal(typed.stdout, "web\n:4\n");

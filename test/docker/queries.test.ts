@@ -1,5 +1,5 @@
-// Proves that people and programs see what containers ask: each query once with what became of it, also of a container that
-// is gone; that nothing in a name reaches a terminal raw; and that a privacy switch keeps its word.
+// Query history: tail, top and ps show each query once with its result, also of a removed container; names never reach a
+// terminal unescaped; and the privacy settings apply at once.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,19 +10,19 @@ import { after, before, test } from "node:test";
 import type { QueryReport } from "../../src/api/queries.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { Tailing } from "../support/program/tailing.ts";
+import { TailCommand } from "../support/program/tail.ts";
 import { onTerminal } from "../support/program/terminal.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-// Escapes that clear a screen, colour it, name a window; as dig writes octets.
+// Escape sequences that clear the screen, set a colour and the window title, in dig's notation.
 const EVIL = "\\027[2J\\027[31m\\155\\027]0;owned\\007.evil.nx.test";
 
 const ESC = "\u001B";
-// What dns11 itself may say to a terminal: its screen, its cursor, its colours.
+// The escape sequences that dns11 itself uses: screen, cursor and colours.
 const OURS = new RegExp(`${ESC}\\[(?:\\?1049[hl]|\\?25[hl]|[HKJ]|(?:0|1|2|31|32|33)m)`, "g");
 const COLOUR = new RegExp(`${ESC}\\[\\d+m`);
 
@@ -49,23 +49,16 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("each query is there once, with how it was answered and by whom, and no probe of ours", async () => {
+test("each query is listed once with its result and upstream, and probes are not listed", async () => {
   await dig(web, "Db");
   await dig(web, "one.ok.test");
   await dig(web, "one.ok.test", "+tcp");
   await dig(web, "one.nx.test", "MX");
   await dig(web, "one.servfail.test");
-  const { stdout } = await asked(["tail", "web", "--no-follow", "--json"]);
+  const { stdout } = await command(["tail", "web", "--no-follow", "--json"]);
   const queries = reportsIn(stdout);
   assert.deepEqual(
-    queries.map(({ name, type, rcode, result: how, transport, answers }) => [
-      name,
-      type,
-      rcode,
-      how,
-      transport,
-      answers,
-    ]),
+    queries.map(({ name, type, rcode, result, transport, answers }) => [name, type, rcode, result, transport, answers]),
     [
       ["Db", "A", "NOERROR", "local", "udp", 1],
       ["one.ok.test", "A", "NOERROR", "forwarded", "udp", 1],
@@ -89,26 +82,26 @@ test("each query is there once, with how it was answered and by whom, and no pro
   );
 });
 
-test("tail shows the last ones, chosen by name and code, in lines for people", async () => {
+test("tail prints the last queries, filtered by name and rcode", async () => {
   for (const name of ["alpha.ok.test", "alpha.nx.test", "beta.nx.test", "beta.servfail.test"]) await dig(db, name);
-  const { stdout } = await asked(["tail", "db", "--no-follow", "--name", "*A.NX.test", "--rcode", "nxdomain,2"]);
+  const { stdout } = await command(["tail", "db", "--no-follow", "--name", "*A.NX.test", "--rcode", "nxdomain,2"]);
   const lines = stdout.trimEnd().split("\n");
   assert.equal(lines.length, 2);
   assert.match(
     lines[0] ?? "",
-    /^\d\d:\d\d:\d\d\.\d{3}  db {2,}NXDOMAIN  forwarded +[\d.]+ ms  A +alpha\.nx\.test  by host\(127\.0\.0\.1\)$/,
+    /^\d\d:\d\d:\d\d\.\d{3}  db {2,}NXDOMAIN  forwarded +[\d.]+ ms  A +alpha\.nx\.test  from host\(127\.0\.0\.1\)$/,
   );
-  const failed = await asked(["tail", "db", "--no-follow", "--rcode", "SERVFAIL"]);
+  const failed = await command(["tail", "db", "--no-follow", "--rcode", "SERVFAIL"]);
   assert.match(failed.stdout, /SERVFAIL  failed .* beta\.servfail\.test$/m);
-  const last = await asked(["tail", "--no-follow", "--last", "1"]);
+  const last = await command(["tail", "--no-follow", "--last", "1"]);
   assert.match(last.stdout, /^[^\n]* beta\.servfail\.test\n$/);
 });
 
-test("tail follows: queries come as they are asked, in their order, from the containers that are meant", async () => {
-  await using all = new Tailing(engine, instance, []);
-  await using ofWeb = new Tailing(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
-  await ofWeb.begun(async () => await dig(web, "begun.order.ok.test"));
+test("tail follows queries in their order, for the selected containers", async () => {
+  await using all = new TailCommand(engine, instance, []);
+  await using ofWeb = new TailCommand(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
+  await all.started(async () => await dig(db, "begun.ok.test"));
+  await ofWeb.started(async () => await dig(web, "begun.order.ok.test"));
   for (const [container, name] of [
     [db, "1.order.ok.test"],
     [web, "2.order.ok.test"],
@@ -118,9 +111,9 @@ test("tail follows: queries come as they are asked, in their order, from the con
     await dig(container, name);
   }
   await all.until(1, "4.order.ok.test");
-  const told = all.queries(".order.ok.test").filter(({ name }) => !name?.startsWith("begun"));
+  const followed = all.queries(".order.ok.test").filter(({ name }) => !name?.startsWith("begun"));
   assert.deepEqual(
-    told.map(({ container, name }) => `${container} ${name}`),
+    followed.map(({ container, name }) => `${container} ${name}`),
     ["db 1.order.ok.test", "web 2.order.ok.test", "db 3.order.ok.test", "web 4.order.ok.test"],
   );
   await ofWeb.until(1, "4.order.ok.test");
@@ -129,9 +122,9 @@ test("tail follows: queries come as they are asked, in their order, from the con
   assert.equal(await all.ended("SIGINT"), 0);
 });
 
-test("a container that is new is followed, and one that has asked once and gone is still there", async () => {
-  await using all = new Tailing(engine, instance, []);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
+test("queries of a new container are followed, and stay listed after it is removed", async () => {
+  await using all = new TailCommand(engine, instance, []);
+  await all.started(async () => await dig(db, "begun.ok.test"));
   {
     await using brief = await runContainer(engine, { name: "brief", networks: ["n1"] });
     await instance.waitFor("brief", "attached");
@@ -140,64 +133,64 @@ test("a container that is new is followed, and one that has asked once and gone 
   await waitFor("brief to be gone", async () => ((await instance.container("brief")) === undefined ? true : undefined));
   const [followed] = await all.until(1, "last-words.ok.test");
   assert.equal(followed?.container, "brief");
-  const kept = reportsIn((await asked(["tail", "brief", "--no-follow", "--json"])).stdout);
+  const listed = reportsIn((await command(["tail", "brief", "--no-follow", "--json"])).stdout);
   assert.deepEqual(
-    kept.map(({ container, name }) => [container, name]),
+    listed.map(({ container, name }) => [container, name]),
     [["brief", "last-words.ok.test"]],
   );
 });
 
-test("who cannot be followed is told, and what is meant by mistake", async () => {
-  for (const [args, expected, said] of [
+test("tail fails with a reason for containers without queries and for invalid options", async () => {
+  for (const [args, expected, message] of [
     [["tail", "nobody"], 1, /No running container named "nobody"/],
     [["tail", "plain"], 1, /dns11 does not serve "plain": it is on no user-defined network/],
     [["tail", "--rcode", "bogus"], 2, /Invalid response code "bogus": use one of NOERROR, /],
   ] as const) {
-    const { code, stderr } = await asked(args);
-    assert.deepEqual([code, said.test(stderr)], [expected, true], stderr);
+    const { code, stderr } = await command(args);
+    assert.deepEqual([code, message.test(stderr)], [expected, true], stderr);
   }
-  assert.equal((await asked(["tail", "--last", "many"])).code, 2);
+  assert.equal((await command(["tail", "--last", "many"])).code, 2);
 });
 
-test("a name that steers terminals is written out in tail and top, on a terminal and off it", async () => {
+test("escape sequences in names are printed escaped by tail and top, on a terminal and elsewhere", async () => {
   await dig(web, EVIL);
   await dig(db, EVIL);
   const written = "\\027[2J\\027[31m\\155\\027]0\\;owned\\007.evil.nx.test";
-  const tail = await asked(["tail", "--no-follow", "--name", "*evil*"]);
+  const tail = await command(["tail", "--no-follow", "--name", "*evil*"]);
   assert.ok(tail.stdout.includes(written), tail.stdout);
   assert.doesNotMatch(tail.stdout, /[^\P{Cc}\n]/u);
-  const top = await asked(["top", "--once"]);
+  const top = await command(["top", "--once"]);
   assert.match(top.stdout, /^\\027\[2J\\027\[31m/m);
   assert.doesNotMatch(top.stdout, /[^\P{Cc}\n]/u);
-  const json = await asked(["top", "--once", "--json"]);
+  const json = await command(["top", "--once", "--json"]);
   assert.ok((JSON.parse(json.stdout) as { names: { name: string }[] }).names.some(({ name }) => name === written));
-  // On a terminal there are escapes, but none of the name's.
+  // On a terminal there are escape sequences, but none from the name.
   for (const args of [["tail", "--no-follow", "--name", "*evil*"], ["top"]]) {
-    const seen = await terminal(args);
-    assert.doesNotMatch(seen.replaceAll(OURS, ""), /[^\P{Cc}\r\n]/u);
-    assert.ok(seen.includes("\\027[2J\\027[31m"), seen);
-    assert.ok(!seen.includes(`${ESC}[2J`));
+    const output = await terminal(args);
+    assert.doesNotMatch(output.replaceAll(OURS, ""), /[^\P{Cc}\r\n]/u);
+    assert.ok(output.includes("\\027[2J\\027[31m"), output);
+    assert.ok(!output.includes(`${ESC}[2J`));
   }
 });
 
 for (const press of ["q", "\u0003"]) {
-  test(`top takes the terminal, and gives it back at ${press === "q" ? "q" : "Ctrl-C"}`, async () => {
-    const seen = await terminal(["top"], press);
-    assert.ok(seen.startsWith(`${ESC}[?1049h${ESC}[?25l`), seen);
-    assert.ok(seen.endsWith(`${ESC}[?25h${ESC}[?1049lleft 0 isig icanon \r\n`), seen);
-    assert.match(seen, /CONTAINER +Q\/S/);
-    assert.match(seen, COLOUR);
+  test(`top uses the whole terminal, and restores it at ${press === "q" ? "q" : "Ctrl-C"}`, async () => {
+    const output = await terminal(["top"], press);
+    assert.ok(output.startsWith(`${ESC}[?1049h${ESC}[?25l`), output);
+    assert.ok(output.endsWith(`${ESC}[?25h${ESC}[?1049lleft 0 isig icanon \r\n`), output);
+    assert.match(output, /CONTAINER +Q\/S/);
+    assert.match(output, COLOUR);
   });
 }
 
-test("nobody who wants no colours gets any", async () => {
+test("with NO_COLOR there are no colours", async () => {
   for (const args of [["top"], ["tail", "--no-follow"]]) {
     assert.doesNotMatch(await terminal(args, "q", { NO_COLOR: "1" }), COLOUR);
   }
 });
 
-test("top adds up what is asked, by container and by name", async () => {
-  const { containers, names, all } = JSON.parse((await asked(["top", "--once", "--json"])).stdout) as {
+test("top sums up queries by container and by name", async () => {
+  const { containers, names, all } = JSON.parse((await command(["top", "--once", "--json"])).stdout) as {
     readonly containers: readonly { readonly container: string; readonly queries: number; readonly p99Ms: number }[];
     readonly names: readonly { readonly name: string; readonly queries: number; readonly containers: number }[];
     readonly all: { readonly p50Ms: number; readonly perSecond: number };
@@ -209,17 +202,17 @@ test("top adds up what is asked, by container and by name", async () => {
   assert.ok(all.p50Ms > 0 && all.perSecond >= 0);
 });
 
-test("ps lists every container with what is done there, or why nothing is", async () => {
-  const listed = JSON.parse((await asked(["ps", "--json"])).stdout) as Record<string, unknown>[];
+test("ps lists every container with its state and rules, or the reason why it is skipped", async () => {
+  const containers = JSON.parse((await command(["ps", "--json"])).stdout) as Record<string, unknown>[];
   assert.deepEqual(
-    listed.map(({ name, state, rules, code }) => [name, state, rules, code]),
+    containers.map(({ name, state, rules, code }) => [name, state, rules, code]),
     [
       ["db", "attached", "nft-owner", undefined],
       ["plain", "skipped", null, "default-network-only"],
       ["web", "attached", "nft-owner", undefined],
     ],
   );
-  const { stdout } = await asked(["ps"]);
+  const { stdout } = await command(["ps"]);
   assert.match(stdout, /^CONTAINER +STATE +SINCE +VERIFIED +RULES +PORTS +QUERIES/);
   assert.match(
     stdout,
@@ -228,32 +221,32 @@ test("ps lists every container with what is done there, or why nothing is", asyn
   assert.match(stdout, /^plain +skipped +- .* it is on no user-defined network/m);
 });
 
-test("names are forgotten when they are to be hidden, nothing is kept when it is off, and a file says which", async () => {
+test("queries.names: hidden removes past names, off disables the history, and both apply at reload", async () => {
   const config = join(folder, "dns11.yaml");
   writeFileSync(config, "version: 1\nqueries: {log: true}\n");
   await instance.stop();
   await using other = await startDns11(engine, { args: ["--config", config] });
-  const tell = async (...args: string[]): Promise<CommandResult> => await asked(["tail", ...args], other);
+  const tail = async (...args: string[]): Promise<CommandResult> => await command(["tail", ...args], other);
   await dig(web, "secret.ok.test");
-  assert.match((await tell("web", "--no-follow")).stdout, / secret\.ok\.test /);
-  await waitFor("the line of the log", () =>
+  assert.match((await tail("web", "--no-follow")).stdout, / secret\.ok\.test /);
+  await waitFor("the log line", () =>
     /"name":"secret\.ok\.test"[^\n]*"msg":"query"/.test(other.log) ? true : undefined,
   );
   await reload(other, config, "queries: {names: hidden, log: true}");
-  assert.equal((await tell("web", "--no-follow")).stdout, "");
+  assert.equal((await tail("web", "--no-follow")).stdout, "");
   await dig(web, "second.ok.test", "AAAA");
-  const { stdout } = await tell("web", "--no-follow");
+  const { stdout } = await tail("web", "--no-follow");
   assert.match(stdout, /NOERROR +forwarded .* AAAA +\(no name\)/);
   assert.doesNotMatch(stdout, /second/);
-  await waitFor("the line without a name", () =>
+  await waitFor("the log line without a name", () =>
     /"type":"AAAA"[^\n]*"msg":"query"/.test(other.log) ? true : undefined,
   );
   assert.doesNotMatch(other.log, /second\.ok\.test/);
   await reload(other, config, "queries: {names: off}");
   await dig(web, "third.ok.test");
-  const { code, stderr } = await tell("web", "--no-follow");
+  const { code, stderr } = await tail("web", "--no-follow");
   assert.deepEqual([code, /no query history, because queries\.names is off/.test(stderr)], [1, true], stderr);
-  assert.equal((await asked(["top", "--once"], other)).code, 1);
+  assert.equal((await command(["top", "--once"], other)).code, 1);
   const { settings } = await other.status();
   assert.deepEqual(settings["queries.names"], { value: "off", source: "file" });
   writeFileSync(config, "version: 1\nqueries: {names: sometimes, log: 3}\n");
@@ -264,10 +257,10 @@ test("names are forgotten when they are to be hidden, nothing is kept when it is
   );
 });
 
-test("who follows is told when dns11 ends", async () => {
+test("tail exits with a message when dns11 stops", async () => {
   await using brief = await startDns11(engine);
-  await using all = new Tailing(engine, brief, []);
-  await all.begun(async () => await dig(db, "begun.ok.test"));
+  await using all = new TailCommand(engine, brief, []);
+  await all.started(async () => await dig(db, "begun.ok.test"));
   await brief.stop();
   assert.equal(await all.ended(), 1);
   assert.match(all.stderr, /dns11 has stopped/);
@@ -277,16 +270,16 @@ async function reload(running: Dns11, config: string, setting: string): Promise<
   const times = (running.log.match(/settings reloaded/g) ?? []).length;
   writeFileSync(config, `version: 1\n${setting}\n`);
   running.kill("SIGHUP");
-  await waitFor("the settings to be read", () =>
+  await waitFor("the settings to be reloaded", () =>
     (running.log.match(/settings reloaded/g) ?? []).length > times ? true : undefined,
   );
 }
 
-async function asked(args: readonly string[], of: Dns11 = instance): Promise<CommandResult> {
+async function command(args: readonly string[], of: Dns11 = instance): Promise<CommandResult> {
   return await dns11([...args, "-H", engine.host, "--state-dir", of.stateDir]);
 }
 
-// top ends at a key, tail by itself.
+// top exits at a key, tail on its own.
 async function terminal(args: readonly string[], press = "q", env: NodeJS.ProcessEnv = {}): Promise<string> {
   const words = [...args, "-H", engine.host, "--state-dir", instance.stateDir];
   return await onTerminal(words, { env, ...(args[0] === "top" && { key: { when: /NAME +FROM/, press } }) });

@@ -1,11 +1,11 @@
-// Proves that what real name servers say arrives: dnsmasq and unbound, asked directly and through dns11 in both of its
-// characters, tell the same. They compress, truncate and speak EDNS in ways that nobody wrote for a test.
+// Real nameservers: dnsmasq and unbound give the same replies directly and through dns11, in both modes. Their compression,
+// truncation and EDNS were not written for a test.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { type DigReply, dig } from "../support/asking/dig.ts";
+import { type DigReply, dig } from "../support/client/dig.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startDnsmasq, startUnbound } from "../support/servers/real-server.ts";
@@ -15,7 +15,7 @@ const UNBOUND = "10.53.0.2";
 const MANY = 100;
 
 const addresses = Array.from({ length: MANY }, (_, index) => `198.18.1.${index + 1}`);
-// Three strings that fit no packet of 512 octets together, and one record that fits none of 1232.
+// Three strings that together exceed a packet of 512 octets, and one record that exceeds 1232.
 const texts = ["a", "b", "c"].map((letter) => letter.repeat(250));
 const hugeText = Array.from({ length: 8 }, (_, index) => `"${String(index).repeat(250)}"`).join(" ");
 
@@ -51,8 +51,8 @@ const UNBOUND_LINES = [
   ...addresses.map((address) => `local-data: "many.test. 300 A ${address}"`),
 ];
 
-// With what each says it takes, and by which way.
-const WAYS = [
+// The EDNS sizes and transports of the client.
+const CLIENT_OPTIONS = [
   ["+noedns"],
   ["+bufsize=512"],
   ["+bufsize=1232"],
@@ -76,11 +76,11 @@ const QUESTIONS: readonly (readonly string[])[] = [
 ];
 const AT_ONCE = 8;
 
-for (const [character, args] of [
+for (const [mode, args] of [
   ["default", []],
   ["strict", ["--strict"]],
 ] as const) {
-  test(`${character}: dnsmasq and unbound are heard as they speak`, { timeout: 120_000 }, async (context) => {
+  test(`${mode} mode: replies of dnsmasq and unbound arrive unchanged`, { timeout: 120_000 }, async (context) => {
     await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${DNSMASQ}\n` });
     await using _dnsmasq = await startDnsmasq(engine, { address: DNSMASQ, lines: DNSMASQ_LINES });
     await using _unbound = await startUnbound(engine, { address: UNBOUND, lines: UNBOUND_LINES });
@@ -90,17 +90,19 @@ for (const [character, args] of [
     await using _dns11 = await startDns11(engine, { args });
     const differences: string[] = [];
     const left = [ofDnsmasq, ofUnbound].flatMap((container) =>
-      WAYS.flatMap((way) => QUESTIONS.map((question) => ({ container, words: [...question, ...way] }))),
+      CLIENT_OPTIONS.flatMap((options) =>
+        QUESTIONS.map((question) => ({ container, words: [...question, ...options] })),
+      ),
     );
     const total = left.length;
-    const askSome = async (): Promise<void> => {
+    const queryNext = async (): Promise<void> => {
       for (let next = left.shift(); next !== undefined; next = left.shift()) {
         const { container, words } = next;
         const server = container === ofDnsmasq ? DNSMASQ : UNBOUND;
         differences.push(...(await differenceOf(engine, container, server, words)));
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, askSome));
+    await Promise.all(Array.from({ length: AT_ONCE }, queryNext));
     assert.equal(differences.join("\n\n"), "");
     context.diagnostic(`${total} questions`);
   });
@@ -109,13 +111,13 @@ for (const [character, args] of [
 async function differenceOf(engine: Engine, container: Container, server: string, words: string[]): Promise<string[]> {
   const direct = await dig(engine, `@${server}`, ...words);
   const through = await dig(container, "+time=5", ...words);
-  assert.notEqual(direct.status, "", `${server} says nothing to ${words.join(" ")}`);
-  const [expected, got] = [told(direct), told(through)];
+  assert.notEqual(direct.status, "", `${server} does not reply to ${words.join(" ")}`);
+  const [expected, got] = [replyText(direct), replyText(through)];
   return expected === got ? [] : [`${server} ${words.join(" ")}:\n  directly: ${expected}\n  through:  ${got}`];
 }
 
-// What a client learns, whatever the order, and however long it may keep it.
-function told({ status, answer, authority }: DigReply): string {
+// The content of a reply, without the order of its records and their TTLs.
+function replyText({ status, answer, authority }: DigReply): string {
   const records = (all: DigReply["answer"]): string[] => {
     return all.map(({ name, type, data }) => `${name} ${type} ${data}`).toSorted();
   };

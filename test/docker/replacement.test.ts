@@ -1,6 +1,6 @@
 /**
- * One dns11 takes over from another that serves: nobody's query is lost, whoever asks afresh or keeps a socket; and
- * whatever ends one of the three processes on the way, names go on being answered.
+ * Replacement: one dns11 takes over from another. No query is lost, neither of new sockets nor of a reused one, and if any of
+ * the three processes is killed meanwhile, names are still answered.
  */
 import assert from "node:assert/strict";
 import { closeSync, readdirSync } from "node:fs";
@@ -10,19 +10,19 @@ import { after, before, test } from "node:test";
 import { acceptAt, listenAt } from "../../src/kernel/channel.ts";
 
 import { type Container, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
-import { QueryLoop, failuresAfter } from "../support/asking/query-loop.ts";
-import { isAlive } from "../support/program/kept.ts";
+import { QueryLoop, failuresAfter } from "../support/client/query-loop.ts";
+import { isAlive } from "../support/program/main-with-keeper.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 const PER_SECOND = 2_000;
-const KEPT_PER_SECOND = 100;
-/** The clients ask so long before and after what happens. */
-const LONGER_MS = 1_000;
-/** How many moments of a hand-over one of the three is killed at. */
+const REUSED_PER_SECOND = 100;
+/** How long the clients run before and after the hand-over. */
+const MARGIN_MS = 1_000;
+/** At how many moments of a hand-over each of the three processes is killed. */
 const MOMENTS = Number(process.env["KEEPER_TIMES"] ?? 4);
 
 let engine: Engine;
@@ -52,23 +52,23 @@ async function ttl(): Promise<number | undefined> {
   return (await dig(client, "+time=1", "+tries=3", "web")).answer[0]?.ttl;
 }
 
-test("taken over under load: no query is lost, and the one before ends by itself", async () => {
+test("a take-over under load loses no query, and the predecessor exits on its own", async () => {
   await using first = await startDns11(engine);
   const keeper = (await first.status()).keeper.pid;
   await using fresh = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND });
-  await using kept = await QueryLoop.start(client, { name: "web", perSecond: KEPT_PER_SECOND, sourcePort: "any" });
-  await pause(LONGER_MS);
+  await using reused = await QueryLoop.start(client, { name: "web", perSecond: REUSED_PER_SECOND, sourcePort: "any" });
+  await pause(MARGIN_MS);
   await using second = successorOf(first);
   await untilServedBy(second);
   assert.equal(await first.ended(), 0);
-  await pause(LONGER_MS);
-  for (const asking of [fresh, kept]) {
-    const ends = await asking.stop();
-    assert.ok(ends.length > KEPT_PER_SECOND, "it was really asked");
+  await pause(MARGIN_MS);
+  for (const loop of [fresh, reused]) {
+    const ends = await loop.stop();
+    assert.ok(ends.length > REUSED_PER_SECOND, "queries were sent");
     assert.deepEqual(failuresAfter(ends, 0), [], second.log);
   }
   const status = await second.status();
-  assert.equal(status.keeper.pid, keeper, "the same keeper goes on");
+  assert.equal(status.keeper.pid, keeper, "the keeper stays the same");
   assert.deepEqual(
     status.containers.map(({ name, state }) => [name, state]),
     [
@@ -76,15 +76,15 @@ test("taken over under load: no query is lost, and the one before ends by itself
       ["web", "attached"],
     ],
   );
-  assert.ok((status.containers[0]?.counters?.["local"] ?? 0) > 0, "the second one answered some of it");
+  assert.ok((status.containers[0]?.counters?.["local"] ?? 0) > 0, "the successor answered queries");
   assert.deepEqual(dataOf(await dig(client, "+tcp", "web")), [web.address("n1")]);
-  // It is watched as the one before was.
+  // The keeper watches the successor, too.
   second.kill("SIGKILL");
   await waitFor("Docker's answer", async () => ((await ttl()) === 600 ? true : undefined));
   assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
 });
 
-test("where nobody serves it is a start like any other", async () => {
+test("--replace without a running instance is a normal start", async () => {
   await using only = await startDns11(engine, { args: ["--replace"] });
   assert.equal(await ttl(), 5);
   assert.equal(await only.stop(), 0);
@@ -104,18 +104,18 @@ test("a successor that serves fewer containers hands the others back", async () 
   assert.doesNotMatch((await web.enter("nft", ["list", "tables"])).stdout, /dns11/);
 });
 
-test("one that speaks another version is not asked for anything: it hands back and ends, and then the other one starts", async () => {
+test("a predecessor with another protocol version is stopped, hands back, and then the successor starts", async () => {
   await using first = await startDns11(engine, { args: ["--keeper", "off"] });
   const [instance = ""] = readdirSync(first.stateDir);
   const path = join(first.stateDir, instance, "keeper.sock");
-  // A keeper of times to come, which says who it watches, and understands nothing.
+  // A keeper of a later version: it sends the PID of its main process, and understands no message.
   const listener = listenAt(path);
   await using second = successorOf(first);
-  const channel = await waitFor("the successor to come", () => acceptAt(listener), { timeoutMs: 30_000 });
+  const channel = await waitFor("the successor to connect", () => acceptAt(listener), { timeoutMs: 30_000 });
   channel.send(Buffer.from(JSON.stringify({ is: "hello", version: 99, keeper: 1, main: first.pid })));
-  assert.equal(await first.ended(), 0, "it was asked to stop, and stopped");
+  assert.equal(await first.ended(), 0, "it was stopped by a signal");
   for (let packet = channel.receive(); packet !== "end"; packet = channel.receive()) {
-    if (packet !== "nothing") assert.match(packet.bytes.toString(), /"hello"/, "nothing else was said");
+    if (packet !== "nothing") assert.match(packet.bytes.toString(), /"hello"/, "no other message was sent");
     await pause(1);
   }
   channel.close();
@@ -124,8 +124,8 @@ test("one that speaks another version is not asked for anything: it hands back a
   assert.equal(await ttl(), 5);
 });
 
-for (const victim of ["the successor", "the one that serves", "the keeper"] as const) {
-  test(`${victim} is killed at ${MOMENTS} moments of it: containers are answered, and nothing is left`, async () => {
+for (const victim of ["the successor", "the predecessor", "the keeper"] as const) {
+  test(`${victim} is killed at ${MOMENTS} moments of a hand-over: queries are answered, and nothing is left`, async () => {
     for (let moment = 0; moment < MOMENTS; moment++) {
       await using first = await startDns11(engine);
       const keeper = (await first.status()).keeper.pid ?? 0;
@@ -140,13 +140,13 @@ for (const victim of ["the successor", "the one that serves", "the keeper"] as c
       );
       await pause(moment * 3);
       if (victim === "the successor") second.kill("SIGKILL");
-      else if (victim === "the one that serves") first.kill("SIGKILL");
+      else if (victim === "the predecessor") first.kill("SIGKILL");
       else process.kill(keeper, "SIGKILL");
-      const where = (): string => `killed ${moment * 3} ms after it began\n${first.log}\n---\n${second.log}`;
+      const where = (): string => `killed ${moment * 3} ms after the hand-over began\n${first.log}\n---\n${second.log}`;
       assert.deepEqual(dataOf(await dig(client, "+time=1", "+tries=5", "web")), [web.address("n1")], where());
-      // Whoever is left serves, with a keeper; nobody, where the successor gave up and the other one is dead.
+      // The process that is left serves, with a keeper; none is left if the successor gave up and the predecessor was killed.
       const left = await waitFor(
-        "things to settle",
+        "one process to serve, or none",
         async () => {
           const running = [first, second].filter(({ isRunning }) => isRunning);
           if (running.length > 1) return undefined;
@@ -162,7 +162,7 @@ for (const victim of ["the successor", "the one that serves", "the keeper"] as c
         throw new Error(where(), { cause: error });
       });
       assert.equal(await ttl(), left.one === undefined ? 600 : 5, where());
-      // What went back is kept as it was before.
+      // The containers are watched as before, so the end of the process hands them back.
       if (moment % 2 === 0) left.one?.kill("SIGKILL");
       else if (left.one !== undefined) assert.equal(await left.one.stop(), 0);
       await waitFor("Docker's answer", async () => ((await ttl()) === 600 ? true : undefined));

@@ -1,5 +1,4 @@
-// Proves the test rig itself: what the other tests stand on must be true before they can say anything about dns11. So
-// every resolver asked here is dockerd's own.
+// The test rig itself: the other tests depend on it. dns11 does not run here; every resolver is dockerd's own.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -9,7 +8,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { check } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { startInnerEngine } from "../support/engine/inner-engine.ts";
 import { cgroupsNamed, type Leftovers, processesOf } from "../support/rig/leftovers.ts";
@@ -25,13 +24,13 @@ const VERSIONS: Readonly<Record<Suite, RegExp>> = {
 };
 
 for (const [suite, version] of Object.entries(VERSIONS) as [Suite, RegExp][]) {
-  await test(`an engine of ${suite} serves names and survives a restart`, async () => {
-    const held = await useEngine(suite, version);
-    await assertNothingLeft(held);
+  await test(`an engine of ${suite} resolves container names, also after a restart`, async () => {
+    const resources = await useEngine(suite, version);
+    await assertNothingLeft(resources);
   });
 }
 
-async function useEngine(suite: Suite, version: RegExp): Promise<Held> {
+async function useEngine(suite: Suite, version: RegExp): Promise<Resources> {
   await using engine = await startEngine({ suite, liveRestore: true });
   assert.match(engine.version, version);
   await using upstream = await startUpstream(engine);
@@ -65,16 +64,16 @@ async function useEngine(suite: Suite, version: RegExp): Promise<Held> {
   await engine.startDaemon();
   assert.equal((await first.inspect()).State.Pid, pid);
   assert.deepEqual(dataOf(await dig(second, "first")), [first.address("one")]);
-  return heldBy({ id: engine.id, folder: engine.folder });
+  return resourcesOf({ id: engine.id, folder: engine.folder });
 }
 
-await test("engines inside a container serve their own containers", async () => {
-  const held = await useInnerEngine();
-  await assertNothingLeft(held);
+await test("an engine inside a container serves its own containers", async () => {
+  const resources = await useInnerEngine();
+  await assertNothingLeft(resources);
 });
 
-async function useInnerEngine(): Promise<Held> {
-  // An address that containers reach by themselves, as against a loopback that dockerd has to ask for them.
+async function useInnerEngine(): Promise<Resources> {
+  // An address that containers reach directly, unlike a loopback, where dockerd must forward for them.
   await using engine = await startEngine({ resolvConf: "nameserver 10.53.0.1\n" });
   await using upstream = await startUpstream(engine, { address: "10.53.0.1" });
   await createNetwork(engine, "outside");
@@ -92,51 +91,51 @@ async function useInnerEngine(): Promise<Held> {
   const node = await inner.exec(process.execPath, ["-p", "process.version"]);
   assert.equal(node.stdout, `${process.version}\n`);
   assert.equal((await inner.exec("ls", [process.cwd()])).code, 0);
-  return heldBy({ id: engine.id, folder: engine.folder });
+  return resourcesOf({ id: engine.id, folder: engine.folder });
 }
 
-await test("the upstream server behaves as its table says", async () => {
+await test("the upstream server replies as documented for each name", async () => {
   await using netns = await Netns.create();
   await using upstream = await startUpstream(netns, { address: "10.53.0.2" });
-  const ask = async (...args: string[]) => await dig(netns, "@10.53.0.2", ...args);
+  const query = async (...args: string[]) => await dig(netns, "@10.53.0.2", ...args);
 
-  assert.deepEqual(dataOf(await ask("x9.ok.test", "AAAA")), ["2001:db8::9"]);
-  assert.deepEqual(dataOf(await ask("x9.cname.test")), ["x9.ok.test.", "192.0.2.9"]);
-  assert.deepEqual((await ask("x.nodata.test")).authority[0]?.type, "SOA");
-  assert.equal((await ask("x.nx.test")).status, "NXDOMAIN");
-  assert.equal((await ask("example.org")).status, "NXDOMAIN");
-  assert.equal((await ask("x.servfail.test")).status, "SERVFAIL");
-  assert.equal((await ask("x.refused.test")).status, "REFUSED");
-  assert.equal((await ask("x.silent.test", "+time=1")).timedOut, true);
-  assert.equal((await ask("x.wrongid.test", "+time=1")).timedOut, true);
-  assert.equal((await ask("x.garbage.test", "+time=1")).status, "");
-  assert.deepEqual(dataOf(await ask("x4.10.slow.test")), ["192.0.2.4"]);
-  assert.equal((await ask("x.tc.test", "+ignore")).flags.has("tc"), true);
-  assert.equal((await ask("x.tc.test")).tcp, true);
-  assert.deepEqual(dataOf(await ask("x.rr.test", "TYPE65280")), ["\\# 4 DEADBEEF"]);
+  assert.deepEqual(dataOf(await query("x9.ok.test", "AAAA")), ["2001:db8::9"]);
+  assert.deepEqual(dataOf(await query("x9.cname.test")), ["x9.ok.test.", "192.0.2.9"]);
+  assert.deepEqual((await query("x.nodata.test")).authority[0]?.type, "SOA");
+  assert.equal((await query("x.nx.test")).status, "NXDOMAIN");
+  assert.equal((await query("example.org")).status, "NXDOMAIN");
+  assert.equal((await query("x.servfail.test")).status, "SERVFAIL");
+  assert.equal((await query("x.refused.test")).status, "REFUSED");
+  assert.equal((await query("x.silent.test", "+time=1")).timedOut, true);
+  assert.equal((await query("x.wrongid.test", "+time=1")).timedOut, true);
+  assert.equal((await query("x.garbage.test", "+time=1")).status, "");
+  assert.deepEqual(dataOf(await query("x4.10.slow.test")), ["192.0.2.4"]);
+  assert.equal((await query("x.tc.test", "+ignore")).flags.has("tc"), true);
+  assert.equal((await query("x.tc.test")).tcp, true);
+  assert.deepEqual(dataOf(await query("x.rr.test", "TYPE65280")), ["\\# 4 DEADBEEF"]);
   for (const type of ["A", "TXT", "TYPE65280"]) {
-    assert.equal((await ask("x.big.test", type, "+bufsize=1232")).size, 992, type);
-    assert.equal((await ask("x.big.test", type, "+noedns", "+ignore")).flags.has("tc"), true, type);
-    assert.equal((await ask("x.oversize.test", type, "+noedns")).size, 992, type);
+    assert.equal((await query("x.big.test", type, "+bufsize=1232")).size, 992, type);
+    assert.equal((await query("x.big.test", type, "+noedns", "+ignore")).flags.has("tc"), true, type);
+    assert.equal((await query("x.oversize.test", type, "+noedns")).size, 992, type);
   }
-  const chaos = await ask("Version.Bind", "TXT", "CH", "+dnssec", "+tcp");
+  const chaos = await query("Version.Bind", "TXT", "CH", "+dnssec", "+tcp");
   assert.deepEqual(chaos.question, { name: "Version.Bind.", class: "CH", type: "TXT" });
-  const asked = (await upstream.askedFor("version.bind"))[0];
-  assert.equal(asked?.name, "Version.Bind");
-  assert.equal(asked.class, 3);
-  assert.equal(asked.id, chaos.id);
-  assert.equal(asked.transport, "tcp");
-  assert.equal(asked.opt?.dnssecOk, true);
+  const received = (await upstream.askedFor("version.bind"))[0];
+  assert.equal(received?.name, "Version.Bind");
+  assert.equal(received.class, 3);
+  assert.equal(received.id, chaos.id);
+  assert.equal(received.transport, "tcp");
+  assert.equal(received.opt?.dnssecOk, true);
   await upstream.forget();
   assert.deepEqual(await upstream.asked(), []);
 });
 
-await test("an engine that cannot start leaves nothing", async () => {
+await test("an engine that cannot start leaves nothing behind", async () => {
   await assert.rejects(startEngine({ args: ["--no-such-flag"] }), /no-such-flag/);
-  assert.deepEqual(madeBy(process.pid), []);
+  assert.deepEqual(createdBy(process.pid), []);
 });
 
-await test("a test that is killed leaves nothing", async () => {
+await test("a killed test leaves nothing behind", async () => {
   const engine = JSON.stringify(new URL("../support/engine/engine.js", import.meta.url).href);
   const container = JSON.stringify(new URL("../support/engine/container.js", import.meta.url).href);
   const program = `
@@ -149,22 +148,22 @@ await test("a test that is killed leaves nothing", async () => {
   `;
   const args = ["--input-type=module", "--eval", program];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const said = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
-  const held = heldBy(JSON.parse(String(said.value)) as Leftovers);
+  const line = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
+  const resources = resourcesOf(JSON.parse(String(line.value)) as Leftovers);
   child.kill("SIGKILL");
-  await waitFor("the end of what the test made", () => (madeBy(child.pid).length === 0 ? true : undefined));
-  await assertNothingLeft(held);
+  await waitFor("the removal of what the test created", () => (createdBy(child.pid).length === 0 ? true : undefined));
+  await assertNothingLeft(resources);
 });
 
-type Held = { readonly leftovers: Leftovers; readonly pids: readonly number[] };
+type Resources = { readonly leftovers: Leftovers; readonly pids: readonly number[] };
 
-function heldBy(leftovers: Leftovers): Held {
+function resourcesOf(leftovers: Leftovers): Resources {
   const pids = processesOf(leftovers);
   assert.ok(pids.length > 2, "an engine has processes");
   return { leftovers, pids };
 }
 
-async function assertNothingLeft({ leftovers: { id, folder = "" }, pids }: Held): Promise<void> {
+async function assertNothingLeft({ leftovers: { id, folder = "" }, pids }: Resources): Promise<void> {
   const alive = pids.filter((pid) => /^State:\s+[^Z]/m.test(textOf(`/proc/${pid}/status`)));
   assert.deepEqual(alive, [], "processes");
   const mounted = readdirSync("/proc").filter((entry) => textOf(`/proc/${entry}/mountinfo`).includes(id));
@@ -174,8 +173,8 @@ async function assertNothingLeft({ leftovers: { id, folder = "" }, pids }: Held)
   assert.equal(existsSync(folder), false);
 }
 
-// Whatever bears the name of a test file's process.
-function madeBy(pid: number | undefined): string[] {
+// Everything with a name that contains the PID of a test process.
+function createdBy(pid: number | undefined): string[] {
   const folders = ["/run/netns", tmpdir(), "/sys/fs/cgroup", "/sys/fs/cgroup/pids"].filter((folder) =>
     existsSync(folder),
   );

@@ -1,5 +1,6 @@
 /**
- * Who is served and who is left alone, and why: by networks, by label, by --only; and what --dry-run says of it.
+ * Selection: which containers are served and which are skipped, and why: by network, label and --only; and the output of
+ * --dry-run.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -34,7 +35,7 @@ function decisions(containers: readonly ContainerStatus[]): Record<string, strin
   return Object.fromEntries(containers.map(({ name, state, code }) => [name, code ?? state]));
 }
 
-test("each container is attached, or left alone for a reason that is told", async () => {
+test("each container is attached, or skipped with a reason", async () => {
   await using instance = await startDns11(engine);
   const { containers } = await instance.status();
   assert.deepEqual(decisions(containers), {
@@ -58,7 +59,7 @@ test("each container is attached, or left alone for a reason that is told", asyn
   }
 });
 
-test("--only narrows to networks and labels", async () => {
+test("--only selects by network and label", async () => {
   for (const [args, served] of [
     [["--only", "network=n2"], ["other"]],
     [["--only", "label=tier=front"], ["other"]],
@@ -75,7 +76,7 @@ test("--only narrows to networks and labels", async () => {
   }
 });
 
-test("--dry-run says what would be done, and does nothing", async () => {
+test("--dry-run prints what would be done, and changes nothing", async () => {
   const { code, stdout } = await dns11(["run", "-H", engine.host, "--dry-run"]);
   assert.equal(code, 0);
   assert.match(stdout, /^plain\s+serve\s+n1/m);
@@ -86,7 +87,7 @@ test("--dry-run says what would be done, and does nothing", async () => {
   assert.doesNotMatch(rules.stdout, /dns11/);
 });
 
-test("a second instance refuses and says who holds the engine; after the first has gone it may", async () => {
+test("a second instance for an engine is refused and names the first; after that one is killed it can start", async () => {
   await using first = await startDns11(engine);
   const second = await dns11(["run", "-H", engine.host, "--state-dir", first.stateDir]);
   assert.equal(second.code, 4);
@@ -97,7 +98,7 @@ test("a second instance refuses and says who holds the engine; after the first h
   assert.equal((await third.status()).isReady, true);
 });
 
-test("cleanup refuses while an instance runs, and removes what nobody owns after one was killed", async () => {
+test("cleanup is refused while an instance runs, and removes orphaned rules after it was killed", async () => {
   await using instance = await startDns11(engine);
   const args = ["cleanup", "-H", engine.host, "--state-dir", instance.stateDir];
   assert.equal((await dns11(args)).code, 4);

@@ -1,5 +1,5 @@
-// Proves what dns11 tells of the servers that it asks and of what it keeps of their replies, that it forgets it when told
-// to, and that reading the settings again is waited for and its outcome told.
+// dns11 upstreams, cache and reload: reports on upstream servers and cache entries, flushing the cache, and reloads that wait
+// for their result.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { locateControl } from "../../src/api/locate.ts";
 import type { Upstream } from "../../src/api/upstreams.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
@@ -52,7 +52,7 @@ async function serverNamed(instance: Dns11, server: string, container?: string):
   return found ?? assert.fail(`no ${server} among ${JSON.stringify(upstreams)}`);
 }
 
-test("the host's servers are told once for all, each container's own for itself, with the names they are for", async () => {
+test("the host's servers are listed once, a container's own servers per container, with their domains", async () => {
   const path = join(folder, "routes.yaml");
   writeFileSync(path, "version: 1\ndns: [/corp.test/10.53.0.2]\n");
   await using one = await runContainer(engine, { name: "one", networks: ["n1"] });
@@ -72,20 +72,20 @@ test("the host's servers are told once for all, each container's own for itself,
   const own = await serverNamed(instance, LOOPBACKS[0], two.name);
   assert.deepEqual([own.from, own.state, own.counters], ["container", "unknown", null]);
   await dig(one, "x.test");
-  const asked = await serverNamed(instance, "host(10.53.0.1)");
+  const used = await serverNamed(instance, "host(10.53.0.1)");
   assert.deepEqual(
-    [asked.state, asked.counters, asked.edns, asked.isLooping],
+    [used.state, used.counters, used.edns, used.isLooping],
     ["up", { queries: 1, answers: 1, useless: 0, unreachable: 0 }, true, false],
   );
-  assert.ok((asked.rttMs ?? 0) > 0 && asked.deviationMs !== null);
+  assert.ok((used.rttMs ?? 0) > 0 && used.deviationMs !== null);
 });
 
-test("a server that nobody is behind is down, since when and why, and up again when it answers", async () => {
+test("a closed server is down, with a time and a reason, and up again when it answers", async () => {
   await using instance = await startDns11(engine);
-  await using there = await startCase(engine, instance, { scenario: "closed" });
-  const { name } = there.container;
+  await using fixture = await startCase(engine, instance, { scenario: "closed" });
+  const { name } = fixture.container;
   const began = Date.now();
-  await there.dig("x.test");
+  await fixture.dig("x.test");
   const down = await serverNamed(instance, LOOPBACKS[0], name);
   assert.equal(down.state, "down");
   assert.match(down.reason ?? "", /ECONNREFUSED/);
@@ -96,64 +96,64 @@ test("a server that nobody is behind is down, since when and why, and up again w
     (await command(instance, "upstreams")).stdout,
     new RegExp(`127\\.1\\.0\\.1 +"${name}" +down \\([^)]*ECONNREFUSED`),
   );
-  await there.servers.play("ok");
+  await fixture.servers.play("ok");
   const up = async (): Promise<true | undefined> => {
-    await there.dig("+time=5", "y.test");
+    await fixture.dig("+time=5", "y.test");
     return (await serverNamed(instance, LOOPBACKS[0], name)).state === "up" ? true : undefined;
   };
   await waitFor("the server to be up again", up);
   assert.equal((await serverNamed(instance, LOOPBACKS[0], name)).reason, "answers again");
 });
 
-test("a server that takes no EDNS, and one that fails at everything, are told as such", async () => {
+test("a server without EDNS and a server that always fails are reported as such", async () => {
   await using instance = await startDns11(engine);
-  await using there = await startCase(engine, instance, { scenario: "formerr-to-edns" });
-  assert.equal((await there.dig("x.test")).status, "NOERROR");
-  assert.equal((await serverNamed(instance, LOOPBACKS[0], there.container.name)).edns, false);
+  await using fixture = await startCase(engine, instance, { scenario: "formerr-to-edns" });
+  assert.equal((await fixture.dig("x.test")).status, "NOERROR");
+  assert.equal((await serverNamed(instance, LOOPBACKS[0], fixture.container.name)).edns, false);
   await using failing = await startCase(engine, instance, { scenario: "servfail" });
   await failing.dig("x.test");
   const { counters } = await serverNamed(instance, LOOPBACKS[0], failing.container.name);
   assert.ok((counters?.useless ?? 0) > 0);
 });
 
-test("what is kept is counted, by container, with the use that it was", async () => {
+test("cache entries and hits are counted, in total and per container", async () => {
   await using instance = await startDns11(engine);
-  await using there = await startCase(engine, instance, { scenario: "count" });
-  for (const name of ["a.test", "b.test", "a.test", "a.test"]) await there.dig(name);
+  await using fixture = await startCase(engine, instance, { scenario: "count" });
+  for (const name of ["a.test", "b.test", "a.test", "a.test"]) await fixture.dig(name);
   const report = await (await clientOf(instance)).cache();
   const { isCaching, entries, hits, misses, evictions, bytes, bytesMax } = report;
   assert.deepEqual([isCaching, entries, hits, misses, evictions], [true, 2, 2, 2, 0]);
   assert.ok(bytes > 0 && bytes < bytesMax);
-  assert.deepEqual(report.containers, [{ container: there.container.name, entries: 2, bytes, hits: 2 }]);
+  assert.deepEqual(report.containers, [{ container: fixture.container.name, entries: 2, bytes, hits: 2 }]);
   const { stdout } = await command(instance, "cache", "stats");
   assert.match(stdout, /^2 entries, [\d.]+ KiB of 32768 KiB\n2 hits \(50 %\), 2 misses, 0 stale/);
 });
 
-test("a stale answer, and one that had to make room, are counted as such", async () => {
+test("stale answers and evictions are counted", async () => {
   const path = join(folder, "small.yaml");
   writeFileSync(path, "version: 1\ncache: {size: 64KiB}\n");
   await using instance = await startDns11(engine, { args: ["--config", path] });
-  await using there = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
-  await there.storm("many.test", 500, 10);
+  await using fixture = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
+  await fixture.storm("many.test", 500, 10);
   assert.ok((await (await clientOf(instance)).cache()).evictions > 0);
-  assert.equal((await there.dig("old.test")).status, "NOERROR");
-  await there.servers.play("servfail");
+  assert.equal((await fixture.dig("old.test")).status, "NOERROR");
+  await fixture.servers.play("servfail");
   const stale = async (): Promise<true | undefined> => {
-    await there.dig("old.test");
+    await fixture.dig("old.test");
     return (await (await clientOf(instance)).cache()).stale > 0 ? true : undefined;
   };
-  await waitFor("an answer that is over", stale);
+  await waitFor("a stale answer", stale);
 });
 
-test("one name is forgotten with all its types and whoever said it, or everything", async () => {
+test("a flush removes one name with all types and servers, or everything", async () => {
   await using instance = await startDns11(engine);
   await using one = await startCase(engine, instance, { scenario: "ok" });
   await using two = await startCase(engine, instance, { scenario: "ok" });
-  for (const there of [one, two]) for (const type of ["A", "AAAA"]) await there.dig("Gone.test", type);
+  for (const fixture of [one, two]) for (const type of ["A", "AAAA"]) await fixture.dig("Gone.test", type);
   await one.dig("stays.test");
   const { replies, inFlight, name } = await (await clientOf(instance)).flushCache("gone.TEST");
   assert.deepEqual([replies, inFlight, name], [4, 0, "gone.TEST"]);
-  for (const there of [one, two]) await there.dig("gone.test");
+  for (const fixture of [one, two]) await fixture.dig("gone.test");
   await one.dig("stays.test");
   assert.deepEqual([await one.timesAsked("gone.test"), await two.timesAsked("gone.test")], [3, 3]);
   assert.equal(await one.timesAsked("stays.test"), 1);
@@ -167,29 +167,31 @@ test("one name is forgotten with all its types and whoever said it, or everythin
   assert.equal(await one.timesAsked("stays.test"), 2);
 });
 
-for (const name of ["flying.test", undefined]) {
-  test(`what is on its way when ${name ?? "everything"} is forgotten is answered, and not kept`, async () => {
+for (const name of ["in-flight.test", undefined]) {
+  test(`a query in flight when ${name ?? "everything"} is flushed is answered, and its reply is not cached`, async () => {
     await using instance = await startDns11(engine);
-    await using there = await startCase(engine, instance, { scenario: "slow 2s count" });
+    await using fixture = await startCase(engine, instance, { scenario: "slow 2s count" });
     const client = await clientOf(instance);
-    const asked = there.dig("flying.test", "+time=5");
-    await waitFor("it to be asked", async () => ((await there.timesAsked("flying.test")) > 0 ? true : undefined));
+    const reply = fixture.dig("in-flight.test", "+time=5");
+    await waitFor("the query to reach the server", async () =>
+      (await fixture.timesAsked("in-flight.test")) > 0 ? true : undefined,
+    );
     assert.equal((await client.flushCache(name)).inFlight, 1);
-    await there.servers.play("count");
-    // The servers began anew, so that the first answer may be told from the second by its being asked for at all.
-    assert.equal((await asked).status, "NOERROR");
-    const times = await there.timesAsked("flying.test");
-    await there.dig("flying.test");
-    assert.equal(await there.timesAsked("flying.test"), times + 1);
+    await fixture.servers.play("count");
+    // `play` resets the servers, so a second query is visible only as another query.
+    assert.equal((await reply).status, "NOERROR");
+    const times = await fixture.timesAsked("in-flight.test");
+    await fixture.dig("in-flight.test");
+    assert.equal(await fixture.timesAsked("in-flight.test"), times + 1);
   });
 }
 
-test("with --strict nothing is remembered, and that is what is told", async () => {
+test("with --strict there is no cache and no server health, and the reports say so", async () => {
   await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
   await using instance = await startDns11(engine, { args: ["--strict"] });
   await dig(client, "x.test");
-  const { tracksServers: isRemembering, upstreams } = await (await clientOf(instance)).upstreams();
-  assert.equal(isRemembering, false);
+  const { tracksServers, upstreams } = await (await clientOf(instance)).upstreams();
+  assert.equal(tracksServers, false);
   assert.deepEqual(
     upstreams.map(({ server, state }) => [server, state]),
     HOST_SERVERS.map((address) => [`host(${address})`, "unknown"]),
@@ -197,11 +199,11 @@ test("with --strict nothing is remembered, and that is what is told", async () =
   assert.equal((await (await clientOf(instance)).cache()).isCaching, false);
   assert.equal((await (await clientOf(instance)).flushCache()).isCaching, false);
   for (const verb of ["stats", "flush"]) {
-    assert.match((await command(instance, "cache", verb)).stdout, /^the cache is off/);
+    assert.match((await command(instance, "cache", verb)).stdout, /^the cache is off \(switch cache/);
   }
 });
 
-test("reload waits for the outcome, and tells what changed", async () => {
+test("reload waits for the result, and reports what changed", async () => {
   const path = join(folder, "reload.yaml");
   writeFileSync(path, "version: 1\nttl: 7\n");
   await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
@@ -221,7 +223,7 @@ test("reload waits for the outcome, and tells what changed", async () => {
   assert.deepEqual(dataOf(await dig(client, "client")), [client.address("n1")]);
 });
 
-test("without a settings file there is nothing to reload, and with no dns11 nobody to ask", async () => {
+test("reload fails without a settings file, and control commands fail if dns11 is not running", async () => {
   await using instance = await startDns11(engine);
   const { code, stderr } = await command(instance, "reload");
   assert.equal(code, EXIT.failure);

@@ -1,6 +1,6 @@
-// Proves that --strict asks name servers as Docker does. Every row is asked of Docker's resolver and of dns11 in the same
-// container, of servers that play the same scenario for both; what comes back, who was asked, and in which order, has to
-// be the same, and what the row says. So the rows are known to be true of the engine, too.
+// --strict: nameservers are queried exactly as Docker does. Docker's resolver and dns11 get the query of every row in the same
+// container, with servers that play the same scenario for both. The replies, the servers that were queried and their order
+// must be the same, and as in the row. So the rows are verified for the engine, too.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,22 +12,22 @@ import { startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedQuestion, startScripted } from "../support/scripted/scripted.ts";
 import { pause } from "../support/rig/wait.ts";
-import { Asker, type Ports, portsAt } from "./differential/asker.ts";
-import { type Answered, type Resolvers, askBoth, differences } from "./differential/both.ts";
-import { refusedOf, TOO_MANY } from "./upstream-matrix/crowd.ts";
+import { ResolverClient, type Ports, portsAt } from "./differential/client.ts";
+import { type QuestionResult, type Resolvers, queryBoth, differences } from "./differential/run-both.ts";
+import { countRefused, TOO_MANY } from "./upstream-matrix/flood.ts";
 import { CONNECTED, DISCONNECTED, ROWS, type Row } from "./upstream-matrix/rows.ts";
 import { summaryOf } from "./upstream-matrix/summary.ts";
 
 const OURS: Ports = { udp: 53, tcp: 53 };
 const LOOPBACKS = ["127.1.0.1", "127.1.0.2", "127.1.0.3", "127.1.0.4"];
 const HOST_SERVER = "10.53.0.1";
-// The place under which the host's server stands in the rows.
+// The number of the host's server in the rows.
 const HOST_PLACE = 9;
-// A machine that is busy is late, but not by another server's four seconds.
+// A busy machine delays replies, but not by the four seconds of another server.
 const LATE_S = 3;
 const EARLY_MS = 50;
-const FIRST_CROWD_ID = 10_000;
-const SECOND_CROWD_ID = 20_000;
+const FIRST_FLOOD_ID = 10_000;
+const SECOND_FLOOD_ID = 20_000;
 const SETTLE_TRIES = 20;
 const SETTLE_MS = 250;
 
@@ -46,55 +46,59 @@ const RECENT_CONTAINERS: Readonly<Record<string, ContainerOptions>> = {
 };
 
 for (const suite of ["forky", "bookworm"] as const) {
-  await test(`${suite}: --strict asks name servers as Docker does`, { timeout: 120_000 }, async (context) => {
-    const isRecent = suite === "forky";
-    await using engine = await startEngine({ suite, resolvConf: `nameserver ${HOST_SERVER}\n` });
-    const containers = await startContainers(engine, isRecent);
-    await using four = await startScripted(get(containers, "four"), "matrix.scn", { addresses: LOOPBACKS });
-    await using own = await startScripted(get(containers, "itselfToo"), "matrix.scn", { addresses: ["127.1.0.1"] });
-    const server = get(containers, "server");
-    const addresses = [server.address("dark")];
-    await using inner = await startScripted(server, "matrix.scn", { addresses, hasAddresses: true });
-    await using host = await startScripted(engine, "name nothing\nok", { addresses: [HOST_SERVER] });
-    // Before dns11 comes: there is one resolver in each namespace then.
-    const docker = new Map([...containers].map(([role, { pid }]) => [role, portsAt(pid)]));
-    await using _dns11 = await startDns11(engine, { args: ["--strict"] });
-    const project = new Map<string, ContainerInspectInfo>();
-    for (const [role, container] of containers) project.set(role, await container.inspect());
-    const resolvers: Resolvers = new Map([...docker].map(([role, ports]) => [role, { docker: ports, ours: OURS }]));
+  await test(
+    `${suite}: with --strict, nameservers are queried exactly as Docker does`,
+    { timeout: 120_000 },
+    async (context) => {
+      const isRecent = suite === "forky";
+      await using engine = await startEngine({ suite, resolvConf: `nameserver ${HOST_SERVER}\n` });
+      const containers = await startContainers(engine, isRecent);
+      await using four = await startScripted(get(containers, "four"), "matrix.scn", { addresses: LOOPBACKS });
+      await using own = await startScripted(get(containers, "itselfToo"), "matrix.scn", { addresses: ["127.1.0.1"] });
+      const server = get(containers, "server");
+      const addresses = [server.address("dark")];
+      await using inner = await startScripted(server, "matrix.scn", { addresses, hasAddresses: true });
+      await using host = await startScripted(engine, "name nothing\nok", { addresses: [HOST_SERVER] });
+      // Before dns11 attaches: until then there is only one resolver in each namespace.
+      const docker = new Map([...containers].map(([role, { pid }]) => [role, portsAt(pid)]));
+      await using _dns11 = await startDns11(engine, { args: ["--strict"] });
+      const project = new Map<string, ContainerInspectInfo>();
+      for (const [role, container] of containers) project.set(role, await container.inspect());
+      const resolvers: Resolvers = new Map([...docker].map(([role, ports]) => [role, { docker: ports, ours: OURS }]));
 
-    let nextId = 1;
-    const failures = async (rows: readonly Row[]): Promise<string> => {
-      const questions = rows.map(({ question }) => question);
-      const answered = await askBoth(project, resolvers, questions, nextId);
-      nextId += rows.length * 2;
-      const asked = byId([...(await four.asked()), ...(await own.asked()), ...(await inner.asked())]);
-      for (const [id, byHost] of byId(await host.asked())) asked.set(id, byHost.map(atHostPlace));
-      const differing = differences(answered, asked).map(({ report }) => report);
-      return [...differing, ...rows.flatMap((row) => unexpected(row, answered, asked))].join("\n\n");
-    };
+      let nextId = 1;
+      const failures = async (rows: readonly Row[]): Promise<string> => {
+        const questions = rows.map(({ question }) => question);
+        const results = await queryBoth(project, resolvers, questions, nextId);
+        nextId += rows.length * 2;
+        const received = byId([...(await four.asked()), ...(await own.asked()), ...(await inner.asked())]);
+        for (const [id, byHost] of byId(await host.asked())) received.set(id, byHost.map(atHostPlace));
+        const differing = differences(results, received).map(({ report }) => report);
+        return [...differing, ...rows.flatMap((row) => unexpected(row, results, received))].join("\n\n");
+      };
 
-    const rows = ROWS.filter((row) => isRecent || row.isRecent !== true);
-    assert.equal(await failures(rows), "");
-    if (isRecent) {
-      for (const [verb, row] of [
-        ["connect", CONNECTED],
-        ["disconnect", DISCONNECTED],
-      ] as const) {
-        await engine.docker("network", verb, "n1", "dark");
-        await eventuallyNone(async () => await failures([row]));
+      const rows = ROWS.filter((row) => isRecent || row.isRecent !== true);
+      assert.equal(await failures(rows), "");
+      if (isRecent) {
+        for (const [verb, row] of [
+          ["connect", CONNECTED],
+          ["disconnect", DISCONNECTED],
+        ] as const) {
+          await engine.docker("network", verb, "n1", "dark");
+          await assertNoneEventually(async () => await failures([row]));
+        }
+        using client = new ResolverClient(get(containers, "four").netnsPath);
+        const ports = docker.get("four") ?? OURS;
+        const floods = [countRefused(client, ports, FIRST_FLOOD_ID), countRefused(client, OURS, SECOND_FLOOD_ID)];
+        for (const [index, refused] of (await Promise.all(floods)).entries()) {
+          const resolver = index === 0 ? "Docker" : "dns11";
+          assert.ok(refused > 0, `B52 ${resolver} refuses no query`);
+          assert.ok(refused <= TOO_MANY, `B52 ${resolver} refuses ${refused} queries, more than ${TOO_MANY}`);
+        }
       }
-      using asker = new Asker(get(containers, "four").netnsPath);
-      const ports = docker.get("four") ?? OURS;
-      const crowds = [refusedOf(asker, ports, FIRST_CROWD_ID), refusedOf(asker, OURS, SECOND_CROWD_ID)];
-      for (const [index, refused] of (await Promise.all(crowds)).entries()) {
-        const who = index === 0 ? "Docker" : "dns11";
-        assert.ok(refused > 0, `B52 ${who} refuses nobody`);
-        assert.ok(refused <= TOO_MANY, `B52 ${who} refuses ${refused}, who are more than are too many`);
-      }
-    }
-    context.diagnostic(`Docker ${engine.version}: ${rows.length} rows`);
-  });
+      context.diagnostic(`Docker ${engine.version}: ${rows.length} rows`);
+    },
+  );
 }
 
 async function startContainers(engine: Engine, isRecent: boolean): Promise<ReadonlyMap<string, Container>> {
@@ -116,14 +120,14 @@ async function startContainers(engine: Engine, isRecent: boolean): Promise<Reado
 
 function get(containers: ReadonlyMap<string, Container>, role: string): Container {
   const container = containers.get(role);
-  if (container === undefined) throw new Error(`no container plays "${role}"`);
+  if (container === undefined) throw new Error(`no container has the role "${role}"`);
   return container;
 }
 
-type AskedById = Map<number, ScriptedQuestion[]>;
+type QuestionsById = Map<number, ScriptedQuestion[]>;
 
-function byId(questions: readonly ScriptedQuestion[]): AskedById {
-  const found: AskedById = new Map();
+function byId(questions: readonly ScriptedQuestion[]): QuestionsById {
+  const found: QuestionsById = new Map();
   for (const question of questions) found.set(question.id, [...(found.get(question.id) ?? []), question]);
   return found;
 }
@@ -132,30 +136,30 @@ function atHostPlace(question: ScriptedQuestion): ScriptedQuestion {
   return { ...question, server: HOST_PLACE };
 }
 
-// What neither resolver, or only Docker's, does as the row says.
-function unexpected(row: Row, answered: readonly Answered[], asked: AskedById): string[] {
+// Where a resolver deviates from the row.
+function unexpected(row: Row, results: readonly QuestionResult[], received: QuestionsById): string[] {
   const { label, messages } = row.question;
-  const found = answered.find(({ question }) => question === row.question);
+  const found = results.find(({ question }) => question === row.question);
   assert.ok(found, label);
-  return (["docker", "ours"] as const).flatMap((who) => {
-    const { replies, ended, elapsedMs } = found[who];
-    const byIt = asked.get(who === "docker" ? found.dockerId : found.oursId) ?? [];
+  return (["docker", "ours"] as const).flatMap((resolver) => {
+    const { replies, ended, elapsedMs } = found[resolver];
+    const sent = received.get(resolver === "docker" ? found.dockerId : found.oursId) ?? [];
     const reply = replies[0] === undefined ? ended : summaryOf(Buffer.from(replies[0], "hex"));
-    const order = byIt.map(({ server, transport }) => `${server} ${transport}`).join(", ");
+    const order = sent.map(({ server, transport }) => `${server} ${transport}`).join(", ");
     const waitsS = row.waitsS ?? 0;
     const isInTime = elapsedMs >= waitsS * 1_000 - EARLY_MS && elapsedMs < (waitsS + LATE_S) * 1_000;
-    const isVerbatim = byIt.every(({ message }) => message.slice(4) === messages[0]?.toString("hex").slice(4));
+    const isVerbatim = sent.every(({ message }) => message.slice(4) === messages[0]?.toString("hex").slice(4));
     return [
-      ...(reply === row.reply ? [] : [`${label}: ${who} says "${reply}" instead of "${row.reply}"`]),
-      ...(order === row.asked ? [] : [`${label}: ${who} asks "${order}" instead of "${row.asked}"`]),
-      ...(isInTime ? [] : [`${label}: ${who} answers after ${elapsedMs} ms instead of ${waitsS} s`]),
-      ...(row.isVerbatim === true && !isVerbatim ? [`${label}: ${who} changes what the client sent`] : []),
+      ...(reply === row.reply ? [] : [`${label}: ${resolver} replies "${reply}" instead of "${row.reply}"`]),
+      ...(order === row.queried ? [] : [`${label}: ${resolver} queries "${order}" instead of "${row.queried}"`]),
+      ...(isInTime ? [] : [`${label}: ${resolver} answers after ${elapsedMs} ms instead of ${waitsS} s`]),
+      ...(row.isVerbatim === true && !isVerbatim ? [`${label}: ${resolver} changes the client's message`] : []),
     ];
   });
 }
 
-// Both need a moment to hear of a change.
-async function eventuallyNone(failures: () => Promise<string>): Promise<void> {
+// Both resolvers need a moment to notice a change.
+async function assertNoneEventually(failures: () => Promise<string>): Promise<void> {
   let last = "";
   for (let tries = 0; tries < SETTLE_TRIES; tries++) {
     last = await failures();

@@ -22,7 +22,7 @@ import { scrub } from "../../src/query/wire/scrub.ts";
 import { type FreshReply, readFreshReply } from "../../src/query/wire/shared-reply.ts";
 import { CACHE_DEFAULTS } from "../../src/base/model/upstream-policy.ts";
 import { applyCacheTtl } from "../../src/query/cache/cache-ttl.ts";
-import { TYPE, anAsker } from "../support/scripted/builders.ts";
+import { TYPE, aClient } from "../support/scripted/builders.ts";
 import { readName, readReply } from "../unit/support/reply.ts";
 import { NONCE, aWorld } from "./corpus.ts";
 import type { Random } from "./random.ts";
@@ -73,7 +73,7 @@ export class AnswerCheck {
     this.#behaviour = mode === "strict" ? STRICT_BEHAVIOUR : DEFAULT_BEHAVIOUR;
     this.#question = new Question(this.#behaviour.checksQueries);
     this.#isStream = isStream;
-    this.#client = anAsker(aWorld(isStream));
+    this.#client = aClient(aWorld(isStream));
     this.#client.probeNonce = NONCE;
     this.#answerers = [new Answerer(this.#behaviour, { seed }), new Answerer(this.#behaviour, { seed })];
   }

@@ -3,7 +3,7 @@
 
 import { parseArgs } from "node:util";
 
-import { heldBytes } from "../unit/support/memory.ts";
+import { bufferBytes } from "../unit/support/buffer-memory.ts";
 import { type Run, fuzz } from "./run.ts";
 
 const { values } = parseArgs({
@@ -47,6 +47,6 @@ function report({ seconds, violation, times, outcomes, inputs: count }: Run): vo
 }
 
 function held(): number {
-  const buffers = heldBytes();
+  const buffers = bufferBytes();
   return buffers + process.memoryUsage().heapUsed;
 }

@@ -9,7 +9,7 @@ import { guard } from "../../src/base/lib/guard.ts";
 import { withLength } from "../../src/base/lib/framing.ts";
 import type { Client } from "../../src/query/client/client.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../support/scripted/builders.ts";
-import { Asking, askerOf } from "../unit/support/asking.ts";
+import { QueryPath, clientOf } from "../unit/support/query-path.ts";
 import { type TcpScript, type UdpScript, startBoth } from "../unit/support/upstreams.ts";
 import { checkRelated } from "./check.ts";
 import { HUGE_REPLIES, REPLIES } from "./corpus.ts";
@@ -33,24 +33,24 @@ for (const usesTcp of [false, true]) {
     const [udp, tcp] = await startBoth(udpServer(random), tcpServer(random));
     await using upstream = udp;
     await using _stream = tcp;
-    const asking = new Asking({ ask: { usesTcp, budgetMs: 1_500 }, behaviour: { caches: false } });
-    const client = askerOf(upstream.server);
+    const queryPath = new QueryPath({ forward: { usesTcp, budgetMs: 1_500 }, behaviour: { caches: false } });
+    const client = clientOf(upstream.server);
     const rcodes = new Map<number, number>();
     for (let from = 0; from < QUERIES; from += AT_ONCE) {
-      const all = Array.from({ length: AT_ONCE }, (_, index) => askOne(asking, client, from + index));
+      const all = Array.from({ length: AT_ONCE }, (_, index) => askOne(queryPath, client, from + index));
       for (const rcode of await Promise.all(all)) rcodes.set(rcode, (rcodes.get(rcode) ?? 0) + 1);
     }
     assert.deepEqual(defects, []);
-    assert.equal(asking.forwarder.inFlight, 0);
+    assert.equal(queryPath.forwarder.inFlight, 0);
     assert.deepEqual([client.slots.taken, client.shares.queryBytes.taken], [0, 0]);
     // A run without answers or without failures would prove little.
     for (const rcode of [0, 2]) assert.ok((rcodes.get(rcode) ?? 0) > QUERIES / 100, JSON.stringify([...rcodes]));
   });
 }
 
-async function askOne(asking: Asking, client: Client, index: number): Promise<number> {
+async function askOne(queryPath: QueryPath, client: Client, index: number): Promise<number> {
   const name = `n${index}.example.org`;
-  const reply = await asking.raw(client, aQuery({ id: index, name, type: TYPE.A }), index % 3 === 0 ? "tcp" : "udp");
+  const reply = await queryPath.raw(client, aQuery({ id: index, name, type: TYPE.A }), index % 3 === 0 ? "tcp" : "udp");
   assert.equal(reply.readUInt16BE(0), index, "a reply has the id of its query");
   assert.equal(reply.readUInt16BE(4), 1, "and its question");
   checkRelated(reply);

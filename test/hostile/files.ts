@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { check } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";
 
@@ -21,7 +21,7 @@ async function lookedAt(rig: Rig, container: Container, name: string): Promise<v
 
 async function lease(rig: Rig): Promise<void> {
   const lessee = await rig.addAttacker({ name: "lessee" });
-  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/asking/lease-main.js").join(" ")} /etc/resolv.conf >/tmp/report`;
+  const script = `echo $$ >/tmp/pid; exec ${rig.node.command("support/program/file-lease-main.js").join(" ")} /etc/resolv.conf >/tmp/report`;
   await rig.engine.docker("exec", "--detach", "lessee", "sh", "-c", script);
   await waitFor("the lease", async () =>
     (await lessee.exec("cat", ["/tmp/report"])).stdout.includes("held") ? true : undefined,

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
-import { letGo } from "../support/rig/reaper.ts";
+import { unrefChild } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
 const PROGRAM = fileURLToPath(new URL("./host-server-main.js", import.meta.url));
@@ -37,7 +37,7 @@ export class HostServer implements AsyncDisposable {
   ): Promise<HostServer> {
     const server = new HostServer(place.netnsPath, address, zones);
     await inTime(once(server.#process.stdout, "data"), "the host's server");
-    letGo(server.#process);
+    unrefChild(server.#process);
     return server;
   }
 

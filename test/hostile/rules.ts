@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import { ENOUGH } from "./inside/sockets.ts";
 import type { Attack, Rig } from "./rig.ts";

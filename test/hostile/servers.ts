@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { page, sumOf } from "../support/program/scrape.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { dns11 } from "../support/program/dns11.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { ensureImage, labelledImage } from "../support/engine/image.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import type { Attack, Rig } from "./rig.ts";

@@ -14,7 +14,7 @@ const [web = "", first = "0"] = process.argv.slice(2);
 const PER_SECOND = 100;
 const TICK_MS = 10;
 /** The C library's timeout before it retries. */
-const PATIENCE_MS = 5_000;
+const WAIT_TIMEOUT_MS = 5_000;
 const EXAMPLES_MAX = 20;
 
 type Counts = { asked: number; lost: string[]; wrong: string[]; pending: number; isOver: boolean };
@@ -53,7 +53,7 @@ function ask(name: string, right: string): void {
     counts.pending--;
     tell(counts);
   };
-  const timer = setTimeout(() => end(counts.lost, "no answer"), PATIENCE_MS);
+  const timer = setTimeout(() => end(counts.lost, "no answer"), WAIT_TIMEOUT_MS);
   const id = Math.floor(Math.random() * 0x10000);
   socket.on("error", (error) => end(counts.lost, error.message));
   socket.on("message", (message) => {

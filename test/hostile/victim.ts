@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";
 import { inNetns } from "../support/rig/netns.ts";
-import { letGo } from "../support/rig/reaper.ts";
+import { unrefChild } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
 export type Period = {
@@ -40,7 +40,7 @@ export class Victim implements AsyncDisposable {
       this.#waiting.shift()?.(JSON.parse(line) as Period);
     });
     this.#ended = once(this.#process, "close");
-    letGo(this.#process);
+    unrefChild(this.#process);
   }
 
   // The results of all queries since the last call, after all of them were answered or timed out.

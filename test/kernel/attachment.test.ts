@@ -13,12 +13,12 @@ import { CONTAINER_MODE, type AttachMode, type ServedNamespace } from "../../src
 import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
 import { DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
-import { Attaching, VIEW, answering, silent } from "../support/program/attaching.ts";
+import { Attachments, VIEW, answering, silent } from "../support/program/attachments.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const ZONE = 4711;
-const attaching = new Attaching();
+const attaching = new Attachments();
 
 after(() => attaching[Symbol.dispose]());
 

@@ -13,7 +13,7 @@ import { LIMITS } from "../../src/base/limits.ts";
 import { KEEPER_LIMITS } from "../../src/keeper/limits.ts";
 import { Channel, channelPair, connectAt } from "../../src/kernel/channel.ts";
 import { run } from "../support/program/command.ts";
-import { Kept, heldBy, isAlive } from "../support/program/kept.ts";
+import { MainWithKeeper, socketsHeldBy, isAlive } from "../support/program/main-with-keeper.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
@@ -50,7 +50,7 @@ async function untilGone(pid: number): Promise<void> {
 }
 
 test("main process killed: the keeper removes every table and exits", async () => {
-  const kept = await Kept.start({ folder, paths });
+  const kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   assert.equal(await tables(), NAMESPACES);
   kept.kill("SIGKILL");
@@ -60,7 +60,7 @@ test("main process killed: the keeper removes every table and exits", async () =
 });
 
 test("without the keeper's copies the tables stay: it is the keeper that removes them", async () => {
-  const kept = await Kept.start({ folder, paths });
+  const kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   process.kill(keeper, "SIGSTOP");
   kept.kill("SIGKILL");
@@ -72,21 +72,21 @@ test("without the keeper's copies the tables stay: it is the keeper that removes
 });
 
 test("main process hung: the keeper kills it and removes every table", async () => {
-  const kept = await Kept.start({ folder, paths });
+  const kept = await MainWithKeeper.start({ folder, paths });
   kept.kill("SIGUSR2");
   assert.equal(await inTime(kept.exited, "its end"), "SIGKILL");
   await untilTables(0);
 });
 
 test("a main process that is stopped by a signal counts as hung", async () => {
-  const kept = await Kept.start({ folder, paths });
+  const kept = await MainWithKeeper.start({ folder, paths });
   kept.kill("SIGSTOP");
   assert.equal(await inTime(kept.exited, "its end"), "SIGKILL");
   await untilTables(0);
 });
 
 test("a main process under a debugger is not killed", async () => {
-  await using kept = await Kept.start({ folder, paths });
+  await using kept = await MainWithKeeper.start({ folder, paths });
   const seen = run("timeout", ["3", "strace", "-qq", "-e", "trace=none", "-p", String(kept.pid)]);
   await waitFor("strace", () =>
     /^TracerPid:\s+[1-9]/m.test(readFileSync(`/proc/${kept.pid}/status`, "utf8")) ? true : undefined,
@@ -99,7 +99,7 @@ test("a main process under a debugger is not killed", async () => {
 });
 
 test("a keeper that was stopped for long does not mistake that for a hung main process", async () => {
-  await using kept = await Kept.start({ folder, paths });
+  await using kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   process.kill(keeper, "SIGSTOP");
   await new Promise((resolve) => setTimeout(resolve, KEEPER_LIMITS.silentMs * 2));
@@ -110,7 +110,7 @@ test("a keeper that was stopped for long does not mistake that for a hung main p
 });
 
 test("a keeper that stops answering is replaced", async () => {
-  await using kept = await Kept.start({ folder, paths });
+  await using kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   process.kill(keeper, "SIGSTOP");
   const next = await kept.keeperWith(NAMESPACES, keeper);
@@ -122,7 +122,7 @@ test("a keeper that stops answering is replaced", async () => {
 });
 
 test(`the keeper is killed ${TIMES} times: it is restarted, and nothing is lost or left behind`, async () => {
-  await using kept = await Kept.start({ folder, paths });
+  await using kept = await MainWithKeeper.start({ folder, paths });
   const descriptors = readdirSync(`/proc/${kept.pid}/fd`).length;
   let keeper = await kept.keeperWith(NAMESPACES);
   for (let time = 0; time < TIMES; time++) {
@@ -138,9 +138,9 @@ test(`the keeper is killed ${TIMES} times: it is restarted, and nothing is lost 
 
 test(`the main process is killed ${TIMES} times while it attaches and detaches: no table and no process is left`, async () => {
   for (let time = 0; time < TIMES; time++) {
-    const kept = await Kept.start({ folder, paths });
+    const kept = await MainWithKeeper.start({ folder, paths });
     const keeper = await kept.keeperWith(NAMESPACES);
-    for (const path of paths.slice(time % NAMESPACES)) kept.turn(path);
+    for (const path of paths.slice(time % NAMESPACES)) kept.toggle(path);
     await new Promise((resolve) => setTimeout(resolve, time % 7));
     kept.kill("SIGKILL");
     await inTime(kept.exited, "its end");
@@ -150,19 +150,19 @@ test(`the main process is killed ${TIMES} times while it attaches and detaches: 
 });
 
 test("a detached namespace is released by the keeper, and one that is attached again is held again", async () => {
-  await using kept = await Kept.start({ folder, paths });
+  await using kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   const [first = ""] = paths;
-  kept.turn(first);
+  kept.toggle(first);
   await untilTables(NAMESPACES - 1);
-  await waitFor("its copies to be closed", () => (heldBy(keeper) === (NAMESPACES - 1) * 3 ? true : undefined));
-  kept.turn(first);
+  await waitFor("its copies to be closed", () => (socketsHeldBy(keeper) === (NAMESPACES - 1) * 3 ? true : undefined));
+  kept.toggle(first);
   await untilTables(NAMESPACES);
-  await waitFor("its copies to be there", () => (heldBy(keeper) === NAMESPACES * 3 ? true : undefined));
+  await waitFor("its copies to be there", () => (socketsHeldBy(keeper) === NAMESPACES * 3 ? true : undefined));
 });
 
 test("the keeper has few privileges in all of its threads, and only root can use its socket", async () => {
-  await using kept = await Kept.start({ folder, paths });
+  await using kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   for (const thread of readdirSync(`/proc/${keeper}/task`)) {
     const status = readFileSync(`/proc/${keeper}/task/${thread}/status`, "utf8");
@@ -174,7 +174,7 @@ test("the keeper has few privileges in all of its threads, and only root can use
 });
 
 test("only root may connect, and a client with an invalid message is disconnected", async () => {
-  await using kept = await Kept.start({ folder, paths });
+  await using kept = await MainWithKeeper.start({ folder, paths });
   const keeper = await kept.keeperWith(NAMESPACES);
   const path = join(folder, "keeper.sock");
   assert.equal(statSync(path).mode & 0o777, 0o600);
@@ -211,7 +211,7 @@ test("only root may connect, and a client with an invalid message is disconnecte
   });
   impostor.close();
   assert.equal(await kept.keeperWith(NAMESPACES), keeper);
-  assert.equal(heldBy(keeper), NAMESPACES * 3);
+  assert.equal(socketsHeldBy(keeper), NAMESPACES * 3);
 });
 
 test("a message that is too long or has too many descriptors is dropped and leaves no descriptor open", () => {

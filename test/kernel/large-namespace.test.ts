@@ -17,14 +17,14 @@ import { visitFirst, visitTables } from "../../src/kernel/nfnetlink.ts";
 import * as nft from "../../src/kernel/nft-constants.ts";
 import { type SocketFilter, listSockets } from "../../src/kernel/sock-diag.ts";
 import { socketsInProc } from "../../src/kernel/socket-list.ts";
-import { Attaching, answering } from "../support/program/attaching.ts";
+import { Attachments, answering } from "../support/program/attachments.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { inTime } from "../support/rig/wait.ts";
 
 const RULES = 60_000;
 const TABLES = 2_000;
-const attaching = new Attaching();
+const attaching = new Attachments();
 let netns: Netns;
 let fd = -1;
 

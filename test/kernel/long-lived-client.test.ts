@@ -8,12 +8,12 @@ import { after, test } from "node:test";
 
 import type { Attachment } from "../../src/container/attach/attachment.ts";
 import { zoneAllocator } from "../../src/container/rules/zones.ts";
-import { Attaching, answering } from "../support/program/attaching.ts";
+import { Attachments, answering } from "../support/program/attachments.ts";
 import { check } from "../support/program/command.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-const attaching = new Attaching();
+const attaching = new Attachments();
 after(() => attaching[Symbol.dispose]());
 
 /** The rcodes: FORMERR from dns11 for half a question, and REFUSED from the stand-in for Docker's resolver. */

@@ -21,8 +21,8 @@ import { deleteConversations } from "../../src/kernel/conntrack.ts";
 import { NLM_F_ACK } from "../../src/kernel/netlink-message.ts";
 import { NetlinkMemory, NetlinkSocket } from "../../src/kernel/netlink-socket.ts";
 import { check, run, stdoutOf } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
-import { Netns, type NetworkPlace, inNetns } from "../support/rig/netns.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import { Netns, type NetworkContext, inNetns } from "../support/rig/netns.ts";
 import { type RealServer, startDnsmasq } from "../support/servers/real-server.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -133,7 +133,7 @@ class Node implements AsyncDisposable {
   }
 }
 
-function insideOf(pod: PodNamespace): NetworkPlace {
+function insideOf(pod: PodNamespace): NetworkContext {
   return {
     enter: async (command, args = [], options = {}) => {
       const [first = "", ...rest] = inNetns(`/proc/${process.pid}/fd/${pod.fd}`, command, args);

@@ -8,13 +8,13 @@ import { CONTAINER_MODE } from "../../src/container/attach/attach-mode.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
 import type { OpenEndpoint } from "../../src/container/attach/endpoint.ts";
 import { guard } from "../../src/base/lib/guard.ts";
-import { Attaching, VIEW, answering } from "../support/program/attaching.ts";
+import { Attachments, VIEW, answering } from "../support/program/attachments.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const COUNT = 6;
 
-const attaching = new Attaching();
+const attaching = new Attachments();
 after(() => attaching[Symbol.dispose]());
 
 test("namespaces are detached one step a round, and nothing of ours stays in any of them", async () => {

@@ -7,12 +7,12 @@ import { test } from "node:test";
 
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { DNS_LABEL } from "../../src/container/registry/label-routes.ts";
-import { composeHere } from "../support/program/engine-way.ts";
+import { startEngineSide } from "../support/program/engine-side.ts";
 import { aContainer, aNetworkFact } from "../support/scripted/builders.ts";
 
 test("decisions about labels wait until the image's labels are known", async () => {
   await warmThreadPool();
-  const { way, close } = composeHere();
+  const { way, close } = startEngineSide();
   const { roster, directory, reconciler } = way;
   // The reconciler does nothing.
   await reconciler.stop();

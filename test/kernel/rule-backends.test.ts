@@ -14,7 +14,7 @@ import { type ListenAddress, servingPlan } from "../../src/container/rules/plan.
 import { installedRules } from "../../src/container/rules/installed-rules.ts";
 import { Fault } from "../../src/base/lib/fault.ts";
 import { RULE_BACKENDS, type RuleBackendChoice, type RuleBackend } from "../../src/base/model/rule-backend.ts";
-import { Attaching, answering } from "../support/program/attaching.ts";
+import { Attachments, answering } from "../support/program/attachments.ts";
 import { writeDockerRules } from "../support/engine/docker-rules.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { closeQuietly } from "../../src/kernel/libc.ts";
@@ -24,7 +24,7 @@ const LOWER = ["nft", "iptables-legacy"] as const;
 /** Nothing listens there. */
 const DEAD: ListenAddress = { address: "127.0.0.11", udpPort: 9, tcpPort: 9 };
 
-const attaching = new Attaching();
+const attaching = new Attachments();
 const { runner, memory } = attaching;
 after(() => attaching[Symbol.dispose]());
 

@@ -4,16 +4,16 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { Netns } from "../support/rig/netns.ts";
-import { actOf, parseScenario } from "../support/scripted/scenario.ts";
+import { actionOf, parseScenario } from "../support/scripted/scenario.ts";
 import { readScenario, startScripted } from "../support/scripted/scripted.ts";
 import { pause } from "../support/rig/wait.ts";
 
 // The behaviour of one server over time, in words.
 function played(text: string, timesMs: readonly number[], server = 1, name = "x.test"): (string | undefined)[] {
   const scenario = parseScenario(text, "test");
-  return timesMs.map((atMs) => actOf(scenario, server, name, atMs)?.word);
+  return timesMs.map((atMs) => actionOf(scenario, server, name, atMs)?.word);
 }
 
 test("a line applies until the next one, or for its duration, and a loop starts again", () => {
@@ -45,7 +45,7 @@ test("numbers apply to their line and to those below", () => {
     "slow 300ms servfail\nname a.test\nttl 5\nminimum 7\nspoof 9\nname b.test\nslow 2s",
     "",
   );
-  const [all, a, b] = ["x", "a.test", "b.test"].map((name) => actOf(scenario, 1, name, 0));
+  const [all, a, b] = ["x", "a.test", "b.test"].map((name) => actionOf(scenario, 1, name, 0));
   assert.deepEqual(all, { word: "servfail", amount: 0, delayMs: 300, ttlS: 60, minimumS: 30 });
   assert.deepEqual(a, { word: "spoof", amount: 9, delayMs: 0, ttlS: 5, minimumS: 7 });
   assert.deepEqual(b, { word: "ok", amount: 0, delayMs: 2000, ttlS: 5, minimumS: 7 });
@@ -53,25 +53,25 @@ test("numbers apply to their line and to those below", () => {
 
 test("an invalid line is reported with its error", () => {
   for (const [text, message] of [
-    ["ok\nsilence", /^Error: test:2: nobody knows "silence"; a server can be ok, .*: "silence"$/],
-    ["servfail\nok", /test:2: the line before has no end/],
-    ["0s servfail\nfor 1s ok", /test:2: the line before has no end: it wants `for`, too/],
-    ["1s ok", /the first line begins at 0s/],
-    ["for 2s ok\n1s servfail", /it begins before the line before ends/],
-    ["for ever ok", /"ever" is no time/],
-    ["for 0s ok", /it lasts no time/],
-    ["loop", /there is nothing to repeat/],
-    ["ok\nloop", /the line before has no end: it wants `for`/],
-    ["for 1s ok\nloop\nok", /nothing comes after `loop`/],
-    ["server two: ok", /it is `server NUMBER`/],
-    ["server 2 ok", /what a server does stands behind a colon/],
-    ["name", /it is `name PATTERN`/],
-    ["name x\nclosed", /nobody is closed for some names/],
-    ["spoof", /"spoof" wants to know how many replies/],
-    ["ok 3", /"ok" has no number/],
-    ["ok then", /"ok" has no number/],
-    ["big 3 4", /there are words too many/],
-    ["ttl long", /it is a whole number of seconds/],
+    ["ok\nsilence", /^Error: test:2: unknown action "silence": use ok, .*: "silence"$/],
+    ["servfail\nok", /test:2: the previous line has no end/],
+    ["0s servfail\nfor 1s ok", /test:2: the previous line has no end: it needs `for`, too/],
+    ["1s ok", /the first line must start at 0s/],
+    ["for 2s ok\n1s servfail", /it starts before the end of the previous line/],
+    ["for ever ok", /invalid duration "ever"/],
+    ["for 0s ok", /a duration must be positive/],
+    ["loop", /nothing to repeat/],
+    ["ok\nloop", /the previous line has no end: it needs `for`/],
+    ["for 1s ok\nloop\nok", /nothing may follow `loop`/],
+    ["server two: ok", /expected `server NUMBER`/],
+    ["server 2 ok", /a colon must precede the server's action/],
+    ["name", /expected `name PATTERN`/],
+    ["name x\nclosed", /closed cannot be combined with name/],
+    ["spoof", /"spoof" needs a number of replies/],
+    ["ok 3", /"ok" takes no number/],
+    ["ok then", /"ok" takes no number/],
+    ["big 3 4", /too many words/],
+    ["ttl long", /expected a whole number of seconds/],
   ] as const) {
     assert.throws(() => parseScenario(text, "test"), message, text);
   }

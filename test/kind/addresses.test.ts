@@ -7,19 +7,19 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   NETWORK,
-  NOBODY,
-  startKindWorld,
+  NO_ANSWERS,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
@@ -32,9 +32,9 @@ const ADD_HOST = ["--add-host", `host.docker.internal:${HOST}`];
 /** Set explicitly, because an old dockerd does not report its own choice at its first start. */
 const DEFAULT_BRIDGE = "10.76.0.1";
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld({ daemonJson: { bip: `${DEFAULT_BRIDGE}/24` } })));
+before(async () => (world = await startKindEnvironment({ daemonJson: { bip: `${DEFAULT_BRIDGE}/24` } })));
 after(async () => await world[Symbol.asyncDispose]());
 
 /** This is the only advertised address, and pods are served at it. */
@@ -179,7 +179,7 @@ test("with kind.ip=node neighbours and the host get no answer on the node's port
     const settings = world.settings(`ip: node, mode: ${mode}`);
     await using instance = await world.serveWith(settings);
     await assertServedAt(instance, node, own);
-    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), NOBODY, mode);
+    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), NO_ANSWERS, mode);
     await settings.reload(instance, `ip: node, mode: ${mode}, expose: true`);
     await instance.waitFor(node.name, "attached");
     await assertServedAt(instance, node, own);
@@ -199,11 +199,11 @@ test("neighbours still get no answer after the node left its network and joined 
   await node.container.disconnect(NETWORK);
   await node.container.connect({ name: NETWORK, ip: own });
   await waitFor("dns11 to handle the change", async () =>
-    isDeepStrictEqual(await world.webFrom(neighbour, own), NOBODY) ? true : undefined,
+    isDeepStrictEqual(await world.webFrom(neighbour, own), NO_ANSWERS) ? true : undefined,
   );
   await waitForWorkingNode(instance, node.name);
   for (let count = 0; count < 3; count++) {
-    assert.deepEqual(await world.webFrom(neighbour, own), NOBODY);
+    assert.deepEqual(await world.webFrom(neighbour, own), NO_ANSWERS);
     assert.deepEqual(await world.webFrom(pod, own), world.found);
   }
 });

@@ -7,8 +7,14 @@ import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
-import { GATEWAY, type KindWorld, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  NETWORK,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { loopProbe, startPodForwarder } from "../support/kind/pod-forwarder.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
@@ -20,9 +26,9 @@ const POD = "10.244.0.200";
 /** CoreDNS's timeout for an upstream reply. */
 const FORWARDER_MS = 2_000;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld()));
+before(async () => (world = await startKindEnvironment()));
 after(async () => await world[Symbol.asyncDispose]());
 
 test("host.docker.internal is denied, the gateway, an address or forwarded, as set (K45)", async () => {

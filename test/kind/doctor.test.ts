@@ -14,7 +14,7 @@ import { PROGRAM } from "../support/program/built.ts";
 import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type KindNode, runKindNode } from "../support/kind/kind-node.ts";

@@ -5,21 +5,21 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer, type Container } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
-  type KindWorld,
+  type KindEnvironment,
   NETWORK,
   ownTables,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
-import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";
 import { postJson } from "../support/program/unix-http.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
@@ -27,11 +27,11 @@ const LITERAL6 = "fd00:99::53";
 const DEDICATED6 = "fd64:6e73:3131::53";
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 
-let world: KindWorld;
+let world: KindEnvironment;
 let peer: Container;
 
 before(async () => {
-  world = await startKindWorld();
+  world = await startKindEnvironment();
   await createNetwork(world.engine, "six", { ipv6: true });
   peer = await runContainer(world.engine, { name: "peer", networks: ["six"] });
 });

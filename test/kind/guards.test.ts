@@ -6,22 +6,22 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { moveDockerRulesToNftables, writeDockerRules } from "../support/engine/docker-rules.ts";
 import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   NETWORK,
   routeLocalnet,
   rulesOfOthers,
   savedRules,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
-import { leadLoopbackTo } from "../support/kind/loopback-route.ts";
+} from "../support/kind/kind-environment.ts";
+import { routeLoopbackTo } from "../support/kind/loopback-route.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 
@@ -31,11 +31,11 @@ const DEAD_PORTS = { udp: 9, tcp: 9 };
 /** An answer that only dns11 gives. */
 const FORCED_ANSWER = "192.0.2.77";
 
-let world: KindWorld;
+let world: KindEnvironment;
 let neighbour: Container;
 
 before(async () => {
-  world = await startKindWorld();
+  world = await startKindEnvironment();
   neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
 });
 after(async () => await world[Symbol.asyncDispose]());
@@ -94,7 +94,7 @@ test("kind mode loopback sets route_localnet on the interfaces of pods, or on al
 test("in kind mode loopback a neighbour's packets for 127.0.0.11 are dropped, and pods are served (K18)", async () => {
   await using node = await world.node("guarded", { entrypoint: "kind" });
   await node.waitForEntrypoint();
-  await using _route = await leadLoopbackTo(neighbour, node.address(NETWORK));
+  await using _route = await routeLoopbackTo(neighbour, node.address(NETWORK));
   const dockerPort = await findDockerPort(node);
   const query = async (port: string): Promise<string[]> =>
     dataOf(await dig(neighbour, "@127.0.0.11", "-p", port, "web", "+time=1"));
@@ -129,7 +129,7 @@ test("neither a pod nor a neighbour reaches the ports of our sockets directly (K
 test("the ports on 127.0.0.11 are unreachable even where KIND has set route_localnet (K19)", async () => {
   await using node = await world.node("ports-kind", { entrypoint: "kind" });
   await node.waitForEntrypoint();
-  await using _route = await leadLoopbackTo(neighbour, node.address(NETWORK));
+  await using _route = await routeLoopbackTo(neighbour, node.address(NETWORK));
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   // dig would ignore a reply from another port, but the query would have arrived.

@@ -12,19 +12,19 @@ import { type Dns11, dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
-  type KindWorld,
-  startKindWorld,
+  type KindEnvironment,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 /** An answer for host.docker.internal that only dns11 gives. */
 const FORCED_ANSWER = "192.0.2.77";
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld({ liveRestore: true })));
+before(async () => (world = await startKindEnvironment({ liveRestore: true })));
 after(async () => await world[Symbol.asyncDispose]());
 
 function serversOf({ container }: KindNode): readonly string[] {

@@ -15,23 +15,30 @@ import type { Status } from "../../src/api/status.ts";
 import type { UpstreamReport } from "../../src/api/upstreams.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { DockerRules } from "../support/engine/docker-rules.ts";
 import { startPod } from "../support/kind/pod.ts";
-import { RIG_A, type RigA, type RigNode, startRigA } from "../support/kind/rig-a.ts";
+import {
+  SIMULATED_NETWORK,
+  type SimulatedNetwork,
+  type SimulatedNode,
+  startSimulatedNetwork,
+} from "../support/kind/simulated-network.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
-const VIP = `@${RIG_A.gateway}`;
-const WEB = [RIG_A.names.web];
+const VIP = `@${SIMULATED_NETWORK.gateway}`;
+const WEB = [SIMULATED_NETWORK.names.web];
 const TRANSPORTS = ["+notcp", "+tcp"] as const;
 
 /** Runs `dns11 kind` in the node. */
-function kind(node: RigNode, ...args: string[]): ReturnType<RigNode["enter"]> {
+function kind(node: SimulatedNode, ...args: string[]): ReturnType<SimulatedNode["enter"]> {
   return node.enter(process.execPath, [PROGRAM, "kind", ...args]);
 }
 
 /** The doctor's findings in the node that are not ok, each with the interface or detail. */
-async function diagnosed(node: RigNode): Promise<{ readonly code: number | null; readonly wrong: readonly string[] }> {
+async function diagnosed(
+  node: SimulatedNode,
+): Promise<{ readonly code: number | null; readonly wrong: readonly string[] }> {
   const { code, stdout, stderr } = await kind(node, "doctor", "--in-node", "--json");
   assert.equal(stderr, "");
   const [report] = JSON.parse(stdout) as { findings: { code: string; state: string; detail: string }[] }[];
@@ -43,7 +50,7 @@ class Staying implements AsyncDisposable {
   readonly #child: ChildProcess;
   log = "";
 
-  constructor(node: RigNode, ...args: string[]) {
+  constructor(node: SimulatedNode, ...args: string[]) {
     const words = ["kind", "--in-node", "--log-level", "debug", ...args];
     const [command = "", ...rest] = [...node.prefix, process.execPath, PROGRAM, ...words];
     this.#child = spawn(command, rest, {
@@ -77,18 +84,18 @@ class Staying implements AsyncDisposable {
   }
 }
 
-async function staying(node: RigNode, ...args: string[]): Promise<Staying> {
+async function staying(node: SimulatedNode, ...args: string[]): Promise<Staying> {
   const instance = new Staying(node, ...args);
   await instance.says(/serving the node and its pods/);
   return instance;
 }
 
-async function linesOf(node: RigNode, command: string, ...args: string[]): Promise<string> {
+async function linesOf(node: SimulatedNode, command: string, ...args: string[]): Promise<string> {
   return (await node.enter(command, args)).stdout;
 }
 
 /** Everything of a node that dns11 may change. */
-async function stateOf(rig: RigA): Promise<object> {
+async function stateOf(rig: SimulatedNetwork): Promise<object> {
   const { node } = rig;
   return {
     rules: await linesOf(node, "nft", "-s", "list", "ruleset"),
@@ -100,16 +107,16 @@ async function stateOf(rig: RigA): Promise<object> {
 
 for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const satisfies readonly DockerRules[]) {
   test(`long-running beside ${rules} rules: node and pods resolve, and nothing is left when it stops`, async () => {
-    await using rig = await startRigA({ rules });
+    await using rig = await startSimulatedNetwork({ rules });
     const untouched = await stateOf(rig);
     {
       await using instance = await staying(rig.node);
       // A probe lost on a busy machine is sent again.
       await waitFor("resolv.conf to name the gateway", async () =>
-        (await rig.node.resolvConf()).includes(RIG_A.gateway) ? true : undefined,
+        (await rig.node.resolvConf()).includes(SIMULATED_NETWORK.gateway) ? true : undefined,
       );
       await using pod = await startPod(rig.node);
-      assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
+      assert.deepEqual(pod.nameservers, [SIMULATED_NETWORK.gateway]);
       for (const transport of TRANSPORTS) {
         assert.deepEqual(dataOf(await dig(pod, VIP, "web", transport)), WEB, instance.log);
         assert.deepEqual(dataOf(await dig(rig.node, VIP, "web", transport)), WEB);
@@ -117,7 +124,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
       }
       const status = await kind(rig.node, "status", "--json");
       const [shown] = JSON.parse(status.stdout) as { node: { state: string; advertised: string[] } }[];
-      assert.deepEqual([shown?.node.state, shown?.node.advertised], ["working", [RIG_A.gateway]]);
+      assert.deepEqual([shown?.node.state, shown?.node.advertised], ["working", [SIMULATED_NETWORK.gateway]]);
       await pod[Symbol.asyncDispose]();
       await instance.end("SIGTERM");
     }
@@ -128,7 +135,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
   });
 
   test(`--once beside ${rules} rules: pods are redirected to Docker's resolver, and --undo restores the node`, async () => {
-    await using rig = await startRigA({ rules });
+    await using rig = await startSimulatedNetwork({ rules });
     const untouched = await stateOf(rig);
     const made = await kind(rig.node, "--in-node", "--once");
     assert.equal(made.code, 0, made.stderr);
@@ -167,7 +174,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
 }
 
 test("the commands of a run on a host work for one in a node, and SIGHUP reloads its settings", async () => {
-  await using rig = await startRigA();
+  await using rig = await startSimulatedNetwork();
   const folder = await mkdtemp(join(tmpdir(), "d11-in-node-"));
   const config = join(folder, "dns11.yaml");
   try {
@@ -197,7 +204,7 @@ test("the commands of a run on a host work for one in a node, and SIGHUP reloads
 });
 
 test("Docker's resolver is found before and after KIND's entrypoint runs", async () => {
-  await using rig = await startRigA();
+  await using rig = await startSimulatedNetwork();
   await rig.node.rewrite();
   await using _ = await staying(rig.node);
   await using pod = await startPod(rig.node);
@@ -210,7 +217,7 @@ test("Docker's resolver is found before and after KIND's entrypoint runs", async
 });
 
 test("after a SIGKILL no rules are left, and --undo restores the rest", async () => {
-  await using rig = await startRigA();
+  await using rig = await startSimulatedNetwork();
   const untouched = await stateOf(rig);
   await using instance = await staying(rig.node);
   await instance.end("SIGKILL");
@@ -223,7 +230,7 @@ test("after a SIGKILL no rules are left, and --undo restores the rest", async ()
 });
 
 test("--undo reports its actions also if another program wrote resolv.conf", async () => {
-  await using rig = await startRigA();
+  await using rig = await startSimulatedNetwork();
   await rig.node.rewrite();
   await using instance = await staying(rig.node);
   await instance.end("SIGKILL");
@@ -232,7 +239,7 @@ test("--undo reports its actions also if another program wrote resolv.conf", asy
 });
 
 test("a second instance in the node is refused, and invalid options are errors", async () => {
-  await using rig = await startRigA();
+  await using rig = await startSimulatedNetwork();
   await using _ = await staying(rig.node);
   const second = await kind(rig.node, "--in-node");
   assert.deepEqual([second.code, /Another dns11 already serves/.test(second.stderr)], [4, true]);
@@ -242,7 +249,7 @@ test("a second instance in the node is refused, and invalid options are errors",
 });
 
 test("without Docker's resolver --once fails and changes nothing", async () => {
-  await using rig = await startRigA();
+  await using rig = await startSimulatedNetwork();
   await rig.resolver[Symbol.asyncDispose]();
   const untouched = await stateOf(rig);
   const refused = await kind(rig.node, "--in-node", "--once");

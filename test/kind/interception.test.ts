@@ -6,17 +6,23 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
-import { type KindWorld, GATEWAY, NETWORK, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import {
+  type KindEnvironment,
+  GATEWAY,
+  NETWORK,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
 const MODES = ["listener", "loopback"] as const;
 const ENTRYPOINTS = ["none", "kind"] as const;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld()));
+before(async () => (world = await startKindEnvironment()));
 after(async () => await world[Symbol.asyncDispose]());
 
 for (const mode of MODES) {

@@ -7,30 +7,30 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   NETWORK,
   ownTables,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
-import { outcomesOf, type QueryEnd, QueryLoop, queryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, type QueryEnd, QueryLoop, queryLoop } from "../support/client/query-loop.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 /** How long clients query before, between and after the events. */
 const LONGER_MS = 500;
 const ENTRYPOINTS = ["none", "kind"] as const;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld({ liveRestore: true })));
+before(async () => (world = await startKindEnvironment({ liveRestore: true })));
 after(async () => await world[Symbol.asyncDispose]());
 
 async function assertServed(node: KindNode, pod: Pod): Promise<void> {

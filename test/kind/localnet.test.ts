@@ -10,20 +10,20 @@ import { type Dns11, dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   routeLocalnet,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-let world: KindWorld;
+let world: KindEnvironment;
 
 before(async () => {
-  world = await startKindWorld();
+  world = await startKindEnvironment();
   await createNetwork(world.engine, "second");
 });
 after(async () => await world[Symbol.asyncDispose]());

@@ -5,8 +5,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { QueryLoop, outcomesOf } from "../support/asking/query-loop.ts";
-import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import { QueryLoop, outcomesOf } from "../support/client/query-loop.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  ownTables,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
@@ -15,9 +21,9 @@ const PER_SECOND = 500;
 /** How long clients query before and after the replacement. */
 const LONGER_MS = 1_000;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld()));
+before(async () => (world = await startKindEnvironment()));
 after(async () => await world[Symbol.asyncDispose]());
 
 for (const mode of ["listener", "loopback"] as const) {

@@ -12,11 +12,11 @@ import { stdoutOf } from "../support/program/command.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
-  type KindWorld,
-  startKindWorld,
+  type KindEnvironment,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -24,9 +24,9 @@ const FILE = "/etc/resolv.conf";
 const LITERAL = "192.0.2.99";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-resolv-"));
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld()));
+before(async () => (world = await startKindEnvironment()));
 after(async () => {
   await world[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });

@@ -7,30 +7,30 @@ import { tmpdir } from "node:os";
 import { test } from "node:test";
 
 import { check } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { DockerRules } from "../support/engine/docker-rules.ts";
-import { leadLoopbackTo } from "../support/kind/loopback-route.ts";
+import { routeLoopbackTo } from "../support/kind/loopback-route.ts";
 import { POD_GATEWAY6, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { loopProbe, startPodForwarder } from "../support/kind/pod-forwarder.ts";
-import { outcomesOf, QueryLoop, queryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop, queryLoop } from "../support/client/query-loop.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
-import { RIG_A, type RigA, startRigA } from "../support/kind/rig-a.ts";
+import { SIMULATED_NETWORK, type SimulatedNetwork, startSimulatedNetwork } from "../support/kind/simulated-network.ts";
 import { pause } from "../support/rig/wait.ts";
 
-const VIP = `@${RIG_A.gateway}`;
-const WEB = [RIG_A.names.web];
+const VIP = `@${SIMULATED_NETWORK.gateway}`;
+const WEB = [SIMULATED_NETWORK.names.web];
 // A query just before an event may end just after it.
 const EDGE_MS = 500;
 const SPAN_MS = 1_000;
 const DROP = `table ip block {
-  chain input { type filter hook input priority 0; udp dport ${RIG_A.resolverPort} drop; }
+  chain input { type filter hook input priority 0; udp dport ${SIMULATED_NETWORK.resolverPort} drop; }
 }
 `;
 const ALL_LOCALNET = "net.ipv4.conf.all.route_localnet";
 
-async function startKind(rules?: DockerRules): Promise<RigA> {
-  const rig = await startRigA({ rules });
+async function startKind(rules?: DockerRules): Promise<SimulatedNetwork> {
+  const rig = await startSimulatedNetwork({ rules });
   await rig.node.rewrite();
   await rig.node.setSysctl(ALL_LOCALNET, 1);
   return rig;
@@ -38,12 +38,12 @@ async function startKind(rules?: DockerRules): Promise<RigA> {
 
 for (const rules of ["iptables-nft", "iptables-legacy"] as const) {
   await test(`with ${rules} rules KIND serves pods through the gateway, and 127.0.0.11 is dead on the node`, async () => {
-    await using rig = await startRigA({ rules });
+    await using rig = await startSimulatedNetwork({ rules });
     const { node } = rig;
     assert.deepEqual(dataOf(await dig(node, "web")), WEB);
     await node.rewrite();
     await using pod = await startPod(node);
-    assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
+    assert.deepEqual(pod.nameservers, [SIMULATED_NETWORK.gateway]);
     assert.deepEqual(dataOf(await dig(node, VIP, "web")), WEB);
     assert.equal((await dig(pod, VIP, "web", "+time=1")).timedOut, true, "no route_localnet");
     await node.setSysctl(ALL_LOCALNET, 1);
@@ -56,7 +56,7 @@ for (const rules of ["iptables-nft", "iptables-legacy"] as const) {
 await test("rules that iptables does not show are not rewritten: KIND alone leaves node and pods without DNS", async () => {
   await using rig = await startKind("nftables");
   await using pod = await startPod(rig.node);
-  assert.deepEqual(pod.nameservers, [RIG_A.gateway]);
+  assert.deepEqual(pod.nameservers, [SIMULATED_NETWORK.gateway]);
   for (const place of [rig.node, pod]) {
     assert.match((await dig(place, VIP, "web")).raw, /connection refused/);
   }
@@ -65,11 +65,11 @@ await test("rules that iptables does not show are not rewritten: KIND alone leav
 
 await test("the node has its own files, and one of them is mounted", async () => {
   const before = [readdirSync("/etc"), readdirSync("/run")];
-  await using rig = await startRigA({
+  await using rig = await startSimulatedNetwork({
     resolvConf: "# 127.0.0.1\nsearch a.test\nnameserver 127.0.0.11\noptions ndots:0\n",
   });
   await rig.node.rewrite({ KIND_DNS_SEARCH: "b.test c.test" });
-  const text = `search b.test c.test\n# 127.0.0.1\nnameserver ${RIG_A.gateway}\noptions ndots:0\n`;
+  const text = `search b.test c.test\n# 127.0.0.1\nnameserver ${SIMULATED_NETWORK.gateway}\noptions ndots:0\n`;
   assert.equal(await rig.node.resolvConf(), text);
   assert.equal((await rig.node.enter("cat", ["/etc/resolv.conf"])).stdout, text);
   assert.match((await rig.node.enter("cat", ["/etc/resolv.conf.original"])).stdout, /^nameserver 127\.0\.0\.11$/m);
@@ -87,7 +87,7 @@ await test("pods on a bridge are served like those with their own veth pair", as
     for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(dataOf(await dig(pod, VIP, "web", transport)), WEB);
     assert.equal((await pod.enter("busybox", ["ping", "-c1", "-W1", other.address])).code, 0, "pod to pod");
     assert.equal(
-      (await ownLink.enter("busybox", ["ping", "-c1", "-W1", RIG_A.peer])).code,
+      (await ownLink.enter("busybox", ["ping", "-c1", "-W1", SIMULATED_NETWORK.peer])).code,
       0,
       "pod to the network, masqueraded",
     );
@@ -145,7 +145,7 @@ for (const sourcePort of [undefined, 34_567]) {
   await test(`a query loop with ${socket} reports how and when its queries ended`, async () => {
     await using rig = await startKind();
     await using pod = await startPod(rig.node);
-    await using looping = await QueryLoop.start(pod, { server: RIG_A.gateway, name: "web", sourcePort });
+    await using looping = await QueryLoop.start(pod, { server: SIMULATED_NETWORK.gateway, name: "web", sourcePort });
     // The time in which a state is certain.
     const spans: Record<string, { fromMs: number; toMs: number }> = {};
     const lasts = async (what: string): Promise<void> => {
@@ -177,15 +177,15 @@ for (const sourcePort of [undefined, 34_567]) {
 await test("a query loop in a pod without the server's address family reports it as unreachable", async () => {
   await using rig = await startKind();
   await using pod = await startPod(rig.node, { family: "ipv6" });
-  const ends = await queryLoop(pod, { server: RIG_A.gateway, name: "web", forMs: 100 });
+  const ends = await queryLoop(pod, { server: SIMULATED_NETWORK.gateway, name: "web", forMs: 100 });
   assert.deepEqual(Object.keys(outcomesOf(ends)), ["unreachable"]);
 });
 
 await test("a neighbour reaches 127.0.0.11 of the node if route_localnet is on", async () => {
   await using rig = await startKind();
-  const query = async () => await dig(rig.peer, "-p", String(RIG_A.resolverPort), "web", "+time=1");
+  const query = async () => await dig(rig.peer, "-p", String(SIMULATED_NETWORK.resolverPort), "web", "+time=1");
   {
-    await using route = await leadLoopbackTo(rig.peer, RIG_A.node);
+    await using route = await routeLoopbackTo(rig.peer, SIMULATED_NETWORK.node);
     assert.ok(route);
     assert.deepEqual(dataOf(await query()), WEB);
     await rig.node.setSysctl(ALL_LOCALNET, 0);
@@ -197,7 +197,7 @@ await test("a neighbour reaches 127.0.0.11 of the node if route_localnet is on",
 await test("a rig leaves nothing behind", async () => {
   const named = (names: readonly string[]) => names.filter((name) => name.startsWith(`d11-${process.pid}-`));
   {
-    await using rig = await startRigA();
+    await using rig = await startSimulatedNetwork();
     await using pod = await startPod(rig.node);
     assert.equal(named(readdirSync("/run/netns")).length, 4, pod.address);
   }

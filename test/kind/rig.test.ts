@@ -5,13 +5,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { moveDockerRulesToNftables } from "../support/engine/docker-rules.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type KindNode, runKindNode } from "../support/kind/kind-node.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { loopProbe, startPodForwarder } from "../support/kind/pod-forwarder.ts";
-import { outcomesOf, queryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, queryLoop } from "../support/client/query-loop.ts";
 import { startUpstream, type Upstream } from "../support/servers/upstream.ts";
 
 const NETWORK = "kind";

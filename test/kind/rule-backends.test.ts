@@ -6,16 +6,22 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { dns11 } from "../support/program/dns11.ts";
-import { GATEWAY, type KindWorld, savedRules, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  savedRules,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { inTime } from "../support/rig/wait.ts";
 
 const OURS = /dns11|DNS11/;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld()));
+before(async () => (world = await startKindEnvironment()));
 after(async () => await world[Symbol.asyncDispose]());
 
 async function rules(netnsPath: string): Promise<string> {

@@ -6,26 +6,26 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   NETWORK,
   ownTables,
   rulesOfOthers,
-  startKindWorld,
+  startKindEnvironment,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 
 const KIND_LABEL = "io.x-k8s.kind.cluster";
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld()));
+before(async () => (world = await startKindEnvironment()));
 after(async () => await world[Symbol.asyncDispose]());
 
 type Place = { readonly netnsPath: string; readonly resolvConf: () => Promise<string> };

@@ -14,24 +14,24 @@ import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
   GATEWAY,
-  type KindWorld,
+  type KindEnvironment,
   ownTables,
   routeLocalnet,
   rulesOfOthers,
-  startKindWorld,
+  startKindEnvironment,
   waitForNode,
   waitForWorkingNode,
-} from "../support/kind/kind-world.ts";
+} from "../support/kind/kind-environment.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 const MODES = ["listener", "loopback"] as const;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
 before(async () => {
-  world = await startKindWorld();
+  world = await startKindEnvironment();
   await createNetwork(world.engine, "touched");
 });
 after(async () => await world[Symbol.asyncDispose]());

@@ -7,12 +7,18 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
-import { GATEWAY, type KindWorld, ownTables, startKindWorld, waitForWorkingNode } from "../support/kind/kind-world.ts";
+import {
+  GATEWAY,
+  type KindEnvironment,
+  ownTables,
+  startKindEnvironment,
+  waitForWorkingNode,
+} from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
-import { outcomesOf, QueryLoop } from "../support/asking/query-loop.ts";
+import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 const MODES = ["listener", "loopback"] as const;
@@ -22,9 +28,9 @@ const LITERAL = "192.0.2.99";
 /** Each update takes dockerd 0.2 s. */
 const UPDATES = { listener: 100, loopback: 20 } as const;
 
-let world: KindWorld;
+let world: KindEnvironment;
 
-before(async () => (world = await startKindWorld()));
+before(async () => (world = await startKindEnvironment()));
 after(async () => await world[Symbol.asyncDispose]());
 
 /** The rules without the parts that differ for each attachment. */

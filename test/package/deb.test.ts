@@ -1,6 +1,6 @@
-// Proves the .deb on a clean system of another Debian release, with an engine of its own: it installs, brings all it says,
-// serves containers with a Node of its own, survives an upgrade while it runs and keeps settings, and when it is purged
-// nothing is left, not of a killed instance either.
+// Tests of the .deb on a clean system of another Debian release with its own engine: it installs all its files, serves
+// containers with its own Node, survives an upgrade while running and keeps settings, and a purge leaves nothing, not
+// even of a killed instance.
 
 import assert from "node:assert/strict";
 import { readlinkSync } from "node:fs";
@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 
 import { check, run } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -34,7 +34,7 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("it installs, and brings what it says; nothing is started", async () => {
+test("dpkg -i installs all files and starts nothing", async () => {
   await host("dpkg", "-i", await build("0.1.0"));
   const brought = (await host("dpkg", "-L", "dns11")).split("\n");
   for (const path of [
@@ -47,6 +47,8 @@ test("it installs, and brings what it says; nothing is started", async () => {
     "/usr/share/fish/vendor_completions.d/dns11.fish",
     "/usr/libexec/docker/cli-plugins/docker-dns",
     "/usr/share/doc/dns11/copyright",
+    "/usr/share/doc/dns11/README.md",
+    "/usr/share/doc/dns11/docs/install.md",
     SETTINGS,
   ]) {
     assert.ok(brought.includes(path), path);
@@ -58,7 +60,7 @@ test("it installs, and brings what it says; nothing is started", async () => {
   assert.match(await host("gzip", "-dc", "/usr/share/man/man8/dns11.8.gz"), /^\.SS dns11 status$/m);
 });
 
-test("it serves, with a Node of its own and the settings file of the package", async () => {
+test("dns11 serves with its own Node and the packaged settings file", async () => {
   instance = await startDns11(engine, {
     program: inHost("dns11"),
     stateDir: "/run/dns11",
@@ -70,18 +72,18 @@ test("it serves, with a Node of its own and the settings file of the package", a
   assert.equal(answer[0]?.ttl, 5);
 });
 
-test("an upgrade keeps the settings, and what runs goes on", async () => {
+test("an upgrade keeps the settings and the running instance", async () => {
   await host("sh", "-c", `echo 'ttl: 7' >> ${SETTINGS}`);
   await host("dpkg", "-i", await build("0.1.1~test"));
   assert.match(await host("dpkg-query", "-W", "dns11"), /\t0\.1\.1~test/);
   assert.match(await host("cat", SETTINGS), /^ttl: 7$/m);
   assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
-  // Also what it loads only now, from the files of the other version.
+  // This also loads modules late, from the files of the other version.
   instance.kill("SIGHUP");
-  await waitFor("the settings to count", async () => ((await dig(web, "db")).answer[0]?.ttl === 7 ? true : undefined));
+  await waitFor("the new settings", async () => ((await dig(web, "db")).answer[0]?.ttl === 7 ? true : undefined));
 });
 
-test("purged after a kill: nothing is left, and Docker's resolver answers", async () => {
+test("a purge after a kill leaves nothing, and Docker's resolver answers", async () => {
   instance.kill("SIGKILL");
   await instance.exited;
   assert.notEqual(await host("ls", "/run/dns11"), "");
@@ -92,7 +94,7 @@ test("purged after a kill: nothing is left, and Docker's resolver answers", asyn
   assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);
 });
 
-test("purged while it runs: it is told, keeps on serving, and ends well", async () => {
+test("a purge while dns11 runs warns about the instance, which keeps serving and exits cleanly", async () => {
   await host("dpkg", "-i", await build("0.1.0"));
   await instance[Symbol.asyncDispose]();
   instance = await startDns11(engine, { program: inHost("dns11"), stateDir: "/run/dns11" });
@@ -107,7 +109,7 @@ test("purged while it runs: it is told, keeps on serving, and ends well", async 
 
 const built = new Map<string, Promise<string>>();
 
-// The package of a version, in the engine's folder: the machine and the engine's host see that under the same name.
+// Builds the package with a version, in the engine's folder, which has the same path on machine and engine host.
 async function build(version: string): Promise<string> {
   const building =
     built.get(version) ??
@@ -126,7 +128,7 @@ async function host(command: string, ...args: readonly string[]): Promise<string
   return await check(first, [...rest, ...args], { env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" } });
 }
 
-// Every file of the system, but for what dpkg writes about its own doings.
+// All files of the system, except dpkg's own records.
 async function files(): Promise<string[]> {
   const all = await host("find", "/", "-xdev", "-printf", "%p %y %m %l\\n");
   return all

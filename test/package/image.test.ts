@@ -1,5 +1,5 @@
-// Proves the image: it builds from its Dockerfile, is small, carries its own Node, and as a container beside others, made with
-// exactly what the compose example says, serves them and itself finds out that it is healthy.
+// Tests of the container image: it builds from its Dockerfile, is small, contains its own Node, and as a container with
+// exactly the settings of the compose example it serves its neighbours and reports itself healthy.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { parse } from "yaml";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { IMAGE, buildPackageImage } from "../support/engine/package-image.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -40,23 +40,26 @@ before(async () => {
 });
 after(async () => await engine[Symbol.asyncDispose]());
 
-test("it builds, and holds little but a Node of its own", async () => {
+test("the image builds and contains little besides its own Node", async () => {
   await buildPackageImage(engine);
-  const told = async (...args: string[]): Promise<string> => await engine.docker("run", "--rm", IMAGE, ...args);
-  assert.match(await told("version"), new RegExp(`^Node ${process.versions.node.replaceAll(".", "\\.")}, linux/`, "m"));
+  const runImage = async (...args: string[]): Promise<string> => await engine.docker("run", "--rm", IMAGE, ...args);
+  assert.match(
+    await runImage("version"),
+    new RegExp(`^Node ${process.versions.node.replaceAll(".", "\\.")}, linux/`, "m"),
+  );
   const size = async (name: string): Promise<number> =>
     Number(await engine.docker("image", "inspect", "--format", "{{.Size}}", name));
   const own = ((await size(IMAGE)) - (await size("dns11-base"))) / 1e6;
   assert.ok(own < 140, `${own} MB`);
 });
 
-test("the compose example asks for no more than it needs", () => {
+test("the compose example grants no more than needed", () => {
   assert.deepEqual(service.cap_drop, ["ALL"]);
   assert.deepEqual([...service.cap_add].toSorted(), ["NET_ADMIN", "SYS_ADMIN", "SYS_PTRACE"]);
   assert.ok(service.volumes.includes("/var/run/docker.sock:/var/run/docker.sock:ro"));
 });
 
-test("as a container it serves its neighbours, and is healthy", async () => {
+test("as a container dns11 serves its neighbours and is healthy", async () => {
   const id = await engine.docker("run", "--detach", "--name", "dns11", ...runFlags(), IMAGE);
   const log = async (): Promise<string> => {
     const { stdout, stderr } = await engine.dockerCommand(["logs", id]);
@@ -64,7 +67,7 @@ test("as a container it serves its neighbours, and is healthy", async () => {
   };
   await waitFor("a name that dns11 answers", async () => {
     const state = await engine.docker("inspect", "--format", "{{.State.Status}}", id);
-    if (state !== "running") throw new Error(`dns11 ended: ${await log()}`);
+    if (state !== "running") throw new Error(`dns11 exited: ${await log()}`);
     return (await dig(web, "db")).answer[0]?.ttl === 5 ? true : undefined;
   });
   assert.match(await engine.docker("exec", id, "dns11", "status"), /^web +attached/m);
@@ -77,7 +80,7 @@ test("as a container it serves its neighbours, and is healthy", async () => {
   assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);
 });
 
-// What the example says, as flags of docker run; the engine's socket stands elsewhere in a test.
+// The settings of the example as flags of docker run; the engine's socket has another path in a test.
 function runFlags(): string[] {
   const opts = service.security_opt.map((each) => each.replace(/:/, "="));
   return [
@@ -94,7 +97,7 @@ function runFlags(): string[] {
   ];
 }
 
-// A machine in a sandbox may not raise its own limit.
+// A sandboxed machine may not raise its own limit.
 function openFilesMax(): number {
   return Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1]);
 }

@@ -1,5 +1,5 @@
-// Proves the npm package: what is in it, that `npm i -g` of it into an empty prefix brings commands and manual pages that
-// work from there, and that `npm rm -g` leaves nothing.
+// Tests of the npm package: its content, that `npm i -g` into an empty prefix installs working commands and manual
+// pages, and that `npm rm -g` leaves nothing.
 
 import assert from "node:assert/strict";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from "node:fs";
@@ -27,10 +27,10 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("what is in it: the program and its papers, no tests and no sources", async () => {
-  // From a copy: packing builds, and other tests run what is built.
+test("the package contains the program and its documents, but no tests and no sources", async () => {
+  // From a copy: packing builds, while other tests run the compiled files.
   const source = join(folder, "source");
-  for (const path of ["package.json", "dist", "scripts", "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE"]) {
+  for (const path of ["package.json", "dist", "scripts", "docs", "README.md", "LICENSE"]) {
     cpSync(path, join(source, path), { recursive: true });
   }
   const [packed] = JSON.parse(
@@ -46,6 +46,8 @@ test("what is in it: the program and its papers, no tests and no sources", async
     "scripts/systemd/dns11.service",
     "scripts/image/compose.yaml",
     "README.md",
+    "docs/install.md",
+    "docs/img/demo.svg",
     "LICENSE",
   ]) {
     assert.ok(inPackage.includes(path), path);
@@ -54,7 +56,7 @@ test("what is in it: the program and its papers, no tests and no sources", async
     inPackage.filter((path) => /\.map$|^dist\/test|^test|\.tsbuildinfo$/.test(path) || /^(?:src|cmd)\//.test(path)),
     [],
   );
-  // Whatever a file of the program imports has to be there, too: every compiled file is.
+  // Every compiled file must be in the package, because the program imports it.
   const compiled = ["dist/cmd", "dist/src"].flatMap((path) =>
     readdirSync(path, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".js"))
@@ -63,7 +65,7 @@ test("what is in it: the program and its papers, no tests and no sources", async
   for (const path of compiled) assert.ok(inPackage.includes(path), path);
 });
 
-test("npm i -g: its commands and manual pages work from there", async () => {
+test("npm i -g installs working commands and manual pages", async () => {
   mkdirSync(prefix);
   const archive = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? "";
   const args = [
@@ -82,7 +84,7 @@ test("npm i -g: its commands and manual pages work from there", async () => {
   assert.match((await inPrefix("docker-dns", "docker-cli-plugin-metadata")).stdout, /"SchemaVersion":"0\.1\.0"/);
   for (const page of ["man8/dns11.8", "man5/dns11.yaml.5"])
     assert.ok(existsSync(join(prefix, "share/man", page)), page);
-  // It is the one that was installed, with the packages that were installed with it.
+  // It is the installed program, with the packages installed with it.
   assert.ok(
     realpathSync(join(prefix, "bin/dns11")).startsWith(join(realpathSync(prefix), "lib/node_modules/dns11/dist/")),
   );

@@ -1,6 +1,6 @@
-// Proves the systemd unit as far as that goes without systemd as the first process: that systemd understands it, that it
-// does not tie dns11 to dockerd, and that a dns11 with exactly its capabilities, on a system that is read-only but for its
-// runtime folder, makes no system call and opens no kind of socket that the unit forbids, from start to end.
+// Tests of the systemd unit without systemd as process 1: systemd accepts it, it does not bind dns11 to dockerd, and
+// dns11 with exactly its capabilities, on a file system that is read-only except for its runtime folder, makes no
+// system call and opens no kind of socket that the unit forbids, from start to exit.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 
 import { run } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ServiceUnit } from "../support/program/service-unit.ts";
@@ -28,33 +28,33 @@ before(async () => {
 });
 after(async () => await engine[Symbol.asyncDispose]());
 
-test("systemd understands it", async () => {
-  // The program is not installed here; that is all there may be to say.
+test("systemd-analyze verify accepts the unit", async () => {
+  // The program is not installed here, which would be the only complaint.
   const path = join(engine.folder, "dns11.service");
   writeFileSync(path, readFileSync(PATH, "utf8").replaceAll("/usr/bin/dns11", "/bin/true"));
   const { code, stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", "--recursive-errors=no", path]);
   assert.deepEqual([code, stdout + stderr], [0, ""]);
 });
 
-test("systemd thinks it well shut", async () => {
+test("systemd-analyze security rates the exposure below 5", async () => {
   const { stdout } = await run("systemd-analyze", ["security", "--no-pager", "--offline=true", PATH]);
   const [, exposure] = /Overall exposure level for dns11\.service: ([\d.]+)/.exec(stdout) ?? [];
-  // Entering namespaces takes what it takes; a service that says nothing has 9.6.
+  // Entering namespaces needs these privileges; a service without restrictions has 9.6.
   assert.ok(Number(exposure) < 5, stdout);
 });
 
-test("it wants dockerd, starts after it, and does not fall with it", () => {
+test("the unit wants dockerd and starts after it, but does not stop with it", () => {
   assert.ok(unit.words("Wants").includes("docker.service"));
   assert.ok(unit.words("After").includes("docker.service"));
   for (const key of ["Requires", "BindsTo", "PartOf", "Requisite"]) assert.ok(!unit.keys.includes(key), key);
   assert.deepEqual([unit.value("Type"), unit.value("Restart")], ["notify", "always"]);
   assert.equal(unit.value("ExecReload"), "/bin/kill -HUP $MAINPID");
   assert.equal(unit.value("ExecStopPost"), "-/usr/bin/dns11 cleanup");
-  // A hang is ended by dns11 itself before the watchdog barks.
+  // dns11's hang alarm ends a hang before the watchdog does.
   assert.ok(Number(unit.value("WatchdogSec")) > 8);
 });
 
-test("with no more than it gives, dns11 serves, reads its settings again, and cleans up", async () => {
+test("with only the unit's privileges dns11 serves, reloads its settings and cleans up", async () => {
   const stateDir = join(engine.folder, "state");
   const trace = join(engine.folder, "trace");
   mkdirSync(stateDir);
@@ -71,19 +71,19 @@ test("with no more than it gives, dns11 serves, reads its settings again, and cl
     await instance.waitFor("late", "attached");
     await late.remove();
     writeFileSync(settings, "version: 1\nttl: 9\n");
-    // strace passes no signals on; its child is the one that serves.
+    // strace does not forward signals; its child is the serving process.
     process.kill((await instance.status()).pid, "SIGHUP");
     await waitFor("the new settings", async () => ((await dig(web, "db")).answer[0]?.ttl === 9 ? true : undefined));
     const { pid } = await instance.status();
     const threads = readdirSync(`/proc/${pid}/task`);
     const wanted = capabilityMask();
     for (const thread of threads) {
-      const told = readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
+      const status = readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
       for (const set of ["CapEff", "CapPrm", "CapBnd"]) {
-        const [, mask = ""] = new RegExp(`^${set}:\\s+(\\w+)$`, "m").exec(told) ?? [];
+        const [, mask = ""] = new RegExp(`^${set}:\\s+(\\w+)$`, "m").exec(status) ?? [];
         assert.equal(BigInt(`0x${mask}`), wanted, `${set} of thread ${thread}`);
       }
-      assert.match(told, /^NoNewPrivs:\s+1$/m);
+      assert.match(status, /^NoNewPrivs:\s+1$/m);
     }
     assert.ok(threads.length > 4);
     process.kill(pid, "SIGTERM");
@@ -113,7 +113,7 @@ test("with no more than it gives, dns11 serves, reads its settings again, and cl
   assert.equal(unit.value("RestrictNamespaces"), "net");
 });
 
-test("cleanup works with the same after a kill", async () => {
+test("cleanup works with the same privileges after a kill", async () => {
   const stateDir = join(engine.folder, "killed");
   mkdirSync(stateDir);
   const instance = await startDns11(engine, { prefix: confined(stateDir), stateDir });
@@ -127,7 +127,7 @@ test("cleanup works with the same after a kill", async () => {
   assert.deepEqual(readdirSync(stateDir), []);
 });
 
-test("a capability less, and it says which", async () => {
+test("with a capability missing dns11 exits and names it", async () => {
   for (const name of unit.words("CapabilityBoundingSet").filter((each) => each !== "CAP_CHOWN")) {
     const words = ["run", "-H", engine.host, "--state-dir", engine.folder];
     const { code, stderr } = await run("setpriv", [
@@ -137,13 +137,13 @@ test("a capability less, and it says which", async () => {
       ...words,
     ]);
     assert.equal(code, 3);
-    assert.match(stderr, new RegExp(`lacks ${name}`));
+    assert.match(stderr, new RegExp(`Missing capabilities: ${name} \\(`));
   }
   assert.equal((await dns11(["version"])).code, 0);
 });
 
-// The unit's capabilities and nothing else, no new privileges, its private /home and /tmp left out, and everything
-// read-only but for the folders of this run.
+// The unit's capabilities and no others, no new privileges, without its private /home and /tmp, and everything
+// read-only except the folders of this run.
 function confined(...writable: readonly string[]): string[] {
   const given = unit.words("CapabilityBoundingSet").map((name) => `+${short(name)}`);
   const script = `

@@ -1,5 +1,5 @@
-// Proves the systemd unit under a real systemd, which confines dns11 as the unit says: it serves, reads its settings again, is
-// brought back after a kill, outlives dockerd's restart, and leaves nothing when it is stopped.
+// Tests of the systemd unit under a real systemd, which confines dns11 as the unit says: dns11 serves, reloads its
+// settings, is restarted after a kill, survives a restart of dockerd, and leaves nothing when it is stopped.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -7,18 +7,18 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig } from "../support/asking/dig.ts";
-import { QueryLoop, failuresAfter } from "../support/asking/query-loop.ts";
+import { dig } from "../support/client/dig.ts";
+import { QueryLoop, failuresAfter } from "../support/client/query-loop.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { isAlive } from "../support/program/kept.ts";
+import { isAlive } from "../support/program/main-with-keeper.ts";
 import { ENGINE_FOLDER, PROGRAM_FOLDER, ServiceManager } from "../support/program/service-manager.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const UNIT = "dns11.service";
 const PROGRAM = `${process.execPath} ${PROGRAM_FOLDER}/dist/cmd/dns11.js`;
 const ENGINE = `-H unix://${ENGINE_FOLDER}/docker.sock --state-dir /run/manager/dns11`;
-// Where things are in a test.
-const HERE = `[Service]
+// Paths of a test.
+const TEST_PATHS = `[Service]
 ExecStart=
 ExecStart=${PROGRAM} run ${ENGINE} --config ${ENGINE_FOLDER}/dns11.yaml
 ExecStopPost=
@@ -38,26 +38,26 @@ before(async () => {
   await runContainer(engine, { name: "db", networks: ["shop"] });
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
   const unit = readFileSync("scripts/systemd/dns11.service", "utf8");
-  manager = await ServiceManager.start(engine, { [UNIT]: unit, [`${UNIT}.d/here.conf`]: HERE });
+  manager = await ServiceManager.start(engine, { [UNIT]: unit, [`${UNIT}.d/test-paths.conf`]: TEST_PATHS });
 });
 after(async () => await engine[Symbol.asyncDispose]());
 
-test("started, it serves, confined as the unit says", async () => {
+test("after start dns11 serves, confined as the unit says", async () => {
   const { code, stderr } = await manager.systemctl("start", UNIT);
   assert.equal(code, 0, stderr + log());
   await answeredWith(5);
   assert.match(await manager.show(UNIT, "StatusText"), /2 of 2 containers attached/);
-  const told = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
+  const status = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
   // CAP_CHOWN, CAP_NET_ADMIN, CAP_SYS_PTRACE, CAP_SYS_ADMIN.
-  for (const set of ["CapEff", "CapBnd"]) assert.match(told, new RegExp(`^${set}:\\t0000000000281001$`, "m"));
-  assert.match(told, /^NoNewPrivs:\t1$/m);
-  assert.match(told, /^Seccomp:\t2$/m);
+  for (const set of ["CapEff", "CapBnd"]) assert.match(status, new RegExp(`^${set}:\\t0000000000281001$`, "m"));
+  assert.match(status, /^NoNewPrivs:\t1$/m);
+  assert.match(status, /^Seccomp:\t2$/m);
   const mounts = readFileSync(`/proc/${await mainPid()}/mountinfo`, "utf8");
   assert.match(mounts, /^\S+ \S+ \S+ \S+ \/ ro[, ]/m);
   assert.match(mounts, /^\S+ \S+ \S+ \S+ \/run\/manager\/dns11 rw[, ]/m);
 });
 
-test("reload: the settings file counts anew, in the same process", async () => {
+test("reload applies the settings file in the same process", async () => {
   const pid = await mainPid();
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
   const { code, stderr } = await manager.systemctl("reload", UNIT);
@@ -66,7 +66,7 @@ test("reload: the settings file counts anew, in the same process", async () => {
   assert.equal(await mainPid(), pid);
 });
 
-test("dockerd is restarted: the same process goes on", async () => {
+test("the same process continues when dockerd is restarted", async () => {
   const pid = await mainPid();
   await engine.restartDaemon();
   const late = await runContainer(engine, { name: "late", networks: ["shop"] });
@@ -78,7 +78,7 @@ test("dockerd is restarted: the same process goes on", async () => {
   await late.remove();
 });
 
-test("killed, it is brought back", async () => {
+test("after a kill systemd restarts it", async () => {
   const pid = await mainPid();
   process.kill(pid, "SIGKILL");
   await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true));
@@ -86,49 +86,49 @@ test("killed, it is brought back", async () => {
   assert.equal(await manager.show(UNIT, "NRestarts"), "1");
 });
 
-test("replaced, another process goes on as the service, and no query is lost", async () => {
+test("when replaced, another process continues as the service and no query is lost", async () => {
   const pid = await mainPid();
   const restarts = await manager.show(UNIT, "NRestarts");
-  await using asking = await QueryLoop.start(web, { name: "db", perSecond: 500 });
+  await using loop = await QueryLoop.start(web, { name: "db", perSecond: 500 });
   const { code, stderr } = await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
   assert.equal(code, 0, stderr);
   await waitFor("another process", async () => ([0, pid].includes(await mainPid()) ? undefined : true), {
     timeoutMs: 20_000,
     everyMs: 50,
   });
-  await waitFor("the one before to end", () => (isAlive(pid) ? undefined : true));
-  assert.deepEqual(failuresAfter(await asking.stop(), 0), [], log());
+  await waitFor("the previous process to exit", () => (isAlive(pid) ? undefined : true));
+  assert.deepEqual(failuresAfter(await loop.stop(), 0), [], log());
   await answeredWith(9);
   assert.equal(await manager.show(UNIT, "ActiveState"), "active");
   assert.equal(await manager.show(UNIT, "NRestarts"), restarts);
-  const told = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
-  assert.match(told, /^CapBnd:\t0000000000281001$/m);
+  const status = readFileSync(`/proc/${await mainPid()}/status`, "utf8");
+  assert.match(status, /^CapBnd:\t0000000000281001$/m);
 });
 
-test("a replacement that cannot serve changes nothing", async () => {
+test("a failed replacement changes nothing", async () => {
   const pid = await mainPid();
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
   await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
-  await waitFor("it to have ended", () => (/process to take over has exited/.test(log()) ? true : undefined));
+  await waitFor("the replacement to exit", () => (/process to take over has exited/.test(log()) ? true : undefined));
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
   await answeredWith(9);
   assert.equal(await mainPid(), pid);
 });
 
-test("settings that cannot be understood end it for good", async () => {
+test("with invalid settings it exits and is not restarted", async () => {
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
   await manager.systemctl("restart", UNIT);
   await waitFor("the service to have failed", async () =>
     (await manager.show(UNIT, "ActiveState")) === "failed" ? true : undefined,
   );
   assert.equal(await manager.show(UNIT, "ExecMainStatus"), "2");
-  assert.match(log(), /dns11\.yaml:2:6: ttl: "x"/);
+  assert.match(log(), /dns11\.yaml:2:6: ttl: invalid duration "x"/);
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\n");
   await manager.systemctl("start", UNIT);
   await answeredWith(5);
 });
 
-test("stopped, it has handed everything back, and its state is gone", async () => {
+test("stop hands all containers back to Docker's resolver and removes the state", async () => {
   const { code } = await manager.systemctl("stop", UNIT);
   assert.equal(code, 0);
   assert.equal(await manager.show(UNIT, "Result"), "success", log());
@@ -154,5 +154,5 @@ async function answeredWith(ttl: number): Promise<void> {
 
 function log(): string {
   const path = join(engine.folder, "service.log");
-  return existsSync(path) ? readFileSync(path, "utf8") : "(nothing was logged)";
+  return existsSync(path) ? readFileSync(path, "utf8") : "(no log)";
 }

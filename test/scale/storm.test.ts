@@ -1,7 +1,7 @@
 /**
- * Very many containers, over real namespaces: a thousand are attached, half of them die and come back in new namespaces
- * within seconds, and at the end each is served in the namespace that it has, knows the others by their new addresses, and
- * nothing is left of the old ones. The engine is scripted, because a real one starts six containers a second here.
+ * A thousand containers over real namespaces: half of them die and start in new namespaces within seconds. At the end
+ * each is served in its namespace, resolves the others to their new addresses, and nothing is left in the old ones. The
+ * engine is scripted, because a real one starts six containers a second here.
  */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -9,9 +9,9 @@ import { after, before, test } from "node:test";
 
 import { removeNetnses, makeNetnses } from "../bench/namespaces.ts";
 import { run } from "../support/program/command.ts";
-import { dataOf, dig } from "../support/asking/dig.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
-import { inNetns, type NetworkPlace } from "../support/rig/netns.ts";
+import { inNetns, type NetworkContext } from "../support/rig/netns.ts";
 import { ScriptedEngine } from "../support/scripted/scripted-engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -35,15 +35,15 @@ after(async () => {
   removeNetnses(paths);
 });
 
-/** Container `index` in namespace `place`. */
+/** Starts container `index` in namespace `place`. */
 function start(index: number, place: number): void {
   const path = paths[place] ?? assert.fail();
   const address = `10.${1 + (place >> 16)}.${(place >> 8) & 255}.${place & 255}`;
   placeOf.set(`c${index}`, { path, address });
-  engine.run({ name: `c${index}`, path, address, aliases: ["everybody"] });
+  engine.run({ name: `c${index}`, path, address, aliases: ["shared"] });
 }
 
-function inside(name: string): NetworkPlace {
+function inside(name: string): NetworkContext {
   const path = placeOf.get(name)?.path ?? assert.fail();
   return {
     enter: async (command, args = [], options) => {
@@ -55,7 +55,7 @@ function inside(name: string): NetworkPlace {
 
 async function untilSettled(): Promise<void> {
   await waitFor(
-    "all to be attached where they are",
+    "all containers to be attached",
     async () => {
       const { containers } = await instance.status();
       const attached = containers.filter(({ state }) => state === "attached");
@@ -69,39 +69,39 @@ function descriptors(): number {
   return readdirSync(`/proc/${instance.pid}/fd`).length;
 }
 
-async function look(names: readonly string[]): Promise<void> {
+async function checkResolution(names: readonly string[]): Promise<void> {
   for (const name of names) {
     const [from, to] = [name, names[(names.indexOf(name) + 1) % names.length] ?? assert.fail()];
-    assert.deepEqual(dataOf(await dig(inside(from), to)), [placeOf.get(to)?.address], `${from} asks for ${to}`);
+    assert.deepEqual(dataOf(await dig(inside(from), to)), [placeOf.get(to)?.address], `${from} queries ${to}`);
   }
 }
 
-test("a thousand are attached, and each knows the others", async () => {
+test("a thousand containers are attached and resolve each other", async () => {
   await untilSettled();
-  await look(["c0", "c1", "c499", "c500", "c999"]);
+  await checkResolution(["c0", "c1", "c499", "c500", "c999"]);
 });
 
-test("half of them die and come back elsewhere, and everybody is served and known where they are now", async () => {
+test("after half of them restart in new namespaces all are served and resolve to their new addresses", async () => {
   const before_ = descriptors();
   for (let index = 0; index < STORM; index++) {
     engine.die(`c${index}`);
     start(index, COUNT + index);
-    // As events come: in bursts, not one a round of the event loop.
+    // In bursts, as real events arrive, not one per turn of the event loop.
     if (index % 50 === 49) await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  await waitFor("the last to be known", async () =>
+  await waitFor("the last container to resolve", async () =>
     dataOf(await dig(inside("c999"), `c${STORM - 1}`))[0] === placeOf.get(`c${STORM - 1}`)?.address ? true : undefined,
   );
   await untilSettled();
-  await look(["c0", "c1", "c499", "c500", "c999"]);
+  await checkResolution(["c0", "c1", "c499", "c500", "c999"]);
   const left = await run("nsenter", [`--net=${paths[0] ?? ""}`, "nft", "list", "tables"]);
-  assert.equal(left.stdout, "", "nothing is left in a namespace that is nobody's any more");
-  await waitFor("descriptors to be given back", () => (descriptors() <= before_ + 50 ? true : undefined));
+  assert.equal(left.stdout, "", "nothing is left in a namespace without a container");
+  await waitFor("descriptors to be closed", () => (descriptors() <= before_ + 50 ? true : undefined));
 });
 
-test("a name that all share has all their addresses, cut to what fits", async () => {
-  const reply = await dig(inside("c7"), "everybody", "+tcp");
+test("a shared alias resolves to all addresses, truncated to what fits", async () => {
+  const reply = await dig(inside("c7"), "shared", "+tcp");
   assert.equal(new Set(dataOf(reply)).size, COUNT);
-  const short = await dig(inside("c7"), "everybody", "+ignore", "+notcp", "+noedns");
+  const short = await dig(inside("c7"), "shared", "+ignore", "+notcp", "+noedns");
   assert.ok(short.flags.has("tc"));
 });

@@ -213,7 +213,8 @@ export class NodeMode implements AttachMode {
 
   #state(reasons: readonly string[]): NodeReport["state"] {
     if (this.#refusal !== undefined) return "refused";
-    if (this.#podProbe.lastMs === 0 || this.#served === undefined) return "starting";
+    // Addresses are advertised before pods are probed: until then the report would promise what resolv.conf lacks.
+    if (!this.#podProbe.isCurrent || this.#served === undefined) return "starting";
     return reasons.length === 0 ? "working" : "degraded";
   }
 

@@ -1,11 +1,11 @@
-// Faults of the process of dns11 itself: how it is ended, stopped, and what it runs short of.
+// Faults of the dns11 process: killed, stopped, short of a resource.
 
 import { readdirSync } from "node:fs";
 
 import { check } from "../../support/program/command.ts";
 import { pause } from "../../support/rig/wait.ts";
 import type { Fault } from "../plan.ts";
-import type { Act, Scene } from "../scene.ts";
+import type { FaultAction, FaultContext } from "../fault-context.ts";
 import { CLOCK_SIGNAL } from "../stepped-clock.ts";
 
 const AMOUNT = 1_000;
@@ -14,28 +14,32 @@ const MEMORY_MARGIN_BYTES = 12 * MEGABYTE;
 const DESCRIPTORS_MARGIN = 6;
 const DESCRIPTORS_HARD = 20_000;
 const HOUR_MS = 3_600_000;
-// Backwards and forwards, from a correction to a clock that was never set.
+// Backwards and forwards, from a small correction to a clock that was never set.
 const STEPS_MS = [-20 * 365 * 24, -24, -1, -0.001, 0.001, 1, 24, 20 * 365 * 24].map((hours) => hours * HOUR_MS);
-// One in so many ends is not waited for until dns11 is ready: it hits dns11 while it starts.
+// This share of kills does not wait for dns11 to be ready and hits it while it starts.
 const EARLY_SHARE = 0.25;
-// A process that goes on and has an alarm waiting ends within this.
+// A resumed process with a pending alarm ends within this time.
 const ALARM_MS = 500;
 
-export const kill: Act = async (scene, { forMs, amount }) => {
-  if (amount / AMOUNT >= EARLY_SHARE) await scene.supervisor.ready();
-  return await end(scene, "SIGKILL", forMs);
+export const kill: FaultAction = async (context, { forMs, amount }) => {
+  if (amount / AMOUNT >= EARLY_SHARE) await context.supervisor.ready();
+  return await end(context, "SIGKILL", forMs);
 };
 
-export const terminate: Act = async (scene, { forMs, amount }) => {
-  if (amount / AMOUNT >= EARLY_SHARE) await scene.supervisor.ready();
-  return await end(scene, "SIGTERM", forMs);
+export const terminate: FaultAction = async (context, { forMs, amount }) => {
+  if (amount / AMOUNT >= EARLY_SHARE) await context.supervisor.ready();
+  return await end(context, "SIGTERM", forMs);
 };
 
-async function end({ supervisor, world }: Scene, signal: "SIGKILL" | "SIGTERM", downMs: number): Promise<string> {
-  // Before it listens for SIGTERM it simply ends by it.
+async function end(
+  { supervisor, world }: FaultContext,
+  signal: "SIGKILL" | "SIGTERM",
+  downMs: number,
+): Promise<string> {
+  // Before it handles SIGTERM, the signal simply ends it.
   const ends = signal === "SIGTERM" ? [0, signal] : [signal];
   const work = async (): Promise<string> => {
-    if (supervisor.pid === undefined) return "it was down already";
+    if (supervisor.pid === undefined) return "it was already down";
     world.setDns11("down");
     supervisor.signal(signal);
     await supervisor.ended();
@@ -44,8 +48,8 @@ async function end({ supervisor, world }: Scene, signal: "SIGKILL" | "SIGTERM", 
   return await supervisor.whileAllowed(ends, work, downMs);
 }
 
-// For less and for more than its keeper lets it be silent, or the hang alarm takes where there is none.
-export const stop: Act = async ({ supervisor, world }, { forMs }) => {
+// For less and for more than the keeper's silence limit, or the hang alarm if there is no keeper.
+export const stop: FaultAction = async ({ supervisor, world }, { forMs }) => {
   const pid = await supervisor.ready();
   return await supervisor.whileAllowed(["SIGKILL", "SIGALRM"], async () => {
     world.setDns11("stopped");
@@ -53,7 +57,7 @@ export const stop: Act = async ({ supervisor, world }, { forMs }) => {
     try {
       await pause(forMs);
     } finally {
-      // Whatever runs by then is another process where this one was ended.
+      // If this process was ended, another one runs by then.
       if (supervisor.pid === pid) {
         process.kill(pid, "SIGCONT");
         world.setDns11("runs");
@@ -61,13 +65,13 @@ export const stop: Act = async ({ supervisor, world }, { forMs }) => {
     }
     await pause(ALARM_MS);
     await supervisor.ready();
-    return supervisor.pid === pid ? "it went on" : "it was ended";
+    return supervisor.pid === pid ? "it continued" : "it was ended";
   });
 };
 
-export const memory: Act = async ({ supervisor, world, group }, { forMs, amount }) => {
+export const memory: FaultAction = async ({ supervisor, world, group }, { forMs, amount }) => {
   await supervisor.ready();
-  if (!group.canLimitMemory) return "not done: there is no controller for memory here";
+  if (!group.canLimitMemory) return "skipped: no memory controller";
   const margin = Math.round((amount / AMOUNT) * MEMORY_MARGIN_BYTES);
   const before = supervisor.pid;
   return await supervisor.whileAllowed(["SIGKILL", "SIGABRT", "SIGTRAP", "SIGALRM", 1], async () => {
@@ -79,14 +83,14 @@ export const memory: Act = async ({ supervisor, world, group }, { forMs, amount 
       group.limitMemory(undefined);
       world.setShortage(undefined);
     }
-    // What was to end by it is to end while that is allowed.
+    // If the limit ends it, that must happen while it is allowed.
     await supervisor.ready();
-    const outcome = supervisor.pid === before ? "it went on" : "it was ended";
+    const outcome = supervisor.pid === before ? "it continued" : "it was ended";
     return `${(margin / MEGABYTE).toFixed(1)} MB to spare: ${outcome}`;
   });
 };
 
-export const descriptors: Act = async ({ supervisor, world }, { forMs, amount }) => {
+export const descriptors: FaultAction = async ({ supervisor, world }, { forMs, amount }) => {
   const pid = await supervisor.ready();
   const most = limitFor(pid, Math.floor((amount / AMOUNT) * DESCRIPTORS_MARGIN));
   const limit = async (soft: number): Promise<void> => {
@@ -100,10 +104,10 @@ export const descriptors: Act = async ({ supervisor, world }, { forMs, amount })
     if (supervisor.pid === pid) await limit(DESCRIPTORS_HARD);
     world.setShortage(undefined);
   }
-  return `${most} at most`;
+  return `limit ${most}`;
 };
 
-// The limit is about the highest number, and numbers below it are free: so many of them are left.
+// The limit applies to the highest number, and there are free numbers below it: leave this many of them.
 function limitFor(pid: number, spare: number): number {
   const taken = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
   let limit = 0;
@@ -111,7 +115,7 @@ function limitFor(pid: number, spare: number): number {
   return limit - 1;
 }
 
-export const fullFolder: Act = async ({ supervisor, state }, { forMs }) => {
+export const fullFolder: FaultAction = async ({ supervisor, state }, { forMs }) => {
   await supervisor.ready();
   state.fill();
   try {
@@ -122,27 +126,27 @@ export const fullFolder: Act = async ({ supervisor, state }, { forMs }) => {
   return "";
 };
 
-// It has to start with the full folder, or say why it cannot.
-export const fullStart: Act = async (scene, { forMs }) => {
-  const { supervisor, state } = scene;
+// It must start with the full folder, or log why it cannot.
+export const fullStart: FaultAction = async (context, { forMs }) => {
+  const { supervisor, state } = context;
   await supervisor.ready();
   state.fill();
   try {
-    await end(scene, "SIGKILL", 0);
+    await end(context, "SIGKILL", 0);
     return await supervisor.whileAllowed([1], async () => {
       await pause(forMs);
       const wasReady = supervisor.isReady;
       state.empty();
-      // One that began while the folder was full may still end by it.
+      // A process that started while the folder was full may still end because of it.
       await supervisor.ready();
-      return wasReady ? "it was ready all the same" : "it was ready only when there was room again";
+      return wasReady ? "it was ready despite the full folder" : "it was ready only when there was space again";
     });
   } finally {
     state.empty();
   }
 };
 
-export const clock: Act = async ({ supervisor, clock: wall }, { forMs, amount }: Fault) => {
+export const clock: FaultAction = async ({ supervisor, clock: wall }, { forMs, amount }: Fault) => {
   await supervisor.ready();
   const offsetMs = STEPS_MS[amount % STEPS_MS.length] ?? 0;
   const step = (ms: number): void => {

@@ -1,23 +1,23 @@
-// Faults of the engine: dockerd and its containerd die or are restarted. Containers go on (live-restore), Docker's own
-// resolver does not: it is dockerd.
+// Faults of the engine: dockerd or containerd is killed or restarted. Containers keep running (live-restore), but
+// Docker's resolver is part of dockerd.
 
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 
 import { SYSTEM_PATH } from "../../support/program/command.ts";
 import { processesOf } from "../../support/rig/leftovers.ts";
-import { letGo } from "../../support/rig/reaper.ts";
+import { unrefChild } from "../../support/rig/reaper.ts";
 import { pause, waitFor } from "../../support/rig/wait.ts";
-import type { Act, Scene } from "../scene.ts";
+import type { FaultAction, FaultContext } from "../fault-context.ts";
 
 const START_TRIES = 5;
 const SOCKET = "/run/containerd/containerd.sock";
 
-export const killDockerd: Act = async (scene, { forMs }) => await dockerdDown(scene, "SIGKILL", forMs);
-export const restartDockerd: Act = async (scene, { forMs }) => await dockerdDown(scene, "SIGTERM", forMs);
+export const killDockerd: FaultAction = async (context, { forMs }) => await dockerdDown(context, "SIGKILL", forMs);
+export const restartDockerd: FaultAction = async (context, { forMs }) => await dockerdDown(context, "SIGTERM", forMs);
 
-async function dockerdDown(scene: Scene, signal: "SIGKILL" | "SIGTERM", forMs: number): Promise<string> {
-  const { engine, world, members, networks } = scene;
+async function dockerdDown(context: FaultContext, signal: "SIGKILL" | "SIGTERM", forMs: number): Promise<string> {
+  const { engine, world, members, networks } = context;
   world.setDockerd(false);
   let tries = 0;
   try {
@@ -35,18 +35,18 @@ async function dockerdDown(scene: Scene, signal: "SIGKILL" | "SIGTERM", forMs: n
       );
     }
     await Promise.all(
-      members.filter((one) => one.unsteady === undefined).map(async (one) => await one.lookForResolver()),
+      members.filter((one) => one.unsteady === undefined).map(async (one) => await one.checkDockerResolver()),
     );
     world.setDockerd(true);
   }
   const without = members.filter(({ hasDockerResolver }) => !hasDockerResolver).map(({ name }) => name);
   return [
-    ...(tries === 1 ? [] : [`it started at the ${tries}. try`]),
-    ...(without.length === 0 ? [] : [`it made no resolver for ${without.join(", ")}`]),
+    ...(tries === 1 ? [] : [`it started after ${tries} attempts`]),
+    ...(without.length === 0 ? [] : [`it created no resolver for ${without.join(", ")}`]),
   ].join("; ");
 }
 
-export const killContainerd: Act = async ({ engine }, { forMs }) => {
+export const killContainerd: FaultAction = async ({ engine }, { forMs }) => {
   const pids = processesOf(engine).filter((pid) => nameOf(pid) === "containerd");
   const socket = `/proc/${engine.hostPid}/root${SOCKET}`;
   try {
@@ -61,10 +61,10 @@ export const killContainerd: Act = async ({ engine }, { forMs }) => {
       detached: true,
       env: { ...process.env, PATH: SYSTEM_PATH },
     });
-    letGo(child);
+    unrefChild(child);
     await waitFor("containerd", () => (existsSync(socket) ? true : undefined));
   }
-  return pids.length === 1 ? "" : `${pids.length} of them`;
+  return pids.length === 1 ? "" : `${pids.length} processes`;
 };
 
 function nameOf(pid: number): string {

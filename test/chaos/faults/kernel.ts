@@ -1,12 +1,12 @@
-// What the kernel keeps for containers is flushed, as careless scripts and firewalls do it.
+// Faults of the kernel's tables: conntrack entries and rules are flushed, as careless scripts and firewalls do.
 
 import { pause } from "../../support/rig/wait.ts";
-import { type Act, targetOf } from "../scene.ts";
+import { type FaultAction, targetOf } from "../fault-context.ts";
 
 const EVERY_MS = 100;
 
-export const connections: Act = async (scene, fault) => {
-  const member = targetOf(scene, fault);
+export const connections: FaultAction = async (context, fault) => {
+  const member = targetOf(context, fault);
   await member.exclusively(async () => {
     for (let ms = 0; ms < fault.forMs; ms += EVERY_MS) {
       await member.enter("conntrack", ["--flush"]);
@@ -16,14 +16,14 @@ export const connections: Act = async (scene, fault) => {
   return member.name;
 };
 
-export const connectionsOfHost: Act = async ({ engine }) => {
+export const connectionsOfHost: FaultAction = async ({ engine }) => {
   await engine.enter("conntrack", ["--flush"]);
   return "";
 };
 
-// Docker's rules go with it, and only come back with another namespace; until then dns11 alone answers.
-export const rules: Act = async (scene, fault) => {
-  const member = targetOf(scene, fault);
+// Docker's rules are flushed, too, and return only with a new namespace; until then only dns11 answers.
+export const rules: FaultAction = async (context, fault) => {
+  const member = targetOf(context, fault);
   await member.exclusively(async () => {
     member.setDockerRules(false);
     await member.enter("nft", ["flush", "ruleset"]);

@@ -1,15 +1,15 @@
-// Owns what happens to the project while both resolvers run, and what is asked after each round of it: names that came,
-// went, or moved on.
+// Changes to the project while both resolvers run, and the questions after each round: about names that were added, removed
+// or moved.
 
 import type { Engine } from "../../support/engine/engine.ts";
-import { NETWORKS } from "./cast.ts";
+import { NETWORKS } from "./topology.ts";
 import { TYPE } from "./octets.ts";
 import { type Project, get, nameOf } from "./project.ts";
 import { type Question, byTcp, byUdp, query } from "./question.ts";
 
 const { net1, dotted, dual, inner } = NETWORKS;
 
-// As the docker command takes them; those of one round happen at the same time.
+// Arguments of the docker command; the changes of one round run at the same time.
 const ROUNDS: readonly (readonly string[])[][] = [
   [
     ["rename", "alpha", "zeta"],
@@ -42,7 +42,7 @@ export async function* roundsOfChanges(engine: Engine): AsyncGenerator<number> {
       yield index;
     }
   } finally {
-    // Whoever is frozen cannot be killed, and the engine would not come to its end.
+    // A paused container cannot be killed, and the engine would not stop.
     await engine.dockerCommand(["unpause", "paused"]);
   }
 }
@@ -84,7 +84,7 @@ export function changedQuestions(project: Project): Question[] {
   const reverse = addresses
     .filter(Boolean)
     .map((address) => `${address.split(".").toReversed().join(".")}.in-addr.arpa`);
-  // Here, because a kernel tells only so often that nobody listens, and by then it may have told it often enough.
+  // Asked again here: the kernel limits how often it sends ICMP port unreachable, and may have reached the limit before.
   const closed = [byUdp, byTcp].map((by) => by("closedFirst", "closedFirst", query({ name: "x.ok.test" })));
   const changed = ["plain", "innerOnly", "linker", "multi"].flatMap((from) => [
     ...names.flatMap((name) => [

@@ -1,23 +1,23 @@
-// Owns the judgement whether two replies are the same for whoever asked. What a resolver makes itself has to be the same
-// to the octet, but for the order of the answers, which both draw anew for every query. What came from upstream may be
-// compressed differently, and then has to be the same in everything it says.
+// Compares the replies of both resolvers. Replies that a resolver makes itself must be equal octet by octet, except for the
+// order of the answers, which both shuffle for every query. Replies from upstream may be compressed differently, and must
+// then be equal in all other respects.
 
-import type { Outcome } from "./asker.ts";
+import type { Outcome } from "./client.ts";
 import { type RawMessage, type RawRecord, readMessage } from "./message.ts";
 import { TYPE } from "./octets.ts";
 
-// How two messages are to be alike.
+// In what respect two messages must be equal.
 export type Measure = "octets" | "records" | "question";
 
-// A difference of its own, for it is known.
+// A known difference, so it has its own text.
 export const FILLED_UP = "data are filled up with zeros";
 
-// Replies that come so late tell of servers that were waited for; how many is what the time tells.
+// Replies that take longer than this waited for a server; the time shows for how many.
 const LATE_MS = 1_500;
 const LATE_APART_MS = 1_500;
 const LATER = "one is later than the other";
 
-// Nothing where they are alike.
+// undefined if they are equal.
 export function difference(docker: Outcome, ours: Outcome, measure: Measure): string | undefined {
   if (docker.ended !== ours.ended) return "they end differently";
   if (docker.replies.length !== ours.replies.length) return "they have different numbers of replies";
@@ -29,7 +29,7 @@ export function difference(docker: Outcome, ours: Outcome, measure: Measure): st
   return Math.abs(docker.elapsedMs - ours.elapsedMs) > LATE_APART_MS ? LATER : undefined;
 }
 
-// Whether they differ in what a busy machine may have done to either of them: then they do not differ each time.
+// Whether the difference may be caused by a busy machine: then it does not occur each time.
 export function isByTime(what: string, ...outcomes: readonly Outcome[]): boolean {
   return what === LATER || outcomes.some(({ ended }) => ended === "by time");
 }
@@ -44,26 +44,28 @@ export function replyDifference(docker: Buffer, ours: Buffer, measure: Measure):
   if (measure === "records") return recordsDifference(theirs, own);
   if (theirs.length !== own.length) return "the lengths differ";
   if (theirs.records.length !== own.records.length) return "the numbers of records differ";
-  // Which addresses are left out is drawn by lot.
+  // Which addresses a truncated reply omits is random.
   if (theirs.isTruncated && areAddresses(theirs) && areAddresses(own)) return undefined;
   return sortedOctets(theirs) === sortedOctets(own) ? undefined : "the records differ";
 }
 
 function recordsDifference(theirs: RawMessage, own: RawMessage): string | undefined {
-  if (recordsOf(theirs, told) === recordsOf(own, told)) return undefined;
-  return recordsOf(theirs, toldWithoutZeros) === recordsOf(own, toldWithoutZeros) ? FILLED_UP : "the records differ";
+  if (recordsOf(theirs, recordFields) === recordsOf(own, recordFields)) return undefined;
+  return recordsOf(theirs, fieldsWithoutZeros) === recordsOf(own, fieldsWithoutZeros)
+    ? FILLED_UP
+    : "the records differ";
 }
 
-function recordsOf({ records }: RawMessage, tell: (record: RawRecord) => unknown): string {
-  return JSON.stringify(records.map(tell));
+function recordsOf({ records }: RawMessage, fieldsOf: (record: RawRecord) => unknown): string {
+  return JSON.stringify(records.map(fieldsOf));
 }
 
-function told({ section, owner, type, class: class_, ttl, data }: RawRecord): unknown {
+function recordFields({ section, owner, type, class: class_, ttl, data }: RawRecord): unknown {
   return [section, owner, type, class_, ttl, data];
 }
 
-function toldWithoutZeros(record: RawRecord): unknown {
-  return told({ ...record, data: record.data.replace(/(00)+$/, "") });
+function fieldsWithoutZeros(record: RawRecord): unknown {
+  return recordFields({ ...record, data: record.data.replace(/(00)+$/, "") });
 }
 
 function sortedOctets({ records }: RawMessage): string {

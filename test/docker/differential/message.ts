@@ -1,5 +1,5 @@
-// Owns the reading of a DNS message octet by octet, without a judgement: whatever is there is told as it is, and names
-// inside records are written out, so that two messages that differ in compression alone read the same.
+// RawMessage: a DNS message parsed octet by octet, without validation. Names inside records are decompressed, so that two
+// messages that differ only in compression parse to the same result.
 
 import { TYPE } from "./octets.ts";
 
@@ -11,7 +11,7 @@ export type RawRecord = {
   readonly class: number;
   readonly ttl: number;
   readonly data: string;
-  // The octets as they stand.
+  // The octets as in the message.
   readonly octets: string;
 };
 
@@ -22,14 +22,14 @@ export type RawMessage = {
   readonly isTruncated: boolean;
   readonly questions: readonly string[];
   readonly records: readonly RawRecord[];
-  // What follows the last record, or the first thing that cannot be read.
+  // What follows the last record, or what begins with the first part that cannot be parsed.
   readonly rest: string;
 };
 
 const SECTIONS = ["answer", "authority", "additional"] as const;
 const POINTERS_MAX = 127;
 
-// How many octets stand before the names in the data of a record, and how many names.
+// Per type: how many octets precede the names in the record data, and how many names there are.
 const NAMES_IN: ReadonlyMap<number, readonly [number, number]> = new Map([
   [TYPE.NS, [0, 1]],
   [3, [0, 1]],
@@ -86,9 +86,9 @@ export function readMessage(octets: Buffer): RawMessage {
   };
 }
 
-type Found = { readonly record: RawRecord; readonly end: number };
+type ParsedRecord = { readonly record: RawRecord; readonly end: number };
 
-function recordAt(octets: Buffer, at: number, section: RawRecord["section"]): Found | undefined {
+function recordAt(octets: Buffer, at: number, section: RawRecord["section"]): ParsedRecord | undefined {
   const name = nameAt(octets, at);
   if (name === undefined || name.end + 10 > octets.length) return undefined;
   const start = name.end + 10;
@@ -107,7 +107,7 @@ function recordAt(octets: Buffer, at: number, section: RawRecord["section"]): Fo
   return { record, end };
 }
 
-// The data with its names written out; as they stand where they are not what the type says.
+// The data with its names decompressed; unchanged if it does not have the format of its type.
 function dataOf(octets: Buffer, type: number, start: number, end: number): Buffer {
   const [before = 0, names = 0] = NAMES_IN.get(type) ?? [];
   const parts = [octets.subarray(start, Math.min(end, start + before))];
@@ -121,7 +121,7 @@ function dataOf(octets: Buffer, type: number, start: number, end: number): Buffe
   return Buffer.concat([...parts, octets.subarray(Math.min(at, end), end)]);
 }
 
-// A name written out with its zero, and where it ends in the message.
+// A decompressed name with its final zero octet, and where it ends in the message.
 function nameAt(octets: Buffer, start: number): { readonly octets: Buffer; readonly end: number } | undefined {
   const labels: Buffer[] = [];
   let end: number | undefined;

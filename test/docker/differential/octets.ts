@@ -1,5 +1,5 @@
-// Owns the writing of DNS messages octet by octet. The library that the rest of the rig uses writes only what is right;
-// here the point is what is not.
+// Writes DNS messages octet by octet, including invalid ones. The library that the rest of the rig uses writes only valid
+// messages.
 
 export const TYPE = {
   A: 1,
@@ -46,7 +46,7 @@ export const TYPE = {
 
 export const CLASS = { IN: 1, CH: 3, HS: 4, NONE: 254, ANY: 255 } as const;
 
-// Bits of the second word of the header.
+// Bits of the second 16-bit word of the header.
 export const FLAG = { QR: 0x8000, AA: 0x400, TC: 0x200, RD: 0x100, RA: 0x80, Z: 0x40, AD: 0x20, CD: 0x10 } as const;
 
 export function u16(...values: readonly number[]): Buffer {
@@ -65,8 +65,8 @@ export function hex(text: string): Buffer {
   return Buffer.from(text.replaceAll(/\s/g, ""), "hex");
 }
 
-// Labels, each behind its length, and the root's zero. Dots part labels; \DDD is the octet of that number and a
-// backslash before anything else takes it as it is. The last dot may be left out. Nothing is too long here.
+// Length-prefixed labels and the root's zero octet. Dots separate labels; \DDD is the octet with that number, and a backslash
+// escapes any other character. The last dot may be omitted. There is no limit on lengths.
 export function wireName(text: string): Buffer {
   const labels: number[][] = [[]];
   const octets = Buffer.from(text, "utf8");
@@ -90,13 +90,13 @@ export function pointerTo(offset: number): Buffer {
 }
 
 export type RecordParts = {
-  // Octets, or a name as of wireName; the root unless told otherwise.
+  // Octets, or a name for wireName; default: the root.
   readonly owner?: string | Buffer;
   readonly type: number;
   readonly class?: number;
   readonly ttl?: number;
   readonly data?: Buffer;
-  // What the record says about its data, where that is a lie.
+  // The length field, if it must differ from the length of the data.
   readonly length?: number;
 };
 
@@ -139,12 +139,12 @@ export function padding(length: number): Buffer {
   return option(12, Buffer.alloc(length));
 }
 
-// Character strings, each behind its length.
+// Length-prefixed character strings.
 export function strings(...texts: readonly string[]): Buffer {
   return Buffer.concat(texts.map((text) => Buffer.concat([Buffer.of(text.length), Buffer.from(text, "latin1")])));
 }
 
-// As a signed message has it, of a key that nobody knows.
+// The TSIG record of a signed message, with an unknown key.
 export const SIGNATURE: Buffer = record({
   owner: "key.test",
   type: TYPE.TSIG,

@@ -1,11 +1,11 @@
-// Owns the project: the cast on its engine. A container is found by its role, which is not always its name.
+// Project: the containers of the topology on a running engine, by role. A role is not always the container's name.
 
 import type { ContainerInspectInfo } from "dockerode";
 
 import { type ContainerOptions, createNetwork, runContainer } from "../../support/engine/container.ts";
 import type { Engine } from "../../support/engine/engine.ts";
 import { ensureImage } from "../../support/engine/image.ts";
-import { LOST_SERVER, NETWORKS, STAGES } from "./cast.ts";
+import { LOST_SERVER, NETWORKS, STAGES } from "./topology.ts";
 
 const { net1, dual, six, inner, ...others } = NETWORKS;
 
@@ -24,7 +24,7 @@ export async function startProject(engine: Engine): Promise<Project> {
   return await inspectAll(engine, ids);
 }
 
-// The engine works on several at once, but not on so many as there are.
+// The engine can start several containers at once, but not all of them.
 const AT_ONCE = 6;
 
 async function startStage(
@@ -41,7 +41,7 @@ async function startStage(
   await Promise.all(Array.from({ length: AT_ONCE }, startSome));
 }
 
-// What a container cannot be started as.
+// States that need a command after the start.
 async function arrange(engine: Engine, ids: Map<string, string>): Promise<void> {
   await engine.docker("network", "connect", net1, "from-bridge");
   await engine.docker("stop", "stopped");
@@ -62,7 +62,7 @@ async function inspectAll(engine: Engine, ids: ReadonlyMap<string, string>): Pro
 
 export function get(project: Project, role: string): ContainerInspectInfo {
   const container = project.get(role);
-  if (container === undefined) throw new Error(`no container plays "${role}"`);
+  if (container === undefined) throw new Error(`no container has the role "${role}"`);
   return container;
 }
 

@@ -1,42 +1,41 @@
-// Owns one question of the differential test: who asks it, how, and the octets of it. The same question goes to both
-// resolvers; only the id differs, by which the world's servers tell who asks.
+// Question: one question of the differential test, with its octets, its container and its transport. Both resolvers get the
+// same question with different ids, by which the upstream servers tell the resolvers apart.
 
 import { FLAG, TYPE, u16, wireName } from "./octets.ts";
 
 export type Question = {
-  // For people.
+  // For reports.
   readonly label: string;
-  // The container in whose namespace it is asked.
+  // The role of the container that sends it.
   readonly from: string;
   readonly transport: "udp" | "tcp";
-  // By UDP one; by TCP any number on one connection.
+  // Exactly one over UDP; any number on one connection over TCP.
   readonly messages: readonly Buffer[];
-  // By TCP, what follows the messages and is none.
+  // TCP: octets after the messages that are not a message.
   readonly tail?: Buffer;
-  // By TCP, octets written at once; the rest follows a moment later.
+  // TCP: how many octets to write at once; the rest follows a moment later.
   readonly chunk?: number;
-  // By TCP, says after the last octet that there will be none.
+  // TCP: closes the sending side after the last octet.
   readonly isHalfClosed?: boolean;
-  // Waits for the end of the connection even when all replies are there.
+  // TCP: waits for the end of the connection, even after all replies have arrived.
   readonly untilClosed?: boolean;
-  // What servers get of a question in which something is out of shape is between the resolver and them: only its name,
-  // type and flags have to arrive.
+  // A malformed question may be forwarded in another form: only its name, type and flags must reach the servers.
   readonly isOdd?: boolean;
-  // Silence for so long is silence.
+  // After this time without a reply, the outcome is a timeout.
   readonly waitMs: number;
 };
 
 export type QueryParts = {
-  // A name as of wireName, or its octets.
+  // A name for wireName, or its octets.
   readonly name?: string | Buffer;
   readonly type?: number;
   readonly class?: number;
   readonly opcode?: number;
-  // Those of the second word of the header, "recursion desired" unless told otherwise.
+  // Flags in the second word of the header; default: recursion desired.
   readonly flags?: number;
-  // Behind the question, in whatever section the counts say.
+  // After the question; the counts decide in which section they are.
   readonly records?: readonly Buffer[];
-  // Of the four sections, where they are not one question and the records as additional ones.
+  // Of the four sections; default: one question, and the records in the additional section.
   readonly counts?: readonly [number, number, number, number];
   readonly tail?: Buffer;
 };
@@ -49,7 +48,7 @@ export function query({ name = ".", type = TYPE.A, class: class_ = 1, ...rest }:
 }
 
 export const WAIT_MS = 4_000;
-// Three servers that say nothing, each for four seconds.
+// Three servers that do not reply, each for four seconds.
 export const SLOW_WAIT_MS = 14_000;
 
 export function byUdp(from: string, label: string, message: Buffer, waitMs = WAIT_MS): Question {
@@ -68,7 +67,7 @@ export function inStream(
   from: string,
   label: string,
   messages: readonly Buffer[],
-  how: Partial<Pick<Question, "tail" | "chunk" | "isHalfClosed" | "untilClosed" | "waitMs">> = {},
+  options: Partial<Pick<Question, "tail" | "chunk" | "isHalfClosed" | "untilClosed" | "waitMs">> = {},
 ): Question {
-  return { label, from, transport: "tcp", messages, waitMs: WAIT_MS, ...how };
+  return { label, from, transport: "tcp", messages, waitMs: WAIT_MS, ...options };
 }

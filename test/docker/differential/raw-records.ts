@@ -1,9 +1,9 @@
-// Owns one well-formed record of every type that a resolver may meet, for a resolver has to hand on what it does not
-// know. Names in the data point into the question wherever a server might do that.
+// One well-formed record of every type: a resolver must also forward types that it does not know. Names in the data are
+// compressed with pointers to the question wherever a server might do that.
 
 import { type RecordParts, TYPE, hex, strings, u16, u32, wireName } from "./octets.ts";
 
-const ASKED = hex("c00c");
+const QNAME = hex("c00c");
 const soaNumbers = Buffer.concat([u32(2026112101), u32(7200), u32(3600), u32(1209600), u32(300)]);
 const signature = Buffer.alloc(64, 0xab);
 const rrsigFixed = hex("0001 0d 02 0000003c 6a000000 69000000 4f66");
@@ -13,8 +13,8 @@ export const RECORDS: Readonly<Record<string, RecordParts>> = {
   a: { type: TYPE.A, data: hex("c0000207") },
   aaaa: { type: TYPE.AAAA, data: hex("20010db8 00000000 00000000 00000007") },
   mapped: { type: TYPE.AAAA, data: hex("00000000 00000000 0000ffff c0000207") },
-  ns: { type: TYPE.NS, data: Buffer.concat([hex("03 4e5331"), ASKED]) },
-  cname: { type: TYPE.CNAME, data: ASKED },
+  ns: { type: TYPE.NS, data: Buffer.concat([hex("03 4e5331"), QNAME]) },
+  cname: { type: TYPE.CNAME, data: QNAME },
   ptr: { type: TYPE.PTR, data: wireName("Host.Example.Test") },
   oddptr: { type: TYPE.PTR, data: wireName("a\\.b.sp\\032ace.\\000\\255.it's.\\\\\\\"\\@") },
   dname: { type: TYPE.DNAME, data: wireName("target.test") },

@@ -1,5 +1,5 @@
-// Owns the world's replies that no well-meaning server gives, and those that show whether all a reply holds arrives:
-// every type of record, names compressed wherever a name may stand, counts that lie, data that are broken.
+// Unusual and malformed replies of the upstream servers: every record type, names compressed in every possible place, wrong
+// counts, and broken data. They show whether a reply arrives unchanged.
 
 import { type UpstreamQuestion, questionOctets } from "../../support/servers/upstream-question.ts";
 import { RECORDS } from "./raw-records.ts";
@@ -19,11 +19,11 @@ type Parts = {
 type Case = (question: UpstreamQuestion) => Parts | readonly Buffer[];
 
 const NXDOMAIN = 3;
-const ASKED = pointerTo(12);
-const address = (last: number): Buffer => record({ owner: ASKED, type: TYPE.A, data: Buffer.of(192, 0, 2, last) });
+const QNAME = pointerTo(12);
+const address = (last: number): Buffer => record({ owner: QNAME, type: TYPE.A, data: Buffer.of(192, 0, 2, last) });
 const A = address(1);
 const broken = (type: number, data: Buffer): Case => {
-  return () => ({ answer: [A, record({ owner: ASKED, type, data })] });
+  return () => ({ answer: [A, record({ owner: QNAME, type, data })] });
 };
 const withOpt = (parts: Parameters<typeof opt>[0]): Case => {
   return () => ({ answer: [A], additional: [opt(parts)] });
@@ -80,12 +80,12 @@ const STRUCTURE: Readonly<Record<string, Case>> = {
   chain: () => {
     const chain = ["a.chain.test", "B.Chain.Test", "c.chain.test"];
     const answer = chain.map((target, index) => {
-      return record({ owner: chain[index - 1] ?? ASKED, type: TYPE.CNAME, data: wireName(target) });
+      return record({ owner: chain[index - 1] ?? QNAME, type: TYPE.CNAME, data: wireName(target) });
     });
     return { answer: [...answer, record({ owner: "c.chain.test", type: TYPE.A, data: hex("c0000205") })] };
   },
-  otherclass: () => ({ answer: [record({ owner: ASKED, type: TYPE.A, class: 3, data: hex("c0000201") })] }),
-  longttl: () => ({ answer: [record({ owner: ASKED, type: TYPE.A, ttl: 0xffffffff, data: hex("c0000201") })] }),
+  otherclass: () => ({ answer: [record({ owner: QNAME, type: TYPE.A, class: 3, data: hex("c0000201") })] }),
+  longttl: () => ({ answer: [record({ owner: QNAME, type: TYPE.A, ttl: 0xffffffff, data: hex("c0000201") })] }),
   selfpointer: () => ({ answer: [record({ owner: pointerTo(40), type: TYPE.A, data: hex("c0000201") })] }),
   farpointer: () => ({ answer: [record({ owner: pointerTo(0x3fff), type: TYPE.A, data: hex("c0000201") })] }),
   headerpointer: () => ({ answer: [record({ owner: pointerTo(4), type: TYPE.A, data: hex("c0000201") })] }),
@@ -98,8 +98,8 @@ const STRUCTURE: Readonly<Record<string, Case>> = {
     return { answer: [record({ owner, type: TYPE.A, data: hex("c0000201") })] };
   },
   big: () => ({ answer: Array.from({ length: 30 }, (_, index) => address(index)) }),
-  bigtext: () => ({ answer: [record({ owner: ASKED, type: TYPE.TXT, data: strings(...longTexts(5)) })] }),
-  hugetext: () => ({ answer: [record({ owner: ASKED, type: TYPE.TXT, data: strings(...longTexts(200)) })] }),
+  bigtext: () => ({ answer: [record({ owner: QNAME, type: TYPE.TXT, data: strings(...longTexts(5)) })] }),
+  hugetext: () => ({ answer: [record({ owner: QNAME, type: TYPE.TXT, data: strings(...longTexts(200)) })] }),
   signed: () => ({ answer: [A], additional: [SIGNATURE] }),
   nothing: () => [],
 };
@@ -169,18 +169,25 @@ export const RAW_CASES: readonly string[] = [STRUCTURE, EDNS, BROKEN, RECORDS].f
 
 export function rawReply(question: UpstreamQuestion, name: string): readonly Buffer[] {
   const parts = RECORDS[name];
-  const made = (STRUCTURE[name] ?? EDNS[name] ?? BROKEN[name])?.(question) ?? {
-    answer: parts === undefined ? [] : [record({ owner: ASKED, ...parts })],
+  const reply = (STRUCTURE[name] ?? EDNS[name] ?? BROKEN[name])?.(question) ?? {
+    answer: parts === undefined ? [] : [record({ owner: QNAME, ...parts })],
   };
-  return Array.isArray(made) ? (made as readonly Buffer[]) : [written(question, made as Parts)];
+  return Array.isArray(reply) ? (reply as readonly Buffer[]) : [encode(question, reply as Parts)];
 }
 
-function written(question: UpstreamQuestion, parts: Parts): Buffer {
+function encode(question: UpstreamQuestion, parts: Parts): Buffer {
   const { answer = [], authority = [], additional = [], tail = Buffer.alloc(0) } = parts;
-  const asked = parts.question ?? questionOctets(Buffer.from(question.message, "hex")) ?? Buffer.alloc(0);
+  const questionSection = parts.question ?? questionOctets(Buffer.from(question.message, "hex")) ?? Buffer.alloc(0);
   const flags = parts.flags ?? FLAG.QR | FLAG.RA | (question.flags & (FLAG.RD | FLAG.CD));
   const counts = parts.counts ?? [1, answer.length, authority.length, additional.length];
-  return Buffer.concat([u16(question.id, flags, ...counts), asked, ...answer, ...authority, ...additional, tail]);
+  return Buffer.concat([
+    u16(question.id, flags, ...counts),
+    questionSection,
+    ...answer,
+    ...authority,
+    ...additional,
+    tail,
+  ]);
 }
 
 function longTexts(count: number): string[] {

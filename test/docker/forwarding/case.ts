@@ -1,8 +1,8 @@
-// Owns one case of forwarding: a container that dns11 serves, and name servers of its own on its loopback that play a
-// scenario. Of its own, because of every server something is remembered: its answers, and whether it gave any.
+// Case: one forwarding case: a container that dns11 serves, with its own nameservers on its loopback that play a scenario.
+// They are not shared, because dns11 keeps state per server: its cached replies and its health.
 
 import { type Container, runContainer } from "../../support/engine/container.ts";
-import { type DigReply, dig } from "../../support/asking/dig.ts";
+import { type DigReply, dig } from "../../support/client/dig.ts";
 import type { Dns11 } from "../../support/program/dns11.ts";
 import type { Engine } from "../../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../../support/scripted/scripted.ts";
@@ -10,9 +10,9 @@ import { type StormReport, storm } from "../../support/scripted/storm.ts";
 
 export type CaseOptions = {
   readonly scenario: string;
-  // One server at each; the first one is at place 1 of the scenario.
+  // One server at each; the first one is server 1 of the scenario.
   readonly addresses?: readonly string[];
-  // Those of them that the container is told, if not all.
+  // The servers that are set with --dns; default: all.
   readonly dns?: readonly string[];
   readonly network?: string;
 };
@@ -44,7 +44,7 @@ export class Case implements AsyncDisposable {
     return await storm(this.container, { suffix, load: { count, atOnce } });
   }
 
-  // How often servers were asked for this name.
+  // How many queries for this name the servers received.
   async timesAsked(name: string): Promise<number> {
     return (await this.servers.askedFor(name)).length;
   }

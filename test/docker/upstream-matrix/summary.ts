@@ -1,5 +1,5 @@
-// Owns the short form of a reply in which the rows of the matrix tell what they expect: rcode, flags, what the answers
-// say, and which other records there are.
+// The short form of a reply in the rows of the matrix: rcode, flags, the data of the answers, and the types of the other
+// records.
 
 import { type RawRecord, readMessage } from "../differential/message.ts";
 import { FLAG, TYPE } from "../differential/octets.ts";
@@ -18,9 +18,9 @@ export function summaryOf(octets: Buffer): string {
   const others = records
     .filter(({ section }) => section !== "answer")
     .map(({ type }) => TYPES.get(type) ?? `type ${type}`);
-  const told = answers.length > MANY ? [`${answers.length} records`] : answers;
+  const shown = answers.length > MANY ? [`${answers.length} records`] : answers;
   const head = [RCODES[word & 15] ?? `rcode ${word & 15}`, ...flags].join(" ");
-  return head + (told.length > 0 ? `: ${told.join(" ")}` : "") + (others.length > 0 ? `; ${others.join(" ")}` : "");
+  return head + (shown.length > 0 ? `: ${shown.join(" ")}` : "") + (others.length > 0 ? `; ${others.join(" ")}` : "");
 }
 
 function dataOf({ type, data }: RawRecord): string {

@@ -11,7 +11,7 @@ import { Random } from "../../fuzz/random.ts";
 import { askInFlight, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
 
 const DATAGRAM_MAX = 65_507;
-const PATIENCE_MS = 50;
+const WAIT_TIMEOUT_MS = 50;
 const IN_FLIGHT = 1_000;
 const ALL = [...QUERIES, ...HOSTILE];
 
@@ -50,7 +50,7 @@ async function pour(block: Buffer, bytes: number): Promise<number> {
       poured += block.length / 2;
       if (socket.write(block.subarray(start, start + block.length / 2))) continue;
       const drained = new Promise((resolve) => socket.once("drain", () => resolve(true)));
-      isPatient = (await Promise.race([drained, closed, pause(PATIENCE_MS)])) === true;
+      isPatient = (await Promise.race([drained, closed, pause(WAIT_TIMEOUT_MS)])) === true;
     }
     socket.destroy();
     await closed;
@@ -74,7 +74,7 @@ export async function malformedQueries(count: number): Promise<object> {
     connection.resume();
     const long = HUGE[(index / 100) % HUGE.length] ?? Buffer.alloc(0);
     connection.end(withLength(index % 200 === 0 ? long : mutated(random.pick(ALL), random, ALL)));
-    await Promise.race([once(connection, "close"), pause(PATIENCE_MS)]);
+    await Promise.race([once(connection, "close"), pause(WAIT_TIMEOUT_MS)]);
     connection.destroy();
     streamed++;
   }

@@ -1,31 +1,28 @@
-/**
- * Owns one container of an engine under test, and the networks it hangs on. It is made with the docker command, for
- * that is the way of the people whose containers dns11 serves.
- */
+/** Container of an engine under test, and its networks. It is created with the docker command, as users do. */
 import type { ContainerInspectInfo } from "dockerode";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
 import type { DockerHost } from "./docker-host.ts";
 import { ensureImage } from "./image.ts";
-import { inNetns, type NetworkPlace } from "../rig/netns.ts";
+import { inNetns, type NetworkContext } from "../rig/netns.ts";
 
 export interface NetworkAttachment {
   readonly name: string;
   readonly aliases?: readonly string[] | undefined;
   readonly ip?: string | undefined;
   readonly ip6?: string | undefined;
-  /** "container" or "container:alias", as of --link. */
+  /** "container" or "container:alias", as for --link. */
   readonly links?: readonly string[] | undefined;
 }
 
 export interface ContainerOptions {
   readonly name?: string | undefined;
-  /** None: the engine's default bridge. */
+  /** Default: the engine's default bridge. */
   readonly networks?: readonly (string | NetworkAttachment)[] | undefined;
   readonly hostname?: string | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly dns?: readonly string[] | undefined;
-  /** Further ones of `docker run`. */
+  /** Further arguments of `docker run`. */
   readonly args?: readonly string[] | undefined;
   readonly image?: string | undefined;
   readonly command?: readonly string[] | undefined;
@@ -36,13 +33,13 @@ export interface NetworkOptions {
   readonly ipv6?: boolean | undefined;
   readonly subnet?: string | undefined;
   readonly subnet6?: string | undefined;
-  /** Further ones of `docker network create`. */
+  /** Further arguments of `docker network create`. */
   readonly args?: readonly string[] | undefined;
 }
 
 let networks6 = 0;
 
-/** The id of a new network. An old dockerd has no IPv6 addresses of its own to give, so a network gets some here. */
+/** Creates a network and returns its id. An old dockerd has no default IPv6 subnets, so they are chosen here. */
 export async function createNetwork(host: DockerHost, name: string, options: NetworkOptions = {}): Promise<string> {
   const subnet6 =
     options.subnet6 ?? (options.ipv6 === true ? `fd11:0:0:${(networks6 += 1).toString(16)}::/64` : undefined);
@@ -61,7 +58,7 @@ export async function removeNetwork(host: DockerHost, name: string): Promise<voi
   await host.docker("network", "rm", name);
 }
 
-/** On all of its networks from its first moment on. */
+/** Starts it on all of its networks at once. */
 export async function runContainer(host: DockerHost, options: ContainerOptions = {}): Promise<Container> {
   const image = options.image ?? (await ensureImage(host));
   const [first, ...others] = (options.networks ?? []).map(attachmentOf);
@@ -73,7 +70,7 @@ export async function runContainer(host: DockerHost, options: ContainerOptions =
   return await Container.of(host, id);
 }
 
-export class Container implements AsyncDisposable, NetworkPlace {
+export class Container implements AsyncDisposable, NetworkContext {
   readonly id: string;
   readonly host: DockerHost;
   #info: ContainerInspectInfo;
@@ -84,7 +81,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     this.#info = info;
   }
 
-  /** A container that something else has made. */
+  /** A container that was created elsewhere. */
   static async of(host: DockerHost, idOrName: string): Promise<Container> {
     return new Container(host, await inspect(host, idOrName));
   }
@@ -93,7 +90,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     return this.#info.Name.slice(1);
   }
 
-  /** Of the first process, where the engine's process ids are true; 0 when the container does not run. */
+  /** Process id of its first process, valid where the engine's process ids are; 0 if it is not running. */
   get pid(): number {
     return this.#info.State.Pid;
   }
@@ -102,7 +99,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     return `/proc/${this.pid}/ns/net`;
   }
 
-  /** The engine's name for the network namespace: a path that exists in dockerd's mount namespace. */
+  /** The engine's path of the network namespace, in dockerd's mount namespace. */
   get sandboxKey(): string {
     return this.#info.NetworkSettings.SandboxKey;
   }
@@ -115,26 +112,28 @@ export class Container implements AsyncDisposable, NetworkPlace {
     return this.#endpoint(network).GlobalIPv6Address;
   }
 
-  /** Asks the engine again; what the other members tell is from the last time. */
+  /** Queries the engine again; the other members return the last result. */
   async inspect(): Promise<ContainerInspectInfo> {
     this.#info = await inspect(this.host, this.id);
     return this.#info;
   }
 
-  /** The machine's program in the container's network namespace. */
+  /** Runs a program of the machine in the container's network namespace. */
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
     return await this.host.exec(first, rest, options);
   }
 
-  /** A program of the container's own, inside of it. */
+  /** Runs a program of the container inside it. */
   async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     const interactive = options.input === undefined && options.until === undefined ? [] : ["--interactive"];
     return await this.host.dockerCommand(["exec", ...interactive, this.id, command, ...args], options);
   }
 
+  /** Read from outside: a `docker exec` takes ten times as long. */
   async readFile(path: string): Promise<string> {
-    return stdoutOf(await this.exec("cat", [path]), `cat ${path}`);
+    const { Pid: pid } = (await inspect(this.host, this.id)).State;
+    return stdoutOf(await this.host.exec("cat", [`/proc/${pid}/root${path}`]), `cat ${path}`);
   }
 
   async connect(network: string | NetworkAttachment): Promise<void> {
@@ -163,7 +162,7 @@ export class Container implements AsyncDisposable, NetworkPlace {
     await this.host.docker("rm", "--force", "--volumes", this.id);
   }
 
-  /** Unlike remove() content with a container that is gone already, or went together with its engine. */
+  /** Unlike remove() it ignores a container that is already gone. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.host.dockerCommand(["rm", "--force", "--volumes", this.id]);
   }

@@ -1,6 +1,6 @@
 /**
- * Owns the question where this machine gets its Debian packages from. The rig asks the same mirror for other suites,
- * for a machine shut off from the internet often reaches a mirror of its own only.
+ * Debian mirror of this machine. Root file systems of other suites come from the same mirror, because a machine without
+ * internet access often reaches only a local one.
  */
 import { readdirSync } from "node:fs";
 import { textOf } from "../rig/text-of.ts";
@@ -10,7 +10,8 @@ const FALLBACK_MIRROR = "http://deb.debian.org/debian";
 type Source = { readonly uri: string; readonly suites: string[]; readonly components: string[] };
 
 /**
- * The own suite in full, as against an update, security or third-party one, is what tells Debian's mirror from others.
+ * A source with the machine's own suite and component main is the Debian mirror, not an update, security or third-party
+ * source.
  */
 export function debianMirror(): string {
   const own = /^VERSION_CODENAME=(\S+)/m.exec(textOf("/etc/os-release"))?.[1] ?? "bookworm";
@@ -21,7 +22,7 @@ export function debianMirror(): string {
   return mirror?.uri ?? FALLBACK_MIRROR;
 }
 
-/** A mirror list (mirror+file:) names no mirror that mmdebstrap could be given. */
+/** mmdebstrap cannot use a mirror list (mirror+file:). */
 function isPlain(uri: string): boolean {
   return /^(https?|file|copy):/.test(uri);
 }

@@ -1,21 +1,21 @@
 /**
- * Owns what a container asks of the engine it belongs to, be that an engine on the machine or one inside a container:
- * the docker command, and programs run where the process ids that this engine reports are true.
+ * Interface of an engine to its containers, be it an engine on the machine or inside a container: the docker command,
+ * and programs run where the engine's process ids are valid.
  */
 import { dirname, join } from "node:path";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { run, stdoutOf } from "../program/command.ts";
 
 export interface DockerHost {
-  /** What the docker command printed, without the last newline; throws with the command's words when it fails. */
+  /** Output of the docker command without the trailing newline; throws with its error output if it fails. */
   docker(...args: string[]): Promise<string>;
   dockerCommand(args: readonly string[], options?: CommandOptions): Promise<CommandResult>;
-  /** What the engine's API tells at this path. Looking so takes a tenth of what the docker command takes. */
+  /** The engine's API response for this path. It takes a tenth of the time of the docker command. */
   api(path: string): Promise<unknown>;
   exec(command: string, args?: readonly string[], options?: CommandOptions): Promise<CommandResult>;
 }
 
-/** The machine's docker command against one socket. */
+/** The machine's docker command with one socket. */
 export class DockerClient {
   readonly socketPath: string;
 
@@ -24,7 +24,7 @@ export class DockerClient {
   }
 
   async run(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-    // The tester's own docker settings must not reach in.
+    // Ignore the docker settings of the person who runs the tests.
     const config = join(dirname(this.socketPath), "docker-client");
     const env = { ...options.env, DOCKER_CONFIG: config, DOCKER_CONTEXT: undefined, DOCKER_API_VERSION: undefined };
     return await run("docker", ["-H", `unix://${this.socketPath}`, ...args], { ...options, env });

@@ -1,6 +1,6 @@
 /**
- * Owns the rules with which dockerd leads 127.0.0.11:53 to its resolver, in the three shapes that a container may have
- * them in, for places where no dockerd of that kind has written them.
+ * The rules with which dockerd redirects 127.0.0.11:53 to its resolver, in the three forms that containers have, for
+ * namespaces in which no such dockerd has written them.
  */
 import { checkIn } from "../kind/pod-host.ts";
 
@@ -8,15 +8,15 @@ export type DockerRules = "iptables-nft" | "iptables-legacy" | "nftables";
 
 export type ResolverPorts = { readonly udp: number; readonly tcp: number };
 
-/** A dockerd that uses nftables has a table of its own, which no iptables shows. */
+/** A dockerd that uses nftables has a table of its own, which iptables does not show. */
 export async function writeDockerRules(netnsPath: string, shape: DockerRules, ports: ResolverPorts): Promise<void> {
   if (shape === "nftables") await checkIn(netnsPath, "nft", ["-f", "-"], nftablesOf(ports));
   else await checkIn(netnsPath, `${shape}-restore`, ["--noflush"], iptablesOf(ports));
 }
 
 /**
- * As if the dockerd of a container had been one that uses nftables, and led to its ports, or to others. Whatever else is
- * in its iptables' nat table goes.
+ * Replaces a container's iptables rules by those of a dockerd that uses nftables, with the same ports or with others.
+ * Everything else in its iptables nat table is lost.
  */
 export async function moveDockerRulesToNftables(netnsPath: string, others?: ResolverPorts): Promise<ResolverPorts> {
   const saved = await checkIn(netnsPath, "iptables-nft-save", ["-t", "nat"]);

@@ -1,8 +1,7 @@
 /**
- * Owns the machine that a test's dockerd believes to run on: a network namespace, a mount namespace and a root file
- * system, all kept by one sleeping process, so that dockerd can be stopped and started again while its containers and
- * their mounts stay. dockerd, its containerd and their shims must not meet those of the machine: they all speak through
- * /run, which is the host's own here.
+ * Simulated host of a test's dockerd: a network namespace, a mount namespace and a root file system, kept by one
+ * sleeping process, so that dockerd can be stopped and started while its containers and their mounts remain. Its /run
+ * is separate, so dockerd, containerd and the shims never meet those of the machine.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { SYSTEM_PATH } from "../program/command.ts";
@@ -10,16 +9,16 @@ import { inNetns } from "../rig/netns.ts";
 
 export interface EngineHostOptions {
   readonly netnsPath: string;
-  /** The one folder that machine and host see under the same name. */
+  /** The one folder that has the same path on machine and host. */
   readonly folder: string;
-  /** Nothing for a host that is like the machine. */
+  /** Undefined for a host with the machine's root file system. */
   readonly rootfs: string | undefined;
   readonly resolvConf: string;
 }
 
 /**
- * A sysfs shows the network devices of the namespace it was mounted from, hence a new one; the control groups are then
- * put back. What dockerd and containerd write to /etc/docker and /opt/containerd ends in layers of memory.
+ * A sysfs shows the network devices of the namespace it was mounted from, hence a new one, on which the control groups
+ * are mounted again. Writes of dockerd and containerd to /etc/docker and /opt/containerd go to in-memory layers.
  */
 const LIKE_THE_MACHINE = `
 set -eu
@@ -41,7 +40,9 @@ rm -f /etc/resolv.conf
 printf %s "$resolv_conf" > /etc/resolv.conf
 `;
 
-/** pivot_root, for runc refuses to work in a plain chroot. The upper layer of memory keeps the cached files clean. */
+/**
+ * pivot_root, because runc does not work in a plain chroot. The in-memory upper layer keeps the cached files unchanged.
+ */
 const WITH_ROOTFS = `
 set -eu
 folder=$1 resolv_conf=$2 rootfs=$3
@@ -66,7 +67,7 @@ pivot_root . machine
 umount -l /machine
 `;
 
-/** A service of its own beside dockerd, as Debian has it, so that it survives what a test does to dockerd. */
+/** A separate service beside dockerd, as in Debian, so that it survives what a test does to dockerd. */
 const START_CONTAINERD = `
 mkdir -p /run/containerd
 printf 'version = 2\\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\\n' > /run/containerd/config.toml
@@ -112,7 +113,7 @@ export class EngineHost {
     return this.#sleeper.pid ?? 0;
   }
 
-  /** What to run instead of the command for it to run on this host. */
+  /** The command line that runs a command on this host. */
   command(command: string, args: readonly string[] = []): [string, string[]] {
     return ["nsenter", ["--target", String(this.pid), "--mount", "--net", "--", command, ...args]];
   }
@@ -120,14 +121,16 @@ export class EngineHost {
 
 async function ready(sleeper: ChildProcess): Promise<void> {
   const { stdout, stderr } = sleeper;
-  let said = "";
-  stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  let errors = "";
+  stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   await new Promise<void>((resolve, reject) => {
     stdout?.once("data", () => resolve());
     sleeper.once("error", reject);
-    sleeper.once("close", (code) => reject(new Error(`the engine's host did not start: exit ${code}: ${said.trim()}`)));
+    sleeper.once("close", (code) =>
+      reject(new Error(`the engine's host did not start: exit ${code}: ${errors.trim()}`)),
+    );
   });
-  // It sleeps from now on and must not keep the test alive, neither by itself nor by its pipes.
+  // It only sleeps from now on; neither the process nor its pipes may keep the test alive.
   sleeper.unref();
   stdout?.destroy();
   stderr?.destroy();

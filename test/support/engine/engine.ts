@@ -1,7 +1,6 @@
 /**
- * Owns one real dockerd of a test's own, with its containerd, in a network namespace of its own and with every file of
- * it in one temporary folder. It shares nothing with a dockerd of the machine or of another test, so that tests may do
- * to it whatever happens to engines: restart, kill, replace.
+ * dockerd of a test with its containerd, in its own network namespace and with all files in one temporary folder. It
+ * shares nothing with a dockerd of the machine or of another test, so a test may restart, kill or replace it.
  */
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,17 +12,17 @@ import { DockerClient, type DockerHost } from "./docker-host.ts";
 import { EngineHost } from "./engine-host.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 import { inNetns, makeNetns, uniqueName } from "../rig/netns.ts";
-import { hold, removeHeld } from "../rig/reaper.ts";
+import { hold, removeTracked } from "../rig/reaper.ts";
 import { rootfsOf, type Suite } from "./suite.ts";
 import { getJson } from "../program/unix-http.ts";
 
 export interface EngineOptions {
   readonly suite?: Suite | undefined;
   /**
-   * The engine's /etc/resolv.conf. Unless told otherwise it names the loopback of the engine's own network namespace,
-   * where a test may put a server, so that no question of a test leaves.
+   * The engine's /etc/resolv.conf. By default it names the loopback of the engine's own network namespace, where a test
+   * may run a server, so that no query leaves.
    */
   readonly resolvConf?: string | undefined;
   readonly args?: readonly string[] | undefined;
@@ -48,20 +47,18 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     await engine.startDaemon();
     return engine;
   } catch (error) {
-    await removeHeld({ id, folder });
+    await removeTracked({ id, folder });
     throw error;
   }
 }
 
-export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
+export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
   readonly id: string;
   readonly folder: string;
   readonly socketPath: string;
   readonly execRoot: string;
   readonly dataRoot: string;
-  /**
-   * A process that lives in the engine's network and mount namespaces from first to last, also while dockerd is down.
-   */
+  /** A process in the engine's network and mount namespaces that runs all the time, also while dockerd is down. */
   readonly hostPid: number;
   readonly #client: DockerClient;
   readonly #daemon: Daemon;
@@ -84,12 +81,12 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
     });
   }
 
-  /** As the docker command and DOCKER_HOST want it. */
+  /** Address for the docker command and DOCKER_HOST. */
   get host(): string {
     return `unix://${this.socketPath}`;
   }
 
-  /** The process id of dockerd on the machine; another one after each start. */
+  /** Process id of dockerd on the machine; it changes with each start. */
   get pid(): number {
     return this.#daemon.pid;
   }
@@ -114,13 +111,13 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
     return await getJson(this.socketPath, path);
   }
 
-  /** In the engine's network namespace, with the machine's files. */
+  /** Runs a program in the engine's network namespace, with the machine's files. */
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     const [first = "", ...rest] = inNetns(this.netnsPath, command, args);
     return await run(first, rest, options);
   }
 
-  /** On the machine: an engine's process ids are the machine's. */
+  /** Runs a program on the machine, whose process ids are the engine's. */
   async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     return await run(command, args, options);
   }
@@ -143,14 +140,14 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
     await this.#daemon.kill(signal);
   }
 
-  /** Of dockerd and its containerd, since the engine's first start. */
+  /** Logs of dockerd and containerd since the engine's first start. */
   logs(): string {
     return this.#daemon.logs;
   }
 
-  /** Ends dockerd, containerd, shims and containers without asking them: an engine of a test has nothing to lose. */
+  /** Kills dockerd, containerd, shims and containers without a graceful stop. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await removeHeld({ id: this.id, folder: this.folder });
+    await removeTracked({ id: this.id, folder: this.folder });
   }
 
   #daemonArgs(): string[] {
@@ -160,7 +157,7 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkPlace {
       `--exec-root=${this.execRoot}`,
       `--pidfile=${join(this.folder, "docker.pid")}`,
       `--host=${this.host}`,
-      // The name by which every process of every container is found again.
+      // The name by which the processes of all containers are found again.
       `--cgroup-parent=/${this.id}`,
       "--exec-opt=native.cgroupdriver=cgroupfs",
     ];

@@ -1,7 +1,6 @@
 /**
- * Owns the images that containers of the tests are made of. They are put together here from the machine's own files, so
- * that no registry is needed: one of busybox alone, and one that is empty but for the links a Debian system expects,
- * to be filled with the machine's folders.
+ * Images of the tests' containers, built from the machine's own files, so that no registry is needed: one with busybox,
+ * and one that is empty except for the links a Debian system expects, to be filled with the machine's folders.
  */
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +10,7 @@ import type { DockerHost } from "./docker-host.ts";
 
 export interface Image {
   readonly name: string;
-  /** As the lines of a Dockerfile. */
+  /** Lines of a Dockerfile. */
   readonly changes: readonly string[];
   readonly fill: (folder: string) => Promise<void>;
 }
@@ -20,14 +19,14 @@ const SEARCH_PATH = "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:
 
 const BUSYBOX_IMAGE: Image = {
   name: "dns11-test",
-  // The first process of a container ignores what it has no handler for, and a stop would take ten seconds.
+  // Process 1 of a container ignores signals without a handler, and a stop would take ten seconds.
   changes: [SEARCH_PATH, 'CMD ["sh", "-c", "trap exit TERM INT; sleep infinity & wait"]'],
   fill: fillBusybox,
 };
 
-/** The first one with labels baked in, under a name of its own. */
+/** The busybox image with labels, under another name. */
 export function labelledImage(name: string, labels: Readonly<Record<string, string>>): Image {
-  // A line of such changes may have 64 KB, and goes on in the next one.
+  // A line of a Dockerfile may have 64 KB; longer ones continue on the next line.
   const quoted = (text: string): string => JSON.stringify(text).replaceAll(/.{30000}/g, "$&\\\n");
   const changes = Object.entries(labels).map(([key, value]) => `LABEL ${quoted(key)}=${quoted(value)}`);
   return { ...BUSYBOX_IMAGE, name, changes: [...BUSYBOX_IMAGE.changes, ...changes] };
@@ -40,10 +39,10 @@ export const MACHINE_IMAGE: Image = {
 };
 
 const imported = new WeakMap<DockerHost, Map<Image, Promise<void>>>();
-/** By what fills them, for images of the same files differ in their words alone. */
+/** By the function that fills them: images with the same files share an archive. */
 const archives = new Map<Image["fill"], Promise<Buffer>>();
 
-/** Imports the image once per engine, however many containers ask for it at the same time. */
+/** Imports the image once per engine, also for concurrent calls. */
 export async function ensureImage(host: DockerHost, image: Image = BUSYBOX_IMAGE): Promise<string> {
   const ofHost = imported.get(host) ?? new Map<Image, Promise<void>>();
   imported.set(host, ofHost);

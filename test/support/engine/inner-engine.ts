@@ -1,6 +1,6 @@
 /**
- * Owns docker-in-docker: a dockerd inside a container of an engine, as people run it in continuous integration. There
- * 127.0.0.11 is served in two storeys at once, which is where a resolver that looks at namespaces can go astray.
+ * docker-in-docker: a dockerd inside a container of an engine, as in continuous integration. 127.0.0.11 is then served
+ * at two levels, which a resolver that enters namespaces can confuse.
  */
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { mkdir } from "node:fs/promises";
@@ -12,17 +12,17 @@ import { DockerClient, type DockerHost } from "./docker-host.ts";
 import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 import { answers, getJson } from "../program/unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface InnerEngineOptions {
   readonly name?: string | undefined;
-  /** Of the outer engine. */
+  /** Networks of the outer engine. */
   readonly networks?: readonly (string | NetworkAttachment)[] | undefined;
-  /** Folders of the machine to be seen inside under the same path, read-only: the project's, for one. */
+  /** Folders of the machine, such as the project's, that appear inside under the same path, read-only. */
   readonly mounts?: readonly string[] | undefined;
-  /** Further ones of dockerd. */
+  /** Further arguments of dockerd. */
   readonly args?: readonly string[] | undefined;
 }
 
@@ -48,7 +48,7 @@ export async function startInnerEngine(engine: Engine, options: InnerEngineOptio
     image: await ensureImage(engine, MACHINE_IMAGE),
     args: [
       ...RIGHTS,
-      // On a disk, for an overlay on the overlay that a container lives in does not go.
+      // On a disk: overlayfs does not work on the overlayfs of a container.
       `--volume=${join(folder, "data")}:/var/lib/docker`,
       `--volume=${folder}:/inner`,
       ...machineVolumes([...(node.startsWith("/usr") ? [] : [node]), ...(options.mounts ?? [])]),
@@ -61,8 +61,8 @@ export async function startInnerEngine(engine: Engine, options: InnerEngineOptio
 }
 
 /**
- * A control group of the inner containers' own, beside the one of the container: a group that holds processes can have
- * no children on a unified hierarchy. Below the outer engine's, it goes with it.
+ * Control group of the inner containers, beside that of the container: in a unified hierarchy a group with processes
+ * has no child groups. It is below the outer engine's group and removed with it.
  */
 function dockerdArgs(engine: Engine, count: number): string[] {
   return [
@@ -73,10 +73,10 @@ function dockerdArgs(engine: Engine, count: number): string[] {
   ];
 }
 
-export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
-  /** The container in which it runs. */
+export class InnerEngine implements AsyncDisposable, DockerHost, NetworkContext {
+  /** The container that runs it. */
   readonly container: Container;
-  /** On the machine; inside it is also at /var/run/docker.sock. */
+  /** Path on the machine; inside it is also /var/run/docker.sock. */
   readonly socketPath: string;
   readonly #outer: Engine;
   readonly #client: DockerClient;
@@ -89,7 +89,7 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
   }
 
   async ready(): Promise<void> {
-    await waitFor("the inner dockerd's answer", async () => await this.#hasStarted(), { timeoutMs: 60_000 });
+    await waitFor("the inner dockerd to respond", async () => await this.#hasStarted(), { timeoutMs: 60_000 });
   }
 
   async docker(...args: string[]): Promise<string> {
@@ -104,7 +104,10 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
     return await getJson(this.socketPath, path);
   }
 
-  /** Inside, with the container's rights and process ids: those that this engine reports are true there only. */
+  /**
+   * Runs inside, with the container's privileges and process ids, because the process ids of this engine are valid only
+   * there.
+   */
   async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     return await this.container.exec(command, args, options);
   }
@@ -114,8 +117,8 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
   }
 
   /**
-   * A long-running program inside. It ends with the container, not with the process returned here, which only passes
-   * its words on.
+   * Long-running program inside. It ends with the container, not with the returned process, which only relays its
+   * output.
    */
   spawn(command: string, args: readonly string[], options: SpawnOptions = {}): ChildProcess {
     const exec = ["-H", this.#outer.host, "exec", "--interactive", this.container.id, command, ...args];
@@ -134,6 +137,8 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkPlace {
   async #hasStarted(): Promise<true | undefined> {
     if (await answers(this.socketPath, "/_ping")) return true;
     if ((await this.container.inspect()).State.Running) return undefined;
-    throw new Error(`the inner dockerd ended at its start:\n${(await this.logs()).split("\n").slice(-20).join("\n")}`);
+    throw new Error(
+      `the inner dockerd exited while starting:\n${(await this.logs()).split("\n").slice(-20).join("\n")}`,
+    );
   }
 }

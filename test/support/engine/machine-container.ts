@@ -1,14 +1,14 @@
 /**
- * Owns what a container needs to run the machine's own programs inside: dockerd, iptables, dig. The image for it
- * (MACHINE_IMAGE) is empty; the machine's folders come in as read-only volumes.
+ * Flags of a container that runs the machine's own programs: dockerd, iptables, dig. Its image (MACHINE_IMAGE) is
+ * empty; the machine's folders are read-only volumes.
  */
 import { existsSync } from "node:fs";
 
 const MACHINE_FILES = ["/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/services", "/etc/protocols"];
 
 /**
- * Not --privileged, which asks for capabilities that a machine in a sandbox may not hold itself. What it would have
- * lifted besides, the read-only mounts of /proc/sys and /sys, the container's own script has to lift.
+ * Not --privileged, which needs capabilities that a sandboxed machine may not have. What it would do besides,
+ * remounting /proc/sys and /sys writable, the container's own script does.
  */
 export const MACHINE_RIGHTS: readonly string[] = [
   "--cap-add=ALL",
@@ -19,7 +19,7 @@ export const MACHINE_RIGHTS: readonly string[] = [
   "--tmpfs=/tmp:exec",
 ];
 
-/** Further folders are seen inside under the same path, too. */
+/** Further folders appear inside under the same path. */
 export function machineVolumes(further: readonly string[] = []): string[] {
   const seen = [...MACHINE_FILES, ...further];
   return seen.filter((path) => existsSync(path)).map((path) => `--volume=${path}:${path}:ro`);

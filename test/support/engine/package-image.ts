@@ -1,6 +1,7 @@
 /**
- * Owns the building of dns11's image in an engine that reaches no registry: what its Dockerfile starts from is imported out
- * of the machine's own files (a Node, a glibc, busybox), and what it would install stands in the folder it builds from.
+ * Builder of dns11's image in an engine without access to a registry. The base images of its Dockerfile are imported
+ * from the machine's own files (Node, glibc, busybox), and the packages that it would install are copied into the build
+ * context.
  */
 import { copyFile, cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { readFileSync, realpathSync } from "node:fs";
@@ -21,7 +22,7 @@ export async function buildPackageImage(engine: Engine): Promise<void> {
     await fillContext(context);
     const args = ["build", "-f", join(context, "scripts/image/Dockerfile"), "-t", IMAGE];
     const from = ["--build-arg", "BASE=dns11-base", "--build-arg", "BUILD=dns11-build"];
-    // The builder that engines bring themselves.
+    // The builder that is part of the engine.
     const env = { DOCKER_BUILDKIT: "0" };
     const built = await engine.dockerCommand([...args, ...from, context], { env, timeoutMs: 240_000 });
     stdoutOf(built, "docker build");
@@ -30,7 +31,7 @@ export async function buildPackageImage(engine: Engine): Promise<void> {
   }
 }
 
-/** busybox for a shell, the libraries that a Node needs, and further programs. */
+/** busybox as the shell, the libraries that Node needs, and further programs. */
 async function importBase(engine: Engine, root: string, name: string, programs: readonly string[]): Promise<void> {
   const busybox = (await check("sh", ["-c", "command -v busybox"])).trim();
   for (const path of ["bin", "usr/local/bin", "etc", "run", "tmp", "proc", "sys", "dev"]) {
@@ -56,7 +57,7 @@ async function made(folder: string): Promise<string> {
   return folder;
 }
 
-/** A checkout in which `npm ci` and `npm run build` have been. */
+/** Expects a checkout after `npm ci` and `npm run build`. */
 async function fillContext(context: string): Promise<void> {
   const built = ["build.json", "cmd", "man", "src"].map((path) => `dist/${path}`);
   for (const path of ["package.json", "package-lock.json", "LICENSE", "scripts", ...built]) {

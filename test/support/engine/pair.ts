@@ -1,6 +1,4 @@
-/**
- * Owns an engine with two containers on one network, the least that a name can be asked for in: `client` asks, for `web`.
- */
+/** Engine with two containers on one network, the minimum for a DNS query: `client` queries the name `web`. */
 import { type Container, createNetwork, runContainer } from "./container.ts";
 import { type Engine, startEngine } from "./engine.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Owns the Debian releases whose dockerd the tests run against. The machine's own release needs nothing; another one is
- * a root file system made once from Debian's packages and kept, for making it takes a quarter of a minute. It is never
- * refreshed: whoever wants newer packages removes the folder.
+ * Debian releases whose dockerd the tests run against. The machine's own release needs nothing; another one is a root
+ * file system that is built once from Debian's packages and cached, because that takes a quarter of a minute. It is
+ * never refreshed: remove the folder to get newer packages.
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { run } from "../program/command.ts";
 import { debianMirror } from "./debian-mirror.ts";
 
-/** dockerd 20.10, the machine's own; 26.1; 28.5 or newer. */
+/** dockerd 20.10, of the machine; 26.1; 28.5 or newer. */
 export type Suite = "bookworm" | "trixie" | "forky";
 
 const PACKAGES = "docker.io,iptables,nftables,iproute2,ca-certificates";
@@ -17,8 +17,8 @@ const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const TEN_MINUTES_MS = 600_000;
 
 /**
- * The lock serves test files that run at the same time: the second one waits and finds what the first has made. The
- * rename at the end is what says "complete"; whatever lies beside it under the lock is of a run that was killed.
+ * The lock is for concurrent test files: the second one waits and finds the result of the first. The final rename marks
+ * it complete; a partial folder under the lock is left from a run that was killed.
  */
 const MAKE_ROOTFS = `
 set -eu
@@ -29,7 +29,7 @@ mmdebstrap "$@" || { rm -rf --one-file-system "$rootfs.partial"; exit 1; }
 mv -T "$rootfs.partial" "$rootfs"
 `;
 
-/** The folder of the suite's root file system; nothing for the machine's own. */
+/** Folder of the suite's root file system; undefined for the machine's own release. */
 export async function rootfsOf(suite: Suite): Promise<string | undefined> {
   if (suite === "bookworm") return undefined;
   const cache = process.env["DNS11_TEST_CACHE"] ?? join(homedir(), ".cache", "dns11", "rootfs");
@@ -44,7 +44,7 @@ async function makeRootfs(suite: Suite, cache: string, rootfs: string): Promise<
   const bootstrap = [
     "--variant=minbase",
     `--include=${PACKAGES}`,
-    // A mirror kept at one day in the past must do as well.
+    // Accept a mirror that is frozen at a day in the past.
     '--aptopt=Acquire::Check-Valid-Until "false"',
     ...(existsSync(KEYRING) ? [`--keyring=${KEYRING}`] : []),
     suite,
@@ -56,7 +56,7 @@ async function makeRootfs(suite: Suite, cache: string, rootfs: string): Promise<
   });
   if (result.code !== 0) {
     const tried = `mmdebstrap ${bootstrap.join(" ")}`;
-    const said = result.stderr.trim().split("\n").slice(-20).join("\n");
-    throw new Error(`no root file system of Debian ${suite} in ${cache}; tried: ${tried}\n${said}`);
+    const errors = result.stderr.trim().split("\n").slice(-20).join("\n");
+    throw new Error(`cannot build the root file system of Debian ${suite} in ${cache} with ${tried}\n${errors}`);
   }
 }

@@ -1,17 +1,15 @@
 /**
- * Owns what KIND does to DNS when a node starts: the script that a container of the tests runs in the place of a KIND
- * image's entrypoint. The steps and their order are KIND's, with the faults that it has: the address is matched as
- * text, nothing is checked or undone, and a ruleset that iptables does not show is not changed. The words are ours.
+ * Simulation of a KIND node's entrypoint: what KIND does to DNS when a node starts. The steps and their order are
+ * KIND's, with its faults: it matches the address as text, checks and undoes nothing, and does not change a ruleset
+ * that iptables does not show. The script itself is our own.
  */
 
-/**
- * "node": all of it, then on until told to end. "rewrite": only what KIND does to rules and files. "idle": nothing.
- */
+/** "node": all steps, then sleep until stopped. "rewrite": only the changes to rules and files. "idle": nothing. */
 export type KindVerb = "node" | "rewrite" | "idle";
 
 /**
- * Below /run, which is empty after each start, so it tells of this start. The folder /kind of a real node would be the
- * machine's own where a namespace plays the node, hence /etc for what outlives a start.
+ * Below /run, which is empty after each start, so it describes the current start. The folder /kind of a real node would
+ * be the machine's own where a namespace simulates the node, so state that outlives a start is in /etc.
  */
 export const KIND_READY = "/run/kind-ready";
 
@@ -23,17 +21,17 @@ rule_lines() {
   { "iptables-$1-save"; "ip6tables-$1-save"; } 2>/dev/null | grep -c '^-' || true
 }
 
-# An empty view of both is a tie, and a tie is legacy.
+# A tie, also of two empty rulesets, means legacy.
 mode_of_iptables() {
   if [ "$(rule_lines legacy)" -ge "$(rule_lines nft)" ]; then echo legacy; else echo nft; fi
 }
 
-# The first address that the system's resolver gives within five seconds.
+# The first address that the system resolver returns within five seconds.
 address_of() {
   timeout 5 getent "$1" "$2" | awk 'NR == 1 { print $1 }' || true
 }
 
-# The third word of the default route is the gateway, as long as there is one such route and it has one.
+# The third word of the default route is the gateway, if there is exactly one such route and it has a gateway.
 address_for_pods() {
   local found
   found=$(address_of ahostsv4 host.docker.internal)
@@ -51,7 +49,7 @@ rewrite_rules() {
   ' | "iptables-$1-restore"
 }
 
-# In place: the file is mounted.
+# In place: the file is a mount point.
 rewrite_resolv_conf() {
   local text
   cp /etc/resolv.conf /etc/resolv.conf.original
@@ -63,7 +61,7 @@ rewrite_resolv_conf() {
   printf '%s\n' "$text" >/etc/resolv.conf
 }
 
-# A real node changes its certificates and manifests from the old address to the new one; here it is only looked up.
+# A real node changes its certificates and manifests from the old address to the new one; this only looks it up.
 follow_own_address() {
   local family current old
   for family in 4 6; do
@@ -87,7 +85,7 @@ rewrite() {
   printf '%s %s\n' "$mode" "$vip" >/run/kind-rewritten
 }
 
-# What systemd does once it runs, from a file of the node's image.
+# systemd sets this from a file of the node's image.
 apply_sysctl() {
   local file=/proc/sys/net/ipv4/conf/all/route_localnet
   if [ ! -w "$file" ]; then mount -o remount,rw /proc/sys; fi

@@ -1,6 +1,6 @@
 /**
- * Owns a container that plays a KIND node: KIND's labels and name, and KIND's entrypoint with the machine's tools to run
- * it. There is no Kubernetes in it; pods are put behind it by startPod().
+ * Container that simulates a KIND node: KIND's labels and name, and a simulation of its entrypoint run with the
+ * machine's programs. It runs no Kubernetes; startPod() adds pods.
  */
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
@@ -9,26 +9,26 @@ import type { Engine } from "../engine/engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "../engine/image.ts";
 import { KIND_READY, kindCommand } from "./kind-entrypoint.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "../engine/machine-container.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
-import { type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
+import type { NetworkContext } from "../rig/netns.ts";
+import { type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 import { textOf } from "../rig/text-of.ts";
 
 export interface KindNodeOptions {
-  /** Of the container, and its hostname. */
+  /** Name and hostname of the container. */
   readonly name: string;
   readonly networks: readonly (string | NetworkAttachment)[];
   readonly cluster?: string | undefined;
   readonly role?: "control-plane" | "worker" | "external-load-balancer" | undefined;
-  /** Who rewrites rules and resolv.conf at each start: KIND, or nobody until rewrite() is called. */
+  /** "kind": rules and resolv.conf are rewritten at each start. "none": only when rewrite() is called. */
   readonly entrypoint?: "kind" | "none" | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Further ones of `docker run`. */
+  /** Further arguments of `docker run`. */
   readonly args?: readonly string[] | undefined;
 }
 
-/** Does not wait for the entrypoint: what happens meanwhile is a matter of tests. */
+/** Does not wait for the entrypoint, so that tests can act while it runs. */
 export async function runKindNode(engine: Engine, options: KindNodeOptions): Promise<KindNode> {
   const { name, cluster = "kind", role = "worker", entrypoint = "kind" } = options;
   const container = await runContainer(engine, {
@@ -45,12 +45,12 @@ export async function runKindNode(engine: Engine, options: KindNodeOptions): Pro
     ],
     command: kindCommand(entrypoint === "kind" ? "node" : "idle"),
   });
-  // What a node passes on to the gateway is refused there.
-  await tellEveryRefusal(engine.netnsPath);
+  // Packets that a node forwards to the gateway are refused there.
+  await disableIcmpRateLimit(engine.netnsPath);
   return new KindNode(container);
 }
 
-export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
+export class KindNode implements AsyncDisposable, NetworkContext, PodHost {
   readonly container: Container;
   #iptables: PodHost["iptables"] = "nft";
   #vip = "";
@@ -63,17 +63,17 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     return this.container.name;
   }
 
-  /** Another one after each start. */
+  /** Changes with each start. */
   get netnsPath(): string {
     return this.container.netnsPath;
   }
 
-  /** What KIND chose, as of the last waitForEntrypoint() or rewrite(). */
+  /** The iptables variant that KIND chose, as of the last waitForEntrypoint() or rewrite(). */
   get iptables(): PodHost["iptables"] {
     return this.#iptables;
   }
 
-  /** The address that pods ask in the place of 127.0.0.11, from the same moment on. */
+  /** The address that pods query instead of 127.0.0.11, read together with `iptables`. */
   get vip(): string {
     return this.#vip;
   }
@@ -87,16 +87,16 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
     return info.NetworkSettings.Networks[network]?.Gateway ?? "";
   }
 
-  /** Of this start; throws with the entrypoint's words when it has failed. */
+  /** Waits for the entrypoint of the current start; throws with its output if it failed. */
   async waitForEntrypoint(): Promise<void> {
     await waitFor(`the entrypoint of ${this.name}`, async () => await this.#hasStarted());
   }
 
-  /** KIND's way with rules and resolv.conf once more, or for the first time. */
+  /** Runs KIND's rewrite of rules and resolv.conf (again). */
   async rewrite(): Promise<void> {
     const [command = "", ...args] = kindCommand("rewrite");
     stdoutOf(await this.exec(command, args), `KIND's rewrite in ${this.name}`);
-    this.#learn("/run/kind-rewritten");
+    this.#readState("/run/kind-rewritten");
   }
 
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
@@ -112,10 +112,10 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
   }
 
   async setSysctl(key: string, value: number): Promise<void> {
-    await setSysctl(this.netnsPath, key, value);
+    await setSysctls(this.netnsPath, { [key]: value });
   }
 
-  /** Its namespace goes and with it the links of its pods; the entrypoint runs again. */
+  /** Its namespace is replaced, which removes the links of its pods; the entrypoint runs again. */
   async restart(): Promise<void> {
     await this.container.restart();
   }
@@ -130,15 +130,15 @@ export class KindNode implements AsyncDisposable, NetworkPlace, PodHost {
   }
 
   async #hasStarted(): Promise<true | undefined> {
-    if (this.#learn(KIND_READY)) return true;
-    // It may have been started by somebody else, with another process.
+    if (this.#readState(KIND_READY)) return true;
+    // It may have been started by another process.
     const { Running: isRunning, ExitCode: code } = (await this.container.inspect()).State;
     if (isRunning) return undefined;
     throw new Error(`the entrypoint of ${this.name} ended with ${code}: ${(await this.logs()).trim()}`);
   }
 
-  /** Read from the machine: a `docker exec` for each look takes longer than the entrypoint. */
-  #learn(path: string): boolean {
+  /** Read through /proc: a `docker exec` for each poll takes longer than the entrypoint. */
+  #readState(path: string): boolean {
     const text = textOf(`/proc/${this.container.pid}/root${path}`);
     const [, mode, vip = ""] = /^(nft|legacy) (.*)\n/.exec(text) ?? [];
     if (mode === undefined) return false;

@@ -1,22 +1,22 @@
 /**
- * Owns a DNS forwarder in a pod: it stands where CoreDNS stands in a cluster, and asks the nameservers of its pod. And it
- * owns the question by which CoreDNS finds out that it asks itself.
+ * DNS forwarder in a pod, in the role of CoreDNS in a cluster: it forwards to the nameservers of its pod. Also the
+ * probe with which CoreDNS detects a forwarding loop.
  */
 import { randomBytes } from "node:crypto";
-import { type DigReply, dig } from "../asking/dig.ts";
+import { type DigReply, dig } from "../client/dig.ts";
 import type { Pod } from "./pod.ts";
 import { checkIn } from "./pod-host.ts";
 import { type RealServer, startDnsmasq, startUnbound } from "../servers/real-server.ts";
 
 export interface LoopProbe {
-  /** How often the name came to port 53 of the pod by UDP. The probe itself is the first; more is a loop. */
+  /** How often the name arrived at port 53 of the pod by UDP. The probe itself counts one; more is a loop. */
   readonly seen: number;
   readonly reply: DigReply;
 }
 
 /**
- * At port 53 of every address of the pod. 127.0.0.11 is one of them in a pod as in any namespace, and a server that
- * listens at all addresses, as CoreDNS does, has it.
+ * Listens on port 53 of every address of the pod. As with CoreDNS, which listens on all addresses, 127.0.0.11 is one of
+ * them.
  */
 export async function startPodForwarder(
   pod: Pod,
@@ -44,8 +44,8 @@ export async function startPodForwarder(
 }
 
 /**
- * One question for a name that nobody knows or has asked before, from inside the pod. Counted in the kernel, at the place
- * where its packets come in, so that it does not matter what the server writes to its log.
+ * Sends one query for a random name from inside the pod. nftables counts the packets where they arrive, so that the
+ * result does not depend on the server's log.
  */
 export async function loopProbe(pod: Pod, server = "127.0.0.1"): Promise<LoopProbe> {
   const [first, second] = [randomLabel(), randomLabel()];
@@ -60,12 +60,12 @@ export async function loopProbe(pod: Pod, server = "127.0.0.1"): Promise<LoopPro
   }
 }
 
-/** Of fifteen octets: with its length in front it fills one comparison of the kernel's. */
+/** Fifteen octets: with its length octet the label fills one comparison of nftables. */
 function randomLabel(): string {
   return randomBytes(8).toString("hex").slice(0, 15);
 }
 
-/** The name stands behind 8 octets of UDP's header and 12 of DNS's. */
+/** The name follows 8 octets of UDP header and 12 of DNS header. */
 function counterOf(table: string, label: string): string {
   const octets = Buffer.from([label.length, ...Buffer.from(label)]).toString("hex");
   return `table inet ${table} {

@@ -1,31 +1,29 @@
-/**
- * Owns what a place must tell for pods to be put behind it, be it a container or a namespace that plays a node.
- */
+/** What startPod() needs to know about a node, be it a container or a namespace. */
 import { check } from "../program/command.ts";
 import { inNetns } from "../rig/netns.ts";
 
 export interface PodHost {
   readonly netnsPath: string;
-  /** Which of the two iptables the rules of pods are written with. */
+  /** The iptables variant in which the rules for pods are written. */
   readonly iptables: "nft" | "legacy";
   resolvConf(): Promise<string>;
 }
 
-/** From the machine, for inside a container the settings may be read-only. */
-export async function setSysctl(netnsPath: string, key: string, value: number): Promise<void> {
-  await checkIn(netnsPath, "sysctl", ["-qw", `${key}=${value}`]);
+/** Set from outside: inside a container /proc/sys may be read-only. */
+export async function setSysctls(netnsPath: string, settings: Readonly<Record<string, number>>): Promise<void> {
+  const assignments = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
+  await checkIn(netnsPath, "sysctl", ["-qw", ...assignments]);
 }
 
 /**
- * A kernel tells a peer that nobody listens six times in a row, then once a second, and to all others it is silence. A
- * test that counts refusals needs each of them.
+ * The kernel limits ICMP errors: six in a row, then one a second for each peer; the others are dropped. A test that
+ * counts refusals needs each of them.
  */
-export async function tellEveryRefusal(netnsPath: string): Promise<void> {
-  await setSysctl(netnsPath, "net.ipv4.icmp_ratelimit", 0);
-  await setSysctl(netnsPath, "net.ipv6.icmp.ratelimit", 0);
+export async function disableIcmpRateLimit(netnsPath: string): Promise<void> {
+  await setSysctls(netnsPath, { "net.ipv4.icmp_ratelimit": 0, "net.ipv6.icmp.ratelimit": 0 });
 }
 
-/** A program of the machine in the namespace, with the machine's own files. */
+/** Runs a program of the machine in the namespace, with the machine's files. */
 export async function checkIn(
   netnsPath: string,
   command: string,

@@ -1,6 +1,4 @@
-/**
- * Owns a process that makes a pod of a node and then does nothing, for the test of what is left when it is killed.
- */
+/** Process that opens a pod of a node and then waits, for the test of what is left when it is killed. */
 import { openSync } from "node:fs";
 
 import { openPodNamespace } from "../../../src/container/kind/pod-namespace.ts";

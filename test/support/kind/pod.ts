@@ -1,22 +1,20 @@
 /**
- * Owns a pod: a network namespace of its own behind one that plays a KIND node, with the links, routes and masquerading
- * that a Kubernetes node gives it. For DNS a pod is nothing else; there is no container around it.
+ * Simulated pod: a network namespace behind a simulated KIND node, with the links, routes and masquerading that a
+ * Kubernetes node sets up. That is all DNS needs; there is no container around it.
  */
 import { type CommandOptions, type CommandResult, run } from "../program/command.ts";
-import { inNetns, Netns, type NetworkPlace } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctl, tellEveryRefusal } from "./pod-host.ts";
+import { inNetns, Netns, type NetworkContext } from "../rig/netns.ts";
+import { checkIn, type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface PodOptions {
-  /** "ptp" is KIND's own: a pair of devices for each pod. "bridge": all pods of a node on a bridge. */
+  /** "ptp", as in KIND: a veth pair for each pod. "bridge": all pods of a node on one bridge. */
   readonly cni?: "ptp" | "bridge" | undefined;
   readonly family?: "ipv4" | "ipv6" | "dual" | undefined;
-  /** Of 10.244.0.0/24 and of fd00:10:244::/64; the next free one unless told. */
+  /** From 10.244.0.0/24 and fd00:10:244::/64; default: the next free one. */
   readonly address?: string | undefined;
   readonly address6?: string | undefined;
-  /**
-   * Whether packets that a bridge passes on meet the rules of iptables; only for "bridge", whose default is the kernel's.
-   */
+  /** Whether bridged packets pass through iptables. Only for "bridge"; default: the kernel's. */
   readonly bridgeNfCall?: 0 | 1 | undefined;
 }
 
@@ -26,9 +24,9 @@ const BRIDGE = "cni0";
 const FIRST_HOST = 2;
 const HOSTS = 250;
 
-/** Which destinations are other pods and keep the pod's address, as KIND's network agent has it. */
+/** Destinations that are other pods, to which the pod's address is kept, as in KIND's network agent. */
 const POD_NETS = { iptables: "10.244.0.0/16", ip6tables: "fd00:10:244::/56" };
-/** Only the first of several pods makes it. */
+/** Created only for the first pod of a node. */
 const MASQUERADE = `
 set -eu
 iptables=$1 pods=$2
@@ -41,7 +39,8 @@ iptables=$1 pods=$2
 let started = 0;
 
 /**
- * It has the nameservers that the node's resolv.conf names now; later changes do not reach it, as none reach a real pod.
+ * Its nameservers are those of the node's resolv.conf at this moment; later changes do not reach it, as with a real
+ * pod.
  */
 export async function startPod(node: PodHost, options: PodOptions = {}): Promise<Pod> {
   const count = (started += 1);
@@ -64,7 +63,7 @@ export async function startPod(node: PodHost, options: PodOptions = {}): Promise
   }
 }
 
-/** Until then the kernel drops what is sent: it lets packets through a new link when it finds the time. */
+/** The kernel drops packets on a new link until it has brought the link up. */
 async function isUp({ netnsPath }: Netns): Promise<true | undefined> {
   return / state UP /.test(await checkIn(netnsPath, "ip", ["-o", "link", "show", "eth0"])) ? true : undefined;
 }
@@ -75,10 +74,10 @@ interface PodFacts {
   readonly resolvConf: string;
 }
 
-export class Pod implements AsyncDisposable, NetworkPlace {
-  /** The node's device through which the pod's packets come in. */
+export class Pod implements AsyncDisposable, NetworkContext {
+  /** The node's device that receives the pod's packets. */
   readonly device: string;
-  /** The first of its addresses is IPv4 unless it has none. */
+  /** IPv4 first, if it has any. */
   readonly addresses: readonly string[];
   readonly resolvConf: string;
   readonly #netns: Netns;
@@ -94,7 +93,7 @@ export class Pod implements AsyncDisposable, NetworkPlace {
     return this.addresses[0] ?? "";
   }
 
-  /** The node's at the pod's beginning, a loopback among them kept as it is. */
+  /** The node's nameservers at the pod's start; loopback addresses are kept. */
   get nameservers(): string[] {
     return [...this.resolvConf.matchAll(/^nameserver\s+(\S+)/gm)].map(([, address = ""]) => address);
   }
@@ -103,12 +102,12 @@ export class Pod implements AsyncDisposable, NetworkPlace {
     return this.#netns.netnsPath;
   }
 
-  /** With the machine's files: a question has to name its server. */
+  /** With the machine's files: queries must name their server. */
   async enter(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
     return await this.#netns.enter(command, args, options);
   }
 
-  /** Its link goes with it, and so does every route through that. */
+  /** This removes its link and all routes through it. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#netns[Symbol.asyncDispose]();
   }
@@ -134,8 +133,8 @@ async function prepareNode(
     settings["net.bridge.bridge-nf-call-iptables"] = bridgeNfCall;
     settings["net.bridge.bridge-nf-call-ip6tables"] = bridgeNfCall;
   }
-  for (const [key, value] of Object.entries(settings)) await setSysctl(netnsPath, key, value);
-  await tellEveryRefusal(netnsPath);
+  await setSysctls(netnsPath, settings);
+  await disableIcmpRateLimit(netnsPath);
   const programs = (["iptables", "ip6tables"] as const).slice(
     family === "ipv6" ? 1 : 0,
     family === "ipv4" ? 1 : undefined,
@@ -146,7 +145,7 @@ async function prepareNode(
   }
 }
 
-/** The node's end has the gateway's address alone, and a route to this one pod. */
+/** The node's end has only the gateway's address, and a route to this one pod. */
 function ptpLines({ device, pod, addresses }: Link): string {
   return lines([
     `link add ${device} type veth peer name eth0 netns ${pod}`,
@@ -158,7 +157,7 @@ function ptpLines({ device, pod, addresses }: Link): string {
   ]);
 }
 
-/** It may be there from another pod; where it could not be made, its port says so. */
+/** It may exist from another pod. If it cannot be created, adding its port fails with an error. */
 async function makeBridge(netnsPath: string): Promise<void> {
   const [command = "", ...args] = inNetns(netnsPath, "ip", ["link", "add", BRIDGE, "type", "bridge"]);
   await run(command, args);
@@ -200,7 +199,7 @@ function withLength(address: string, length: "host" | "net"): string {
   return `${address}/${length === "host" ? host : net}`;
 }
 
-/** Without the second that the kernel takes to see whether somebody else has it. */
+/** Skips duplicate address detection, which takes a second. */
 function nodadOf(address: string): string {
   return address.includes(":") ? " nodad" : "";
 }

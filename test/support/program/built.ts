@@ -1,4 +1,4 @@
-/** Owns where the program lies that was just built, for tests and helpers that start it themselves. */
+/** Path of the compiled program, for tests and helpers that start it themselves. */
 import { fileURLToPath } from "node:url";
 
 export const PROGRAM = fileURLToPath(new URL("../../../cmd/dns11.js", import.meta.url));

@@ -1,12 +1,12 @@
 /**
- * Owns what the program's own help says there is: every command with its flags, read from the text that people see, so
- * that whatever else is made from the program can be held against it.
+ * Commands and flags listed by the program's help, which users see, so that completions, manual pages and documents can
+ * be compared with it.
  */
 import { dns11 } from "./dns11.ts";
 
 export type CommandHelp = { readonly path: readonly string[]; readonly flags: readonly string[] };
 
-/** The program itself first, then its commands and theirs. */
+/** The program itself first, then its commands and subcommands. */
 export async function helpOfAll(path: readonly string[] = []): Promise<CommandHelp[]> {
   const { stdout } = await dns11([...path, "--help"]);
   const [options = "", commands = ""] = (stdout.split("\nOptions:\n")[1] ?? "").split("\nCommands:\n");

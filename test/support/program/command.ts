@@ -1,6 +1,6 @@
 /**
- * Owns the running of another program and the reading of what it said. Everything the rig does to the kernel it does
- * through the system's own tools (ip, nsenter, docker), so a failure has to carry the tool's own words.
+ * Runner of other programs. The tests change the kernel through system tools (ip, nsenter, docker), so an error must
+ * contain the tool's own message.
  */
 import { spawn } from "node:child_process";
 
@@ -8,19 +8,19 @@ export type CommandResult = { readonly code: number; readonly stdout: string; re
 
 export interface CommandOptions {
   readonly input?: string | Buffer | undefined;
-  /** The program's input ends only then. */
+  /** stdin stays open until this resolves. */
   readonly until?: Promise<unknown> | undefined;
-  /** Called with what it says, as it says it. */
+  /** Called with each chunk of stdout. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly cwd?: string | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
-/** For a program that hangs; none that a test waits for takes as long, however busy the machine is. */
+/** For programs that hang; no program of the tests takes as long, however busy the machine is. */
 const TIMEOUT_MS = 120_000;
 
-/** A login shell of an ordinary user, and so the test that it started, may lack the sbin folders. */
+/** The PATH of an ordinary user, and so of a test, may lack the sbin folders. */
 export const SYSTEM_PATH = `${process.env["PATH"] ?? ""}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin`;
 
 export async function run(
@@ -43,17 +43,17 @@ export async function run(
       options.onOutput?.(chunk.toString());
     });
     child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
-    // A program that ends without reading its input is judged by its exit code, not by the broken pipe.
+    // Ignore a broken pipe: a program that does not read its input is judged by its exit code.
     child.stdin.on("error", () => {});
     if (options.until === undefined) child.stdin.end(options.input);
     else void options.until.finally(() => child.stdin.end(options.input));
     child.on("error", reject);
     child.on("close", (code, signal) => {
-      const said = Buffer.concat(stderr).toString();
+      const errors = Buffer.concat(stderr).toString();
       resolve({
         code: code ?? -1,
         stdout: Buffer.concat(stdout).toString(),
-        stderr: signal === null ? said : `${said}(ended by ${signal})`,
+        stderr: signal === null ? errors : `${errors}(killed by ${signal})`,
       });
     });
   });

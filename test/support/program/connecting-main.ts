@@ -1,4 +1,4 @@
-// Connects to a keeper and tells what it says first, or why that cannot be.
+// Program that connects to a keeper and prints its first message, or the error.
 
 import { connectAt } from "../../../src/kernel/channel.ts";
 import { codeOf } from "../../../src/base/lib/fault.ts";
@@ -6,7 +6,7 @@ import { waitFor } from "../rig/wait.ts";
 
 try {
   const channel = connectAt(process.argv[2] ?? "");
-  const packet = await waitFor("a word", () => {
+  const packet = await waitFor("a message", () => {
     const found = channel.receive();
     return found === "nothing" ? undefined : found;
   });

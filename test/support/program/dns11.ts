@@ -1,6 +1,6 @@
 /**
- * Owns a running dns11 of a test: the program as it ships, started from the command line, asked at its control socket, and
- * ended one way or another. Its state folder is its own, so that a test never meets the machine's instance.
+ * Running dns11 of a test: the program as shipped, started from the command line, queried through its control socket,
+ * and stopped or killed. It has its own state folder, so that a test never meets the machine's instance.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,16 +17,19 @@ import { inTime, waitFor } from "../rig/wait.ts";
 export interface Dns11Options {
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  /** In front of the program: `strace ...`, `setpriv ...`. Unless told, what gives it no more rights than it keeps. */
+  /**
+   * Prefix of the command: `strace ...`, `setpriv ...`. By default it limits the program to the capabilities that it
+   * keeps.
+   */
   readonly prefix?: readonly string[];
   readonly stateDir?: string;
-  /** Instead of the one that was just built: a package that was installed. */
+  /** Another program than the compiled one: an installed package. */
   readonly program?: readonly string[];
 }
 
 /**
- * What a unit or a container gives it. Where there is more it gives that up, by becoming the program anew: a fifth of the
- * processor's time that a start takes, and what most tests are about is not this.
+ * The capabilities that a unit or a container grants. With more, dns11 drops them by executing itself again, which
+ * takes a fifth of the CPU time of a start and matters to few tests.
  */
 const NO_MORE_THAN_NEEDED = [
   "setpriv",
@@ -34,7 +37,7 @@ const NO_MORE_THAN_NEEDED = [
   "--inh-caps=-all",
 ];
 
-/** One command that ends by itself. */
+/** Runs a command that ends by itself. */
 export async function dns11(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   return await run(process.execPath, [PROGRAM, ...args], options);
 }
@@ -43,7 +46,7 @@ function makeStateDir(): string {
   return mkdtempSync(join(tmpdir(), "d11-state-"));
 }
 
-/** Serving, and ready: every container that runs is attached or its refusal known. */
+/** Starts it and waits until it is ready: every running container is attached or has a reason why not. */
 export async function startDns11(engine: { readonly host: string }, options: Dns11Options = {}): Promise<Dns11> {
   const instance = new Dns11(engine.host, options);
   try {
@@ -62,7 +65,7 @@ export class Dns11 implements AsyncDisposable {
   readonly #exited: Promise<number>;
   readonly #ownsStateDir: boolean;
   readonly #host: string;
-  /** A package's own: where it was installed, its state folder is another one. */
+  /** An installed package has another state folder. */
   readonly #program: readonly string[] | undefined;
   #log = "";
 
@@ -77,7 +80,7 @@ export class Dns11 implements AsyncDisposable {
     const [command = "", ...args] = [...prefix, ...program, ...words];
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],
-      // Several run at once, and one of them would have the usual address.
+      // Several run at once and cannot share the default address.
       env: { ...process.env, DNS11_METRICS_ADDR: "off", ...options.env, PATH: SYSTEM_PATH },
     });
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.#log += chunk.toString()));
@@ -92,12 +95,12 @@ export class Dns11 implements AsyncDisposable {
     return this.#log;
   }
 
-  /** The exit code, or the name of the signal. */
+  /** Exit code, or the name of the signal. */
   get exited(): Promise<number | string> {
     return this.#exited;
   }
 
-  // The same, where its log may still be written by somebody who goes on: its keeper.
+  // The same, without waiting for stderr to close: its keeper may hold it open.
   async ended(): Promise<number | string> {
     await waitFor("dns11 to end", () => (this.isRunning ? undefined : true));
     return this.#child.exitCode ?? this.#child.signalCode ?? "";
@@ -116,7 +119,8 @@ export class Dns11 implements AsyncDisposable {
   }
 
   /**
-   * In the folder of its engine, of which there is one. A command for each look would take more time than all else.
+   * In the folder of its engine, of which there is one. Running a command for each poll would take more time than
+   * everything else.
    */
   get #controlPath(): string {
     const [folder = ""] = readdirSync(this.stateDir);
@@ -129,13 +133,13 @@ export class Dns11 implements AsyncDisposable {
 
   async waitUntilReady(): Promise<void> {
     await waitFor("dns11 to be ready", async () => {
-      if (!this.isRunning) throw new Error(`dns11 ended: ${this.#log}`);
+      if (!this.isRunning) throw new Error(`dns11 exited: ${this.#log}`);
       const status = await this.status().catch(() => undefined);
       return status?.isReady === true ? true : undefined;
     });
   }
 
-  /** Until a container is in this state. */
+  /** Waits until a container is in this state. */
   async waitFor(name: string, state: ContainerStatus["state"]): Promise<ContainerStatus> {
     let last: ContainerStatus | undefined;
     const look = async (): Promise<ContainerStatus | undefined> => {
@@ -145,7 +149,7 @@ export class Dns11 implements AsyncDisposable {
     try {
       return await waitFor(`${name} to be ${state}`, look);
     } catch (error) {
-      throw new Error(`It was ${JSON.stringify(last)}, and dns11 said:\n${this.#log}`, { cause: error });
+      throw new Error(`Last status: ${JSON.stringify(last)}; log of dns11:\n${this.#log}`, { cause: error });
     }
   }
 
@@ -153,7 +157,7 @@ export class Dns11 implements AsyncDisposable {
     this.#child.kill(signal);
   }
 
-  /** The good end; returns the exit code. */
+  /** Graceful stop; returns the exit code. */
   async stop(): Promise<number | string> {
     if (this.isRunning) this.kill("SIGTERM");
     return await inTime(this.#exited, "dns11 to end");

@@ -1,16 +1,16 @@
 /**
- * Owns reading what dns11 tells to machines: its pages, by TCP or through the control socket, and the text format of
- * Prometheus, parsed by rules of its own.
+ * HTTP client for dns11's metrics and health endpoints, by TCP or through the control socket, and an independent parser
+ * of the Prometheus text format.
  */
 import { request } from "node:http";
 
 export type Scraped = { readonly status: number; readonly type: string; readonly text: string };
 
-/** `place` is ADDRESS:PORT, or the path of a control socket. */
-export async function page(place: string, path: string): Promise<Scraped> {
-  const where = place.startsWith("/") ? { socketPath: place } : urlParts(place);
+/** `address` is ADDRESS:PORT, or the path of a control socket. */
+export async function page(address: string, path: string): Promise<Scraped> {
+  const where = address.startsWith("/") ? { socketPath: address } : urlParts(address);
   return await new Promise((resolve, reject) => {
-    const asked = request({ ...where, path, agent: false, timeout: 10_000 }, (response) => {
+    const outgoing = request({ ...where, path, agent: false, timeout: 10_000 }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (text += chunk));
@@ -19,14 +19,14 @@ export async function page(place: string, path: string): Promise<Scraped> {
         resolve({ status: response.statusCode ?? 0, type: response.headers["content-type"] ?? "", text });
       });
     });
-    asked.on("timeout", () => asked.destroy(new Error(`${path}: no answer`)));
-    asked.on("error", reject);
-    asked.end();
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`${path}: timeout`)));
+    outgoing.on("error", reject);
+    outgoing.end();
   });
 }
 
-function urlParts(place: string): { host: string; port: string } {
-  const { hostname, port } = new URL(`http://${place}`);
+function urlParts(address: string): { host: string; port: string } {
+  const { hostname, port } = new URL(`http://${address}`);
   return { host: hostname.replaceAll(/[[\]]/g, ""), port };
 }
 
@@ -48,7 +48,7 @@ export function seriesIn(text: string): Series[] {
     });
 }
 
-/** The sum of all series of a name that have these labels. */
+/** Sum of the series with this name and these labels. */
 export function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
   return seriesIn(text)
     .filter((one) => one.name === name)
@@ -56,7 +56,7 @@ export function sumOf(text: string, name: string, labels: Readonly<Record<string
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-/** What the conventions of Prometheus ask for; an empty list is a clean text. */
+/** Violations of Prometheus naming conventions; empty if there are none. */
 export function lint(text: string): string[] {
   const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
   const helps = new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = "", help = ""]) => [name, help]));
@@ -67,12 +67,12 @@ export function lint(text: string): string[] {
     if ((type === "counter") !== name.endsWith("_total")) problems.push(`${name} is a ${type}`);
     if (/_(?:ms|milliseconds|minutes|kb|kilobytes|megabytes)(?:_|$)/.test(name))
       problems.push(`${name} has no base unit`);
-    if (!/^[a-z][a-z0-9_]*$/.test(name)) problems.push(`${name} is no name`);
+    if (!/^[a-z][a-z0-9_]*$/.test(name)) problems.push(`${name} is not a valid name`);
     if (type === "gauge" && /_(?:count|sum|bucket|total)$/.test(name)) problems.push(`${name} is a gauge`);
   }
   for (const { name, labels, value } of seriesIn(text)) {
     const key = `${name} ${JSON.stringify(labels)}`;
-    if (series.has(key)) problems.push(`${key} stands there twice`);
+    if (series.has(key)) problems.push(`${key} is there twice`);
     series.add(key);
     const family = types.has(name) ? name : name.replace(/_(?:bucket|sum|count)$/, "");
     if (!types.has(family)) problems.push(`${name} has no type`);

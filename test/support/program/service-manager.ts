@@ -1,7 +1,7 @@
 /**
- * Owns a real systemd that runs one unit beside an engine. It is not the first process of anything: it is a manager as users
- * have them, started by root, so that it confines what it starts as the system's own would. It gets a /run and a place in the
- * control groups of its own, below the engine's name, and goes with the engine.
+ * systemd that runs one unit beside an engine. It is not process 1 but a user manager started by root, which confines
+ * services as the system's would. It has its own /run and a control group below the engine's, and is removed with the
+ * engine.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -12,14 +12,14 @@ import type { Engine } from "../engine/engine.ts";
 import { waitFor } from "../rig/wait.ts";
 
 /**
- * Where the engine's folder and the program are seen in there: the service has a /tmp of its own, and they may lie in that.
+ * Paths of the engine's folder and of the program as the service sees them: it has a private /tmp, where they may lie.
  */
 export const ENGINE_FOLDER = "/run/engine";
 export const PROGRAM_FOLDER = "/run/program";
 const RUNTIME = "/run/manager";
 
 /**
- * What the system's first process would have made at its start: the things that hide others, and the targets of each unit.
+ * What process 1 would have created at boot: the inaccessible placeholder files, and the targets that each unit needs.
  */
 const START = `
 set -eu
@@ -62,7 +62,7 @@ export class ServiceManager {
     this.#child = child;
   }
 
-  /** `units` are the texts of unit files and drop-ins, by their names. */
+  /** `units` maps the names of unit files and drop-ins to their content. */
   static async start(engine: Engine, units: Readonly<Record<string, string>>): Promise<ServiceManager> {
     const folder = join(engine.folder, "units");
     mkdirSync(folder);
@@ -84,8 +84,8 @@ export class ServiceManager {
     });
     child.unref();
     const manager = new ServiceManager(child);
-    await waitFor("systemd's answer", async () => {
-      if (child.exitCode !== null) throw new Error(`systemd ended: ${child.exitCode}`);
+    await waitFor("systemd to respond", async () => {
+      if (child.exitCode !== null) throw new Error(`systemd exited: ${child.exitCode}`);
       return (await manager.systemctl("show-environment")).code === 0 ? true : undefined;
     });
     return manager;
@@ -96,7 +96,7 @@ export class ServiceManager {
     return await run("nsenter", [...inside, "systemctl", "--user", "--no-pager", ...args]);
   }
 
-  /** A property of the unit, as systemctl shows it. */
+  /** A property of a unit, as systemctl shows it. */
   async show(unit: string, property: string): Promise<string> {
     return (await this.systemctl("show", "--value", `--property=${property}`, unit)).stdout.trim();
   }

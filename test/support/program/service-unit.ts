@@ -1,6 +1,4 @@
-/**
- * Owns the reading of a systemd unit: its lines by key, and what its sets of system calls come to on this machine.
- */
+/** Parser of a systemd unit: its values by key, and the system calls that its filters allow on this machine. */
 import { readFileSync } from "node:fs";
 
 import { check } from "./command.ts";
@@ -15,7 +13,7 @@ export class ServiceUnit {
       .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]);
   }
 
-  /** Every value said under a key, in words. */
+  /** All values of a key, split into words. */
   words(key: string): string[] {
     return this.#lines
       .filter(([name]) => name === key)
@@ -31,7 +29,7 @@ export class ServiceUnit {
     return this.#lines.map(([key]) => key);
   }
 
-  /** The names of the system calls that SystemCallFilter allows. */
+  /** Names of the system calls that SystemCallFilter allows. */
   async allowedCalls(): Promise<ReadonlySet<string>> {
     const allowed = new Set<string>();
     for (const word of this.words("SystemCallFilter")) await expand(word, allowed);

@@ -1,6 +1,6 @@
 /**
- * Owns running a command of dns11 on a terminal, made for it by script(1), and pressing a key there; what comes out is what a
- * person's terminal would get, byte for byte.
+ * Runner of dns11 commands on a pseudo-terminal made by script(1), which can press a key; the output is what a terminal
+ * would get, byte for byte.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,11 +13,11 @@ export interface TerminalOptions {
   readonly columns?: number;
   readonly rows?: number;
   readonly env?: NodeJS.ProcessEnv;
-  /** Pressed as soon as this is seen. */
+  /** Pressed once the output matches. */
   readonly key?: { readonly when: RegExp; readonly press: string };
 }
 
-/** The last line tells the exit code, and whether the terminal reads lines and signals as before. */
+/** The last line has the exit code, and whether the terminal's line and signal modes are restored. */
 export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<string> {
   const { columns = 100, rows = 30, env = {}, key } = options;
   const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");

@@ -1,6 +1,4 @@
-/**
- * Owns reading JSON from an HTTP server behind a Unix socket, which is how dockerd speaks.
- */
+/** HTTP client for JSON over a Unix socket, such as dockerd's. */
 import { request } from "node:http";
 
 export async function getJson(socketPath: string, path: string): Promise<unknown> {
@@ -30,16 +28,16 @@ async function exchange(socketPath: string, path: string, json?: unknown): Promi
   const method = json === undefined ? "GET" : "POST";
   const headers = json === undefined ? {} : { "content-type": "application/json" };
   return await new Promise((resolve, reject) => {
-    // No agent: a connection kept for later would keep the test alive, too.
-    const asked = request({ socketPath, path, method, headers, agent: false, timeout: 30_000 }, (response) => {
+    // No agent: a kept-alive connection would keep the test process alive.
+    const outgoing = request({ socketPath, path, method, headers, agent: false, timeout: 30_000 }, (response) => {
       let body = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (body += chunk));
       response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
       response.on("error", reject);
     });
-    asked.on("timeout", () => asked.destroy(new Error(`${method} ${path}: no answer`)));
-    asked.on("error", reject);
-    asked.end(json === undefined ? undefined : JSON.stringify(json));
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${path}: timeout`)));
+    outgoing.on("error", reject);
+    outgoing.end(json === undefined ? undefined : JSON.stringify(json));
   });
 }

@@ -1,6 +1,4 @@
-/**
- * Loaded into a dns11 by NODE_OPTIONS: on SIGWINCH its event loop is blocked for ever, by a loop that never ends.
- */
+/** Module loaded into dns11 by NODE_OPTIONS: SIGWINCH blocks its event loop for ever. */
 process.on("SIGWINCH", () => {
   for (;;);
 });

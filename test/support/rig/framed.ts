@@ -1,6 +1,4 @@
-/**
- * Owns the cutting of a TCP connection into the messages of a test's name server, each behind its length.
- */
+/** Reader of DNS messages on a TCP connection, each behind its two-octet length, for the name servers of tests. */
 import type { Socket } from "node:net";
 
 export function onEachMessage(connection: Socket, act: (message: Buffer) => void): void {

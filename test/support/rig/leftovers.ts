@@ -1,7 +1,7 @@
 /**
- * Owns what a test leaves in the kernel and on the disk, told as plain data, and how all of it goes away again. It is
- * data, not objects, so that another process can clean up after a test that was killed. Nothing here asks a daemon
- * for help: a half-started or stuck engine goes the same way as a healthy one.
+ * What a test leaves in the kernel and on disk, as plain data, and its removal. Being data, another process can clean
+ * up after a test that was killed. Nothing here needs a daemon: a half-started or stuck engine is removed like a
+ * healthy one.
  */
 import { readdirSync, readlinkSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { waitFor } from "./wait.ts";
 import { textOf } from "./text-of.ts";
 
 export interface Leftovers {
-  /** Also the name of the network namespace and of the control group: one name for all that belongs together. */
+  /** Also the name of the network namespace and of the control group. */
   readonly id: string;
   readonly folder?: string | undefined;
 }
@@ -22,7 +22,7 @@ export function netnsPathOf(id: string): string {
   return `/run/netns/${id}`;
 }
 
-/** The engine's processes live in its network namespace, those of its containers below its control group. */
+/** The engine's processes run in its network namespace, those of its containers below its control group. */
 export function processesOf({ id }: Leftovers): number[] {
   const netns = inodeOf(netnsPathOf(id));
   const found: number[] = [];
@@ -40,20 +40,20 @@ export function cgroupsNamed(id: string): string[] {
 }
 
 export async function removeLeftovers(leftovers: Leftovers): Promise<void> {
-  // Whoever forks while being looked for is found in the next round.
-  await waitFor(`the end of the processes of ${leftovers.id}`, () => {
+  // A process that forks meanwhile is found in the next round.
+  await waitFor(`the processes of ${leftovers.id} to end`, () => {
     const pids = processesOf(leftovers);
     for (const pid of pids) endProcess(pid);
-    // The process of a paused container is frozen, and dies when it thaws.
+    // The process of a paused container is frozen; it dies once it is thawed.
     if (pids.length > 0) for (const group of cgroupsNamed(leftovers.id)) thaw(group);
     return pids.length === 0 ? true : undefined;
   });
   if (inodeOf(netnsPathOf(leftovers.id)) !== undefined) await check("ip", ["netns", "delete", leftovers.id]);
-  // The mounts went with the last process of their private mount namespace, which the kernel may do a little later.
+  // The mounts go with the last process of their private mount namespace; the kernel may do that a little later.
   if (leftovers.folder !== undefined) {
     await rm(leftovers.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
   }
-  await waitFor(`the end of the control groups of ${leftovers.id}`, () => {
+  await waitFor(`the control groups of ${leftovers.id} to be removed`, () => {
     const groups = cgroupsNamed(leftovers.id);
     return groups.map(removeCgroup).every((gone) => gone) ? true : undefined;
   });
@@ -63,7 +63,7 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It ended by itself in between.
+    // It has exited in the meantime.
   }
 }
 
@@ -75,13 +75,13 @@ function thaw(folder: string): void {
     try {
       writeFileSync(join(folder, file), word, { flag: "r+" });
     } catch {
-      // This hierarchy freezes in the other way, or not at all.
+      // The other cgroup version, or a hierarchy without a freezer.
     }
   }
   for (const inner of foldersIn(folder)) thaw(inner);
 }
 
-/** A control group goes only by rmdir of empty groups, the innermost first; a group just emptied may still be busy. */
+/** The kernel removes only empty groups, so the innermost go first. A group that was just emptied may still be busy. */
 function removeCgroup(folder: string): boolean {
   for (const inner of foldersIn(folder)) removeCgroup(inner);
   try {
@@ -113,7 +113,7 @@ function netnsInodeOf(pid: number): number | undefined {
   }
 }
 
-/** Each line gets a slash at its end, so that a name only matches as a whole component. */
+/** Appends a slash to each line, so that a name matches only as a whole path component. */
 function cgroupsOf(pid: number): string {
   return textOf(`/proc/${pid}/cgroup`).replaceAll("\n", "/\n");
 }

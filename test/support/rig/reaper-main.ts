@@ -1,6 +1,4 @@
-/**
- * Owns the process that outlives a test file just long enough to remove what it left; see reaper.ts for why.
- */
+/** Process that outlives a test file just long enough to remove what it left; see reaper.ts. */
 import { createInterface } from "node:readline";
 import { type Leftovers, removeLeftovers } from "./leftovers.ts";
 import type { ReaperOrder } from "./reaper.ts";
@@ -13,5 +11,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   else held.delete(order.release);
 }
 
-// The pipe is closed, so the test is dead: each of the rest gets its turn, whatever became of the one before.
+// The pipe is closed, so the test is dead. A failed removal does not stop the others.
 await Promise.allSettled([...held.values()].map(removeLeftovers));

@@ -1,7 +1,7 @@
-/** Owns reading a file that may be gone by now, as those of processes are, or never have been there. */
+/** Reader of files that may not exist, such as those of processes under /proc. */
 import { readFileSync } from "node:fs";
 
-/** Empty where there is nothing to read. */
+/** Empty if it cannot be read. */
 export function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");

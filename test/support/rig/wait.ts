@@ -1,39 +1,39 @@
 /**
- * Owns waiting for something that nobody announces. Looking often keeps the rig fast, and looking less often the longer it
- * takes leaves the machine to what is waited for. How long is no measure of anything: a test that passes never waits in
- * vain, so the limit is what a machine needs that has much else to do. It names what was waited for.
+ * Polling for a condition that sends no notification. It polls often at first, which keeps tests fast, and less often
+ * later, which leaves the machine to the work. The timeout is generous because it only matters to failing tests; the
+ * error names what was waited for.
  */
 
 export async function pause(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-export const PATIENCE_MS = 90_000;
-const FIRST_LOOK_MS = 5;
-const LOOK_MS_MAX = 100;
+export const WAIT_TIMEOUT_MS = 90_000;
+const FIRST_POLL_MS = 5;
+const POLL_MS_MAX = 100;
 
-/** everyMs: always so often, where a moment must not be missed. */
+/** everyMs: a constant poll interval, for conditions that last only a moment. */
 export type WaitOptions = { readonly timeoutMs?: number; readonly everyMs?: number };
 
 export async function waitFor<T>(
   what: string,
-  look: () => T | undefined | Promise<T | undefined>,
-  { timeoutMs = PATIENCE_MS, everyMs }: WaitOptions = {},
+  poll: () => T | undefined | Promise<T | undefined>,
+  { timeoutMs = WAIT_TIMEOUT_MS, everyMs }: WaitOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  for (let pauseMs = everyMs ?? FIRST_LOOK_MS; ; pauseMs = everyMs ?? Math.min(pauseMs * 1.25, LOOK_MS_MAX)) {
-    const found = await look();
+  for (let pauseMs = everyMs ?? FIRST_POLL_MS; ; pauseMs = everyMs ?? Math.min(pauseMs * 1.25, POLL_MS_MAX)) {
+    const found = await poll();
     if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);
     await pause(pauseMs);
   }
 }
 
-/** The timer also keeps the test alive meanwhile, which a helper process that was let go does not. */
-export async function inTime<T>(promise: Promise<T>, what: string, timeoutMs = PATIENCE_MS): Promise<T> {
+/** The timer also keeps the test process alive, which an unreferenced child process does not. */
+export async function inTime<T>(promise: Promise<T>, what: string, timeoutMs = WAIT_TIMEOUT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${timeoutMs} ms in vain for ${what}`)), timeoutMs);
+    timer = setTimeout(() => reject(new Error(`timed out after ${timeoutMs} ms waiting for ${what}`)), timeoutMs);
   });
   try {
     return await Promise.race([promise, late]);

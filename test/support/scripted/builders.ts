@@ -1,6 +1,6 @@
 /**
- * Owns the making of what tests are about: messages octet by octet, so that a test says exactly what is on the wire, and
- * facts and views in which everything that a test does not care about is already there.
+ * Builders of test data: messages octet by octet, so that a test controls exactly what is on the wire, and container facts
+ * and views with defaults for everything that a test does not care about.
  */
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/registry/fact.ts";
 import { hashOf } from "../../../src/base/model/label-table.ts";
@@ -36,7 +36,7 @@ export const TYPE = {
 } as const;
 
 const CLASS_IN = 1;
-/** What a client usually sets: recursion desired. */
+/** The usual flags of a client: recursion desired. */
 const RD = 0x0100;
 
 export function u16(value: number): Buffer {
@@ -44,7 +44,8 @@ export function u16(value: number): Buffer {
 }
 
 /**
- * A dotted name on the wire, with the zero at its end; no label is checked, so that a broken one can be built, too.
+ * Wire format of a dotted name, with the terminating zero. Labels are not checked, so that broken names can be built,
+ * too.
  */
 export function aName(text: string): Buffer {
   const labels = text === "." || text === "" ? [] : text.replace(/\.$/, "").split(".");
@@ -55,7 +56,7 @@ function labelOctets(label: string): Buffer {
   return Buffer.from(String.fromCharCode(label.length) + label, "latin1");
 }
 
-/** A name that is nothing but a pointer, as compression writes it. */
+/** A name that consists of a compression pointer. */
 export function aPointer(target: number): Buffer {
   return u16(0xc000 | target);
 }
@@ -66,7 +67,7 @@ export interface RecordParts {
   readonly class?: number;
   readonly ttl?: number;
   readonly data?: Buffer;
-  /** What the record says of its data, where that is to be a lie. */
+  /** The record's data length field, if it is to be wrong. */
   readonly dataLength?: number;
 }
 
@@ -100,17 +101,17 @@ export function anOpt({ udpSize = 1232, version = 0, isDnssecOk = false, options
 export interface QueryParts {
   readonly id?: number;
   readonly flags?: number;
-  /** A dotted name, or the octets that stand where a name should. */
+  /** A dotted name, or the octets in its place. */
   readonly name?: string | Buffer;
   readonly type?: number;
   readonly class?: number;
-  /** What stands in the place of type and class, where that is to be broken. */
+  /** Octets in place of type and class, to break them. */
   readonly typeAndClass?: Buffer;
   readonly answers?: readonly Buffer[];
   readonly authorities?: readonly Buffer[];
   readonly additionals?: readonly Buffer[];
   readonly opt?: OptParts;
-  /** What the header says of its sections, where that is to be a lie. */
+  /** Section counts of the header, if they are to be wrong. */
   readonly counts?: readonly [number, number, number, number];
   readonly tail?: Buffer;
 }
@@ -130,7 +131,7 @@ export function aQuery(parts: QueryParts = {}): Buffer {
   ]);
 }
 
-/** A query's reply as an upstream server makes it: the question as it came, then these records. */
+/** An upstream server's reply to a query: the copied question, then these records. */
 export function aReplyTo(query: Buffer, rcode = 0, answers: readonly Buffer[] = []): Buffer {
   const end = query.indexOf(0, 12) + 5;
   const header = Buffer.from(query.subarray(0, 12));
@@ -150,14 +151,14 @@ interface MemberParts {
 export interface NetworkParts {
   readonly name?: string;
   readonly members?: readonly MemberParts[];
-  /** `target:alias`, as the engine tells them. */
+  /** `target:alias`, as the engine reports them. */
   readonly links?: readonly string[];
 }
 
 export function aNetwork({ name = "one", members = [], links = [] }: NetworkParts = {}): VisibleNetwork {
   const names = new NetworkNames(name);
   for (const [index, member] of members.entries())
-    names.put(`holder-${index}`, { ipv4: undefined, ipv6: undefined, ...member });
+    names.put(`container-${index}`, { ipv4: undefined, ipv6: undefined, ...member });
   const suffix = wireLabels(name);
   return { id: `id-of-${name}`, name, suffix, suffixFolded: suffix && folded(suffix), names, links: links.map(aLink) };
 }
@@ -171,7 +172,7 @@ function aLink(text: string): ContainerLink {
 
 export interface UpstreamParts {
   readonly servers?: readonly Server[];
-  /** The longest suffix first. */
+  /** Longest suffix first. */
   readonly routes?: readonly Route[];
   readonly isNdotsSet?: boolean;
 }
@@ -180,7 +181,7 @@ export function upstreams({ servers = [], routes = [], isNdotsSet = false }: Ups
   return { routes: [...routes, aRoute("", servers)], isNdotsSet };
 }
 
-/** Who is asked for the names below a domain; nobody, where it is local. */
+/** Route for the names below a domain; without servers if it is local. */
 export function aRoute(domain: string, servers: readonly Server[] | "local"): Route {
   const isLocal = servers === "local";
   return {
@@ -191,20 +192,23 @@ export function aRoute(domain: string, servers: readonly Server[] | "local"): Ro
   };
 }
 
-export function aView(networks: readonly VisibleNetwork[] = [aNetwork()], asked: Upstreams = upstreams()): View {
-  return { names: [new DockerNames(networks)], upstreams: asked };
+export function aView(
+  networks: readonly VisibleNetwork[] = [aNetwork()],
+  upstreamServers: Upstreams = upstreams(),
+): View {
+  return { names: [new DockerNames(networks)], upstreams: upstreamServers };
 }
 
-export function anAsker(
+export function aClient(
   view: View = aView(),
-  dial: Dial = dialsNobody,
-  ledger: QueryHistory = new QueryHistory(),
+  dial: Dial = failingDial,
+  history: QueryHistory = new QueryHistory(),
 ): Client {
-  return new Client(view, dial, new Slots(), ledger);
+  return new Client(view, dial, new Slots(), history);
 }
 
-function dialsNobody(): number {
-  throw new Error("this test asks nobody upstream");
+function failingDial(): number {
+  throw new Error("this test has no upstream servers");
 }
 
 export function anEndpoint(parts: Partial<EndpointFact> = {}): EndpointFact {

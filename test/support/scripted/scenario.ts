@@ -1,32 +1,33 @@
 /**
- * Owns the language of scenario files: what name servers do, for which names, and from when to when. A story of failure
- * is told there in lines that can be read aloud, so that the test is left with what has to come of it.
+ * Language of scenario files: what upstream servers do, for which names, and when. A scenario describes the failures in
+ * readable lines, so that the test contains only the expected outcome.
  *
- *   # a comment, also behind a line
- *   name *.gone.test     the lines below are for these names, until the next `name`; `*` stands for any characters
- *   server 2             the lines below are the second server's, until the next `server` or `name`
- *   server 2: silent     the same, and the first such line
- *   ttl 60               of the answers of the lines below, in seconds, until the next `ttl`; 60 at first
- *   minimum 30           of the SOA in denials, likewise; 30 at first
+ *   # a comment, also at the end of a line
+ *   name *.gone.test     the lines below apply to these names, until the next `name`; `*` matches any characters
+ *   server 2             the lines below apply to the second server, until the next `server` or `name`
+ *   server 2: silent     the same, with its first line
+ *   ttl 60               TTL of the answers of the lines below, in seconds, until the next `ttl`; default 60
+ *   minimum 30           minimum of the SOA in negative answers, likewise; default 30
  *   servfail             from the start on
- *   2s ok                from then on, counted from the start
- *   for 500ms refused    for so long, from where the line before ends
- *   loop                 then again from the first one
+ *   2s ok                from this time on, counted from the start
+ *   for 500ms refused    for this time, from the end of the previous line
+ *   loop                 repeats from the first line
  *
- * Lines without a server are everybody's. What is told of a name goes before what is told of all, what is told of one
- * server before what is told of all, and what stands earlier before what stands later; of whom nothing is told, he
- * answers as upstream-answer.ts says. What a server does is a word of ACTS, with its number where one is named there;
- * `slow 300ms` before it, or alone, lets it wait.
+ * Lines without a server apply to all servers. Lines for a name take precedence over lines for all names, then lines for one
+ * server over lines for all servers, then earlier lines over later ones. Where no line applies, the server answers as
+ * upstream-answer.ts says. An action is one of SERVER_ACTIONS, with a number where a unit is given there; `slow 300ms`
+ * before it, or alone, delays the reply.
  */
 
-/** What a server can do, and the number that belongs to it. */
-const ACTS = {
-  // Addresses that tell the server: 192.0.2.N, 2001:db8::N; a text that does; DEADBEEF for types of private use; no data
-  // of other types.
+/** Actions of a server, and the unit of their number. */
+const SERVER_ACTIONS = {
+  // Addresses that identify the server: 192.0.2.N, 2001:db8::N; a text that does; DEADBEEF for private-use types; no
+  // data for other types.
   ok: "",
-  // Addresses that tell how often this name was answered: 198.18.0.N, 2001:db8:c::N.
+  // Addresses that encode how often this name was answered: 198.18.0.N, 2001:db8:c::N.
   count: "",
-  // Like ok; signed for who sets DO, with AD for who sets DO or AD, and another address, 192.0.2.100+N, under CD.
+  // Like ok; with signatures if DO is set, with AD if DO or AD is set, and with another address, 192.0.2.100+N, under
+  // CD.
   signed: "",
   nodata: "",
   "nodata-without-soa": "",
@@ -36,32 +37,32 @@ const ACTS = {
   refused: "",
   formerr: "",
   notimp: "",
-  // Like ok, but not for who speaks EDNS.
+  // Like ok, but an error for queries with EDNS.
   "formerr-to-edns": "",
   "notimp-to-edns": "",
   silent: "",
-  // Nobody listens.
+  // The ports are closed.
   closed: "",
   garbage: "",
-  // By UDP a lie, 198.51.100.66, that only the one thing gives away; by TCP like ok.
+  // By UDP a forged reply, 198.51.100.66, with only this one flaw; by TCP like ok.
   "wrong-id": "",
   "wrong-source": "",
   "wrong-question": "",
-  // Nothing but TC by UDP, like ok by TCP.
+  // Only TC by UDP, like ok by TCP.
   truncated: "",
-  // The same, but the connection breaks in the middle of the reply.
+  // The same, but the connection closes in the middle of the reply.
   midway: "",
-  // So many addresses, or a text of that size; cut for who takes less by UDP.
+  // The given number of addresses, or a text of that size; truncated by UDP if the client accepts less.
   big: "records",
-  // The same, whatever the asker takes.
+  // The same, whatever the client accepts.
   oversized: "records",
-  // By UDP so many lies under other ids before the right reply.
+  // By UDP the given number of forged replies with other ids before the correct reply.
   spoof: "replies",
 } as const;
 
-export type Word = keyof typeof ACTS;
+export type Word = keyof typeof SERVER_ACTIONS;
 
-export interface Act {
+export interface ServerAction {
   readonly word: Word;
   readonly amount: number;
   readonly delayMs: number;
@@ -69,14 +70,14 @@ export interface Act {
   readonly minimumS: number;
 }
 
-type Step = { readonly fromMs: number; readonly act: Act };
+type Step = { readonly fromMs: number; readonly action: ServerAction };
 
 interface Part {
   readonly names: string | undefined;
-  /** The place in the list, from 1. */
+  /** Position in the list, from 1. */
   readonly server: number | undefined;
   readonly steps: readonly Step[];
-  /** After so long it begins anew. */
+  /** Period after which it repeats. */
   readonly loopMs: number | undefined;
 }
 
@@ -94,15 +95,15 @@ export function parseScenario(text: string, file: string): Scenario {
   return reader.scenario();
 }
 
-/** What this server does now about this name; nothing where the scenario does not say. */
-export function actOf(scenario: Scenario, server: number, name: string, atMs: number): Act | undefined {
+/** Current action of a server for a name; undefined if the scenario does not specify it. */
+export function actionOf(scenario: Scenario, server: number, name: string, atMs: number): ServerAction | undefined {
   const fits = (part: Part): boolean => {
     return (part.server ?? server) === server && (part.names === undefined || fitsPattern(name, part.names));
   };
   const part = scenario.find(fits);
   if (part === undefined) return undefined;
   const ms = part.loopMs === undefined ? atMs : atMs % part.loopMs;
-  return part.steps.findLast(({ fromMs }) => fromMs <= ms)?.act;
+  return part.steps.findLast(({ fromMs }) => fromMs <= ms)?.action;
 }
 
 const patterns = new Map<string, RegExp>();
@@ -120,7 +121,7 @@ interface Draft {
   readonly names: string | undefined;
   readonly server: number | undefined;
   readonly steps: Step[];
-  /** Where the last step ends, if it does. */
+  /** End of the last step, if it has one. */
   endMs: number | undefined;
   loopMs: number | undefined;
 }
@@ -139,12 +140,12 @@ class Reader {
       case undefined:
         return;
       case "name":
-        expect(second !== "" && rest.length === 0, "it is `name PATTERN`");
+        expect(second !== "" && rest.length === 0, "expected `name PATTERN`");
         this.#begin(second, undefined);
         return;
       case "server":
-        expect(/^[1-9]\d*:?$/.test(second), "it is `server NUMBER`, counted from 1");
-        expect(rest.length === 0 || second.endsWith(":"), "what a server does stands behind a colon");
+        expect(/^[1-9]\d*:?$/.test(second), "expected `server NUMBER`, counted from 1");
+        expect(rest.length === 0 || second.endsWith(":"), "a colon must precede the server's action");
         this.#begin(this.#names, Number.parseInt(second, 10));
         if (rest.length > 0) this.#step(rest);
         return;
@@ -155,7 +156,7 @@ class Reader {
         this.#minimumS = seconds(words);
         return;
       case "loop":
-        expect(words.length === 1, "`loop` stands alone");
+        expect(words.length === 1, "`loop` takes no arguments");
         this.#loop();
         return;
       default:
@@ -183,39 +184,39 @@ class Reader {
     const last = draft.steps.at(-1);
     const isFor = words[0] === "for";
     const isTimed = isFor || /^\d/.test(words[0] ?? "");
-    const act = this.#act(words.slice(isFor ? 2 : isTimed ? 1 : 0));
-    expect(draft.loopMs === undefined, "nothing comes after `loop`");
+    const action = this.#action(words.slice(isFor ? 2 : isTimed ? 1 : 0));
+    expect(draft.loopMs === undefined, "nothing may follow `loop`");
     expect(
       last === undefined || draft.endMs !== undefined || !isFor,
-      "the line before has no end: it wants `for`, too",
+      "the previous line has no end: it needs `for`, too",
     );
-    expect(last === undefined || draft.endMs !== undefined || isTimed, "the line before has no end");
+    expect(last === undefined || draft.endMs !== undefined || isTimed, "the previous line has no end");
     const endMs = draft.endMs ?? 0;
     const fromMs = isTimed && !isFor ? milliseconds(words[0]) : endMs;
-    expect(last !== undefined || fromMs === 0, "the first line begins at 0s");
-    expect(last === undefined || fromMs >= endMs, "it begins before the line before ends");
-    expect(last === undefined || fromMs > last.fromMs, "it begins before the line before");
-    draft.steps.push({ fromMs, act });
+    expect(last !== undefined || fromMs === 0, "the first line must start at 0s");
+    expect(last === undefined || fromMs >= endMs, "it starts before the end of the previous line");
+    expect(last === undefined || fromMs > last.fromMs, "it starts before the previous line");
+    draft.steps.push({ fromMs, action });
     draft.endMs = isFor ? endMs + lasting(words[1]) : undefined;
   }
 
   #loop(): void {
     const draft = this.#draft;
-    expect(draft !== undefined, "there is nothing to repeat");
-    expect(draft.endMs !== undefined, "the line before has no end: it wants `for`");
+    expect(draft !== undefined, "nothing to repeat");
+    expect(draft.endMs !== undefined, "the previous line has no end: it needs `for`");
     draft.loopMs = draft.endMs;
   }
 
-  #act(words: readonly string[]): Act {
+  #action(words: readonly string[]): ServerAction {
     const isSlow = words[0] === "slow";
     const delayMs = isSlow ? milliseconds(words[1]) : 0;
     const [word = isSlow ? "ok" : "", number, ...more] = isSlow ? words.slice(2) : words;
-    expect(isWord(word), `nobody knows "${word}"; a server can be ${Object.keys(ACTS).join(", ")}, or slow`);
-    const counted = ACTS[word];
-    expect(number === undefined || counted !== "", `"${word}" has no number`);
-    expect(counted === "" || /^\d+$/.test(number ?? ""), `"${word}" wants to know how many ${counted}`);
-    expect(more.length === 0, "there are words too many");
-    expect(word !== "closed" || (this.#names === undefined && !isSlow), "nobody is closed for some names, or slowly");
+    expect(isWord(word), `unknown action "${word}": use ${Object.keys(SERVER_ACTIONS).join(", ")}, or slow`);
+    const counted = SERVER_ACTIONS[word];
+    expect(number === undefined || counted !== "", `"${word}" takes no number`);
+    expect(counted === "" || /^\d+$/.test(number ?? ""), `"${word}" needs a number of ${counted}`);
+    expect(more.length === 0, "too many words");
+    expect(word !== "closed" || (this.#names === undefined && !isSlow), "closed cannot be combined with name or slow");
     return { word, amount: Number(number ?? 0), delayMs, ttlS: this.#ttlS, minimumS: this.#minimumS };
   }
 }
@@ -225,17 +226,17 @@ function expect(isSo: boolean, message: string): asserts isSo {
 }
 
 function isWord(word: string): word is Word {
-  return Object.hasOwn(ACTS, word);
+  return Object.hasOwn(SERVER_ACTIONS, word);
 }
 
 function seconds(words: readonly string[]): number {
-  expect(words.length === 2 && /^\d+$/.test(words[1] ?? ""), "it is a whole number of seconds");
+  expect(words.length === 2 && /^\d+$/.test(words[1] ?? ""), "expected a whole number of seconds");
   return Number(words[1]);
 }
 
 function lasting(text: string | undefined): number {
   const ms = milliseconds(text);
-  expect(ms > 0, "it lasts no time");
+  expect(ms > 0, "a duration must be positive");
   return ms;
 }
 
@@ -243,6 +244,6 @@ const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 
 
 function milliseconds(text = ""): number {
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
-  expect(number !== undefined, `"${text}" is no time; times are like 300ms, 1.5s or 2m`);
+  expect(number !== undefined, `invalid duration "${text}": use a number with a unit, such as 300ms, 1.5s or 2m`);
   return Number(number) * (UNITS_MS[unit] ?? 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Owns an engine that is none: a unix socket that answers as Docker 28 did when its JSON was recorded, for as many
- * containers as a test likes, over namespaces that are real. For storms and crowds that no real engine gets up to here.
+ * Scripted engine: a Unix socket that answers as Docker 28 did when its JSON was recorded, for any number of
+ * containers, over real namespaces. For tests with more containers or faster changes than a real engine manages here.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
@@ -15,12 +15,12 @@ const RECORDED = JSON.parse(
   readFileSync(new URL("../../../../test/support/scripted/recorded/engine-28.json", import.meta.url), "utf8"),
 ) as { version: Json; info: Json; listed: Json; container: Json; network: Json };
 const NETWORK_ID = RECORDED.network["Id"] as string;
-/** What a real engine takes for an inspect of a container that does not change. */
+/** Time of a real engine for the inspect of an unchanged container. */
 const INSPECT_MS = 0.4;
 
 export interface ScriptedContainer {
   readonly name: string;
-  /** Of its network namespace. */
+  /** Path of its network namespace. */
   readonly path: string;
   readonly address: string;
   readonly aliases?: readonly string[];
@@ -34,7 +34,7 @@ export class ScriptedEngine implements AsyncDisposable {
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<ServerResponse>();
   #starts = 0;
-  /** Containers in work, as the real one works on them: one after the other. */
+  /** Inspects run one after the other, as in a real engine. */
   #queue: Promise<unknown> = Promise.resolve();
 
   private constructor(folder: string) {
@@ -52,20 +52,20 @@ export class ScriptedEngine implements AsyncDisposable {
     return `unix://${this.#path}`;
   }
 
-  /** It is up, and everybody who listens is told. */
+  /** Starts a container and sends the events. */
   run(container: ScriptedContainer): void {
     this.#starts += 1;
     const id = idOf(container.name);
     this.#running.set(id, { ...container, id, start: this.#starts });
-    this.#tell("network", "connect", NETWORK_ID, { container: id });
-    this.#tell("container", "start", id);
+    this.#sendEvent("network", "connect", NETWORK_ID, { container: id });
+    this.#sendEvent("container", "start", id);
   }
 
   die(name: string): void {
     const id = idOf(name);
     this.#running.delete(id);
-    this.#tell("container", "die", id);
-    this.#tell("network", "disconnect", NETWORK_ID, { container: id });
+    this.#sendEvent("container", "die", id);
+    this.#sendEvent("network", "disconnect", NETWORK_ID, { container: id });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,13 +99,13 @@ export class ScriptedEngine implements AsyncDisposable {
     response.on("close", () => this.#listeners.delete(response));
   }
 
-  #tell(type: string, action: string, id: string, attributes: Json = {}): void {
+  #sendEvent(type: string, action: string, id: string, attributes: Json = {}): void {
     const event = { Type: type, Action: action, Actor: { ID: id, Attributes: attributes }, scope: "local" };
     for (const listener of this.#listeners) listener.write(`${JSON.stringify(event)}\n`);
   }
 }
 
-/** Of sixty-four hexadecimal digits, the same for a name each time. */
+/** Sixty-four hexadecimal digits, always the same for a name. */
 function idOf(name: string): string {
   return Buffer.from(name).toString("hex").padStart(64, "0");
 }
@@ -138,7 +138,7 @@ function inspectedOf(running: Running): Json {
   };
 }
 
-/** Another one each time it joins. */
+/** Changes each time it connects. */
 function endpointOf({ id, start }: Running): string {
   return id.slice(0, 48) + start.toString(16).padStart(16, "0");
 }

@@ -1,47 +1,47 @@
 /**
- * Owns the process of scripted name servers: one at each address it is given, by UDP and TCP, all of them in one process,
- * so that the order in which they were asked is the order of its lines. What they do stands in the scenario, which comes
- * as a line of its input and begins at that moment; the process ends with that input. Arguments: the addresses.
+ * Process of scripted upstream servers, one at each address, by UDP and TCP. They share one process, so that the order
+ * of its output is the order of the queries. The scenario comes as a line of its input and starts at that moment; the
+ * process ends with that input. Arguments: the addresses.
  */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 
 import { onEachMessage } from "../rig/framed.ts";
-import { type Scenario, actOf } from "./scenario.ts";
+import { type Scenario, actionOf } from "./scenario.ts";
 import { type Delivery, scriptedReply } from "./scripted-reply.ts";
 import type { ScriptedLine, ScriptedOrder } from "./scripted.ts";
 import { replyTo } from "../servers/upstream-answer.ts";
 import { readQuestion, type Transport, type UpstreamQuestion } from "../servers/upstream-question.ts";
 
 const PORT = 53;
-/** How long after its moment a server may still be open, or closed. */
+/** Delay with which a server may open or close. */
 const TICK_MS = 5;
 
 let scenario: Scenario = [];
 let startMs = performance.now();
 const counts = new Map<string, number>();
 
-function tell(line: ScriptedLine): void {
+function report(line: ScriptedLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
-/** Of one server, by the transport the question came by. */
+/** Sends a delivery of one server by the transport of the query. */
 type Deliver = (delivery: Delivery) => void;
 
 function handle(message: Buffer, transport: Transport, from: string, server: number, deliver: Deliver): void {
   const question = readQuestion(message, transport, from);
   if (question === undefined) return;
   const atMs = performance.now() - startMs;
-  tell({ asked: { ...question, server, atMs } });
-  const act = actOf(scenario, server, question.name, atMs);
+  report({ asked: { ...question, server, atMs } });
+  const action = actionOf(scenario, server, question.name, atMs);
   const counted = `${server} ${question.name.toLowerCase()}`;
   const count = (counts.get(counted) ?? 0) + 1;
   counts.set(counted, count);
   const { deliveries, delayMs } =
-    act === undefined
+    action === undefined
       ? byName(question)
-      : { deliveries: scriptedReply({ act, question, server, count }), delayMs: act.delayMs };
+      : { deliveries: scriptedReply({ action, question, server, count }), delayMs: action.delayMs };
   if (delayMs === 0) deliveries.map(deliver);
   else setTimeout(() => deliveries.map(deliver), delayMs);
 }
@@ -53,23 +53,23 @@ function byName(question: UpstreamQuestion): { deliveries: readonly Delivery[]; 
 
 class ScriptedServer {
   readonly #address: string;
-  readonly #place: number;
+  readonly #index: number;
   readonly #connections = new Set<Socket>();
   #udp: UdpSocket | undefined;
   #elsewhere: UdpSocket | undefined;
   #tcp: Server | undefined;
   #isMoving = false;
 
-  constructor(address: string, place: number) {
+  constructor(address: string, index: number) {
     this.#address = address;
-    this.#place = place;
+    this.#index = index;
   }
 
   async open(): Promise<void> {
     this.#elsewhere ??= await this.#bound(0);
     const udp = await this.#bound(PORT);
     udp.on("message", (message, { address, port }) => {
-      handle(message, "udp", `${address}#${port}`, this.#place, (delivery) => {
+      handle(message, "udp", `${address}#${port}`, this.#index, (delivery) => {
         const socket = delivery.how === "elsewhere" ? this.#elsewhere : this.#udp;
         socket?.send(delivery.message, port, address);
       });
@@ -78,7 +78,7 @@ class ScriptedServer {
     this.#tcp = await this.#listening();
   }
 
-  /** Both ports are free again when it is done. */
+  /** Resolves when both ports are free again. */
   async close(): Promise<void> {
     const [udp, tcp] = [this.#udp, this.#tcp];
     this.#udp = undefined;
@@ -91,7 +91,7 @@ class ScriptedServer {
   }
 
   async follow(): Promise<void> {
-    const isClosed = actOf(scenario, this.#place, "", performance.now() - startMs)?.word === "closed";
+    const isClosed = actionOf(scenario, this.#index, "", performance.now() - startMs)?.word === "closed";
     if (this.#isMoving || isClosed === (this.#udp === undefined)) return;
     this.#isMoving = true;
     await (isClosed ? this.close() : this.open());
@@ -104,7 +104,7 @@ class ScriptedServer {
       socket.once("error", reject);
       socket.bind(port, this.#address, resolve);
     });
-    // An asker that is gone by now is no failure of the server's.
+    // A client that is gone is no failure of the server.
     socket.on("error", () => undefined);
     return socket;
   }
@@ -122,7 +122,7 @@ class ScriptedServer {
     this.#connections.add(connection);
     connection.on("close", () => this.#connections.delete(connection));
     onEachMessage(connection, (message) => {
-      handle(message, "tcp", from, this.#place, (delivery) => sendFramed(connection, delivery));
+      handle(message, "tcp", from, this.#index, (delivery) => sendFramed(connection, delivery));
     });
   }
 }
@@ -137,16 +137,18 @@ function sendFramed(connection: Socket, { message, how }: Delivery): void {
 
 const servers = process.argv.slice(2).map((address, index) => new ScriptedServer(address, index + 1));
 await Promise.all(servers.map(async (server) => await server.open()));
-setInterval(() => servers.map(async (server) => await server.follow()), TICK_MS);
-tell({ heard: 0 });
+let ticking: NodeJS.Timeout | undefined;
+report({ heard: 0 });
 for await (const line of createInterface({ input: process.stdin })) {
   const { order, play } = JSON.parse(line) as ScriptedOrder;
   if (play !== undefined) {
     scenario = play;
     startMs = performance.now();
+    const canClose = scenario.some(({ steps }) => steps.some(({ action }) => action.word === "closed"));
+    if (canClose) ticking ??= setInterval(() => servers.map(async (server) => await server.follow()), TICK_MS);
     await Promise.all(servers.map(async (server) => await server.follow()));
   }
-  // After the sockets had their turn: a datagram that came before this line is told before it.
-  setImmediate(() => tell({ heard: order }));
+  // After pending socket events: a datagram that arrived before this line is reported before it.
+  setImmediate(() => report({ heard: order }));
 }
 process.exit(0);

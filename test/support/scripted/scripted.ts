@@ -1,6 +1,6 @@
 /**
- * Owns name servers that play a scenario: several of them in one network namespace, in one order, and with one memory of
- * what they were asked, so that a test can tell who was asked first.
+ * Scripted upstream servers: several of them in one network namespace that play a scenario, with a common record of
+ * their queries, so that a test sees which was queried first.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,19 +11,19 @@ import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../program/command.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import { type Scenario, parseScenario } from "./scenario.ts";
 import type { UpstreamQuestion } from "../servers/upstream-question.ts";
 import { inTime } from "../rig/wait.ts";
 
 export type ScriptedQuestion = UpstreamQuestion & {
-  /** The place of the server that was asked, from 1. */
+  /** Position of the queried server, from 1. */
   readonly server: number;
-  /** Since the scenario began. */
+  /** Time since the scenario started. */
   readonly atMs: number;
 };
 
-/** One line to the servers' process, and one from it. */
+/** A line to the servers' process, and a line from it. */
 export type ScriptedOrder = { readonly order: number; readonly play?: Scenario };
 export type ScriptedLine = { readonly asked: ScriptedQuestion } | { readonly heard: number };
 
@@ -31,11 +31,11 @@ const FOLDER = new URL("../../../../test/scenarios/", import.meta.url);
 
 export interface ScriptedOptions {
   readonly addresses: readonly string[];
-  /** The namespace has them already; otherwise those that are not loopback's are put there. */
+  /** The namespace already has the addresses; by default those other than loopback are added. */
   readonly hasAddresses?: boolean;
 }
 
-/** "NAME.scn" of test/scenarios, or the lines themselves. */
+/** "NAME.scn" in test/scenarios, or the lines themselves. */
 export function readScenario(fileOrLines: string): Scenario {
   const isFile = fileOrLines.endsWith(".scn");
   const text = isFile ? readFileSync(new URL(fileOrLines, FOLDER), "utf8") : fileOrLines;
@@ -75,27 +75,27 @@ export class ScriptedServers implements AsyncDisposable {
     this.#process = process;
     process.stderr.on("data", (chunk: Buffer) => (this.#stderr += chunk.toString()));
     process.stdin.on("error", () => {});
-    createInterface({ input: process.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as ScriptedLine));
+    createInterface({ input: process.stdout }).on("line", (line) => this.#onLine(JSON.parse(line) as ScriptedLine));
     this.#ended = once(process, "close").then(() => undefined);
-    letGo(process);
+    unrefChild(process);
   }
 
   async started(): Promise<void> {
     await this.#heard(0);
   }
 
-  /** From its beginning, instead of what was played before. */
+  /** Starts a scenario from its beginning, replacing the previous one. */
   async play(scenario: string): Promise<void> {
     await this.#order({ play: readScenario(scenario) });
   }
 
-  /** In the order in which they came, since the start or the last forget(). */
+  /** Queries in order of arrival, since the start or the last forget(). */
   async asked(): Promise<readonly ScriptedQuestion[]> {
     await this.#order({});
     return [...this.#questions];
   }
 
-  /** The same, of one name only, in whatever case. */
+  /** Those for one name, ignoring case. */
   async askedFor(name: string): Promise<readonly ScriptedQuestion[]> {
     return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
   }
@@ -107,7 +107,7 @@ export class ScriptedServers implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.stdin.end();
-    await inTime(this.#ended, "the end of the scripted servers");
+    await inTime(this.#ended, "the exit of the scripted servers");
   }
 
   async #order(what: Omit<ScriptedOrder, "order">): Promise<void> {
@@ -118,13 +118,13 @@ export class ScriptedServers implements AsyncDisposable {
 
   async #heard(order: number): Promise<void> {
     const ended = this.#ended.then(() => {
-      throw new Error(`the scripted servers ended: ${this.#stderr.trim()}`);
+      throw new Error(`the scripted servers exited: ${this.#stderr.trim()}`);
     });
     const heard = new Promise<void>((resolve) => this.#waiting.set(order, resolve));
-    await inTime(Promise.race([heard, ended]), "a word of the scripted servers");
+    await inTime(Promise.race([heard, ended]), "a line from the scripted servers");
   }
 
-  #hear(line: ScriptedLine): void {
+  #onLine(line: ScriptedLine): void {
     if ("asked" in line) this.#questions.push(line.asked);
     else this.#waiting.get(line.heard)?.();
   }

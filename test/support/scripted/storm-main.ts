@@ -1,7 +1,7 @@
 /**
- * Owns the process that asks for ever new names, to be run inside a container's network namespace: so many in all with so
- * many at once, or so many a second for so long. Each from a socket of its own, as a C library asks, and given up as late
- * as one does. Bounded in count and in time.
+ * Load generator that queries ever new names, run inside a container's network namespace: a fixed number with a fixed
+ * concurrency, or a rate for a fixed time. As a C library does, it uses a socket for each query and gives up after five
+ * seconds. Bounded in count and in time.
  */
 import { createSocket } from "node:dgram";
 
@@ -16,22 +16,22 @@ const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED
 const { suffix, load, port = 53 } = JSON.parse(process.argv[2] ?? "") as StormOptions;
 const waitsMs: number[] = [];
 const outcomes = new Map<string, number>();
-let asked = 0;
+let sent = 0;
 
-async function ask(): Promise<void> {
-  const id = (asked += 1) & 0xffff;
-  const question = { type: "A", name: `q${asked}.${suffix}` } as const;
+async function queryOnce(): Promise<void> {
+  const id = (sent += 1) & 0xffff;
+  const question = { type: "A", name: `q${sent}.${suffix}` } as const;
   const startMs = performance.now();
   const outcome = await new Promise<string>((resolve) => {
     const socket = createSocket("udp4");
-    const end = (how: string): void => {
+    const end = (result: string): void => {
       clearTimeout(timer);
       socket.close();
-      resolve(how);
+      resolve(result);
     };
-    const timer = setTimeout(() => end("silence"), GIVE_UP_MS);
+    const timer = setTimeout(() => end("timeout"), GIVE_UP_MS);
     socket.on("error", (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
-    // What was meant for whoever had this port before is nothing to us, as it is nothing to a C library.
+    // Ignore replies to whatever used this port before, as a C library does.
     socket.on("message", (message) => (message.readUInt16BE(0) === id ? end(outcomeOf(decode(message))) : undefined));
     const query = encode({ type: "query", id, flags: 0x100, questions: [question] });
     socket.connect(port, "127.0.0.11", () => socket.send(query));
@@ -40,42 +40,42 @@ async function ask(): Promise<void> {
   outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
 }
 
-/** The addresses, or why there are none. */
+/** The addresses, or the reason why there are none. */
 function outcomeOf({ flags = 0, answers = [] }: DecodedPacket): string {
   const addresses = answers.flatMap((record) => (record.type === "A" ? [record.data] : []));
   const rcode = flags & 15;
   return addresses.length > 0 ? addresses.join(" ") : (RCODES[rcode] ?? `rcode ${rcode}`);
 }
 
-async function askAtOnce(count: number, atOnce: number): Promise<void> {
-  const askOn = async (): Promise<void> => {
-    while (asked < count) await ask();
+async function queryConcurrently(count: number, atOnce: number): Promise<void> {
+  const worker = async (): Promise<void> => {
+    while (sent < count) await queryOnce();
   };
-  await Promise.all(Array.from({ length: atOnce }, askOn));
+  await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-async function askSteadily(perSecond: number, forMs: number): Promise<void> {
+async function queryAtRate(perSecond: number, forMs: number): Promise<void> {
   const startMs = performance.now();
-  const asking: Promise<void>[] = [];
+  const queries: Promise<void>[] = [];
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
       const elapsedMs = Math.min(performance.now() - startMs, forMs);
-      while (asked < elapsedMs * (perSecond / 1000)) asking.push(ask());
+      while (sent < elapsedMs * (perSecond / 1000)) queries.push(queryOnce());
       if (elapsedMs < forMs) return;
       clearInterval(timer);
       resolve();
     }, TICK_MS);
   });
-  await Promise.all(asking);
+  await Promise.all(queries);
 }
 
-if ("count" in load) await askAtOnce(load.count, load.atOnce);
-else await askSteadily(load.perSecond, load.forMs);
+if ("count" in load) await queryConcurrently(load.count, load.atOnce);
+else await queryAtRate(load.perSecond, load.forMs);
 const sorted = waitsMs.toSorted((a, b) => a - b);
 const quantile = (q: number): number =>
   Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0);
 const report: StormReport = {
-  asked,
+  sent,
   outcomes: Object.fromEntries(outcomes),
   p50Ms: quantile(0.5),
   p99Ms: quantile(0.99),

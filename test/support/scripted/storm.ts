@@ -1,54 +1,54 @@
 /**
- * Owns a storm of questions for ever new names, which no cache can answer, asked inside a container's namespace, and what
- * came of them: for tests of what happens when name servers fail under load.
+ * Load of queries for ever new names, which no cache can answer, sent from a container's namespace, and their outcomes:
+ * for tests of upstream servers that fail under load.
  */
 import { fileURLToPath } from "node:url";
 
 import { stdoutOf } from "../program/command.ts";
-import type { NetworkPlace } from "../rig/netns.ts";
+import type { NetworkContext } from "../rig/netns.ts";
 
 export interface StormOptions {
-  /** Names are q1.SUFFIX, q2.SUFFIX ... */
+  /** The names are q1.SUFFIX, q2.SUFFIX ... */
   readonly suffix: string;
   readonly load:
     | { readonly count: number; readonly atOnce: number }
     | { readonly perSecond: number; readonly forMs: number };
-  /** Of 127.0.0.11. */
+  /** Port of 127.0.0.11. */
   readonly port?: number;
 }
 
 export interface StormReport {
-  readonly asked: number;
-  /** How many ended how: an address, an rcode, "silence" after five seconds, or an error of the socket. */
+  readonly sent: number;
+  /** Counts by outcome: an address, an rcode, "timeout" after five seconds, or an error of the socket. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Of all of them, however they ended. */
+  /** Latencies of all queries, however they ended. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
 }
 
 const PROGRAM = fileURLToPath(new URL("./storm-main.js", import.meta.url));
-/** What starting and ending may take, and the last question. */
+/** Time to start, to exit, and for the last query. */
 const MARGIN_MS = 20_000;
-/** A question takes five seconds at most. */
+/** A query takes five seconds at most. */
 const QUESTION_MS = 5_000;
 
-export async function storm(place: NetworkPlace, options: StormOptions): Promise<StormReport> {
+export async function storm(context: NetworkContext, options: StormOptions): Promise<StormReport> {
   const { load } = options;
   const lastsMs = "forMs" in load ? load.forMs : Math.ceil(load.count / load.atOnce) * QUESTION_MS;
-  const result = await place.enter(process.execPath, [PROGRAM, JSON.stringify(options)], {
+  const result = await context.enter(process.execPath, [PROGRAM, JSON.stringify(options)], {
     timeoutMs: lastsMs + MARGIN_MS,
   });
   return JSON.parse(stdoutOf(result, "the storm")) as StormReport;
 }
 
-/** Those that did not end with this address: "SERVFAIL: 3, silence: 1". */
+/** Outcomes other than this address: "SERVFAIL: 3, timeout: 1". */
 export function failuresOf({ outcomes }: StormReport, address: string): string {
   const others = Object.entries(outcomes).filter(([outcome]) => outcome !== address);
   return others.map(([outcome, count]) => `${outcome}: ${count}`).join(", ");
 }
 
-export function readableStorm({ asked, outcomes, p50Ms, p99Ms, maxMs }: StormReport): string {
+export function readableStorm({ sent, outcomes, p50Ms, p99Ms, maxMs }: StormReport): string {
   const ends = Object.entries(outcomes).map(([outcome, count]) => `${outcome}: ${count}`);
-  return `${asked} asked (${ends.join(", ")}), p50 ${p50Ms} ms, p99 ${p99Ms} ms, last ${maxMs} ms`;
+  return `${sent} sent (${ends.join(", ")}), p50 ${p50Ms} ms, p99 ${p99Ms} ms, last ${maxMs} ms`;
 }

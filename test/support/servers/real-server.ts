@@ -1,6 +1,6 @@
 /**
- * Owns a dnsmasq or an unbound of a test's own: name servers that nobody wrote for a test, with a configuration of a few
- * lines, in whatever network namespace, and gone with the process that started them.
+ * dnsmasq or unbound started by a test: independent name servers with a configuration of a few lines, in any network
+ * namespace. They end with the process that started them.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,17 +10,17 @@ import { join } from "node:path";
 
 import { SYSTEM_PATH } from "../program/command.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import { inTime } from "../rig/wait.ts";
 
 export interface RealServerOptions {
   readonly address: string;
   readonly port?: number;
-  /** Of the server's own configuration, after those that make it listen. */
+  /** Further lines of the server's configuration, after those for its address. */
   readonly lines: readonly string[];
 }
 
-/** What each is started with, and what it says when it serves. */
+/** How a server is started, and what it prints when it is ready. */
 interface Program {
   readonly command: string;
   readonly args: (file: string) => string[];
@@ -37,7 +37,7 @@ const UNBOUND: Program = {
     "access-control: 0.0.0.0/0 allow",
     "do-not-query-localhost: no",
     "num-threads: 1",
-    // It stays who it is: whoever changes that is no longer told of its parent's death.
+    // Stay root: a process that changes its user loses the parent death signal.
     'username: ""',
     'chroot: ""',
     'pidfile: ""',
@@ -66,18 +66,18 @@ const DNSMASQ: Program = {
   ready: /started, version/,
 };
 
-type Place = { readonly netnsPath: string };
+type NamespaceOwner = { readonly netnsPath: string };
 
-export async function startUnbound(place: Place, options: RealServerOptions): Promise<RealServer> {
+export async function startUnbound(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
   return await start(place, UNBOUND, options);
 }
 
-export async function startDnsmasq(place: Place, options: RealServerOptions): Promise<RealServer> {
+export async function startDnsmasq(place: NamespaceOwner, options: RealServerOptions): Promise<RealServer> {
   return await start(place, DNSMASQ, options);
 }
 
 async function start(
-  { netnsPath }: Place,
+  { netnsPath }: NamespaceOwner,
   program: Program,
   { address, port = 53, lines }: RealServerOptions,
 ): Promise<RealServer> {
@@ -85,7 +85,7 @@ async function start(
   const folder = mkdtempSync(join(tmpdir(), `d11-${program.command}-`));
   const file = join(folder, "conf");
   writeFileSync(file, [...program.lines(address, port), ...lines, ""].join("\n"));
-  // It may be in a namespace that no one clears up but the engine's own, so it has to end with this process.
+  // Only the engine cleans up its namespace, so this must end with the test process.
   const inside = inNetns(netnsPath, program.command, program.args(file));
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inside], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -101,34 +101,34 @@ export class RealServer implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #folder: string;
   readonly #ended: Promise<void>;
-  #said = "";
-  #onSaid: () => void = () => {};
+  #stderr = "";
+  #onStderr: () => void = () => {};
 
   constructor(process: ChildProcess, folder: string) {
     this.#process = process;
     this.#folder = folder;
     process.stderr?.on("data", (chunk: Buffer) => {
-      this.#said += chunk.toString();
-      this.#onSaid();
+      this.#stderr += chunk.toString();
+      this.#onStderr();
     });
     this.#ended = once(process, "close").then(() => undefined);
-    letGo(process);
+    unrefChild(process);
   }
 
-  /** Of the server itself: what starts it gives way to it. */
+  /** Of the server itself: setpriv and nsenter exec it. */
   get pid(): number {
     return this.#process.pid ?? 0;
   }
 
-  async until(word: RegExp): Promise<void> {
+  async until(pattern: RegExp): Promise<void> {
     const ended = this.#ended.then(() => {
-      throw new Error(`the server ended: ${this.#said.trim()}`);
+      throw new Error(`the server exited: ${this.#stderr.trim()}`);
     });
-    const said = new Promise<void>((resolve) => {
-      this.#onSaid = () => (word.test(this.#said) ? resolve() : undefined);
+    const matched = new Promise<void>((resolve) => {
+      this.#onStderr = () => (pattern.test(this.#stderr) ? resolve() : undefined);
     });
     try {
-      await inTime(Promise.race([said, ended]), `the server's word ${String(word)}`);
+      await inTime(Promise.race([matched, ended]), `${String(pattern)} in the server's output`);
     } catch (error) {
       await this[Symbol.asyncDispose]();
       throw error;
@@ -137,7 +137,7 @@ export class RealServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.kill("SIGKILL");
-    await inTime(this.#ended, "the end of the server");
+    await inTime(this.#ended, "the exit of the server");
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,21 +1,21 @@
 /**
- * Owns the table of how the test's upstream server behaves, by the end of the name that is asked for:
+ * Behaviour of the scripted upstream server, by the suffix of the name:
  *
  *   *.ok.test         A 192.0.2.N, AAAA 2001:db8::N, TXT, MX; N are the digits at the end of the first label, else 1;
  *                     no data for other types
  *   *.cname.test      CNAME to the same labels below ok.test, and that one's record
- *   *.nodata.test     NOERROR without an answer, SOA
- *   *.nx.test         NXDOMAIN, SOA; and so does every name that is not in this table
+ *   *.nodata.test     NOERROR without an answer, with SOA
+ *   *.nx.test         NXDOMAIN with SOA; so does every name that is not in this table
  *   *.servfail.test   SERVFAIL
  *   *.refused.test    REFUSED
  *   *.silent.test     no reply
- *   MS.slow.test      like ok.test, after so many milliseconds
+ *   MS.slow.test      like ok.test, after MS milliseconds
  *   *.tc.test         truncated and empty over UDP, like ok.test over TCP
- *   *.rr.test         one record of whatever type was asked for, with the data DE AD BE EF
- *   *.big.test        992 octets, or truncated where the asker does not take so many over UDP
- *   *.oversize.test   992 octets over UDP whatever the asker takes
+ *   *.rr.test         one record of the queried type, with the data DE AD BE EF
+ *   *.big.test        992 octets, or truncated over UDP if the client accepts fewer
+ *   *.oversize.test   992 octets over UDP, whatever the client accepts
  *   *.wrongid.test    like ok.test, under another id
- *   *.garbage.test    the right id, followed by octets that are no message
+ *   *.garbage.test    the right id, followed by octets that are not a message
  */
 import { type Answer, encode } from "dns-packet";
 import { questionOctets, type UpstreamQuestion } from "./upstream-question.ts";
@@ -92,7 +92,7 @@ function soa(): Part {
   return { section: "authority", type: 6, data: dataOf({ type: "SOA", name: ".", data }), owner: "test" };
 }
 
-/** Addresses as far as they were asked for, then one text that fills the rest to the octet. */
+/** Addresses if A was queried, then one text that fills the message to exactly BIG octets. */
 function bigReply(question: UpstreamQuestion): Buffer {
   const addresses =
     question.type === 1 ? Array.from({ length: 40 }, (_, index) => hex(`c00002${byte(index + 1)}`)) : [];
@@ -104,7 +104,7 @@ function bigReply(question: UpstreamQuestion): Buffer {
   return reply(question, 0, [...parts, filler(textOf(missing))]);
 }
 
-/** Character strings of at most 255 octets each, so many octets in all. */
+/** Character strings of at most 255 octets each, `length` octets in all. */
 function textOf(length: number): Buffer {
   const data = Buffer.alloc(length, "x");
   for (let at = 0; at < length; at += 256) data[at] = Math.min(255, length - at - 1);
@@ -115,7 +115,7 @@ function udpLimit(question: UpstreamQuestion): number {
   return question.transport === "tcp" ? 0xffff : Math.max(512, question.opt?.udpSize ?? 0);
 }
 
-/** The question goes back octet by octet, whatever its case, type and class. */
+/** The question is copied octet by octet, whatever its case, type and class. */
 function reply(question: UpstreamQuestion, flagsAndRcode: number, parts: readonly Part[] = []): Buffer {
   const octets = questionOctets(Buffer.from(question.message, "hex")) ?? Buffer.alloc(0);
   const opt = question.opt === undefined ? [] : [optRecord(question.opt.dnssecOk)];
@@ -136,7 +136,7 @@ function recordOctets({ type, data, owner }: Part, recordClass: number): Buffer 
 }
 
 /**
- * The library encodes without compression, so a record of the root begins with a single zero and its data follow at 11.
+ * The library does not compress, so a record of the root starts with a single zero octet and its data is at offset 11.
  */
 function dataOf(record: Answer): Buffer {
   return encode({ type: "response", answers: [record] }).subarray(12 + 11);

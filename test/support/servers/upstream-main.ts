@@ -1,6 +1,6 @@
 /**
- * Owns the process of the test's upstream server: its sockets, and the lines by which it tells the test what it was
- * asked. It ends with the pipe to the test, so it never outlives it. Arguments: address and port.
+ * Process of the scripted upstream server: its sockets, and the lines that report its queries to the test. It ends with
+ * the pipe to the test, so it never outlives it. Arguments: address and port.
  */
 import { createSocket } from "node:dgram";
 import { createServer, isIPv6, type Socket } from "node:net";
@@ -12,15 +12,15 @@ import type { UpstreamLine } from "./upstream.ts";
 
 const [address = "", port = ""] = process.argv.slice(2);
 
-function tell(line: UpstreamLine): void {
+function report(line: UpstreamLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
-/** Told before it is answered, so that whoever has the answer finds the question told. */
+/** Reported before the reply is sent, so that a test that has the reply finds the query. */
 function handle(message: Buffer, transport: Transport, from: string, send: (reply: Buffer) => void): void {
   const question = readQuestion(message, transport, from);
   if (question === undefined) return;
-  tell({ asked: question });
+  report({ asked: question });
   const reply = replyTo(question);
   if (reply === undefined) return;
   if (reply.delayMs === 0) send(reply.message);
@@ -60,9 +60,9 @@ function framed(message: Buffer): Buffer {
 }
 
 await Promise.all([serveUdp(), serveTcp()]);
-tell({ ready: true });
+report({ ready: true });
 for await (const line of createInterface({ input: process.stdin })) {
-  // After the sockets had their turn: a datagram that came before this line is told before it.
-  setImmediate(() => tell({ echo: line }));
+  // After pending socket events: a datagram that arrived before this line is reported before it.
+  setImmediate(() => report({ echo: line }));
 }
 process.exit(0);

@@ -1,6 +1,6 @@
 /**
- * Owns what the test's upstream server noticed about one message it got. Tests read here what really left dns11, so
- * the parts that a DNS library would round off (type, class, flags) are read from the octets.
+ * What the upstream server of a test noticed about a message. Tests check here what really left dns11, so the parts
+ * that a DNS library would normalize (type, class, flags) are read from the octets.
  */
 import { decode, type OptAnswer } from "dns-packet";
 
@@ -15,21 +15,21 @@ interface UpstreamOpt {
 
 export interface UpstreamQuestion {
   readonly id: number;
-  /** The second word of the header: QR, opcode, AA, TC, RD, RA, Z, AD, CD, RCODE. */
+  /** Second word of the header: QR, opcode, AA, TC, RD, RA, Z, AD, CD, RCODE. */
   readonly flags: number;
-  /** In the case in which it came, without the last dot. */
+  /** With its letter case, without the trailing dot. */
   readonly name: string;
   readonly type: number;
   readonly class: number;
   readonly opt: UpstreamOpt | undefined;
   readonly transport: Transport;
-  /** Where it came from, "address#port". */
+  /** Source, "address#port". */
   readonly from: string;
-  /** The whole message, as hex. */
+  /** The whole message in hexadecimal. */
   readonly message: string;
 }
 
-/** Nothing for a message in which there is no question to be read. */
+/** Undefined if the message has no readable question. */
 export function readQuestion(message: Buffer, transport: Transport, from: string): UpstreamQuestion | undefined {
   const question = questionOctets(message);
   if (question === undefined) return undefined;
@@ -58,9 +58,7 @@ export function questionOctets(message: Buffer): Buffer | undefined {
   return question.length === end + 5 - 12 ? question : undefined;
 }
 
-/**
- * Octets beyond ASCII come as one character each; a label with a dot inside is not told apart, see `message` for that.
- */
+/** Octets beyond ASCII become one character each. A dot within a label is not escaped; use `message` for that. */
 function nameOf(octets: Buffer): string {
   const labels: string[] = [];
   for (let at = 0, length = octets[at] ?? 0; length > 0; at += 1 + length, length = octets[at] ?? 0) {

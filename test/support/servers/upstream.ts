@@ -1,7 +1,6 @@
 /**
- * Owns a small DNS server that stands for the world's name servers in a test: real sockets, in a network namespace of
- * the test's choice, with behaviours that no real server shows on demand (see upstream-answer.ts), and a memory of what
- * it was asked.
+ * Small DNS server that simulates upstream servers in a test: real sockets in a network namespace of the test's choice,
+ * behaviours that no real server shows on demand (see upstream-answer.ts), and a record of the queries it received.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +9,7 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { SYSTEM_PATH } from "../program/command.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
-import { letGo } from "../rig/reaper.ts";
+import { unrefChild } from "../rig/reaper.ts";
 import type { UpstreamQuestion } from "./upstream-question.ts";
 import { inTime } from "../rig/wait.ts";
 
@@ -19,14 +18,14 @@ export interface UpstreamOptions {
   readonly port?: number | undefined;
 }
 
-/** What the server's process tells, one JSON value a line. */
+/** Output of the server's process, one JSON value a line. */
 export type UpstreamLine = { readonly ready: true } | { readonly asked: UpstreamQuestion } | { readonly echo: string };
 
 type Server = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /**
- * Unless told otherwise at 127.0.0.1, where an engine's default resolv.conf looks; any other address is put on the
- * namespace's loopback first.
+ * Listens by default on 127.0.0.1, the nameserver of an engine's default resolv.conf; any other address is first added
+ * to the namespace's loopback.
  */
 export async function startUpstream(place: { netnsPath: string }, options: UpstreamOptions = {}): Promise<Upstream> {
   const { address = "127.0.0.1", port = 53 } = options;
@@ -60,9 +59,9 @@ export class Upstream implements AsyncDisposable {
     this.port = port;
     server.stderr.on("data", (chunk: Buffer) => (this.#stderr += chunk.toString()));
     server.stdin.on("error", () => {});
-    createInterface({ input: server.stdout }).on("line", (line) => this.#hear(JSON.parse(line) as UpstreamLine));
+    createInterface({ input: server.stdout }).on("line", (line) => this.#onLine(JSON.parse(line) as UpstreamLine));
     this.#ended = once(server, "close").then(() => undefined);
-    letGo(server);
+    unrefChild(server);
   }
 
   async ready(): Promise<void> {
@@ -70,8 +69,8 @@ export class Upstream implements AsyncDisposable {
   }
 
   /**
-   * Every question since the start or the last forget(). The lines of one pipe come in order, so what the server was
-   * asked before this call is in it.
+   * Every query since the start or the last forget(). The lines of one pipe come in order, so queries that arrived
+   * before this call are included.
    */
   async asked(): Promise<readonly UpstreamQuestion[]> {
     const word = `echo ${(this.#echoed += 1)}`;
@@ -81,7 +80,7 @@ export class Upstream implements AsyncDisposable {
     return [...this.#questions];
   }
 
-  /** The same, of one name only, in whatever case. */
+  /** Those for one name, ignoring case. */
   async askedFor(name: string): Promise<readonly UpstreamQuestion[]> {
     return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
   }
@@ -93,10 +92,10 @@ export class Upstream implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#server.stdin.end();
-    await inTime(this.#ended, "the end of the upstream server");
+    await inTime(this.#ended, "the exit of the upstream server");
   }
 
-  #hear(line: UpstreamLine): void {
+  #onLine(line: UpstreamLine): void {
     if ("asked" in line) this.#questions.push(line.asked);
     else if ("echo" in line) this.#echoes.get(line.echo)?.();
     else this.#ready();
@@ -104,8 +103,8 @@ export class Upstream implements AsyncDisposable {
 
   async #unlessEnded(what: Promise<void>): Promise<void> {
     const ended = this.#ended.then(() => {
-      throw new Error(`the upstream server at ${this.address} ended: ${this.#stderr.trim()}`);
+      throw new Error(`the upstream server at ${this.address} exited: ${this.#stderr.trim()}`);
     });
-    await inTime(Promise.race([what, ended]), "a word of the upstream server");
+    await inTime(Promise.race([what, ended]), "a line from the upstream server");
   }
 }

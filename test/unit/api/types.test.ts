@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -21,8 +21,11 @@ for await (const each of dns.follow({ container: "app", signal: AbortSignal.time
 }
 `;
 
-test("a suite that uses the client as in README compiles", () => {
+test("a suite that uses the client as in docs/api.md compiles", () => {
   assert.deepEqual(compile(GOOD), { code: 0, output: "" });
+  const [, example = ""] = /```js\n([\s\S]*?)```/.exec(readFileSync("docs/api.md", "utf8")) ?? [];
+  assert.match(example, /waitUntilResolves/);
+  assert.deepEqual(compile(example), { code: 0, output: "" });
 });
 
 for (const [what, wrong] of [

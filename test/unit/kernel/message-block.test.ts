@@ -9,7 +9,7 @@ import { MessageBlock } from "../../../src/kernel/message-block.ts";
 import { LOOPBACK, type Bound, bindUdp, sockaddr } from "../support/loopback.ts";
 
 // Matches no address.
-const NOBODY = Buffer.alloc(0);
+const NO_ANSWERS = Buffer.alloc(0);
 
 test("slots are at least one message apart", () => {
   const block = new MessageBlock(3, 1000);
@@ -28,7 +28,7 @@ test("received messages are in their slots with length and sender, truncated to 
   );
   for (const slot of [1, 2, 3]) {
     assert.equal(block.senderPort(slot), sockets.client.port);
-    assert.deepEqual(block.senderOf(slot, NOBODY), sockaddr(LOOPBACK, sockets.client.port));
+    assert.deepEqual(block.senderOf(slot, NO_ANSWERS), sockaddr(LOOPBACK, sockets.client.port));
   }
 });
 
@@ -66,7 +66,7 @@ test("place() truncates to the given length", () => {
 test("the sender of a slot is a copy, because slots are reused", () => {
   const block = new MessageBlock(1, 100);
   block.place(0, Buffer.from("a"), 1, sockaddr(LOOPBACK, 1000));
-  const sender = block.senderOf(0, NOBODY);
+  const sender = block.senderOf(0, NO_ANSWERS);
   block.place(0, Buffer.from("b"), 1, sockaddr(LOOPBACK, 2000));
   assert.deepEqual(sender, sockaddr(LOOPBACK, 1000));
 });

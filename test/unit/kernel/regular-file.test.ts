@@ -11,7 +11,7 @@ import { HostFile, readHostServers } from "../../../src/container/watch/host-fil
 import { openInRoot } from "../../../src/kernel/libc.ts";
 import { isLeased, openRegular, readRegular } from "../../../src/kernel/regular-file.ts";
 import { check } from "../../support/program/command.ts";
-import { Lease } from "../../support/asking/lease.ts";
+import { FileLease } from "../../support/program/file-lease.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { MachineRoot } from "../support/machine-root.ts";
 
@@ -22,7 +22,7 @@ const ID = "c".repeat(64);
 test("a file under a lease is busy, and can be read once the lease is released", async () => {
   using machine = new MachineRoot({ [PATH]: TEXT });
   {
-    await using _ = await Lease.on(machine.at(PATH));
+    await using _ = await FileLease.on(machine.at(PATH));
     assert.deepEqual(tryReadEngineFile(machine, PATH), { kind: "busy" });
     assert.throws(() => openInRoot(machine.root, PATH, constants.O_RDONLY), isLeased);
     const node = new ResolvConfFile((flags) => openInRoot(machine.root, PATH, flags));
@@ -64,7 +64,7 @@ test("during a lease on the host's file its servers stay, and changes apply afte
   const file = new HostFile({ host: () => machine, path: undefined, onChange: (now) => seen.push(...now.nameservers) });
   try {
     {
-      await using _ = await Lease.on(machine.at(PATH));
+      await using _ = await FileLease.on(machine.at(PATH));
       assert.equal(readHostServers(machine).isBusy, true);
       file.reread();
       assert.deepEqual(file.now.nameservers, ["192.0.2.1"]);
@@ -82,7 +82,7 @@ test("a host's file under a lease at startup has no servers until it can be read
   let file: HostFile | undefined;
   try {
     {
-      await using _ = await Lease.on(machine.at(PATH));
+      await using _ = await FileLease.on(machine.at(PATH));
       file = new HostFile({ host: () => machine, path: undefined, onChange: () => undefined });
       assert.equal(file.now.isBusy, true);
     }

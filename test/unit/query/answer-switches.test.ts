@@ -5,8 +5,8 @@ import { test } from "node:test";
 
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { rcodeName } from "../../../src/base/dns/rcode.ts";
-import { TYPE, aNetwork, aPointer, aQuery, aView, anAsker, anOpt } from "../../support/scripted/builders.ts";
-import { type Answered, answerOnce } from "../support/reply.ts";
+import { TYPE, aNetwork, aPointer, aQuery, aView, aClient, anOpt } from "../../support/scripted/builders.ts";
+import { type AnswerResult, answerOnce } from "../support/reply.ts";
 
 const NETWORK = {
   name: "one",
@@ -121,7 +121,7 @@ const SWITCHES: Readonly<Partial<Record<keyof Behaviour, Readonly<Record<string,
 };
 
 // What each switch may change; a test looks at nothing else, so the other switches may have any value.
-const RESULT_OF: Readonly<Partial<Record<keyof Behaviour, (answered: Answered) => string>>> = {
+const RESULT_OF: Readonly<Partial<Record<keyof Behaviour, (answered: AnswerResult) => string>>> = {
   answersAllTypes: kindOf,
   hasNegativeSoa: (answered) => {
     const [authority] = replyOf(answered).authorities;
@@ -173,18 +173,18 @@ test("the two modes differ in every switch", () => {
     assert.notEqual(DEFAULT_BEHAVIOUR[name as keyof Behaviour], value, name);
 });
 
-function asked(query: Buffer, behaviour: Behaviour): Answered {
-  return answerOnce(query, { behaviour, client: anAsker(aView([aNetwork(NETWORK)])) });
+function asked(query: Buffer, behaviour: Behaviour): AnswerResult {
+  return answerOnce(query, { behaviour, client: aClient(aView([aNetwork(NETWORK)])) });
 }
 
-function kindOf(answered: Answered): string {
+function kindOf(answered: AnswerResult): string {
   if (answered.kind === "deferred") return answered.deferred.isLocalName ? "deferred as local" : "deferred";
   const [answer] = replyOf(answered).answers;
   if (answer === undefined) return "empty";
   return answer.type === TYPE.PTR ? "pointer" : "addresses";
 }
 
-function replyOf(answered: Answered): Extract<Answered, { kind: "reply" }>["reply"] {
+function replyOf(answered: AnswerResult): Extract<AnswerResult, { kind: "reply" }>["reply"] {
   assert.equal(answered.kind, "reply");
   return answered.reply;
 }

@@ -16,10 +16,10 @@ import {
   aRecord,
   aRoute,
   aView,
-  anAsker,
+  aClient,
   upstreams,
 } from "../../support/scripted/builders.ts";
-import { type Answered, addressesIn, answerOnce, replyOnce } from "../support/reply.ts";
+import { type AnswerResult, addressesIn, answerOnce, replyOnce } from "../support/reply.ts";
 
 const MODES = { strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR };
 const REVERSE = "2.0.20.172.in-addr.arpa";
@@ -36,7 +36,7 @@ const ONE = aNetwork({
 
 for (const [mode, behaviour] of Object.entries(MODES)) {
   test(`${mode}: A and AAAA of a container return its addresses`, () => {
-    const client = aClient();
+    const client = clientOnOne();
     const { flags, rcode, question, answers } = replyOnce(aQuery({ name: "Web.one" }), { behaviour, client });
     assert.deepEqual([flags, rcode], ["qr rd ra", 0]);
     assert.equal(question?.name, "Web.one");
@@ -49,33 +49,33 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
   });
 
   test(`${mode}: a name that several containers have returns all their addresses`, () => {
-    const reply = replyOnce(aQuery({ name: "shared" }), { behaviour, client: aClient() });
+    const reply = replyOnce(aQuery({ name: "shared" }), { behaviour, client: clientOnOne() });
     assert.deepEqual(addressesIn(reply), ["172.20.0.2", "172.20.0.3"]);
   });
 
   test(`${mode}: a local name without an address of that family gets an empty answer`, () => {
-    const reply = replyOnce(aQuery({ name: "db", type: TYPE.AAAA }), { behaviour, client: aClient() });
+    const reply = replyOnce(aQuery({ name: "db", type: TYPE.AAAA }), { behaviour, client: clientOnOne() });
     assert.deepEqual([reply.rcode, reply.answers.length, reply.flags], [0, 0, "qr rd ra"]);
   });
 
   test(`${mode}: MX of a local name is empty, with or without a dot; of an unknown one it is forwarded`, () => {
     for (const name of ["web", "mail.example.org"]) {
-      assert.equal(replyOnce(aQuery({ name, type: TYPE.MX }), { behaviour, client: aClient() }).answers.length, 0);
+      assert.equal(replyOnce(aQuery({ name, type: TYPE.MX }), { behaviour, client: clientOnOne() }).answers.length, 0);
     }
     assert.equal(
-      answerOnce(aQuery({ name: "nope", type: TYPE.MX }), { behaviour, client: aClient() }).kind,
+      answerOnce(aQuery({ name: "nope", type: TYPE.MX }), { behaviour, client: clientOnOne() }).kind,
       "deferred",
     );
   });
 
   test(`${mode}: PTR of a container's address returns its name`, () => {
-    const reply = replyOnce(aQuery({ name: REVERSE, type: TYPE.PTR }), { behaviour, client: aClient() });
+    const reply = replyOnce(aQuery({ name: REVERSE, type: TYPE.PTR }), { behaviour, client: clientOnOne() });
     assert.equal(reply.answers[0]?.data.toString("latin1"), "\x03web\x03one\0");
   });
 
   test(`${mode}: PTR of an address whose name is too long for a message is SERVFAIL`, () => {
     const query = aQuery({ name: REVERSE.replace("2", "5"), type: TYPE.PTR });
-    const reply = replyOnce(query, { behaviour, client: aClient() });
+    const reply = replyOnce(query, { behaviour, client: clientOnOne() });
     assert.deepEqual([reply.rcode, reply.flags, reply.counts], [2, "qr rd", [1, 0, 0, 0]]);
   });
 
@@ -88,12 +88,12 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
       ["_http._tcp.local", TYPE.PTR],
       ["nope", TYPE.TXT],
     ] as const) {
-      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, client: aClient() }).kind, "deferred", name);
+      assert.equal(answerOnce(aQuery({ name, type }), { behaviour, client: clientOnOne() }).kind, "deferred", name);
     }
   });
 
   test(`${mode}: if ndots is set, address queries for unknown names without a dot are empty, and all else is forwarded`, () => {
-    const client = anAsker(aView([ONE], upstreams({ isNdotsSet: true })));
+    const client = aClient(aView([ONE], upstreams({ isNdotsSet: true })));
     for (const type of [TYPE.A, TYPE.AAAA]) {
       for (const name of ["nope", "."]) assert.equal(replyOnce(aQuery({ name, type }), { behaviour, client }).rcode, 0);
     }
@@ -108,12 +108,12 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
 
   test(`${mode}: replies and fragments get no answer`, () => {
     for (const message of [aQuery({ flags: 0x8180 }), aQuery().subarray(0, 11), Buffer.alloc(0)]) {
-      assert.equal(answerOnce(message, { behaviour, client: aClient() }).kind, "dropped");
+      assert.equal(answerOnce(message, { behaviour, client: clientOnOne() }).kind, "dropped");
     }
   });
 
   test(`${mode}: other opcodes, invalid headers and malformed bodies get their rcodes`, () => {
-    const client = aClient();
+    const client = clientOnOne();
     assert.equal(replyOnce(aQuery({ flags: 0x2800 }), { behaviour, client }).rcode, 4);
     const header = replyOnce(aQuery({ counts: [2, 0, 0, 0] }), { behaviour, client });
     assert.deepEqual([header.rcode, header.counts], [1, [0, 0, 0, 0]]);
@@ -127,7 +127,7 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
       names: ["many"],
       ipv4: `10.0.${index >> 8}.${index & 0xff}`,
     }));
-    const client = anAsker(aView([aNetwork({ members })]));
+    const client = aClient(aView([aNetwork({ members })]));
     const query = aQuery({ name: "many", opt: { udpSize: 1232 } });
     const cut = answerOnce(query, { behaviour, client });
     assert.ok(cut.kind === "reply" && cut.message.length <= 1232 && cut.reply.flags === "qr tc rd ra");
@@ -138,7 +138,7 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
   test(`${mode}: a deferred query is forwarded unchanged, without trailing bytes`, () => {
     const sound = aQuery({ id: 0xbeef, flags: 0x0110, name: "Example.org", class: 3, opt: { udpSize: 900 } });
     const query = Buffer.concat([sound, Buffer.alloc(9, 1)]);
-    assert.deepEqual(deferred(answerOnce(query, { behaviour, client: aClient() })), {
+    assert.deepEqual(deferred(answerOnce(query, { behaviour, client: clientOnOne() })), {
       query: sound,
       questionEnd: 12 + "Example.org".length + 2 + 4,
       hasOpt: true,
@@ -152,11 +152,11 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
       isDnssecOk: false,
       signature: undefined,
     });
-    assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, client: aClient() })).hasOpt, false);
+    assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, client: clientOnOne() })).hasOpt, false);
   });
 
   test(`${mode}: a probe is recorded with its transport, and answered`, () => {
-    const client = aClient();
+    const client = clientOnOne();
     const query = aQuery({ name: "00ff.dns11.invalid", type: TYPE.TXT });
     answerOnce(query, { behaviour, client });
     assert.deepEqual(client.probeSeen, { udp: false, tcp: false });
@@ -168,7 +168,7 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
   });
 
   test(`${mode}: another nonce, another type and another name are no probe`, () => {
-    const client = aClient();
+    const client = clientOnOne();
     client.probeNonce = "00ff";
     for (const [name, type] of [
       ["00fe.dns11.invalid", TYPE.TXT],
@@ -182,7 +182,7 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
 }
 
 test("every query is counted once, by its result", () => {
-  const client = aClient();
+  const client = clientOnOne();
   const broken = aQuery({ counts: [0, 0, 0, 0] });
   for (const query of [
     aQuery(),
@@ -203,7 +203,7 @@ test("every query is counted once, by its result", () => {
 test("a name below a route's domain is deferred to that route, the longest suffix first, ignoring letter case", () => {
   const [one, two, rest] = [aServer("10.0.0.1"), aServer("10.0.0.2"), aServer("10.0.0.3")];
   const routes = [aRoute("eu.corp.example", [one]), aRoute("corp.example", [two])];
-  const client = anAsker(aView([ONE], upstreams({ servers: [rest], routes })));
+  const client = aClient(aView([ONE], upstreams({ servers: [rest], routes })));
   for (const [name, server] of [
     ["a.eu.corp.example", one],
     ["EU.corp.Example", one],
@@ -219,14 +219,14 @@ test("a name below a route's domain is deferred to that route, the longest suffi
 });
 
 test("a name below a local-only domain gets NXDOMAIN", () => {
-  const client = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", "local")] })));
+  const client = aClient(aView([ONE], upstreams({ routes: [aRoute("lan", "local")] })));
   const answered = answerOnce(aQuery({ name: "printer.lan" }), { behaviour: DEFAULT_BEHAVIOUR, client });
   assert.ok(answered.kind === "reply");
   assert.deepEqual([answered.reply.rcode, answered.reply.authorities.length], [3, 1]);
 });
 
 test("a name without a dot that has a route of its own is forwarded, even if ndots is set", () => {
-  const client = anAsker(aView([ONE], upstreams({ routes: [aRoute("lan", [aServer("10.0.0.1")])], isNdotsSet: true })));
+  const client = aClient(aView([ONE], upstreams({ routes: [aRoute("lan", [aServer("10.0.0.1")])], isNdotsSet: true })));
   assert.equal(answerOnce(aQuery({ name: "lan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "deferred");
   assert.equal(answerOnce(aQuery({ name: "wan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "reply");
 });
@@ -235,11 +235,11 @@ function aServer(address: string): Server {
   return { from: "host", address, port: 53 };
 }
 
-function aClient(): Client {
-  return anAsker(aView([ONE]));
+function clientOnOne(): Client {
+  return aClient(aView([ONE]));
 }
 
-function deferred(answered: Answered): Extract<Answered, { kind: "deferred" }>["deferred"] {
+function deferred(answered: AnswerResult): Extract<AnswerResult, { kind: "deferred" }>["deferred"] {
   assert.equal(answered.kind, "deferred");
   return answered.deferred;
 }

@@ -8,7 +8,7 @@ import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../sr
 import { Answerer } from "../../../src/query/answer.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { Trace } from "../../../src/query/trace.ts";
-import { TYPE, aNetwork, aQuery, aRoute, aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
+import { TYPE, aNetwork, aQuery, aRoute, aView, aClient, upstreams } from "../../support/scripted/builders.ts";
 
 const MEMBER = { names: ["web"], ipv4: "172.20.0.2" };
 const VIEW = aView(
@@ -20,7 +20,7 @@ function answered(behaviour: Behaviour, query: Buffer, trace?: Trace): string {
   const answerer = new Answerer(behaviour, { seed: 1 });
   const block = Buffer.alloc(SLOT_BYTES);
   query.copy(block);
-  const client = anAsker(VIEW);
+  const client = aClient(VIEW);
   const length =
     trace === undefined
       ? answerer.answer(client, block, 0, query.length, false)
@@ -89,9 +89,9 @@ test("after an explained query nothing more is recorded", () => {
   const block = Buffer.alloc(SLOT_BYTES);
   const trace = new Trace();
   const length = aQuery({ name: "web" }).copy(block);
-  answerer.explain(anAsker(VIEW), block, length, false, trace);
+  answerer.explain(aClient(VIEW), block, length, false, trace);
   const before = trace.steps.length;
   aQuery({ name: "localhost" }).copy(block);
-  answerer.answer(anAsker(VIEW), block, 0, aQuery({ name: "localhost" }).length, false);
+  answerer.answer(aClient(VIEW), block, 0, aQuery({ name: "localhost" }).length, false);
   assert.equal(trace.steps.length, before);
 });

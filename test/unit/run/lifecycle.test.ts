@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { Lifecycle, type LifecycleSource } from "../../../src/run/lifecycle.ts";
 import { createLog } from "../../../src/base/log/log.ts";
-import { startSupervisor } from "../../support/program/notified.ts";
+import { startSupervisor } from "../../support/program/notify-socket.ts";
 import { pause } from "../../support/rig/wait.ts";
 
 test("watchdog messages stop while the follower is silent for too long, and resume with its next activity", async () => {
@@ -28,16 +28,16 @@ test("watchdog messages stop while the follower is silent for too long, and resu
     lifecycle.setServing(() => source);
     lifecycle.begin();
     const watchdogMessages = (): number => supervisor.messages.filter((message) => "WATCHDOG" in message).length;
-    await supervisor.said("WATCHDOG", "1");
+    await supervisor.message("WATCHDOG", "1");
     lastActivityMs = performance.now() - LIMITS.followerSilentMs;
     // Earlier messages may still be in transit.
     await pause(100);
     const sentBefore = watchdogMessages();
-    await supervisor.said("READY", "1");
+    await supervisor.message("READY", "1");
     await pause(200);
     assert.equal(watchdogMessages(), sentBefore);
     lastActivityMs = performance.now();
-    await supervisor.said("WATCHDOG", "1", supervisor.messages.length);
+    await supervisor.message("WATCHDOG", "1", supervisor.messages.length);
   } finally {
     lifecycle.end();
     rmSync(folder, { recursive: true });
@@ -52,16 +52,16 @@ test("a supervisor does not wait for an engine that does not start, and is notif
   try {
     lifecycle.setWaitingFor("waiting for the engine: connection refused");
     lifecycle.begin();
-    const starting = await supervisor.said("STATUS", "Starting: waiting for the engine: connection refused");
+    const starting = await supervisor.message("STATUS", "Starting: waiting for the engine: connection refused");
     assert.deepEqual(["READY" in starting, "EXTEND_TIMEOUT_USEC" in starting], [false, true]);
     nowMs = LIMITS.engineStartWaitMs + 1;
     assert.equal(
-      (await supervisor.said("READY", "1"))["STATUS"],
+      (await supervisor.message("READY", "1"))["STATUS"],
       "Starting: waiting for the engine: connection refused",
     );
     assert.equal(lifecycle.report().ready, false, "the report still says that it is not ready");
     lifecycle.setServing(() => ({ isSynced: true, isSettled: true, containers: () => [], lastActivityMs: () => 0 }));
-    await supervisor.said("STATUS", "0 of 0 containers attached");
+    await supervisor.message("STATUS", "0 of 0 containers attached");
     assert.equal(supervisor.messages.filter((message) => "READY" in message).length, 1);
   } finally {
     lifecycle.end();
@@ -81,7 +81,7 @@ test("a failing report does not stop reporting, and readiness is reported as soo
     };
     lifecycle.setServing(() => ({ isSynced: true, isSettled: true, containers, lastActivityMs: () => 0 }));
     lifecycle.begin();
-    await supervisor.said("READY", "1");
+    await supervisor.message("READY", "1");
     assert.ok(calls >= 3);
   } finally {
     lifecycle.end();

@@ -1,6 +1,6 @@
-// Owns a clock that stands still until it is told to go on. It takes the place of the global timers, which is what the
-// program uses; Node's own sockets and promises have timers of their own and go on as ever. node:test has such a clock,
-// too, but on Node 20 its timers do nothing on `refresh`.
+// Manual clock: replaces the global timers, which the program uses, and advances only on demand. Node's sockets and
+// promises have timers of their own and are not affected. node:test has such a clock, too, but on Node 20 its timers
+// ignore `refresh`.
 
 type Timer = {
   readonly act: () => void;
@@ -20,15 +20,15 @@ export class Clock implements Disposable {
     globalThis.clearTimeout = ((timer: object) => this.#timers.delete(timer as Timer)) as typeof clearTimeout;
   }
 
-  // The time on it, for what reads a clock of its own.
+  // The current time, for code with a clock parameter.
   readonly now = (): number => this.#nowMs;
 
-  // Timers that have neither fired nor been cleared.
+  // Number of pending timers.
   get pending(): number {
     return this.#timers.size;
   }
 
-  // Goes on by so many milliseconds, from one timer to the next.
+  // Advances by this many milliseconds, from one timer to the next.
   advance(byMs: number): void {
     const untilMs = this.#nowMs + byMs;
     for (;;) {

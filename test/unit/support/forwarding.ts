@@ -1,19 +1,19 @@
-// Owns the asking of the forwarder: a query as the answerer would defer it, to these servers, and the reply that comes.
+// Forwarder under test: a query as the answerer defers it, forwarded to these servers, and the reply.
 
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
 import type { Server } from "../../../src/base/model/view.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { SequentialForwarder } from "../../../src/query/forward/sequential.ts";
 import type { Transport } from "../../../src/query/ports.ts";
-import { type UpstreamParts, aQuery, aView, anAsker, upstreams } from "../../support/scripted/builders.ts";
+import { type UpstreamParts, aQuery, aView, aClient, upstreams } from "../../support/scripted/builders.ts";
 import { dialHere } from "./loopback.ts";
 import { answerOnce } from "./reply.ts";
 
-export type Asking = UpstreamParts & {
+export type ForwardingParts = UpstreamParts & {
   readonly query?: Buffer;
   readonly transport?: Transport;
   readonly behaviour?: Behaviour;
-  // The name is one that we hold, asked for a type that we do not.
+  // The name is a local one without records of the queried type.
   readonly isLocalName?: boolean;
   readonly client?: Client;
 };
@@ -22,26 +22,26 @@ export class Forwarding {
   readonly client: Client;
   readonly forwarder: SequentialForwarder;
   readonly reply: Promise<Buffer>;
-  // How often the client was called back; once is right.
+  // Number of replies; must be one.
   replies = 0;
-  // The servers whose attempts failed, and why.
+  // Failed attempts: server and reason.
   readonly failures: { readonly server: Server; readonly reason: string }[] = [];
 
-  constructor(asking: Asking) {
+  constructor(parts: ForwardingParts) {
     const {
       query = aQuery({ name: "example.org" }),
       transport = "udp",
       behaviour = DEFAULT_BEHAVIOUR,
       isLocalName = false,
-    } = asking;
-    this.client = asking.client ?? anAsker(aView([], upstreams(asking)), dialHere);
+    } = parts;
+    this.client = parts.client ?? aClient(aView([], upstreams(parts)), dialHere);
     this.forwarder = new SequentialForwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
     const answered = answerOnce(query, {
       behaviour,
-      client: anAsker(aView([], this.client.view.upstreams)),
+      client: aClient(aView([], this.client.view.upstreams)),
       isStream: transport === "tcp",
     });
-    if (answered.kind !== "deferred") throw new Error("the query of a forwarder's test must be one that is deferred");
+    if (answered.kind !== "deferred") throw new Error("the query of a forwarder test must be deferred");
     const deferred = { ...answered.deferred, isLocalName };
     this.reply = new Promise((resolve) => {
       this.forwarder.forward(this.client, deferred, transport, (reply) => {

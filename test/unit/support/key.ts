@@ -1,10 +1,10 @@
-// Makes the keys that replies are kept by, as a question for an address has them.
+// Builder of cache keys for address questions.
 
 import { hashOf } from "../../../src/base/model/label-table.ts";
 import { type CacheKey, keyHash } from "../../../src/query/cache/key.ts";
 import { TYPE, aName } from "../../support/scripted/builders.ts";
 
-// The list of servers that all containers share.
+// Scope of the server list that all containers share.
 export const HOST_SCOPE = 2;
 
 export function aKey(text: string, scope = HOST_SCOPE): CacheKey {

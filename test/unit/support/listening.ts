@@ -1,5 +1,5 @@
-// Owns the parts that a listener is made of in its tests: the real answerer over one small network, an upstream that
-// answers when the test says so, and memory that counts how often it is received into and sent from.
+// Parts of a listener in its tests: the real answerer over one small network, an upstream that answers on demand, and a
+// block that counts receives and sends.
 
 import assert from "node:assert/strict";
 
@@ -13,16 +13,16 @@ import { Outcome } from "../../../src/query/record/outcome.ts";
 import type { Client } from "../../../src/query/client/client.ts";
 import { type TcpParts, streamBlock } from "../../../src/query/listen/tcp-connection.ts";
 import type { UdpParts } from "../../../src/query/listen/udp.ts";
-import { aNetwork, aReplyTo, aView, anAsker } from "../../support/scripted/builders.ts";
+import { aNetwork, aReplyTo, aView, aClient } from "../../support/scripted/builders.ts";
 
 export const WEB = "172.20.0.2";
 
-export function askerOfOne(): Client {
+export function clientOnOneNetwork(): Client {
   const many = Array.from({ length: 200 }, (_, index) => ({ names: ["many"], ipv4: `10.0.0.${index}` }));
-  return anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: WEB }, ...many] })]));
+  return aClient(aView([aNetwork({ members: [{ names: ["web"], ipv4: WEB }, ...many] })]));
 }
 
-// Whatever is forwarded waits here until it is answered, in any order.
+// Forwarded queries wait here until the test answers them, in any order.
 export class HeldUpstream {
   readonly #held: { readonly deferred: DeferredQuery; readonly respond: Respond }[] = [];
   readonly #waiting: { readonly count: number; readonly resolve: () => void }[] = [];
@@ -31,28 +31,28 @@ export class HeldUpstream {
     return this.#held.length;
   }
 
-  readonly forward: Forward = (_asker, deferred, _transport, respond) => {
+  readonly forward: Forward = (_client, deferred, _transport, respond) => {
     this.#held.push({ deferred, respond });
     for (const { count, resolve } of this.#waiting) if (this.#held.length >= count) resolve();
   };
 
-  // Until so many have come in all.
+  // Waits for this many forwarded queries in all.
   async until(count: number): Promise<void> {
     if (this.#held.length >= count) return;
     await new Promise<void>((resolve) => this.#waiting.push({ count, resolve }));
   }
 
   queryOf(index: number): Buffer {
-    return (this.#held[index] ?? assert.fail(`nothing of number ${index} was forwarded`)).deferred.query;
+    return (this.#held[index] ?? assert.fail(`query ${index} was not forwarded`)).deferred.query;
   }
 
-  // Answers the one that came as number `index`, without records, unless others are given.
+  // Answers query number `index`, by default without records.
   answer(index: number, reply: Buffer = aReplyTo(this.queryOf(index))): void {
     (this.#held[index] ?? assert.fail()).respond(reply, new Outcome());
   }
 }
 
-// Which round of the event loop this is: a number that is the same within one.
+// The current turn of the event loop, as a number.
 class Round {
   #number = 0;
   #isArmed = false;
@@ -70,7 +70,7 @@ class Round {
 }
 
 class CountingBlock extends MessageBlock {
-  // Of each call its round, and how many packets it brought.
+  // Turn and packet count of each call.
   readonly receives: { readonly round: number; readonly count: number }[] = [];
   readonly flushes: number[] = [];
   readonly #round = new Round();
@@ -91,7 +91,7 @@ class CountingBlock extends MessageBlock {
   }
 }
 
-// What the guard is told from now on; there is one in the process, as in the program.
+// Errors reported to the guard from now on; there is one guard in the process, as in the program.
 function defectsFromNow(): unknown[] {
   const defects: unknown[] = [];
   guard.install((error) => defects.push(error));

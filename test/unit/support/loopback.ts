@@ -1,5 +1,5 @@
-// Owns the sockets of the tests on loopback: those the program takes over, made by its own calls, and the clients that
-// ask it, which keep what comes until somebody looks.
+// Loopback sockets of the tests: those that the program takes over, created with its own calls, and clients that queue
+// received messages.
 
 import assert from "node:assert/strict";
 import { type Socket as UdpSocket, createSocket } from "node:dgram";
@@ -41,14 +41,14 @@ export function bindTcp(): Bound {
 }
 
 export function sockaddr(address: string, port: number): Buffer {
-  return socketAddress(addressBytes(address) ?? assert.fail(`"${address}" is no address`), port);
+  return socketAddress(addressBytes(address) ?? assert.fail(`"${address}" is not an address`), port);
 }
 
 function portOf(fd: number): number {
   return localAddress(fd).readUInt16BE(2);
 }
 
-// What the program dials upstream servers with, here without any namespace.
+// Dials upstream servers as the program does, but without a namespace.
 export function dialHere({ address, port }: Server, type: "udp" | "tcp"): number {
   const fd = socket(AF_INET, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
   connectTo(fd, sockaddr(address, port), address);
@@ -57,19 +57,19 @@ export function dialHere({ address, port }: Server, type: "udp" | "tcp"): number
 
 type Waiting<T> = { readonly resolve: (item: T) => void; readonly reject: (reason: Error) => void };
 
-// Things that come one by one, and are waited for one by one.
+// Queue of items that are awaited one by one.
 class Inbox<T> {
   readonly #items: T[] = [];
   readonly #waiting: Waiting<T>[] = [];
   #end: Error | undefined;
 
   put(item: T): void {
-    const wanted = this.#waiting.shift();
-    if (wanted === undefined) this.#items.push(item);
-    else wanted.resolve(item);
+    const waiter = this.#waiting.shift();
+    if (waiter === undefined) this.#items.push(item);
+    else waiter.resolve(item);
   }
 
-  // Nothing comes any more: whoever waits for more need not wait.
+  // No more items: rejects the waiters.
   end(why: string): void {
     this.#end ??= new Error(why);
     for (const { reject } of this.#waiting.splice(0)) reject(this.#end);
@@ -100,7 +100,7 @@ export class UdpClient implements AsyncDisposable {
     this.#socket.bind({ fd });
   }
 
-  // At once, so that several packets are there before anybody looks.
+  // Synchronously, so that several packets arrive before the program reads.
   send(message: Uint8Array, port: number): void {
     assert.ok(sendTo(this.#fd, message, sockaddr(LOOPBACK, port)) >= 0);
   }
@@ -121,7 +121,7 @@ export class UdpClient implements AsyncDisposable {
 
 export class TcpClient implements AsyncDisposable {
   readonly socket: Socket;
-  // "end" when the server has said its last word, "reset" when it cut us off.
+  // "end" if the server has closed its side, "reset" if it aborted the connection.
   readonly gone: Promise<"end" | "reset">;
   readonly #inbox = new Inbox<Buffer>();
   readonly #reader = new StreamReader();
@@ -143,7 +143,7 @@ export class TcpClient implements AsyncDisposable {
     return new TcpClient(tcp);
   }
 
-  // All of them in one segment.
+  // All messages in one segment.
   async send(...messages: readonly Uint8Array[]): Promise<void> {
     await this.sendRaw(Buffer.concat(messages.map((message) => withLength(message))));
   }

@@ -1,5 +1,5 @@
-// Owns a mount namespace in which one file of the test's is mounted over /etc/resolv.conf of a folder, as an engine mounts
-// a container's: a sleeping process keeps it, and nothing of it is seen outside.
+// Mount namespace in which a file of the test is mounted over /etc/resolv.conf of a folder, as an engine mounts a
+// container's. A sleeping process keeps it; nothing of it is visible outside.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ exec sleep infinity
 export class NodeMount implements AsyncDisposable {
   readonly #folder: string;
   readonly #sleeper: ChildProcess;
-  // Where the container's paths begin, opened as /proc/PID/root is.
+  // Root of the container's paths, opened as /proc/PID/root is.
   readonly root: number;
 
   private constructor(folder: string, sleeper: ChildProcess) {
@@ -47,7 +47,7 @@ export class NodeMount implements AsyncDisposable {
     return new NodeMount(folder, sleeper);
   }
 
-  // Runs it where the container's own processes would.
+  // Runs a script in the mount namespace.
   async sh(script: string): Promise<string> {
     return await check("nsenter", [
       "--target",

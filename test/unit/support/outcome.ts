@@ -1,4 +1,4 @@
-// Owns the making of what became of a query, for those who read it: a reply at an offset that shows when it is not added.
+// Builder of query outcomes: the reply is at an offset, so that a missing addition of the offset shows.
 
 import { QUERY_RESULT, type QueryResult } from "../../../src/base/model/query-record.ts";
 import type { Server } from "../../../src/base/model/view.ts";
@@ -7,7 +7,7 @@ import { OFFSET } from "./reply.ts";
 
 type OutcomeParts = {
   readonly reply: Buffer;
-  // Of the reply: where its name ends; 0 where it has none that can be read.
+  // End of the name in the reply; 0 if it has no readable name.
   readonly nameEnd: number;
   readonly type?: number;
   readonly result?: QueryResult;

@@ -1,5 +1,5 @@
-// Owns a process that reads one file over and over, as a C library does: opened anew each time, one read. It reports at
-// the end of its input what it found: how many reads there were, and the texts that named no server. Arguments: the file.
+// Process that reads a file over and over as a C library does: one open and one read each time. When its input ends it
+// reports the number of reads and the contents that had no nameserver. Argument: the file.
 
 import { closeSync, openSync, readSync } from "node:fs";
 
@@ -9,7 +9,7 @@ export interface PollReport {
 }
 
 const READS_A_TURN = 500;
-// To a C library a line is over where a zero is.
+// For a C library a zero octet ends the line.
 const SERVER = /^nameserver \d+\.\d+\.\d+\.\d+[ \n\0]/m;
 
 const [path = ""] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// Owns the reading of replies, independently of the program's own code and of any package: every bit of the header, every
-// record, and nothing behind the last one.
+// Parser of replies, independent of the program's code and of any package: every bit of the header, every record, and
+// nothing after the last one.
 
 import assert from "node:assert/strict";
 
@@ -15,14 +15,14 @@ type ReadRecord = {
   readonly class: number;
   readonly ttl: number;
   readonly data: Buffer;
-  // Where it begins and ends in the message.
+  // Start and end of the record in the message.
   readonly start: number;
   readonly end: number;
 };
 
 export type Reply = {
   readonly id: number;
-  // The words of the bits that are set, in the header's order.
+  // Names of the set bits, in the header's order.
   readonly flags: string;
   readonly opcode: number;
   readonly rcode: number;
@@ -92,7 +92,7 @@ function readRecord(message: Buffer, start: number): ReadRecord {
   };
 }
 
-// Letter case as it stands there. A pointer must lead backwards, so that reading ends.
+// Keeps letter case. A pointer must point backwards, so that parsing ends.
 export function readName(message: Buffer, start: number): { readonly text: string; readonly end: number } {
   const labels: string[] = [];
   let at = start;
@@ -101,7 +101,7 @@ export function readName(message: Buffer, start: number): { readonly text: strin
     const size = message.readUInt8(at);
     if (size >= 0xc0) {
       const target = message.readUInt16BE(at) & 0x3fff;
-      assert.ok(target < at, "a pointer leads backwards");
+      assert.ok(target < at, "a pointer points backwards");
       if (end === -1) end = at + 2;
       at = target;
       continue;
@@ -114,24 +114,24 @@ export function readName(message: Buffer, start: number): { readonly text: strin
   return { text: labels.length === 0 ? "." : labels.join("."), end: end === -1 ? at + 1 : end };
 }
 
-// The addresses of a reply's answers, as text, in alphabetical order: the order they come in is drawn.
+// Addresses of a reply's answers as text, sorted, because their order is random.
 export function addressesIn(reply: Reply): string[] {
   return reply.answers
     .map(({ data }) => (data.length === 4 ? data.join(".") : (data.toString("hex").match(/.{4}/g) ?? []).join(":")))
     .toSorted();
 }
 
-export type Asked = { readonly behaviour: Behaviour; readonly client: Client; readonly isStream?: boolean };
+export type AnswerParts = { readonly behaviour: Behaviour; readonly client: Client; readonly isStream?: boolean };
 
-export type Answered =
+export type AnswerResult =
   | { readonly kind: "reply"; readonly message: Buffer; readonly reply: Reply }
   | { readonly kind: "dropped" }
   | { readonly kind: "deferred"; readonly deferred: DeferredQuery };
 
-// Where a message stands in the blocks of these tests: offsets that are not added show.
+// Offset of messages in the tests' blocks: a missing addition of the offset shows.
 export const OFFSET = 100;
 
-// A query in a block, as it was read there.
+// A query in a block, as it is received.
 export function placed(query: Buffer): { readonly block: Buffer; readonly question: Question } {
   const block = Buffer.alloc(OFFSET + SLOT_BYTES, 0xee);
   query.copy(block, OFFSET);
@@ -140,8 +140,8 @@ export function placed(query: Buffer): { readonly block: Buffer; readonly questi
   return { block, question };
 }
 
-// One query through the whole answerer.
-export function answerOnce(query: Buffer, { behaviour, client, isStream = false }: Asked): Answered {
+// Runs one query through the whole answerer.
+export function answerOnce(query: Buffer, { behaviour, client, isStream = false }: AnswerParts): AnswerResult {
   const answerer = new Answerer(behaviour, { seed: 1 });
   const block = Buffer.alloc(OFFSET + SLOT_BYTES, 0xee);
   query.copy(block, OFFSET);
@@ -156,9 +156,9 @@ export function answerOnce(query: Buffer, { behaviour, client, isStream = false 
   return { kind: "reply", message, reply: readReply(message) };
 }
 
-// For the many tests that expect a reply.
-export function replyOnce(query: Buffer, asked: Asked): Reply {
-  const answered = answerOnce(query, asked);
+// For tests that expect a reply.
+export function replyOnce(query: Buffer, parts: AnswerParts): Reply {
+  const answered = answerOnce(query, parts);
   assert.equal(answered.kind, "reply");
   return answered.reply;
 }

@@ -1,4 +1,4 @@
-// Owns a TCP listener on loopback with one client that is connected to it.
+// TCP listener on loopback with one connected client.
 
 import assert from "node:assert/strict";
 import { setImmediate as nextRound } from "node:timers/promises";
@@ -6,7 +6,7 @@ import { setImmediate as nextRound } from "node:timers/promises";
 import type { Client } from "../../../src/query/client/client.ts";
 import { TcpListener } from "../../../src/query/listen/tcp.ts";
 import type { TcpParts } from "../../../src/query/listen/tcp-connection.ts";
-import { type HeldUpstream, askerOfOne, tcpParts } from "./listening.ts";
+import { type HeldUpstream, clientOnOneNetwork, tcpParts } from "./listening.ts";
 import { TcpClient, bindTcp } from "./loopback.ts";
 
 export type TcpRig = AsyncDisposable & {
@@ -16,14 +16,14 @@ export type TcpRig = AsyncDisposable & {
   readonly client: TcpClient;
   readonly upstream: HeldUpstream;
   readonly defects: readonly unknown[];
-  // Round by round of the event loop, until the listener has come to it; the test's own limit of time bounds it.
+  // Waits, turn by turn of the event loop, until the condition holds; the test's timeout bounds it.
   until(isSo: () => boolean): Promise<void>;
 };
 
 export async function tcpListening(overrides: Partial<TcpParts> = {}): Promise<TcpRig> {
   const { fd, port } = bindTcp();
   const parts = tcpParts(overrides);
-  const queryClient = askerOfOne();
+  const queryClient = clientOnOneNetwork();
   const listener = new TcpListener(fd, queryClient, parts);
   const client = await TcpClient.open(port);
   return {

@@ -1,5 +1,5 @@
-// Owns the upstream servers of the forwarder's tests: real sockets on loopback that do with each query what the test says,
-// and remember what they were asked.
+// Upstream servers of the forwarder's tests: real sockets on loopback that run the test's script for each query and
+// record the queries.
 
 import { type Socket as UdpSocket, createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ abstract class Upstream implements AsyncDisposable {
     this.#onQuery?.();
   }
 
-  // Until so many queries have come in all.
+  // Waits for this many queries in all.
   async asked(count: number): Promise<void> {
     while (this.queries.length < count) await new Promise<void>((resolve) => (this.#onQuery = resolve));
   }
@@ -71,7 +71,7 @@ export class TcpUpstream extends Upstream {
     return upstream;
   }
 
-  // Connections that have not been closed by whoever asked.
+  // Number of connections that the client has not closed.
   get open(): number {
     return this.#sockets.size;
   }
@@ -97,20 +97,20 @@ export class TcpUpstream extends Upstream {
   }
 }
 
-// A server that is there by both transports, at one port.
+// A server on one port by both transports.
 export async function startBoth(udp: UdpScript, tcp: TcpScript): Promise<readonly [UdpUpstream, TcpUpstream]> {
   for (;;) {
     const datagrams = new UdpUpstream(udp);
     try {
       return [datagrams, await TcpUpstream.start(tcp, datagrams.server.port)];
     } catch {
-      // The port is somebody else's by TCP.
+      // Another process uses the port by TCP.
       await datagrams[Symbol.asyncDispose]();
     }
   }
 }
 
-// A port at which nobody is: it was somebody's a moment ago.
+// A port that is closed: it was open a moment ago.
 export async function closedUdpServer(): Promise<Server> {
   const upstream = new UdpUpstream(() => undefined);
   await upstream[Symbol.asyncDispose]();
@@ -123,7 +123,7 @@ export async function closedTcpServer(): Promise<Server> {
   return upstream.server;
 }
 
-// Says it over a stream, as one message.
+// Writes one length-prefixed message.
 export function say(socket: Socket, message: Uint8Array): void {
   socket.write(withLength(message));
 }

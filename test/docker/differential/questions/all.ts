@@ -1,4 +1,4 @@
-// Owns the list of all questions that are asked of the project as it was started.
+// All questions about the project in its initial state.
 
 import type { Project } from "../project.ts";
 import type { Question } from "../question.ts";
@@ -20,11 +20,11 @@ export function allQuestions(project: Project): Question[] {
     ...upstreamQuestions(),
     ...streamQuestions(),
   ];
-  // Some names are written alike in several ways.
+  // Several spellings of a name may be the same.
   return [...new Map(questions.map((question) => [keyOf(question), question])).values()];
 }
 
 function keyOf({ from, transport, label, messages }: Question): string {
-  const asked = Buffer.concat(messages).toString("hex");
-  return `${from} ${transport} ${label} ${asked}`;
+  const octets = Buffer.concat(messages).toString("hex");
+  return `${from} ${transport} ${label} ${octets}`;
 }

@@ -1,11 +1,11 @@
-// Owns data of records that are not what their type says: cut, too long, or with lengths inside that do not add up.
+// Malformed record data: truncated, too long, or with inconsistent inner lengths.
 
 import { RECORDS } from "../raw-records.ts";
 import { TYPE, hex } from "../octets.ts";
 
 export type BrokenData = readonly [label: string, type: number, data: Buffer];
 
-// Of every well-formed record: without its last octet, with one more, and its first half.
+// For every well-formed record: without its last octet, with one more, its first half, and empty.
 const DERIVED: readonly BrokenData[] = Object.entries(RECORDS).flatMap(([label, { type, data = Buffer.alloc(0) }]) => {
   if (data.length === 0) return [];
   return [

@@ -1,11 +1,11 @@
-// Owns the questions about what stands beside a name: flags, opcodes, classes, and everything that EDNS may say.
+// Questions about everything in a query except its name: flags, opcodes, classes and EDNS.
 
-import { CROWD_LONG_ALIAS } from "../cast.ts";
+import { CROWD_LONG_ALIAS } from "../topology.ts";
 import { CLASS, FLAG, TYPE, opt } from "../octets.ts";
 import { type Question, byTcp, byUdp, odd, query } from "../question.ts";
 import { ODD_OPTS, OPTS } from "./opts.ts";
 
-// Answered, empty, a reverse name that nobody has, and two that go upstream, one of them in vain.
+// Answered locally, answered without records, and forwarded, with and without success.
 const NAMES: readonly (readonly [string, number])[] = [
   ["alpha", TYPE.A],
   ["alpha", TYPE.AAAA],
@@ -45,9 +45,9 @@ function classes(): Question[] {
 
 function edns(opts: typeof OPTS): Question[] {
   return Object.entries(opts).flatMap(([name, records]) =>
-    NAMES.flatMap(([asked, type]) => {
-      const label = `EDNS ${name}: ${type} ${asked}`;
-      return both("plain", label, query({ name: asked, type, records }));
+    NAMES.flatMap(([queried, type]) => {
+      const label = `EDNS ${name}: ${type} ${queried}`;
+      return both("plain", label, query({ name: queried, type, records }));
     }),
   );
 }
@@ -66,7 +66,7 @@ function sizes(): Question[] {
       }),
     ),
   );
-  // An OPT in any other place announces nothing.
+  // An OPT record in any other section announces no size.
   const misplaced = (
     [
       [1, 1, 0, 0],

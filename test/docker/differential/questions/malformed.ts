@@ -1,4 +1,4 @@
-// Owns the questions that are none, or not quite: each field of a message wrong in each way that a reader may notice.
+// Malformed queries: each field of a message wrong in every way that a parser may notice.
 
 import { RECORDS } from "../raw-records.ts";
 import { FLAG, SIGNATURE, TYPE, hex, opt, padding, pointerTo, record, strings, u16, wireName } from "../octets.ts";
@@ -130,7 +130,7 @@ function pointers(): Question[] {
   ]);
 }
 
-// So many pointers one after the other, and a name.
+// A chain of pointers that ends in a name.
 function chain(start: number, length: number): Buffer {
   const links = Array.from({ length }, (_, index) => pointerTo(start + (index + 1) * 2));
   return Buffer.concat([...links, wireName("alpha")]);

@@ -1,8 +1,7 @@
-// Owns the questions that are drawn at random, always the same ones: good questions broken somewhere, and questions whose
-// replies are broken on their way.
+// Random questions, the same in every run: valid queries with random damage, and queries whose replies are damaged.
 
 import { TYPE, opt, option, padding, record, u16 } from "../octets.ts";
-import { drawer, mutated } from "../mutant.ts";
+import { randomSource, mutated } from "../mutant.ts";
 import { type Question, byTcp, byUdp, odd, query } from "../question.ts";
 import { RECORDS } from "../raw-records.ts";
 
@@ -21,7 +20,7 @@ const GOOD: readonly Buffer[] = [
 
 export function mutantQuestions(): Question[] {
   const queries = Array.from({ length: QUERIES }, (_, seed) => {
-    const draw = drawer(seed);
+    const draw = randomSource(seed);
     const message = mutated(GOOD[draw(GOOD.length)] ?? Buffer.alloc(12), draw, 2);
     return (draw(3) === 0 ? byTcp : byUdp)("plain", `mutant ${seed}`, message);
   });

@@ -1,8 +1,7 @@
-// Owns the questions about names and addresses of containers: every way to write one, asked from wherever the answer
-// may be another.
+// Questions about container names: in every spelling, and from every container for which the answer may differ.
 
 import { TYPE } from "../octets.ts";
-import { CROWD_LONG_ALIAS, NETWORKS, ODD_ALIASES } from "../cast.ts";
+import { CROWD_LONG_ALIAS, NETWORKS, ODD_ALIASES } from "../topology.ts";
 import { type Project, get, nameOf } from "../project.ts";
 import { type Question, byTcp, byUdp, query } from "../question.ts";
 
@@ -11,19 +10,19 @@ const { net1, dotted, dual, six, inner } = NETWORKS;
 export function nameQuestions(project: Project): Question[] {
   return [
     ...manyTypes(project),
-    ...askedFrom("plain", [...formsOf(project, "alpha", net1), ...formsOf(project, "beta", net1)]),
-    ...askedFrom("plain", ODD_ALIASES.flatMap(spellings)),
-    ...askedFrom("plain", plainNames(project)),
-    ...askedFrom("linker", LINKED_NAMES),
+    ...questionsFrom("plain", [...formsOf(project, "alpha", net1), ...formsOf(project, "beta", net1)]),
+    ...questionsFrom("plain", ODD_ALIASES.flatMap(spellings)),
+    ...questionsFrom("plain", plainNames(project)),
+    ...questionsFrom("linker", LINKED_NAMES),
     ...["multi", "preferring", "everywhere", "innerOnly", "sixOnly", "dotted", "fromBridge"].flatMap((from) => {
-      return askedFrom(from, [...networkNames(), ...formsOf(project, "everywhere", net1)]);
+      return questionsFrom(from, [...networkNames(), ...formsOf(project, "everywhere", net1)]);
     }),
-    ...askedFrom("signName", oddNetworks()),
+    ...questionsFrom("signName", oddNetworks()),
     ...crowdQuestions(),
   ];
 }
 
-function askedFrom(from: string, names: readonly string[]): Question[] {
+function questionsFrom(from: string, names: readonly string[]): Question[] {
   return [...new Set(names)].flatMap((name) => [
     byUdp(from, `A ${name}`, query({ name, type: TYPE.A })),
     byUdp(from, `AAAA ${name}`, query({ name, type: TYPE.AAAA })),
@@ -58,7 +57,7 @@ function formsOf(project: Project, role: string, network: string): string[] {
   return bases.flatMap((base) => tails.map((tail) => base + tail));
 }
 
-// As wireName reads them: written plainly, and with every octet escaped that may mean something.
+// For wireName: as it is, and with every octet escaped that may have a special meaning.
 function spellings(alias: string): string[] {
   const octets = [...Buffer.from(alias, "utf8")];
   const labels = alias.split(".").map((label) => [...Buffer.from(label, "utf8")].map(escaped).join(""));
@@ -188,5 +187,5 @@ function oddNetworks(): string[] {
 
 function crowdQuestions(): Question[] {
   const names = ["crowd", "CROWD.Dual", CROWD_LONG_ALIAS, CROWD_LONG_ALIAS.toUpperCase()];
-  return ["crowd0", "linker", "plain"].flatMap((from) => askedFrom(from, names));
+  return ["crowd0", "linker", "plain"].flatMap((from) => questionsFrom(from, names));
 }

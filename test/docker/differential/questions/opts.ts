@@ -1,4 +1,4 @@
-// Owns every OPT record that a query may bring, with or without something else beside it.
+// OPT records of a query, alone or with another record.
 
 import { hex, opt, option, padding, u16, wireName } from "../octets.ts";
 
@@ -56,7 +56,7 @@ export const OPTS: Readonly<Record<string, readonly Buffer[]>> = {
   "length too long": [opt({ length: 4 })],
 };
 
-// Readable, but not as whoever writes them anew would.
+// Valid to parse, but not in the form in which a resolver would write them again.
 export const ODD_OPTS: Readonly<Record<string, readonly Buffer[]>> = {
   "subnet with spare bits": [opt({ options: [option(8, hex("0001 08 00 c00002ff"))] })],
   "subnet with few octets": [opt({ options: [option(8, hex("0001 20 00 c0"))] })],

@@ -1,12 +1,12 @@
-// Owns the questions about addresses: whose they are, written as they should be and in every way that is nearly right.
+// Reverse lookups: for the addresses of containers and others, with correct names and with names that are nearly correct.
 
-import { NETWORKS } from "../cast.ts";
+import { NETWORKS } from "../topology.ts";
 import { TYPE } from "../octets.ts";
 import { type Project, get } from "../project.ts";
 import { type Question, byTcp, byUdp, query } from "../question.ts";
 
 export function reverseQuestions(project: Project): Question[] {
-  const asked = new Map<string, readonly string[]>([
+  const rolesByClient = new Map<string, readonly string[]>([
     [
       "plain",
       ["alpha", "beta", "unnamed", "longName", "renamed", "paused", "stopped", "wideName", "dotName", "everywhere"],
@@ -16,7 +16,7 @@ export function reverseQuestions(project: Project): Question[] {
     ["signName", ["signName", "dotName", "longName", "wideName", "crowd0"]],
     ["fromBridge", ["onBridge", "fromBridge", "alpha"]],
   ]);
-  const addresses = [...asked].flatMap(([from, roles]) => {
+  const addresses = [...rolesByClient].flatMap(([from, roles]) => {
     return roles.flatMap((role) => addressesOf(project, role)).map((address) => ({ from, address }));
   });
   const strangers = ["127.0.0.1", "127.0.0.11", "0.0.0.0", "8.8.8.8", gatewayOf(project), "::1", "::", "fd11::1"];
@@ -61,7 +61,7 @@ function nibbles(address: string): string[] {
   return [...[...front, ...zeros, ...back].join("")];
 }
 
-// Docker writes out each end of an address that begins or ends with "::" as if it were its middle.
+// Docker expands each end of an address that begins or ends with "::" as if it were in the middle.
 function nibblesAsDocker(address: string): string[] {
   const groups = address.split(":");
   const zeros = "0000".repeat(9 - groups.length);

@@ -1,4 +1,4 @@
-// Owns the questions that hang on a TCP connection: several in one, cut into pieces, broken off, too many, or none.
+// Questions about TCP connections: several queries on one, split into pieces, incomplete, too many, or none.
 
 import { TYPE, hex, opt, record, u16 } from "../octets.ts";
 import { type Question, SLOW_WAIT_MS, inStream, query } from "../question.ts";
@@ -13,45 +13,49 @@ export function streamQuestions(): Question[] {
   const malformed = query({ name: hex("41 00") });
   const signed = query({ name: "alpha", records: [record({ type: TYPE.TSIG, class: 255, data: u16(0) })] });
   const many = (count: number): Buffer[] => Array.from({ length: count }, () => local);
-  const ask = (label: string, messages: readonly Buffer[], how: Parameters<typeof inStream>[3] = {}): Question => {
-    return inStream("plain", `stream: ${label}`, messages, how);
+  const stream = (
+    label: string,
+    messages: readonly Buffer[],
+    options: Parameters<typeof inStream>[3] = {},
+  ): Question => {
+    return inStream("plain", `stream: ${label}`, messages, options);
   };
   return [
-    ask("local and upstream", [local, upstream, local, reverse, local]),
-    ask("slow first", [slow, local, upstream]),
-    ask("in single octets", [local, upstream], { chunk: 3 }),
-    ask("in the middle of a length", [local, local], { chunk: local.length + 3 }),
-    ask("malformed first", [malformed, local]),
-    ask("signed first", [signed, local]),
-    ask("NOTIMP first", [query({ name: "alpha", opcode: 5 }), local]),
-    ask("a reply first", [query({ name: "alpha", flags: 0x8000 }), local], { untilClosed: true, waitMs: 1_000 }),
-    ask("short first", [hex("0000"), local], { untilClosed: true, waitMs: 1_000 }),
-    ask("empty first", [Buffer.alloc(0), local], { untilClosed: true, waitMs: 1_000 }),
-    ask("header first", [local.subarray(0, 12), local], { untilClosed: true, waitMs: 1_000 }),
-    ask("half-closed", [local, upstream], { isHalfClosed: true, untilClosed: true }),
-    ask("half-closed with something slow", [slow], { isHalfClosed: true, untilClosed: true }),
-    ask("half-closed midway", [local], { tail: hex("0020 0000"), isHalfClosed: true, untilClosed: true }),
-    ask("half-closed with half a length", [local], { tail: hex("00"), isHalfClosed: true, untilClosed: true }),
-    ask("half-closed at once", [], { isHalfClosed: true, untilClosed: true }),
-    ask(`${QUERIES_MAX} queries`, many(QUERIES_MAX), { untilClosed: true }),
-    // The last one a moment later: who closes with octets unread may lose replies on their way.
-    ask(`${QUERIES_MAX} queries and one`, many(QUERIES_MAX + 1), {
+    stream("local and upstream", [local, upstream, local, reverse, local]),
+    stream("slow first", [slow, local, upstream]),
+    stream("in single octets", [local, upstream], { chunk: 3 }),
+    stream("in the middle of a length", [local, local], { chunk: local.length + 3 }),
+    stream("malformed first", [malformed, local]),
+    stream("signed first", [signed, local]),
+    stream("NOTIMP first", [query({ name: "alpha", opcode: 5 }), local]),
+    stream("a reply first", [query({ name: "alpha", flags: 0x8000 }), local], { untilClosed: true, waitMs: 1_000 }),
+    stream("short first", [hex("0000"), local], { untilClosed: true, waitMs: 1_000 }),
+    stream("empty first", [Buffer.alloc(0), local], { untilClosed: true, waitMs: 1_000 }),
+    stream("header first", [local.subarray(0, 12), local], { untilClosed: true, waitMs: 1_000 }),
+    stream("half-closed", [local, upstream], { isHalfClosed: true, untilClosed: true }),
+    stream("half-closed with something slow", [slow], { isHalfClosed: true, untilClosed: true }),
+    stream("half-closed midway", [local], { tail: hex("0020 0000"), isHalfClosed: true, untilClosed: true }),
+    stream("half-closed with half a length", [local], { tail: hex("00"), isHalfClosed: true, untilClosed: true }),
+    stream("half-closed at once", [], { isHalfClosed: true, untilClosed: true }),
+    stream(`${QUERIES_MAX} queries`, many(QUERIES_MAX), { untilClosed: true }),
+    // The last one is sent a moment later: closing with unread octets may lose replies in flight.
+    stream(`${QUERIES_MAX} queries and one`, many(QUERIES_MAX + 1), {
       chunk: QUERIES_MAX * (2 + local.length),
       untilClosed: true,
     }),
-    ask(
+    stream(
       "many upstream queries",
       Array.from({ length: 40 }, () => upstream),
     ),
-    ask("a huge message", [query({ name: "alpha", tail: Buffer.alloc(60_000) })]),
-    ask("a huge message with OPT", [query({ name: "alpha", records: [opt()], tail: Buffer.alloc(65_000) })]),
-    ask("nothing", [], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
-    ask("half a length", [], { tail: hex("00"), untilClosed: true, waitMs: SLOW_WAIT_MS }),
-    ask("half a message", [], { tail: hex("0020 0000"), untilClosed: true, waitMs: SLOW_WAIT_MS }),
-    ask("silence after one", [local], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
-    ask("silence after an upstream one", [upstream], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
-    ask("half a message after one", [local], { tail: hex("0020 0000"), untilClosed: true, waitMs: SLOW_WAIT_MS }),
-    ask("silence after a malformed one", [malformed], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
-    ask("silence after one without a reply", [hex("0000")], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("a huge message", [query({ name: "alpha", tail: Buffer.alloc(60_000) })]),
+    stream("a huge message with OPT", [query({ name: "alpha", records: [opt()], tail: Buffer.alloc(65_000) })]),
+    stream("nothing", [], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("half a length", [], { tail: hex("00"), untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("half a message", [], { tail: hex("0020 0000"), untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("silence after one", [local], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("silence after an upstream one", [upstream], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("half a message after one", [local], { tail: hex("0020 0000"), untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("silence after a malformed one", [malformed], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
+    stream("silence after one without a reply", [hex("0000")], { untilClosed: true, waitMs: SLOW_WAIT_MS }),
   ];
 }

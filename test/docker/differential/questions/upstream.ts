@@ -1,12 +1,12 @@
-// Owns the questions that nobody but a nameserver can answer: which servers are asked, in which order, what ends the
-// search, and whether what they say arrives whole.
+// Questions that only an upstream server can answer: which servers are queried, in which order, which reply ends the query,
+// and whether replies arrive unchanged.
 
 import { SIGNATURE, TYPE, opt } from "../octets.ts";
 import { RAW_CASES } from "../raw-replies.ts";
 import { type Question, SLOW_WAIT_MS, WAIT_MS, byTcp, byUdp, query } from "../question.ts";
 
 export function upstreamQuestions(): Question[] {
-  return [...worlds(), ...ladders(), ...raw(), ...slow()];
+  return [...everyContainer(), ...ladders(), ...raw(), ...slow()];
 }
 
 const EVERYWHERE = [
@@ -14,8 +14,8 @@ const EVERYWHERE = [
   ...["ndots5", "ndotsBad", "given", "itself", "itselfToo", "loopback", "sixServer", "bothServers"],
 ];
 
-// What every container gets of the world, and what its options keep from leaving.
-function worlds(): Question[] {
+// What every container gets from upstream, and which queries its options keep from being forwarded.
+function everyContainer(): Question[] {
   const names = [
     "x9.ok.test",
     "x.nx.test",
@@ -67,14 +67,14 @@ function ladders(): Question[] {
 
 function raw(): Question[] {
   return RAW_CASES.flatMap((name) => {
-    const asked = `${name}.raw.test`;
+    const queried = `${name}.raw.test`;
     const waitMs = name === "nothing" ? SLOW_WAIT_MS : WAIT_MS;
     const large = [opt({ size: 4096, isDnssecOk: true })];
     return [
-      byUdp("plain", `raw ${name}`, query({ name: asked }), waitMs),
-      byUdp("plain", `raw ${name} with EDNS`, query({ name: asked, records: large }), waitMs),
-      byUdp("plain", `raw ${name} with EDNS of 512`, query({ name: asked, records: [opt({ size: 512 })] }), waitMs),
-      byTcp("plain", `raw ${name}`, query({ name: asked.toUpperCase() }), waitMs),
+      byUdp("plain", `raw ${name}`, query({ name: queried }), waitMs),
+      byUdp("plain", `raw ${name} with EDNS`, query({ name: queried, records: large }), waitMs),
+      byUdp("plain", `raw ${name} with EDNS of 512`, query({ name: queried, records: [opt({ size: 512 })] }), waitMs),
+      byTcp("plain", `raw ${name}`, query({ name: queried.toUpperCase() }), waitMs),
     ];
   });
 }

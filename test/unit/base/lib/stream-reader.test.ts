@@ -7,7 +7,7 @@ import * as fc from "fast-check";
 
 import { withLength } from "../../../../src/base/lib/framing.ts";
 import { StreamReader } from "../../../../src/base/lib/stream-reader.ts";
-import { heldBytes } from "../../support/memory.ts";
+import { bufferBytes } from "../../support/buffer-memory.ts";
 
 test("a message is complete with its last byte", () => {
   const reader = new StreamReader();
@@ -59,10 +59,10 @@ test("the longest message is read", () => {
 
 test("an announced length costs no memory before the data arrives", () => {
   // Each connection may announce 64 KB; if that alone took memory, two bytes would cost 64 KB.
-  const before = heldBytes();
+  const before = bufferBytes();
   const readers = Array.from({ length: 1000 }, () => new StreamReader());
   for (const reader of readers) reader.push(Buffer.of(0xff, 0xff, 0));
-  const grown = heldBytes() - before;
+  const grown = bufferBytes() - before;
   assert.ok(grown < 4_000_000, `${grown} bytes for 1000 readers of three bytes each`);
   assert.ok(readers.every((reader) => reader.next() === undefined));
 });
@@ -72,7 +72,7 @@ test("an endless stream of small messages needs the memory of a few", () => {
   const message = withLength(Buffer.alloc(200, 1));
   // A message and a half at a time, so that one is always incomplete and the start keeps moving.
   const stream = Buffer.concat(Array.from({ length: 300 }, () => message));
-  const before = heldBytes();
+  const before = bufferBytes();
   let taken = 0;
   for (let round = 0; round < 200; round++) {
     for (let at = 0; at < stream.length; at += 303) {
@@ -81,7 +81,7 @@ test("an endless stream of small messages needs the memory of a few", () => {
     }
   }
   assert.equal(taken, 200 * 300);
-  assert.ok(heldBytes() - before < 1_000_000);
+  assert.ok(bufferBytes() - before < 1_000_000);
 });
 
 test("any messages, split in any way, are read back unchanged", () => {

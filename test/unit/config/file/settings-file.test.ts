@@ -190,10 +190,10 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     ['f:2:18: forward.order: invalid value "all": use one of adaptive, sequential, parallel'],
   ],
   ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: invalid filter "web": use label=KEY']],
-  ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: "10.0.0" is no nameserver']],
+  ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: invalid nameserver "10.0.0": use']],
   ["a number for a server", "version: 1\ndns: [10.5]", ["f:2:7: dns[0]: invalid value 10.5: use a string"]],
   ["a list that holds itself", "version: 1\ndns: &a [*a]", ["f:2:10: dns[0]: invalid value (a list): use a string"]],
-  ["a route", "version: 1\ndns: [/lan]", ['f:2:7: dns[0]: "/lan" lacks a second slash']],
+  ["a route", "version: 1\ndns: [/lan]", ['f:2:7: dns[0]: invalid route "/lan": use /DOMAIN/SERVER']],
   [
     "a server of a network",
     "version: 1\nnetworks: {web: {dns: [x]}}",

@@ -15,11 +15,11 @@ import {
   aRecord,
   aReplyTo,
   aView,
-  anAsker,
+  aClient,
   u16,
   upstreams,
 } from "../../../support/scripted/builders.ts";
-import { Asking, type AskingParts, askerOf } from "../../support/asking.ts";
+import { QueryPath, type QueryPathParts, clientOf } from "../../support/query-path.ts";
 import { Clock } from "../../support/clock.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { UdpUpstream } from "../../support/upstreams.ts";
@@ -125,16 +125,16 @@ test("AD is only set for clients that request it, by AD or DO", async () => {
 
 test("a container's own servers have entries of their own, whatever their address; those of the host are shared", async () => {
   await using world = new World({ ttls: [60] });
-  await world.ask({}, askerOf(world.upstream.server));
-  await world.ask({}, askerOf(world.upstream.server));
+  await world.ask({}, clientOf(world.upstream.server));
+  await world.ask({}, clientOf(world.upstream.server));
   assert.equal(world.asked, 2);
   const host: Server = { ...world.upstream.server, from: "host" };
-  await world.ask({}, askerOf(host));
-  await world.ask({}, askerOf(host));
+  await world.ask({}, clientOf(host));
+  await world.ask({}, clientOf(host));
   assert.equal(world.asked, 3);
-  await world.ask({}, askerOf(host, world.upstream.server));
+  await world.ask({}, clientOf(host, world.upstream.server));
   assert.equal(world.asked, 4);
-  assert.equal((await world.ask({}, askerOf())).rcode, 2);
+  assert.equal((await world.ask({}, clientOf())).rcode, 2);
 });
 
 test("when servers fail, a stale answer is served and marked; when they are back, they are used again", async () => {
@@ -161,32 +161,32 @@ test("while servers are silent, later clients get a stale answer at once", async
   let isSilent = false;
   const record = aRecord({ owner: aName("example.org"), type: TYPE.A, ttl: 60, data: Buffer.alloc(4) });
   await using upstream = new UdpUpstream((query, reply) => void (isSilent || reply(aReplyTo(query, 0, [record]))));
-  const asking = new Asking({ now: clock.now });
-  const client = askerOf(upstream.server);
+  const queryPath = new QueryPath({ now: clock.now });
+  const client = clientOf(upstream.server);
   const query = aQuery({ name: "example.org" });
-  assert.equal((await asking.ask(client, query)).answers[0]?.ttl, 60);
+  assert.equal((await queryPath.ask(client, query)).answers[0]?.ttl, 60);
   isSilent = true;
   clock.advance(61_000);
-  const first = asking.ask(client, query);
-  const early = asking.ask(client, query);
+  const first = queryPath.ask(client, query);
+  const early = queryPath.ask(client, query);
   await upstream.asked(2);
   clock.advance(LIMITS.staleAfterMs + 10);
   for (const reply of [await first, await early]) assert.equal(reply.answers[0]?.ttl, LIMITS.staleTtlSeconds);
   // None of them waits: the clock stands still while they query.
   for (const laterMs of [100, 900, 1_500, 1_500]) {
     clock.advance(laterMs);
-    assert.equal((await asking.ask(client, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
+    assert.equal((await queryPath.ask(client, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
   }
   isSilent = false;
   const asked = upstream.queries.length;
   clock.advance(LIMITS.failureTimeoutMs);
-  await asking.ask(client, query);
+  await queryPath.ask(client, query);
   await upstream.asked(asked + 1);
   let ttl: number | undefined;
   // The clock stands still, and with it every timer; the reply arrives in some later turn of the event loop.
   while (ttl !== 60) {
     await nextRound();
-    ttl = (await asking.ask(client, query)).answers[0]?.ttl;
+    ttl = (await queryPath.ask(client, query)).answers[0]?.ttl;
   }
 });
 
@@ -242,11 +242,11 @@ test("popular entries are refreshed before they expire", async () => {
 test("a local name never gets NXDOMAIN, neither from a server nor from the cache", async () => {
   await using world = new World({ rcode: 3, soa: { ttl: 60, minimum: 60 } });
   const network = aNetwork({ members: [{ names: ["mail.example.org"], ipv4: "172.20.0.2" }] });
-  const holder = anAsker(
+  const holder = aClient(
     aView([network], upstreams({ servers: [{ ...world.upstream.server, from: "host" }] })),
     dialHere,
   );
-  const stranger = askerOf({ ...world.upstream.server, from: "host" });
+  const stranger = clientOf({ ...world.upstream.server, from: "host" });
   const query = { name: "mail.example.org", type: TYPE.TXT };
   const rcodes = [];
   for (const client of [holder, holder, stranger]) rcodes.push((await world.ask(query, client)).rcode);
@@ -256,15 +256,15 @@ test("a local name never gets NXDOMAIN, neither from a server nor from the cache
 test("a query in flight when the cache is flushed is answered and not cached, and no query joins it", async () => {
   const late: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
-  const asking = new Asking();
-  const client = askerOf({ ...upstream.server, from: "host" });
-  const before = asking.ask(client, aQuery());
+  const queryPath = new QueryPath();
+  const client = clientOf({ ...upstream.server, from: "host" });
+  const before = queryPath.ask(client, aQuery());
   await upstream.asked(1);
-  asking.forwarder.invalidate();
-  const after = asking.ask(client, aQuery());
+  queryPath.forwarder.invalidate();
+  const after = queryPath.ask(client, aQuery());
   await upstream.asked(2);
   for (const say of late) say();
-  assert.deepEqual([(await before).rcode, (await after).rcode, asking.cache.size], [3, 3, 0]);
+  assert.deepEqual([(await before).rcode, (await after).rcode, queryPath.cache.size], [3, 3, 0]);
 });
 
 async function settled(): Promise<void> {
@@ -282,15 +282,15 @@ type Script = {
 class World implements AsyncDisposable {
   script: Script;
   readonly upstream: UdpUpstream;
-  readonly #asking: Asking;
+  readonly #queryPath: QueryPath;
   readonly #client;
   #nowMs = 0;
 
-  constructor(script: Script, parts: AskingParts = {}) {
+  constructor(script: Script, parts: QueryPathParts = {}) {
     this.script = script;
     this.upstream = new UdpUpstream((query, reply) => reply(this.#reply(query)));
-    this.#client = askerOf(this.upstream.server);
-    this.#asking = new Asking({ ...parts, now: () => this.#nowMs });
+    this.#client = clientOf(this.upstream.server);
+    this.#queryPath = new QueryPath({ ...parts, now: () => this.#nowMs });
   }
 
   get asked(): number {
@@ -301,8 +301,8 @@ class World implements AsyncDisposable {
     this.#nowMs += seconds * 1000;
   }
 
-  async ask(query: Parameters<typeof aQuery>[0] = {}, client = this.#client): ReturnType<Asking["ask"]> {
-    return await this.#asking.ask(client, aQuery({ name: "example.org", ...query }));
+  async ask(query: Parameters<typeof aQuery>[0] = {}, client = this.#client): ReturnType<QueryPath["ask"]> {
+    return await this.#queryPath.ask(client, aQuery({ name: "example.org", ...query }));
   }
 
   async ttls(): Promise<number[]> {

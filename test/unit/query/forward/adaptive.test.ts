@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { guard } from "../../../../src/base/lib/guard.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
-import { Asking, askerOf } from "../../support/asking.ts";
+import { QueryPath, clientOf } from "../../support/query-path.ts";
 import { readName, readReply } from "../../support/reply.ts";
 import { UdpUpstream, type UdpScript, closedUdpServer, say, startBoth } from "../../support/upstreams.ts";
 
@@ -23,7 +23,7 @@ const silent: UdpScript = () => undefined;
 
 test("a reply has the client's id and letter case, and the upstream query has our own EDNS", async () => {
   await using upstream = new UdpUpstream(good);
-  const reply = await new Asking().ask(askerOf(upstream.server), QUERY);
+  const reply = await new QueryPath().ask(clientOf(upstream.server), QUERY);
   assert.deepEqual([reply.id, reply.flags, reply.rcode, reply.question?.name], [0xbeef, "qr rd ra", 0, "Example.org"]);
   assert.deepEqual(reply.answers[0]?.data, Buffer.of(192, 0, 2, 1));
   assert.equal(reply.additionals.length, 0);
@@ -37,7 +37,7 @@ for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
   test(`${what} goes on to the next server at once`, async () => {
     await using first = new UdpUpstream(coded(rcode));
     await using second = new UdpUpstream(good);
-    const reply = await new Asking().ask(askerOf(first.server, second.server), QUERY);
+    const reply = await new QueryPath().ask(clientOf(first.server, second.server), QUERY);
     assert.deepEqual([reply.rcode, reply.answers.length], [0, 1]);
   });
 }
@@ -45,7 +45,7 @@ for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
 test("NXDOMAIN is final", async () => {
   await using first = new UdpUpstream(coded(3));
   await using second = new UdpUpstream(good);
-  const reply = await new Asking().ask(askerOf(first.server, second.server), QUERY);
+  const reply = await new QueryPath().ask(clientOf(first.server, second.server), QUERY);
   assert.equal(reply.rcode, 3);
   assert.equal(second.queries.length, 0);
 });
@@ -54,7 +54,7 @@ test("a silent server is joined by the next, and a closed port costs nothing", a
   await using first = new UdpUpstream(silent);
   await using third = new UdpUpstream(good);
   const servers = [first.server, await closedUdpServer(), third.server];
-  const reply = await new Asking().ask(askerOf(...servers), QUERY);
+  const reply = await new QueryPath().ask(clientOf(...servers), QUERY);
   assert.equal(reply.answers.length, 1);
   assert.equal(first.queries.length, 1);
 });
@@ -64,41 +64,41 @@ test("a server that stays silent becomes the last choice, and the first again wh
   let isSilent = true;
   await using first = new UdpUpstream((query, reply) => void (isSilent || good(query, reply)));
   await using second = new UdpUpstream(good);
-  const asking = new Asking({ now: () => nowMs, behaviour: { caches: false } });
-  const client = askerOf(first.server, second.server);
+  const queryPath = new QueryPath({ now: () => nowMs, behaviour: { caches: false } });
+  const client = clientOf(first.server, second.server);
   for (let i = 0; i < 4; i++) {
     nowMs += 400;
-    const pending = asking.ask(client, aQuery({ name: `n${i}.example.org` }));
+    const pending = queryPath.ask(client, aQuery({ name: `n${i}.example.org` }));
     await second.asked(0);
     nowMs += 400;
     await pending;
   }
-  assert.deepEqual(asking.health, ["down: does not answer"]);
+  assert.deepEqual(queryPath.health, ["down: does not answer"]);
   const asked = first.queries.length;
-  await asking.ask(client, aQuery({ name: "m.example.org" }));
+  await queryPath.ask(client, aQuery({ name: "m.example.org" }));
   assert.equal(first.queries.length, asked);
   isSilent = false;
   nowMs += 1_000;
-  await asking.ask(client, aQuery({ name: "trial.example.org" }));
+  await queryPath.ask(client, aQuery({ name: "trial.example.org" }));
   await first.asked(asked + 1);
   await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.deepEqual(asking.health.at(-1), "up: answers again");
+  assert.deepEqual(queryPath.health.at(-1), "up: answers again");
 });
 
 test("when all fail, the extended error has the failure of each", async () => {
   await using first = new UdpUpstream(coded(2));
   await using second = new UdpUpstream(coded(5));
-  const asking = new Asking();
+  const queryPath = new QueryPath();
   const query = aQuery({ name: "example.org", opt: {} });
-  const reply = await asking.ask(askerOf(first.server, second.server), query);
+  const reply = await queryPath.ask(clientOf(first.server, second.server), query);
   assert.deepEqual([reply.rcode, reply.flags], [2, "qr rd ra"]);
   const text = reply.additionals[0]?.data.subarray(6).toString() ?? "";
   assert.match(text, /^127\.0\.0\.1:\d+: SERVFAIL; 127\.0\.0\.1:\d+: REFUSED$/);
-  assert.deepEqual(asking.failures, [text]);
+  assert.deepEqual(queryPath.failures, [text]);
 });
 
 test("without any server, the extended error says so", async () => {
-  const reply = await new Asking().ask(askerOf(), aQuery({ name: "example.org", opt: {} }));
+  const reply = await new QueryPath().ask(clientOf(), aQuery({ name: "example.org", opt: {} }));
   assert.equal(reply.rcode, 2);
   assert.deepEqual(reply.additionals[0]?.data.readUInt16BE(4), 18);
 });
@@ -110,7 +110,7 @@ test("a server's own extended error is passed on", async () => {
     message.writeUInt16BE(1, 10);
     reply(message);
   });
-  const reply = await new Asking().ask(askerOf(upstream.server), aQuery({ name: "example.org", opt: {} }));
+  const reply = await new QueryPath().ask(clientOf(upstream.server), aQuery({ name: "example.org", opt: {} }));
   assert.deepEqual(reply.additionals[0]?.data, bogus);
 });
 
@@ -126,14 +126,14 @@ test("a truncated reply is fetched over TCP from the same server", async () => {
   );
   await using upstream = udp;
   await using stream = tcp;
-  const asking = new Asking();
-  const client = askerOf(upstream.server);
-  const large = await asking.ask(client, aQuery({ name: "example.org", opt: { udpSize: 4096 } }));
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
+  const large = await queryPath.ask(client, aQuery({ name: "example.org", opt: { udpSize: 4096 } }));
   assert.deepEqual([large.answers.length, large.flags], [100, "qr rd ra"]);
-  const small = await asking.raw(client, aQuery({ name: "example.org" }));
+  const small = await queryPath.raw(client, aQuery({ name: "example.org" }));
   assert.ok(small.length <= 512);
   assert.equal(readReply(small).flags, "qr tc rd ra");
-  assert.equal((await asking.ask(client, aQuery({ name: "example.org" }), "tcp")).answers.length, 100);
+  assert.equal((await queryPath.ask(client, aQuery({ name: "example.org" }), "tcp")).answers.length, 100);
   assert.deepEqual([upstream.queries.length, stream.queries.length], [1, 1]);
 });
 
@@ -141,10 +141,10 @@ test("a server that rejects EDNS is queried without, and that is remembered", as
   await using upstream = new UdpUpstream((query, reply) =>
     query.readUInt16BE(10) > 0 ? reply(aReplyTo(query, 1)) : good(query, reply),
   );
-  const asking = new Asking();
-  const client = askerOf(upstream.server);
-  assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
-  assert.equal((await asking.ask(client, aQuery({ name: "other.org" }))).answers.length, 1);
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
+  assert.equal((await queryPath.ask(client, QUERY)).answers.length, 1);
+  assert.equal((await queryPath.ask(client, aQuery({ name: "other.org" }))).answers.length, 1);
   assert.equal(upstream.queries.length, 3);
 });
 
@@ -161,7 +161,7 @@ test("spoofed replies are detected, and the query is sent over TCP", async () =>
   );
   await using upstream = udp;
   await using stream = tcp;
-  const reply = await new Asking().ask(askerOf(upstream.server), QUERY);
+  const reply = await new QueryPath().ask(clientOf(upstream.server), QUERY);
   assert.deepEqual(reply.answers[0]?.data, Buffer.of(192, 0, 2, 1));
   assert.equal(stream.queries.length, 1);
 });
@@ -172,20 +172,20 @@ test("a reply to another question is ignored", async () => {
     reply(other);
     good(query, reply);
   });
-  assert.equal((await new Asking().ask(askerOf(upstream.server), QUERY)).answers.length, 1);
+  assert.equal((await new QueryPath().ask(clientOf(upstream.server), QUERY)).answers.length, 1);
 });
 
 test("identical questions in flight are sent once, and each client gets its own form of the reply", async () => {
   const replies: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => replies.push(() => good(query, reply)));
-  const asking = new Asking({ behaviour: { guardsLoops: false } });
-  const [one, other] = [askerOf(upstream.server), askerOf(upstream.server)];
+  const queryPath = new QueryPath({ behaviour: { guardsLoops: false } });
+  const [one, other] = [clientOf(upstream.server), clientOf(upstream.server)];
   const host: Server = { ...upstream.server, from: "host" };
-  const [a, b] = [askerOf(host), askerOf(host)];
+  const [a, b] = [clientOf(host), clientOf(host)];
   const all = [
-    asking.ask(a, aQuery({ id: 1, name: "example.org" })),
-    asking.ask(b, aQuery({ id: 2, name: "EXAMPLE.org", opt: {} })),
-    asking.ask(b, aQuery({ id: 3, name: "example.ORG" }), "tcp"),
+    queryPath.ask(a, aQuery({ id: 1, name: "example.org" })),
+    queryPath.ask(b, aQuery({ id: 2, name: "EXAMPLE.org", opt: {} })),
+    queryPath.ask(b, aQuery({ id: 3, name: "example.ORG" }), "tcp"),
   ];
   await upstream.asked(1);
   for (const say1 of replies) say1();
@@ -199,18 +199,18 @@ test("identical questions in flight are sent once, and each client gets its own 
     ],
   );
   assert.equal(upstream.queries.length, 1);
-  void Promise.all([asking.ask(one, QUERY), asking.ask(other, QUERY)]);
+  void Promise.all([queryPath.ask(one, QUERY), queryPath.ask(other, QUERY)]);
   await upstream.asked(3);
 });
 
 test("a query with options of its own, or without recursion, is forwarded unchanged", async () => {
   await using upstream = new UdpUpstream(good);
-  const asking = new Asking();
-  const client = askerOf(upstream.server);
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
   const subnet = aQuery({ name: "example.org", opt: { options: [[8, Buffer.of(0, 1, 24, 0, 192, 0, 2)]] } });
   const plain = aQuery({ name: "example.org", flags: 0 });
   for (const query of [subnet, subnet, plain]) {
-    const { id, answers } = await asking.ask(client, query);
+    const { id, answers } = await queryPath.ask(client, query);
     assert.deepEqual([id, answers.length], [0x1234, 1]);
   }
   assert.deepEqual(
@@ -220,25 +220,27 @@ test("a query with options of its own, or without recursion, is forwarded unchan
 });
 
 test("a server that loops back to a container is not used for it, and all others continue to use it", async () => {
-  const asking = new Asking();
-  const inner = askerOf();
+  const queryPath = new QueryPath();
+  const inner = clientOf();
   const host: { server?: Server } = {};
   // It forwards its queries to us, like a container that uses dns11.
   await using upstream = new UdpUpstream((query, reply) => {
     const { server } = host;
     assert.ok(server);
-    void asking.raw(Object.assign(inner, { view: askerOf(server).view }), query).then((answered) => reply(answered));
+    void queryPath
+      .raw(Object.assign(inner, { view: clientOf(server).view }), query)
+      .then((answered) => reply(answered));
   }, "host");
   host.server = upstream.server;
-  const outer = askerOf(upstream.server);
-  const reply = await asking.ask(outer, aQuery({ name: "example.org", opt: {} }));
+  const outer = clientOf(upstream.server);
+  const reply = await queryPath.ask(outer, aQuery({ name: "example.org", opt: {} }));
   // The answer for the container in the loop came back through the loop.
   assert.equal(reply.rcode, 2);
   assert.match(reply.additionals[0]?.data.toString() ?? "", /forwarding loop back to dns11/);
   const asked = upstream.queries.length;
-  await asking.ask(outer, aQuery({ name: "other.example.org" }));
+  await queryPath.ask(outer, aQuery({ name: "other.example.org" }));
   assert.ok(upstream.queries.length > asked, "the container outside of the loop asks it still");
-  const looping = await asking.ask(inner, aQuery({ name: "third.example.org", opt: {} }));
+  const looping = await queryPath.ask(inner, aQuery({ name: "third.example.org", opt: {} }));
   assert.match(looping.additionals[0]?.data.toString() ?? "", /forwarding loop back to dns11/);
 });
 
@@ -251,16 +253,16 @@ test("an attacker who reads a probe below its own name affects only that name an
     if (name.includes("dns11-loop")) seen.push(name);
     if (!isSlow) good(query, reply);
   }, "host");
-  const asking = new Asking();
-  const [attacker, victim] = [askerOf(upstream.server), askerOf(upstream.server)];
+  const queryPath = new QueryPath();
+  const [attacker, victim] = [clientOf(upstream.server), clientOf(upstream.server)];
   const zone = "zone.attacker.test";
-  void asking.ask(attacker, aQuery({ name: zone }));
+  void queryPath.ask(attacker, aQuery({ name: zone }));
   await upstream.asked(1);
-  void asking.ask(attacker, aQuery({ name: zone }));
+  void queryPath.ask(attacker, aQuery({ name: zone }));
   await upstream.asked(3);
   const below = seen.find((name) => name.endsWith(zone));
   assert.ok(below !== undefined);
-  assert.equal((await asking.ask(attacker, aQuery({ name: below, type: TYPE.TXT }))).rcode, 3);
+  assert.equal((await queryPath.ask(attacker, aQuery({ name: below, type: TYPE.TXT }))).rcode, 3);
   isSlow = false;
   for (const [client, name, rcode] of [
     [victim, "victim.test", 0],
@@ -268,7 +270,7 @@ test("an attacker who reads a probe below its own name affects only that name an
     [attacker, "anything.test", 0],
     [attacker, `y.${zone}`, 2],
   ] as const) {
-    assert.equal((await asking.ask(client, aQuery({ name }))).rcode, rcode, name);
+    assert.equal((await queryPath.ask(client, aQuery({ name }))).rcode, rcode, name);
   }
 });
 
@@ -277,23 +279,23 @@ test("an unrelated reply goes on to the next server, and is reported if there is
     reply(aReplyTo(query, 0, [aRecord({ owner: "victim.example.test", type: TYPE.A, data: Buffer.of(6, 6, 6, 6) })]));
   await using first = new UdpUpstream(strange);
   await using second = new UdpUpstream(good);
-  const asking = new Asking();
-  assert.equal((await asking.ask(askerOf(first.server, second.server), QUERY)).answers.length, 1);
-  const alone = await asking.ask(askerOf(first.server), aQuery({ name: "example.org", opt: {} }));
+  const queryPath = new QueryPath();
+  assert.equal((await queryPath.ask(clientOf(first.server, second.server), QUERY)).answers.length, 1);
+  const alone = await queryPath.ask(clientOf(first.server), aQuery({ name: "example.org", opt: {} }));
   assert.deepEqual([alone.rcode, alone.answers.length], [2, 0]);
   assert.match(alone.additionals[0]?.data.toString() ?? "", /the reply is about another name/);
-  const unchecked = new Asking({ behaviour: { checksReplies: false } });
-  assert.equal((await unchecked.ask(askerOf(first.server), QUERY)).answers[0]?.owner, "victim.example.test");
+  const unchecked = new QueryPath({ behaviour: { checksReplies: false } });
+  assert.equal((await unchecked.ask(clientOf(first.server), QUERY)).answers[0]?.owner, "victim.example.test");
 });
 
 test("unrelated records are neither passed on nor cached", async () => {
   const poisoned: UdpScript = (query, reply) =>
     reply(aReplyTo(query, 0, [answer(), aRecord({ owner: "victim.test", type: TYPE.A, data: Buffer.of(6, 6, 6, 6) })]));
   await using upstream = new UdpUpstream(poisoned);
-  const asking = new Asking();
-  const client = askerOf(upstream.server);
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
   for (let round = 0; round < 2; round++) {
-    const { answers } = await asking.ask(client, aQuery({ name: "example.org" }));
+    const { answers } = await queryPath.ask(client, aQuery({ name: "example.org" }));
     assert.deepEqual(
       answers.map(({ owner }) => owner.toLowerCase()),
       ["example.org"],
@@ -307,11 +309,11 @@ test("a bare header can refuse a query, but not deny a name", async () => {
     reply(header);
     good(query, reply);
   });
-  assert.deepEqual((await new Asking().ask(askerOf(first.server), QUERY)).rcode, 0);
+  assert.deepEqual((await new QueryPath().ask(clientOf(first.server), QUERY)).rcode, 0);
   await using second = new UdpUpstream((query, reply) =>
     reply(Buffer.concat([query.subarray(0, 2), Buffer.from("81850000000000000000", "hex")])),
   );
-  const refused = await new Asking().ask(askerOf(second.server), aQuery({ name: "example.org", opt: {} }));
+  const refused = await new QueryPath().ask(clientOf(second.server), aQuery({ name: "example.org", opt: {} }));
   assert.match(refused.additionals[0]?.data.toString() ?? "", /REFUSED/);
 });
 
@@ -326,14 +328,14 @@ test("the limits of one container do not fail the queries of others that joined"
   );
   await using upstream = udp;
   await using _stream = tcp;
-  const asking = new Asking({ behaviour: { guardsLoops: false } });
+  const queryPath = new QueryPath({ behaviour: { guardsLoops: false } });
   const host: Server = { ...upstream.server, from: "host" };
-  const [greedy, other] = [askerOf(host), askerOf(host)];
+  const [greedy, other] = [clientOf(host), clientOf(host)];
   assert.ok(greedy.shares.upstreamStreams.take(LIMITS.upstreamStreams.each));
   const replies = await Promise.all([
-    asking.ask(greedy, QUERY),
-    asking.ask(other, QUERY),
-    asking.ask(other, QUERY, "tcp"),
+    queryPath.ask(greedy, QUERY),
+    queryPath.ask(other, QUERY),
+    queryPath.ask(other, QUERY, "tcp"),
   ]);
   assert.deepEqual(
     replies.map(({ rcode, flags, answers }) => [rcode, flags.includes("tc"), answers.length]),
@@ -351,27 +353,27 @@ test("a server without EDNS for one container is still queried with it for DNSSE
       ? reply(aReplyTo(query, 1))
       : good(query, reply),
   );
-  const asking = new Asking();
-  const client = askerOf(upstream.server);
-  await asking.ask(client, QUERY);
-  await asking.ask(client, aQuery({ name: "plain.example.org" }));
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
+  await queryPath.ask(client, QUERY);
+  await queryPath.ask(client, aQuery({ name: "plain.example.org" }));
   assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 0);
-  await asking.ask(client, aQuery({ name: "signed.example.org", opt: { isDnssecOk: true } }));
+  await queryPath.ask(client, aQuery({ name: "signed.example.org", opt: { isDnssecOk: true } }));
   assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 1);
 });
 
 test("a refused TCP connection does not count against the server if only a container chose TCP", async () => {
   await using upstream = new UdpUpstream(good);
-  const asking = new Asking();
-  const client = askerOf(upstream.server);
+  const queryPath = new QueryPath();
+  const client = clientOf(upstream.server);
   const plain = aQuery({ name: "example.org", flags: 0 });
-  assert.equal((await asking.ask(client, plain, "tcp")).rcode, 2);
-  assert.deepEqual(asking.health, []);
-  assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
+  assert.equal((await queryPath.ask(client, plain, "tcp")).rcode, 2);
+  assert.deepEqual(queryPath.health, []);
+  assert.equal((await queryPath.ask(client, QUERY)).answers.length, 1);
 });
 
 // An exception in any of these places costs the query, which gets an error reply, and leaves nothing behind.
-for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boolean) => void>({
+for (const [where, spoil] of Object.entries<(queryPath: QueryPath, isBroken: () => boolean) => void>({
   "the cache": ({ cache }, isBroken) => {
     const sound = cache.put.bind(cache);
     cache.put = (...parts) => (isBroken() ? assert.fail("an internal error") : sound(...parts));
@@ -386,15 +388,15 @@ for (const [where, spoil] of Object.entries<(asking: Asking, isBroken: () => boo
     guard.install((error, entrance) => errors.push(`${entrance}: ${(error as Error).message}`));
     try {
       await using upstream = new UdpUpstream(good);
-      const asking = new Asking();
-      const client = askerOf(upstream.server);
+      const queryPath = new QueryPath();
+      const client = clientOf(upstream.server);
       let isBroken = true;
-      spoil(asking, () => isBroken);
-      assert.equal((await asking.ask(client, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
+      spoil(queryPath, () => isBroken);
+      assert.equal((await queryPath.ask(client, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
       assert.deepEqual(errors, ["upstream: an internal error"]);
-      assert.deepEqual([asking.forwarder.inFlight, client.slots.taken, client.shares.queryBytes.taken], [0, 0, 0]);
+      assert.deepEqual([queryPath.forwarder.inFlight, client.slots.taken, client.shares.queryBytes.taken], [0, 0, 0]);
       isBroken = false;
-      assert.equal((await asking.ask(client, QUERY)).answers.length, 1);
+      assert.equal((await queryPath.ask(client, QUERY)).answers.length, 1);
     } finally {
       guard.uninstall();
     }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
-import { aQuery, aReplyTo, aView, anAsker, upstreams } from "../../../support/scripted/builders.ts";
+import { aQuery, aReplyTo, aView, aClient, upstreams } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";
 import { dialHere } from "../../support/loopback.ts";
@@ -18,7 +18,7 @@ const QUERY = aQuery({ name: "example.org" });
 test("a query that gets no slot in time is refused, without RA", async () => {
   using clock = new Clock();
   await using upstream = new UdpUpstream(assert.fail);
-  const client = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+  const client = aClient(aView([], upstreams({ servers: [upstream.server] })), dialHere);
   for (let count = 0; count < LIMITS.forwardSlots; count++) client.slots.take(() => undefined, assert.fail);
   const forwarding = new Forwarding({ query: QUERY, client });
   await Promise.resolve();
@@ -32,7 +32,7 @@ test("a query that gets no slot in time is refused, without RA", async () => {
 
 test("a query that waits for a slot continues when one is free", async () => {
   await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
-  const client = anAsker(aView([], upstreams({ servers: [upstream.server] })), dialHere);
+  const client = aClient(aView([], upstreams({ servers: [upstream.server] })), dialHere);
   for (let count = 0; count < LIMITS.forwardSlots; count++) client.slots.take(() => undefined, assert.fail);
   const forwarding = new Forwarding({ query: QUERY, client });
   await Promise.resolve();
@@ -42,7 +42,7 @@ test("a query that waits for a slot continues when one is free", async () => {
 });
 
 test("more queries wait than there are slots, and all are answered although every server fails at once", async () => {
-  const client = anAsker(
+  const client = aClient(
     aView([], upstreams({ servers: [{ from: "container", address: "nowhere", port: 1 }] })),
     dialHere,
   );
@@ -69,7 +69,7 @@ test("Docker's embedded DNS gets the time that it needs to try three servers", a
   using clock = new Clock();
   await using docker = new UdpUpstream(() => undefined);
   const dialled: Server[] = [];
-  const client = anAsker(aView([], upstreams({ servers: [DOOR] })), (server, type) => {
+  const client = aClient(aView([], upstreams({ servers: [DOOR] })), (server, type) => {
     dialled.push(server);
     return dialHere(docker.server, type);
   });

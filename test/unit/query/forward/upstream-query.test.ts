@@ -7,7 +7,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import type { ForwardPolicy } from "../../../../src/base/model/upstream-policy.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
-import { Asking, askerOf } from "../../support/asking.ts";
+import { QueryPath, clientOf } from "../../support/query-path.ts";
 import { Clock } from "../../support/clock.ts";
 import type { Reply } from "../../support/reply.ts";
 import { TcpUpstream, UdpUpstream, type UdpScript, closedUdpServer, say } from "../../support/upstreams.ts";
@@ -72,15 +72,15 @@ test("in parallel order, all servers are queried, and the first good reply wins"
 test("with rotation each query starts with another server", async () => {
   await using first = new UdpUpstream(good);
   await using second = new UdpUpstream(good);
-  const asking = new Asking({ ask: { rotates: true } });
-  const client = askerOf(first.server, second.server);
-  for (let i = 0; i < 4; i++) await asking.ask(client, aQuery({ name: `n${i}` }));
+  const queryPath = new QueryPath({ forward: { rotates: true } });
+  const client = clientOf(first.server, second.server);
+  for (let i = 0; i < 4; i++) await queryPath.ask(client, aQuery({ name: `n${i}` }));
   assert.deepEqual([first.queries.length, second.queries.length], [2, 2]);
 });
 
 test("TCP is used from the start if so configured", async () => {
   await using stream = await TcpUpstream.start((query, socket) => say(socket, aReplyTo(query)));
-  const reply = await new Asking({ ask: { usesTcp: true } }).ask(askerOf(stream.server), aQuery());
+  const reply = await new QueryPath({ forward: { usesTcp: true } }).ask(clientOf(stream.server), aQuery());
   assert.equal(reply.rcode, 0);
 });
 
@@ -88,10 +88,10 @@ test("the servers behind a stub are used only if the stub is unreachable", async
   await using stub = new UdpUpstream(REFUSED);
   await using uplink = new UdpUpstream(good);
   const backup: Server = { ...uplink.server, isBackup: true };
-  assert.equal((await new Asking().ask(askerOf(stub.server, backup), aQuery())).rcode, 2);
+  assert.equal((await new QueryPath().ask(clientOf(stub.server, backup), aQuery())).rcode, 2);
   assert.equal(uplink.queries.length, 0);
-  const client = askerOf(await closedUdpServer(), backup);
-  assert.equal((await new Asking().ask(client, aQuery())).rcode, 0);
+  const client = clientOf(await closedUdpServer(), backup);
+  assert.equal((await new QueryPath().ask(client, aQuery())).rcode, 0);
 });
 
 test("a reply after the end of the budget is ignored", async () => {
@@ -107,5 +107,8 @@ test("a reply after the end of the budget is ignored", async () => {
 });
 
 async function flying(clock: Clock, servers: readonly Server[], ask: Partial<ForwardPolicy> = {}): Promise<Reply> {
-  return await new Asking({ now: clock.now, ask }).ask(askerOf(...servers), aQuery({ name: "example.org" }));
+  return await new QueryPath({ now: clock.now, forward: ask }).ask(
+    clientOf(...servers),
+    aQuery({ name: "example.org" }),
+  );
 }

@@ -9,8 +9,8 @@ import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/
 import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
-import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, anAsker } from "../../../support/scripted/builders.ts";
-import { Asking, askerWith } from "../../support/asking.ts";
+import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, aClient } from "../../../support/scripted/builders.ts";
+import { QueryPath, clientWith } from "../../support/query-path.ts";
 import { answerOnce } from "../../support/reply.ts";
 import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
 
@@ -19,7 +19,7 @@ const NONCE = "0123456789abcdef";
 for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
   test(`${mode}: a query that is answered at once is recorded with its rcode`, () => {
     const history = aHistory();
-    const client = anAsker(
+    const client = aClient(
       aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]),
       undefined,
       history,
@@ -48,14 +48,14 @@ test("an unsupported EDNS version is recorded with the rcode that only an OPT ca
   const history = aHistory();
   answerOnce(aQuery({ opt: { version: 1 } }), {
     behaviour: DEFAULT_BEHAVIOUR,
-    client: anAsker(aView(), undefined, history),
+    client: aClient(aView(), undefined, history),
   });
   assert.deepEqual(linesOf(history), ["web A 16 refused udp"]);
 });
 
 test("our own probe is not recorded; a similar query is", () => {
   const history = aHistory();
-  const client = anAsker(aView(), undefined, history);
+  const client = aClient(aView(), undefined, history);
   client.probeNonce = NONCE;
   answerOnce(probeQuery(NONCE, 1), { behaviour: DEFAULT_BEHAVIOUR, client });
   assert.ok(client.probeSeen.udp);
@@ -66,7 +66,7 @@ test("our own probe is not recorded; a similar query is", () => {
 
 test("a query that is neither answered nor forwarded is not recorded", () => {
   const history = aHistory();
-  const asked = { behaviour: DEFAULT_BEHAVIOUR, client: anAsker(aView(), undefined, history) };
+  const asked = { behaviour: DEFAULT_BEHAVIOUR, client: aClient(aView(), undefined, history) };
   assert.equal(answerOnce(aQuery({ flags: 0x8000 }), asked).kind, "dropped");
   assert.equal(answerOnce(aQuery({ name: "example.org" }), asked).kind, "deferred");
   assert.deepEqual(linesOf(history), []);
@@ -76,13 +76,13 @@ test("a forwarded and then a cached answer are distinguished, and the server is 
   let nowMs = 0;
   const answer = aRecord({ owner: Buffer.of(0xc0, 12), type: TYPE.A, ttl: 60, data: Buffer.alloc(4) });
   await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query, 0, [answer])));
-  const asking = new Asking({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
+  const queryPath = new QueryPath({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
   const history = aHistory();
-  const client = askerWith(history, upstream.server);
+  const client = clientWith(history, upstream.server);
   const query = aQuery({ name: "example.org" });
-  await asking.raw(client, query);
+  await queryPath.raw(client, query);
   nowMs += 10_000;
-  await asking.raw(client, query, "tcp");
+  await queryPath.raw(client, query, "tcp");
   const [forwarded, cached] = [...history.since(0)];
   assert.deepEqual(
     [forwarded, cached].map((each) => [each?.result, each?.ttl, each?.isStream]),
@@ -97,9 +97,9 @@ test("a forwarded and then a cached answer are distinguished, and the server is 
 
 test("a failure is recorded as one, also from the cache", async () => {
   const history = aHistory();
-  const asking = new Asking();
-  const client = askerWith(history, await closedUdpServer());
-  for (let again = 0; again < 2; again++) await asking.raw(client, aQuery({ name: "example.org" }));
+  const queryPath = new QueryPath();
+  const client = clientWith(history, await closedUdpServer());
+  for (let again = 0; again < 2; again++) await queryPath.raw(client, aQuery({ name: "example.org" }));
   assert.deepEqual(linesOf(history), ["example.org A 2 failed udp", "example.org A 2 failed udp"]);
 });
 
@@ -110,13 +110,13 @@ test("a stale answer is recorded as one", async () => {
   await using upstream = new UdpUpstream((query, reply) =>
     reply(fails ? aReplyTo(query, 2) : aReplyTo(query, 0, [answer])),
   );
-  const asking = new Asking({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
+  const queryPath = new QueryPath({ now: () => nowMs, cache: { staleSecondsMax: 3_600 } });
   const history = aHistory();
-  const client = askerWith(history, upstream.server);
-  await asking.raw(client, aQuery({ name: "example.org" }));
+  const client = clientWith(history, upstream.server);
+  await queryPath.raw(client, aQuery({ name: "example.org" }));
   fails = true;
   nowMs += 5_000;
-  for (let again = 0; again < 2; again++) await asking.raw(client, aQuery({ name: "example.org" }));
+  for (let again = 0; again < 2; again++) await queryPath.raw(client, aQuery({ name: "example.org" }));
   assert.deepEqual(linesOf(history), [
     "example.org A 0 forwarded udp",
     "example.org A 0 stale udp",
@@ -126,12 +126,13 @@ test("a stale answer is recorded as one", async () => {
 
 test("a query beyond the limit is recorded as refused", async () => {
   const history = aHistory();
-  const asking = new Asking({ queriesMax: 0 });
+  const queryPath = new QueryPath({ queriesMax: 0 });
   await using silent = new UdpUpstream(() => undefined);
-  const client = askerWith(history, silent.server);
+  const client = clientWith(history, silent.server);
   // A container with few queries is not refused because of others.
-  for (let i = 0; i < LIMITS.forwardQueriesAlways; i++) void asking.raw(client, aQuery({ name: `n${i}.example.org` }));
-  await asking.raw(client, aQuery({ name: "example.org" }));
+  for (let i = 0; i < LIMITS.forwardQueriesAlways; i++)
+    void queryPath.raw(client, aQuery({ name: `n${i}.example.org` }));
+  await queryPath.raw(client, aQuery({ name: "example.org" }));
   assert.deepEqual(linesOf(history), ["example.org A 5 refused udp"]);
 });
 

@@ -11,7 +11,7 @@ import { Outcome } from "../../../../src/query/record/outcome.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { TcpClient } from "../../support/loopback.ts";
-import { heldBytes } from "../../support/memory.ts";
+import { bufferBytes } from "../../support/buffer-memory.ts";
 import { readReply } from "../../support/reply.ts";
 import { type TcpRig, tcpListening } from "../../support/tcp-rig.ts";
 
@@ -123,22 +123,22 @@ test("a client that closes its side before it reads any reply still gets all of 
 test("a client with queries in progress is not read further, whatever it sends", async () => {
   await using rig = await tcpListening({ pipelinedMax: 1 });
   const flood = Buffer.alloc(32 * 1024 * 1024, withLength(aQuery({ name: "slow" })));
-  const before = heldBytes();
+  const before = bufferBytes();
   rig.client.socket.write(flood);
   await rig.upstream.until(1);
   await settled(rig);
   assert.ok(rig.client.socket.writableLength > 0, "the client has to wait");
-  assert.ok(heldBytes() - before < 1_000_000);
+  assert.ok(bufferBytes() - before < 1_000_000);
   assert.equal(rig.upstream.length, 1);
 });
 
 test("a message that never ends is buffered as far as it came, and no further", async () => {
   await using rig = await tcpListening();
   const clients = await Promise.all(Array.from({ length: 50 }, () => TcpClient.open(rig.port)));
-  const before = heldBytes();
+  const before = bufferBytes();
   for (const client of clients) await client.sendRaw(Buffer.of(0xff, 0xff, 1, 2, 3));
   await settled(rig);
-  assert.ok(heldBytes() - before < 50 * 16_384);
+  assert.ok(bufferBytes() - before < 50 * 16_384);
   await disposeAll(clients);
 });
 

@@ -10,7 +10,7 @@ import { UdpListener } from "../../../../src/query/listen/udp.ts";
 import { SYSTEM_PATH } from "../../../support/program/command.ts";
 import { aQuery } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
-import { askerOfOne, udpParts } from "../../support/listening.ts";
+import { clientOnOneNetwork, udpParts } from "../../support/listening.ts";
 import { readReply } from "../../support/reply.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -28,7 +28,7 @@ test(
     await using good = new UdpClient();
     block(blocked.port);
     const { fd, port } = bindUdp();
-    const served = askerOfOne();
+    const served = clientOnOneNetwork();
     const parts = udpParts();
     const listener = new UdpListener(fd, "127.0.0.1", served, parts);
     // First, in the middle, twice in a row, last: sendmmsg stops at each of them.

@@ -13,7 +13,7 @@ import type { SyncAnswerer } from "../../../../src/query/ports.ts";
 import { UdpListener } from "../../../../src/query/listen/udp.ts";
 import { aQuery, aReplyTo, u16 } from "../../../support/scripted/builders.ts";
 import { LOOPBACK, UdpClient, bindUdp, sockaddr } from "../../support/loopback.ts";
-import { type UdpTestParts, WEB, askerOfOne, udpParts } from "../../support/listening.ts";
+import { type UdpTestParts, WEB, clientOnOneNetwork, udpParts } from "../../support/listening.ts";
 import { addressesIn, readReply } from "../../support/reply.ts";
 
 const ROOT = process.getuid?.() === 0;
@@ -213,7 +213,7 @@ type Rig = AsyncDisposable & {
 
 function listening(overrides: Parameters<typeof udpParts>[0] = {}, parts = udpParts(overrides)): Rig {
   const { fd, port } = bindUdp();
-  const queryClient = askerOfOne();
+  const queryClient = clientOnOneNetwork();
   const client = new UdpClient();
   const listener = new UdpListener(fd, "127.0.0.1", queryClient, parts);
   const dispose = async (): Promise<void> => {

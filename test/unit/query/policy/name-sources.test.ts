@@ -9,8 +9,8 @@ import type { View } from "../../../../src/base/model/view.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { Trace } from "../../../../src/query/trace.ts";
-import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../../support/scripted/builders.ts";
-import { type Answered, answerOnce } from "../../support/reply.ts";
+import { TYPE, aNetwork, aQuery, aView, aClient } from "../../../support/scripted/builders.ts";
+import { type AnswerResult, answerOnce } from "../../support/reply.ts";
 
 const ADDRESS = Uint8Array.of(10, 9, 9, 9);
 const NONE = new Uint8Array(0);
@@ -42,8 +42,8 @@ function viewWith(...others: readonly VisibleNames[]): View {
   return { ...NETWORK, names: [...NETWORK.names, ...others] };
 }
 
-function ask(name: string, view: View, type: number = TYPE.A, behaviour = DEFAULT_BEHAVIOUR): Answered {
-  return answerOnce(aQuery({ name, type }), { behaviour, client: anAsker(view) });
+function ask(name: string, view: View, type: number = TYPE.A, behaviour = DEFAULT_BEHAVIOUR): AnswerResult {
+  return answerOnce(aQuery({ name, type }), { behaviour, client: aClient(view) });
 }
 
 for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
@@ -86,10 +86,10 @@ function stepsOf(name: string, view: View): string[] {
   const block = Buffer.alloc(SLOT_BYTES);
   const query = aQuery({ name });
   query.copy(block);
-  new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }).explain(anAsker(view), block, query.length, false, trace);
+  new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }).explain(aClient(view), block, query.length, false, trace);
   return trace.steps.map(({ layer, isAnswer, why }) => `${layer}${isAnswer ? "!" : ""} ${why}`);
 }
 
-function addresses(answer: Answered): string[] {
+function addresses(answer: AnswerResult): string[] {
   return answer.kind === "reply" ? answer.reply.answers.map(({ data }) => data.join(".")) : [];
 }

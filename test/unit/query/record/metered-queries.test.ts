@@ -8,14 +8,14 @@ import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { Meter, RCODE_NAMES, TYPE_NAMES } from "../../../../src/query/record/meter.ts";
-import { TYPE, aNetwork, aQuery, aView, anAsker } from "../../../support/scripted/builders.ts";
+import { TYPE, aNetwork, aQuery, aView, aClient } from "../../../support/scripted/builders.ts";
 
 const NONCE = "0123456789abcdef";
 
 function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => void; readonly counted: () => object } {
   const meter = new Meter();
   const answerer = new Answerer(DEFAULT_BEHAVIOUR);
-  const client = anAsker(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
+  const client = aClient(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
   client.probeNonce = NONCE;
   const block = Buffer.alloc(SLOT_BYTES);
   const ask = (query: Buffer): void => {

@@ -1,0 +1,74 @@
+// @ts-check
+/**
+ * Writes the generated parts of the documents: commands, settings and exit codes from the built program, errors and log
+ * messages from the source. Usage: node scripts/docs.mjs [--check], which writes nothing and fails where a part is out of date.
+ */
+import { writeFileSync } from "node:fs";
+
+import { ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
+import { changedDocuments, formatted, must } from "./docs/regions.mjs";
+import { errorTexts, logTexts, valueTexts } from "./docs/source-texts.mjs";
+
+const PROGRAM = "dist/cmd/dns11.js";
+
+const changed = changedDocuments(
+  "generated",
+  {
+    commands: page("commands.md"),
+    "exit-codes": page("exit-codes.md"),
+    keys: page("keys.md"),
+    example: fenced("yaml", page("dns11.yaml")),
+    errors: errorTable(),
+    values: valueTexts()
+      .map((text) => `- ${cell(text)}`)
+      .join("\n"),
+    log: logTable(),
+  },
+  formatted,
+);
+
+const isCheck = process.argv.includes("--check");
+for (const [path, text] of changed) {
+  if (!isCheck) writeFileSync(path, text);
+  console.log(`docs: ${path} ${isCheck ? "is out of date: node scripts/docs.mjs" : "written"}`);
+}
+process.exitCode = isCheck && changed.size > 0 ? 1 : 0;
+
+/** A page that the program writes about itself. @param {string} name */
+function page(name) {
+  return must(process.execPath, [PROGRAM, "man", name]);
+}
+
+function errorTable() {
+  const rows = errorTexts().map(({ code, text, remedy }) => [
+    cell(text),
+    `\`${code}\``,
+    cell(remedy || ERROR_REMEDIES[code] || ""),
+  ]);
+  return table(["Error", "Code", "What to do"], rows);
+}
+
+function logTable() {
+  const rows = logTexts().map(({ level, text, fields }) => [
+    cell(text),
+    level,
+    fields.map((field) => `\`${field}\``).join(", "),
+    cell(logMeaning(text)),
+  ]);
+  return table(["Message", "Level", "Fields", "Meaning, and what to do"], rows);
+}
+
+/** @param {readonly string[]} head @param {readonly (readonly string[])[]} rows */
+function table(head, rows) {
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** @param {string} text */
+function cell(text) {
+  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;").replaceAll("*", "\\*");
+}
+
+/** @param {string} language @param {string} text */
+function fenced(language, text) {
+  return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``;
+}

@@ -1,0 +1,210 @@
+/**
+ * The other rule backends with a real engine: they serve as nft-owner does, are repaired when they are flushed, removed at
+ * SIGTERM, and stay after SIGKILL until a cleanup or the next start of dns11.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { EXIT } from "../../cmd/exit-code.ts";
+import type { RuleBackend } from "../../src/base/model/rule-backend.ts";
+import type { Container } from "../support/engine/container.ts";
+import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
+import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import type { Engine } from "../support/engine/engine.ts";
+import { startPair } from "../support/engine/pair.ts";
+import { outcomesOf, QueryLoop } from "../support/client/query-loop.ts";
+import { inTime, pause, waitFor } from "../support/rig/wait.ts";
+
+/** How long the clients run before and after the event. */
+const MARGIN_MS = 500;
+const BACKENDS = ["nft", "iptables-legacy"] as const;
+/** The TTLs tell which resolver answered. */
+const DOCKERS_TTL = 600;
+const OUR_TTL = 5;
+const OURS = /dns11|DNS11/;
+
+let engine: Engine;
+let web: Container;
+let client: Container;
+
+before(async () => ({ engine, web, client } = await startPair()));
+after(async () => await engine[Symbol.asyncDispose]());
+
+async function assertAnswered(ttl: number): Promise<void> {
+  for (const transport of ["+notcp", "+tcp"]) {
+    const reply = await dig(client, "web", transport);
+    assert.deepEqual(dataOf(reply), [web.address("n1")], reply.raw);
+    assert.equal(reply.answer[0]?.ttl, ttl, reply.raw);
+  }
+}
+
+async function rules(): Promise<string> {
+  const commands = [["nft", "list", "ruleset"], ["iptables-legacy-save"], ["ip6tables-legacy-save"]] as const;
+  const outputs = await Promise.all(commands.map(async ([command, ...args]) => await client.enter(command, args)));
+  return outputs.map(({ stdout }) => stdout).join("\n");
+}
+
+async function serve(backend: RuleBackend, options: { readonly stateDir?: string } = {}): Promise<Dns11> {
+  return await startDns11(engine, { ...options, args: ["--rule-backend", backend, "--keeper", "off"] });
+}
+
+async function cleanup(instance: Dns11): Promise<string> {
+  const { code, stdout, stderr } = await dns11(["cleanup", "-H", engine.host, "--state-dir", instance.stateDir]);
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+async function kill(instance: Dns11): Promise<void> {
+  instance.kill("SIGKILL");
+  await inTime(instance.exited, "the end of dns11");
+}
+
+/** The rules redirect to a closed port. Over UDP not even the ICMP error arrives, because it is not in our conntrack zone. */
+async function assertUnanswered(): Promise<void> {
+  const replies = await Promise.all(
+    ["+notcp", "+tcp"].map(async (transport) => await dig(client, "web", transport, "+time=1")),
+  );
+  for (const { status, raw } of replies) assert.equal(status, "", raw);
+  assert.match(replies[0]?.raw ?? "", /timed out/);
+}
+
+for (const backend of BACKENDS) {
+  test(`${backend}: names resolve, a warning says that rules outlive a kill, and SIGTERM leaves no rules`, async () => {
+    await using instance = await serve(backend);
+    assert.equal((await instance.status()).ruleBackend, backend);
+    const shown = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
+    assert.match(shown.stdout, new RegExp(`rule backend: ${backend} \\(rules stay if dns11 is killed`));
+    assert.match(instance.log, /stay when dns11 is killed or hangs/);
+    await assertAnswered(OUR_TTL);
+    assert.match(await rules(), OURS);
+    assert.equal(await instance.stop(), 0);
+    assert.doesNotMatch(await rules(), OURS);
+    await assertAnswered(DOCKERS_TTL);
+  });
+
+  test(`${backend}: flushed rules are installed again`, async () => {
+    await using instance = await serve(backend);
+    const flush =
+      backend === "nft" ? ["nft", "delete", "table", "ip", "dns11"] : ["iptables-legacy", "-t", "nat", "-F"];
+    const [command = "", ...args] = flush;
+    await client.enter(command, args);
+    const ours = async (): Promise<DigReply | undefined> => {
+      const reply = await dig(client, "web");
+      return reply.answer[0]?.ttl === OUR_TTL ? reply : undefined;
+    };
+    await waitFor("dns11 to answer again", ours);
+    assert.equal((await instance.waitFor("client", "attached")).repairs, 1);
+    assert.equal(await instance.stop(), 0);
+    assert.doesNotMatch(await rules(), OURS);
+  });
+
+  test(`${backend}: attaching and SIGTERM lose no query`, async () => {
+    await using fresh = await QueryLoop.start(client, { name: "web", perSecond: 1_000 });
+    await using reused = await QueryLoop.start(client, { name: "web", perSecond: 100, sourcePort: "any" });
+    await pause(MARGIN_MS);
+    // Outside of this time only Docker's resolver answers; its losses on a busy machine do not count.
+    const sinceMs = Date.now();
+    await using instance = await serve(backend);
+    await waitFor("queries to reach dns11", async () => {
+      const counters = (await instance.container("client"))?.counters;
+      return (counters?.["local"] ?? 0) > 100 ? true : undefined;
+    });
+    assert.equal(await instance.stop(), 0);
+    const untilMs = Date.now();
+    await pause(MARGIN_MS);
+    for (const loop of [fresh, reused]) {
+      const during = (await loop.stop()).filter(({ atMs }) => atMs >= sinceMs && atMs <= untilMs);
+      assert.deepEqual(Object.keys(outcomesOf(during)), ["NOERROR"], instance.log);
+    }
+  });
+
+  test(`${backend}: after SIGKILL queries fail until cleanup, which prints what it removed`, async () => {
+    await using instance = await serve(backend);
+    await kill(instance);
+    assert.match(await rules(), OURS);
+    await assertUnanswered();
+    const title = backend === "nft" ? 'table ip "dns11"' : "chains DNS11-* of iptables-legacy";
+    const output = await cleanup(instance);
+    for (const name of ["client", "web"]) assert.ok(output.includes(`${name}: removed orphaned ${title}\n`), output);
+    assert.doesNotMatch(await rules(), OURS);
+    await assertAnswered(DOCKERS_TTL);
+  });
+
+  test(`${backend}: an instance that starts after SIGKILL takes over, with this backend and with nft-owner`, async () => {
+    for (const next of [backend, "nft-owner"] as const) {
+      await using first = await serve(backend);
+      await kill(first);
+      await using second = await serve(next, { stateDir: first.stateDir });
+      assert.equal((await second.status()).ruleBackend, next);
+      await assertAnswered(OUR_TTL);
+      assert.equal(await second.stop(), 0);
+      assert.doesNotMatch(await rules(), OURS);
+      await assertAnswered(DOCKERS_TTL);
+    }
+  });
+
+  test(`${backend}: rules of a running instance are neither taken over nor cleaned up`, async () => {
+    await using first = await serve(backend);
+    await using second = await serve(backend);
+    const refused = await second.container("client");
+    assert.equal(refused?.code, "OWNED_ELSEWHERE", JSON.stringify(refused));
+    assert.equal(await second.stop(), 0);
+    assert.match(await cleanup(second), /client: kept .*: a running process owns it/);
+    await assertAnswered(OUR_TTL);
+    assert.equal(await first.stop(), 0);
+    assert.doesNotMatch(await rules(), OURS);
+  });
+}
+
+/** A command prefix with a mount namespace in which a file is empty. */
+function without(path: string): string[] {
+  return ["unshare", "-m", "sh", "-c", `mount --bind /dev/null ${path} && exec "$@"`, "sh"];
+}
+
+test("nft with a keeper: after SIGKILL Docker's resolver answers, and no rules are left", async () => {
+  await using instance = await startDns11(engine, { args: ["--rule-backend", "nft"] });
+  assert.equal((await instance.status()).ruleBackend, "nft");
+  await waitFor("the keeper to watch both namespaces", async () => {
+    const { keeper } = await instance.status();
+    return keeper.state === "watching" && keeper.namespaces === 2 ? true : undefined;
+  });
+  assert.doesNotMatch(instance.log, /stay when dns11 is killed/);
+  await assertAnswered(OUR_TTL);
+  instance.kill("SIGKILL");
+  await waitFor("the rules to be gone", async () => (OURS.test(await rules()) ? undefined : true));
+  await assertAnswered(DOCKERS_TTL);
+});
+
+test("iptables-legacy has no keeper, and a warning says that rules outlive a kill", async () => {
+  await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
+  assert.equal((await instance.status()).keeper.state, "off");
+  assert.match(instance.log, /stay when dns11 is killed or hangs/);
+  assert.equal(await instance.stop(), 0);
+});
+
+test("a requested backend that is not available ends dns11, with the reason and the requirements", async () => {
+  await using instance = new Dns11(engine.host, {
+    args: ["--rule-backend", "iptables-legacy"],
+    prefix: without("/usr/sbin/xtables-legacy-multi"),
+  });
+  assert.equal(await inTime(instance.exited, "dns11 to refuse"), EXIT.cannotServe);
+  assert.match(instance.log, /iptables-legacy: iptables-legacy not found/);
+  assert.match(instance.log, /iptables-legacy needs the programs iptables-legacy and nsenter/);
+  await assertAnswered(DOCKERS_TTL);
+});
+
+test("without the CT target, iptables-legacy serves without conntrack zones and logs that", async () => {
+  const { stdout } = await engine.enter("find", ["/usr/lib", "-name", "libxt_CT.so"]);
+  await using instance = await startDns11(engine, {
+    args: ["--rule-backend", "iptables-legacy"],
+    prefix: without(stdout.trim()),
+  });
+  assert.match(instance.log, /conntrack zones are not supported/);
+  // A source port that was used in the last 30 s stays with Docker's resolver while its conntrack entry exists, also for the
+  // probe of the first attachment.
+  await instance.waitFor("client", "attached");
+  await client.enter("conntrack", ["-F"]);
+  await assertAnswered(OUR_TTL);
+  assert.doesNotMatch(await rules(), /--zone/);
+  assert.equal(await instance.stop(), 0);
+});

@@ -1,0 +1,184 @@
+/**
+ * Environment of the tests of KIND nodes on a real engine: an engine with a network named like KIND's, a container
+ * "web" on it, an upstream server, and a dns11 whose settings may change while it runs.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import type { ContainerStatus } from "../../../src/api/status.ts";
+import { type Container, createNetwork, runContainer } from "../engine/container.ts";
+import { dataOf, dig } from "../client/dig.ts";
+import { type Dns11, type Dns11Options, startDns11 } from "../program/dns11.ts";
+import { type Engine, type EngineOptions, startEngine } from "../engine/engine.ts";
+import { type KindNode, type KindNodeOptions, runKindNode } from "./kind-node.ts";
+import type { NetworkContext } from "../rig/netns.ts";
+import { checkIn } from "./pod-host.ts";
+import { startUpstream, type Upstream } from "../servers/upstream.ts";
+import { waitFor } from "../rig/wait.ts";
+
+export const NETWORK = "kind";
+export const GATEWAY = "10.77.0.1";
+/** Not the loopback of the engine's host: dockerd 20.10 queries that from inside a container. */
+const UPSTREAM = "10.53.0.1";
+
+export type NodeReport = NonNullable<ContainerStatus["node"]>;
+
+export async function startKindEnvironment(options: EngineOptions = {}): Promise<KindEnvironment> {
+  const engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n`, ...options });
+  try {
+    const upstream = await startUpstream(engine, { address: UPSTREAM });
+    await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });
+    return new KindEnvironment(engine, upstream, await runContainer(engine, { name: "web", networks: [NETWORK] }));
+  } catch (error) {
+    await engine[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+export class KindEnvironment implements AsyncDisposable {
+  readonly engine: Engine;
+  readonly upstream: Upstream;
+  readonly web: Container;
+  readonly #folder = mkdtempSync(join(tmpdir(), "d11-kind-"));
+  #files = 0;
+
+  constructor(engine: Engine, upstream: Upstream, web: Container) {
+    this.engine = engine;
+    this.upstream = upstream;
+    this.web = web;
+  }
+
+  /** By default without KIND's rewrite. */
+  async node(name: string, options: Partial<KindNodeOptions> = {}): Promise<KindNode> {
+    return await runKindNode(this.engine, { name, networks: [NETWORK], entrypoint: "none", ...options });
+  }
+
+  /** Configured by flags. */
+  async serve(args: readonly string[] = [], options: Dns11Options = {}): Promise<Dns11> {
+    return await startDns11(this.engine, { ...options, args: ["--kind", "auto", ...args] });
+  }
+
+  async serveWith(settings: SettingsFile, options: Dns11Options = {}): Promise<Dns11> {
+    return await startDns11(this.engine, { ...options, args: [...settings.args, ...(options.args ?? [])] });
+  }
+
+  settings(kind: string, others = ""): SettingsFile {
+    this.#files += 1;
+    return new SettingsFile(join(this.#folder, `settings-${this.#files}.yaml`), kind, others);
+  }
+
+  /**
+   * The answers for "web" from a server, by UDP and by TCP; each is [] without a reply. It retries as any resolver
+   * does: a packet lost on a busy machine is not a wrong answer. queryLoop() counts lost ones.
+   */
+  async webFrom(place: NetworkContext, server: string): Promise<string[][]> {
+    const replies = ["+notcp", "+tcp"].map(
+      async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", "+tries=3"),
+    );
+    return (await Promise.all(replies)).map(dataOf);
+  }
+
+  /** The expected result of webFrom(). */
+  get found(): string[][] {
+    const address = this.web.address(NETWORK);
+    return [[address], [address]];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    rmSync(this.#folder, { recursive: true });
+    await this.upstream[Symbol.asyncDispose]();
+    await this.engine[Symbol.asyncDispose]();
+  }
+}
+
+export const NO_ANSWERS: readonly string[][] = [[], []];
+
+/** Settings file of a dns11, which can reload it. */
+export class SettingsFile {
+  readonly path: string;
+  #reloads = 0;
+
+  constructor(path: string, kind: string, others: string) {
+    this.path = path;
+    this.write(kind, others);
+  }
+
+  get args(): string[] {
+    return ["--config", this.path];
+  }
+
+  /** Writes the content of the map `kind`, adding `nodes` if it is missing. */
+  write(kind: string, others = ""): void {
+    const nodes = /\bnodes:/.test(kind) ? "" : `nodes: [auto]${kind === "" ? "" : ", "}`;
+    writeFileSync(this.path, `version: 1\nkind: { ${nodes}${kind} }\n${others}`);
+  }
+
+  async reload(instance: Dns11, kind: string): Promise<void> {
+    this.write(kind);
+    this.#reloads += 1;
+    const count = this.#reloads;
+    instance.kill("SIGHUP");
+    await waitFor("the settings to be read again", () => {
+      const done = instance.log.split("settings reloaded").length - 1;
+      return done >= count ? true : undefined;
+    });
+  }
+}
+
+/** Waits until a node's report satisfies the predicate. */
+export async function waitForNode(
+  instance: Dns11,
+  name: string,
+  isWanted: (report: NodeReport) => boolean,
+): Promise<NodeReport> {
+  let last: ContainerStatus | undefined;
+  const look = async (): Promise<NodeReport | undefined> => {
+    last = await instance.container(name);
+    return last?.node !== undefined && isWanted(last.node) ? last.node : undefined;
+  };
+  try {
+    return await waitFor(`the report of ${name}`, look);
+  } catch (error) {
+    throw new Error(`Last report: ${JSON.stringify(last)}; log of dns11:\n${instance.log}`, { cause: error });
+  }
+}
+
+export async function waitForWorkingNode(instance: Dns11, name: string): Promise<NodeReport> {
+  return await waitForNode(instance, name, ({ state }) => state === "working");
+}
+
+/** All rules of a namespace without counters and without ours. */
+export async function rulesOfOthers(netnsPath: string): Promise<string> {
+  const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
+  const tables = listed.split(/^(?=table )/m).filter((table) => !/^table ip6? dns11 /.test(table));
+  return tables.join("");
+}
+
+/** The view of both iptables variants, in case nft shows less than there is. */
+export async function savedRules(netnsPath: string): Promise<string> {
+  const programs = ["iptables-nft-save", "iptables-legacy-save"];
+  const texts = await Promise.all(programs.map(async (program) => await checkIn(netnsPath, program, [])));
+  return texts.join("").replaceAll(/^#.*\n|\[\d+:\d+\]/gm, "");
+}
+
+/** Our tables of both address families, as nft lists them. */
+export async function ownTables(netnsPath: string): Promise<string[]> {
+  const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
+  return listed.split(/^(?=table )/m).filter((table) => /^table ip6? dns11 /.test(table));
+}
+
+/** route_localnet of every interface. */
+export async function routeLocalnet(netnsPath: string): Promise<Record<string, string>> {
+  const text = await checkIn(netnsPath, "sysctl", ["-a", "-r", String.raw`^net\.ipv4\.conf\..*\.route_localnet$`]);
+  return Object.fromEntries(
+    [...text.matchAll(/conf\.(.*)\.route_localnet = (\d+)/g)].map(([, name = "", value = ""]) => [name, value]),
+  );
+}
+
+/** Addresses on lo other than 127.0.0.1 and ::1. */
+export async function addressesOnLo(netnsPath: string): Promise<string[]> {
+  const text = await checkIn(netnsPath, "ip", ["-oneline", "address", "show", "dev", "lo"]);
+  const found = [...text.matchAll(/inet6? (\S+)\//g)].map(([, address = ""]) => address);
+  return found.filter((address) => address !== "127.0.0.1" && address !== "::1");
+}

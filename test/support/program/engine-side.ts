@@ -1,0 +1,65 @@
+/**
+ * EngineSide without an engine: all parts of the container side of a run are real; the test supplies the container
+ * facts.
+ */
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
+import { Journal } from "../../../src/container/kind/journal.ts";
+import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
+import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
+import { Engine } from "../../../src/container/watch/engine.ts";
+import { ContainerMetrics } from "../../../src/metrics/container-metrics.ts";
+import type { Keep } from "../../../src/base/model/held-namespace.ts";
+import { createLog } from "../../../src/base/log/log.ts";
+import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
+import { EngineSide } from "../../../src/run/engine/engine-side.ts";
+import { previewPlatform } from "../../../src/run/platform.ts";
+import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
+import { composeQuerySide } from "../../../src/run/query-side.ts";
+
+export function startEngineSide(
+  runner?: NamespaceRunner,
+  keep?: Keep,
+): { readonly way: EngineSide; readonly close: () => void } {
+  const run = {
+    host: undefined,
+    stateDir: "",
+    enginePid: undefined,
+    isBatching: true,
+    isReplacing: false,
+    config: undefined,
+  };
+  const settings = { ...mergeSettings([]), ...run };
+  const log = createLog("warn");
+  const repeats = new RateLimitedLog(log);
+  const ground = { ...previewPlatform(), ...(runner !== undefined && { runner }) };
+  const host = openEngineHost(process.pid);
+  const way = new EngineSide(
+    {
+      settings,
+      log,
+      limitedLog: repeats,
+      platform: ground,
+      querySide: composeQuerySide(settings, log, repeats),
+      counts: new ContainerMetrics(0),
+      journal: new Journal("/nowhere"),
+      quarantines: Quarantines.none(),
+      hold: keep,
+      inherit: () => undefined,
+      startAfter: Promise.resolve(),
+    },
+    {
+      engine: new Engine("/nowhere"),
+      info: { id: "", name: "", version: "28", majorVersion: 28, apiVersion: "", isRootless: false },
+      socketPath: "/nowhere",
+      host: () => host,
+      accept: () => undefined,
+    },
+  );
+  const close = (): void => {
+    way.hostUpstreams.close();
+    repeats.close();
+    ground.runner.close();
+    closeEngineHost(host);
+  };
+  return { way, close };
+}
