@@ -9,7 +9,7 @@ import type { FailureReport } from "../../src/api/failures.ts";
 import { locateControl } from "../../src/api/locate.ts";
 import { type Container, type NetworkAttachment, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { dig } from "../support/asking/dig.ts";
+import { dig } from "../support/client/dig.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -125,7 +125,10 @@ test("a service that is stopped, by its name and its service, with its exit code
   await waitFor("db to be gone", async () => ((await dig(api, "db")).answer.length === 0 ? true : undefined));
   await assertDiagnosed("db", "not-running", "docker start shop-db-1");
   const { cause } = await failureOf("db", "not-running");
-  assert.match(cause?.sentence ?? "", /^"db" is shop-db-1 on network shop_back, which exited with code \d+ \d+ s ago$/);
+  assert.match(
+    cause?.sentence ?? "",
+    /^"db" is container shop-db-1, which exited with code \d+, \d+ s ago \(network shop_back\)$/,
+  );
   await db.start();
   await waitFor("db to resolve", async () => ((await dig(api, "db")).answer.length > 0 ? true : undefined));
 });

@@ -102,19 +102,20 @@ function resolvingCauses(
   const endpoints = places.flatMap((place) => place.endpoints).filter(({ networkName }) => own.has(networkName));
   const owners = places.map(({ container }) => container.name).join(", ");
   if (failure === "NODATA" && typeName === "A" && endpoints.every(({ ipv4 }) => ipv4 === undefined)) {
-    return [cause("no-ipv4", `"${name}" is ${owners}, which has an IPv6 address only: query type AAAA`)];
+    return [cause("no-ipv4", `"${name}" is container ${owners}, which has an IPv6 address only: query type AAAA`)];
   }
   const networks = [...new Set(endpoints.map(({ networkName }) => networkName))].join(", ");
-  return [cause("resolves-now", `"${name}" resolves now: it is ${owners} on network ${networks}`)];
+  return [cause("resolves-now", `"${name}" resolves now: it is container ${owners} on network ${networks}`)];
 }
 
 function placeCause(situation: Situation, { container, endpoints }: NamePlace): Cause {
   const { name, owner, nowMs } = situation;
   const networks = endpoints.map(({ networkName }) => networkName);
   if (container.ended !== undefined) {
-    const on = networks.length === 0 ? "" : ` on network ${networks.join(", ")}`;
+    const on = networks.length === 0 ? "" : ` (network ${networks.join(", ")})`;
+    const sentence = `"${name}" is container ${container.name}, which ${endedText(container.ended, nowMs)}${on}`;
     const isUp = container.ended.state === "restarting";
-    return cause("not-running", `"${name}" is ${container.name}${on}, which ${endedText(container.ended, nowMs)}`, {
+    return cause("not-running", sentence, {
       fix: commandOf("docker", isUp ? "logs" : "start", container.name),
       lastingFix: restartFix(container, container.ended),
       isBreaking: true,
@@ -141,8 +142,8 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
     owner.compose !== undefined &&
     container.compose !== undefined &&
     owner.compose.project !== container.compose.project;
-  const project = isElsewhere ? ` of project ${container.compose?.project ?? ""}` : "";
-  const sentence = `"${name}" is ${container.name}${project} on network ${networks.join(", ")}; ${owner.name} is not on ${network}`;
+  const project = isElsewhere ? ` (project ${container.compose?.project ?? ""})` : "";
+  const sentence = `"${name}" is container ${container.name}${project} on network ${networks.join(", ")}; ${owner.name} is not on ${network}`;
   return cause(isElsewhere ? "other-project" : "other-network", sentence, {
     fix: commandOf("docker", "network", "connect", network, owner.name),
     lastingFix: joinNetwork(owner, network),
@@ -163,7 +164,7 @@ function endedText({ state, exitCode, atMs }: EndedState, nowMs: number): string
   if (state === "created") return "was created but never started";
   const code = exitCode === undefined || state !== "exited" ? "" : ` with code ${exitCode}`;
   const ago = atMs === undefined ? "" : ` ${ageText(nowMs - atMs)} ago`;
-  return state === "exited" ? `exited${code}${ago}` : `is not running (${state})${ago}`;
+  return state === "exited" ? `exited${code}${ago === "" ? "" : `,${ago}`}` : `is not running (${state})${ago}`;
 }
 
 const SECOND_MS = 1_000;

@@ -11,7 +11,7 @@ const NOW = Date.parse("2026-01-01T12:00:00Z");
 
 const CAUSE: Cause = {
   code: "other-network",
-  sentence: '"db" is shop-db-1 on network shop_back; shop-api-1 is not on shop_back',
+  sentence: '"db" is container shop-db-1 on network shop_back; shop-api-1 is not on shop_back',
   fix: "docker network connect shop_back shop-api-1",
   lastingFix: { file: "/srv/compose.yaml", service: "api", key: "services.api.networks", change: 'add "back"' },
   isBreaking: true,

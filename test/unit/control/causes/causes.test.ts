@@ -97,7 +97,7 @@ test("a name on another network of the project, with and without the network, in
   for (const name of ["db", "postgres", "DB.shop_back"]) {
     const { code, sentence, fix, lastingFix, isBreaking } = first(name);
     assert.deepEqual([code, isBreaking], ["other-network", true], name);
-    assert.equal(sentence, `"${name}" is shop-db-1 on network shop_back; shop-web-1 is not on shop_back`);
+    assert.equal(sentence, `"${name}" is container shop-db-1 on network shop_back; shop-web-1 is not on shop_back`);
     assert.equal(fix, "docker network connect shop_back shop-web-1");
     assert.deepEqual(lastingFix, {
       file: "/srv/shop/compose.yaml",
@@ -116,7 +116,10 @@ test("a stopped container by its name, service and alias, with its exit code, ag
   for (const name of ["shop-cache-1", "cache", "redis", "cache.shop_front"]) {
     const { code, sentence, fix, lastingFix } = first(name, { gone: [stopped()] });
     assert.equal(code, "not-running", name);
-    assert.equal(sentence, `"${name}" is shop-cache-1 on network shop_front, which exited with code 137 12 min ago`);
+    assert.equal(
+      sentence,
+      `"${name}" is container shop-cache-1, which exited with code 137, 12 min ago (network shop_front)`,
+    );
     assert.equal(fix, "docker start shop-cache-1");
     assert.equal(lastingFix, null, "it was stopped on purpose");
   }
@@ -135,7 +138,7 @@ test("a name that exists only in another project", () => {
   const queue = composed("queue", "net", { project: "other" });
   const { code, sentence, lastingFix } = first("queue", { containers: [web, queue] });
   assert.equal(code, "other-project");
-  assert.match(sentence, /is other-queue-1 of project other on network other_net/);
+  assert.match(sentence, /is container other-queue-1 \(project other\) on network other_net/);
   assert.equal(lastingFix?.change, 'add "other_net", and declare networks.other_net with "external: true"');
 });
 
@@ -185,7 +188,7 @@ test("a paused container", () => {
 test("an upstream's wildcard that answers for a container elsewhere", () => {
   const { code, sentence, fix } = first("db", { failure: undefined, isFromUpstream: true });
   assert.equal(code, "shadowed");
-  assert.match(sentence, /an upstream server answers for "db"; "db" is shop-db-1 on network shop_back/);
+  assert.match(sentence, /an upstream server answers for "db"; "db" is container shop-db-1 on network shop_back/);
   assert.equal(fix, "docker network connect shop_back shop-web-1");
   assert.deepEqual(causes("example.com", { failure: undefined, isFromUpstream: true }), []);
 });

@@ -16,7 +16,7 @@ import { Client } from "../../../../src/query/client/client.ts";
 import { type Outcome, STAGE } from "../../../../src/query/record/outcome.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, aView } from "../../../support/scripted/builders.ts";
 import { aDelivered, anOutcome } from "../../support/outcome.ts";
-import { heldBytes } from "../../support/memory.ts";
+import { bufferBytes } from "../../support/buffer-memory.ts";
 
 const MINUTE = 60_000;
 const STEP_MS = 5_000;
@@ -176,11 +176,11 @@ test("without failures there is no memory; with any number of them at most 4 KB"
     .flat()
     .map((name) => anAnswer(name, RCODE.NXDOMAIN));
   const rigs = Array.from({ length: 64 }, () => new Rig());
-  const before = heldBytes();
+  const before = bufferBytes();
   for (const { table } of rigs) table.note(success);
-  assert.equal(heldBytes(), before);
+  assert.equal(bufferBytes(), before);
   for (const { table } of rigs) for (const each of failures) table.note(each);
-  const each = (heldBytes() - before) / rigs.length;
+  const each = (bufferBytes() - before) / rigs.length;
   assert.ok(each > 0 && each <= 4_096, `${each} bytes`);
   assert.ok(rigs.every((rig) => rig.names.length > 40));
 });
