@@ -206,7 +206,7 @@ test("hints for a name that does not resolve name the likely cause", async () =>
   await gone.stop();
   const stopped = async (): Promise<string> => await hints("gone");
   await instance.waitUntilReady();
-  assert.match(await stopped(), /"gone" is container gone, which exited with code \d+ /);
+  assert.match(await stopped(), /"gone" is container gone, which exited with code \d+, /);
   assert.equal(await hints("web"), "");
 });
 

@@ -21,14 +21,12 @@ export class FoldedName {
     const from = at + HEADER_BYTES;
     const length = nameEnd - from - 1;
     const firstLength = length === 0 ? 0 : (question[from] as number) + 1;
+    const { bytes } = this;
     let hash = HASH_BASIS;
-    for (let i = 0; i < length; i++) {
-      const byte = FOLD[question[from + i] as number] as number;
-      this.bytes[i] = byte;
-      hash = hashByte(hash, byte);
-      if (i === firstLength - 1) this.firstBit = 1 << (hash & 31);
-    }
-    if (length === 0) this.firstBit = 1;
+    let i = 0;
+    for (; i < firstLength; i++) hash = hashByte(hash, (bytes[i] = FOLD[question[from + i] as number] as number));
+    this.firstBit = 1 << (hash & 31);
+    for (; i < length; i++) hash = hashByte(hash, (bytes[i] = FOLD[question[from + i] as number] as number));
     this.length = length;
     this.firstLength = firstLength;
     this.hash = hash >>> 0;

@@ -178,7 +178,7 @@ test("without failures there is no memory; with any number of them at most 4 KB"
   const rigs = Array.from({ length: 64 }, () => new Rig());
   const before = bufferBytes();
   for (const { table } of rigs) table.note(success);
-  assert.equal(bufferBytes(), before);
+  assert.ok(bufferBytes() <= before);
   for (const { table } of rigs) for (const each of failures) table.note(each);
   const each = (bufferBytes() - before) / rigs.length;
   assert.ok(each > 0 && each <= 4_096, `${each} bytes`);
