@@ -525,7 +525,7 @@ const SECOND_VOCABULARY: readonly RegExp[] = [
 ];
 /** Where messages are read and written, src/base/dns reads the numbers, and masks have names. */
 const RAW_BYTES = /\b(?:read|write)UInt(?:16|32)BE\(|0xc0\b|0x3f\b|& 0x(?:0?f|f0)\b|& 15\b/;
-const ON_MESSAGES = /^src\/(?:query\/(?!listen)|model\/(?!address))/;
+const ON_MESSAGES = /^src\/(?:query\/(?!listen)|base\/model\/(?!address))/;
 
 test("DNS message formats are defined only in src/base/dns", () => {
   const second = sources()

@@ -43,14 +43,16 @@ export interface Repairs {
 export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;
   readonly forward: Forward;
-  /** The state of upstream servers and the cache; missing without failover. */
-  readonly upstreamState?: {
-    readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
-    readonly fleet: Pick<NameserverPool, "find">;
-    readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
-    readonly isCaching: boolean;
-    readonly now: () => number;
-  };
+  /** The state of upstream servers and the cache; undefined without failover. */
+  readonly upstreamState:
+    | {
+        readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
+        readonly pool: Pick<NameserverPool, "find">;
+        readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
+        readonly isCaching: boolean;
+        readonly now: () => number;
+      }
+    | undefined;
 }
 
 /** An open network namespace of a container. */

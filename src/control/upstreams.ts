@@ -31,7 +31,7 @@ export function upstreams({ resolver, containers }: ControlPorts): UpstreamRepor
     uses: [...uses.values()]
       .map(({ use, containers: by }): UpstreamUse => ({ ...use, containers: [...by].toSorted() }))
       .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
-    ...stateOf(upstreamState?.fleet.find(client, server), now),
+    ...stateOf(upstreamState?.pool.find(client, server), now),
   }));
   return { tracksServers: upstreamState !== undefined, upstreams: all };
 }

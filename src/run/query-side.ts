@@ -145,7 +145,7 @@ interface QueryPipeline {
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
   /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
-  readonly state?: PipelineState;
+  readonly upstreamState: PipelineState | undefined;
 }
 
 interface PipelineState {
@@ -172,6 +172,7 @@ function sequential({ behaviour, upstream }: RunSettings, { log, meter }: Answer
     forward,
     forget: () => undefined,
     readings: () => NO_READINGS,
+    upstreamState: undefined,
   };
 }
 
@@ -238,7 +239,7 @@ function adaptive(
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
       nameservers: statesOf(pool, now()),
     }),
-    state: { forwarder, pool, cache, isCaching: behaviour.caches, now },
+    upstreamState: { forwarder, pool, cache, isCaching: behaviour.caches, now },
   };
 }
 

@@ -3,6 +3,7 @@
  * those in the node's resolv.conf. Every change to the node is in the journal before it happens, and is undone to the byte.
  */
 import { isIPv6 } from "node:net";
+import { isDeepStrictEqual } from "node:util";
 
 import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -70,6 +71,8 @@ export class NodeMode implements AttachMode {
   #localnetFailures: readonly string[] = [];
   #probeFailures: readonly string[] = [];
   #lastReported = "";
+  /** The addresses that were last offered to resolv.conf. */
+  #written: readonly string[] = [];
 
   constructor(fact: NodeFact, policy: KindPolicy, parts: NodeParts) {
     this.#fact = fact;
@@ -213,9 +216,10 @@ export class NodeMode implements AttachMode {
 
   #state(reasons: readonly string[]): NodeReport["state"] {
     if (this.#refusal !== undefined) return "refused";
-    // Addresses are advertised before pods are probed: until then the report would promise what resolv.conf lacks.
-    if (!this.#podProbe.isCurrent || this.#served === undefined) return "starting";
-    return reasons.length === 0 ? "working" : "degraded";
+    if (this.#podProbe.lastMs === 0 || this.#served === undefined) return "starting";
+    if (reasons.length > 0) return "degraded";
+    // Otherwise the report would promise pods addresses that resolv.conf does not have yet.
+    return isDeepStrictEqual(this.#written, this.#addresses.advertised) ? "working" : "starting";
   }
 
   #reasons(): string[] {
@@ -335,6 +339,7 @@ export class NodeMode implements AttachMode {
 
   /** Writes the addresses for pods into the node's resolv.conf. */
   advertise(): void {
+    this.#written = this.#addresses.advertised;
     const state = this.#parts.resolvConf.advertise({
       addresses: this.#addresses.advertised,
       ours: this.#policy.families === "auto" ? undefined : this.#addresses.captured,

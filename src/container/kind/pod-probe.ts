@@ -40,11 +40,6 @@ export class PodProbe {
     return this.#lastMs;
   }
 
-  /** A probe has started since the redirects last changed. */
-  get isCurrent(): boolean {
-    return this.#lastMs !== 0 && !this.#isDue;
-  }
-
   /** The redirects for pods have changed: the next probe is due. */
   expire(): void {
     this.#isDue = true;
