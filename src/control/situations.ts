@@ -78,7 +78,7 @@ export class Situations {
       isLocal: route.isLocal,
       withheld: (route.withheld ?? []).map((server) => serverText(server)),
       servers: route.servers.map((server) => {
-        const health = upstreamState?.fleet.find(client, server)?.health;
+        const health = upstreamState?.pool.find(client, server)?.health;
         const isDown = health?.checkIsDown(now, client?.number) === true;
         return { server: serverText(server), isDown, reason: isDown ? health?.reason : undefined };
       }),
