@@ -206,7 +206,7 @@ const ROOMS: readonly Room[] = [
       "src/kernel",
       ...BASE,
     ],
-    modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path", "node:timers/promises"],
+    modules: ["node:crypto", "node:fs", "node:net", "node:os", "node:path", "node:timers/promises", "node:util"],
   },
   {
     room: "src/container/attach",
