@@ -11,7 +11,10 @@ const OFF = "the cache is off (switch cache; --strict turns it off)\n";
 const KIB = 1024;
 
 export function addCache(program: Command): void {
-  const cache = program.command("cache").description("Show cache statistics or flush entries").helpCommand(false);
+  const cache = program
+    .command("cache")
+    .description("Show cache statistics (stats) or empty it (flush)")
+    .helpCommand(false);
   const stats = cache
     .command("stats")
     .description("Show cache size, hits and misses, in total and per container")

@@ -18,7 +18,10 @@ export function addCleanup(program: Command): void {
     .command("cleanup")
     .summary("Remove what a killed dns11 left behind")
     .description("Remove what a killed dns11 left behind: rules, control socket and lock")
-    .option("-H, --host <address>", "Docker socket to use, as in docker -H")
+    .option(
+      "-H, --host <address>",
+      "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
+    )
     .addOption(stateDirOption())
     .action(async ({ host, stateDir }: CleanupOptions) => {
       const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));

@@ -14,7 +14,12 @@ export interface ControlOptions {
 }
 
 export function addControlOptions(command: Command): Command {
-  return command.option("-H, --host <address>", "Docker socket to use, as in docker -H").addOption(stateDirOption());
+  return command
+    .option(
+      "-H, --host <address>",
+      "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
+    )
+    .addOption(stateDirOption());
 }
 
 export function addJsonOption(command: Command): Command {

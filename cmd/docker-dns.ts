@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * docker-dns: dns11 as a plugin of the docker command (`docker dns status`). docker first asks for the plugin's metadata,
+ * docker-dns: dns11 as a plugin of the docker command (`docker dns status`). docker first requests the plugin's metadata,
  * then calls it with its whole command line. docker's own global flags reach dns11 as the equivalent environment variables.
  */
 import { readBuild } from "./build.ts";

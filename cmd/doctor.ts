@@ -19,8 +19,8 @@ export function addDoctor(program: Command): void {
   const command = program
     .command("doctor [container]")
     .summary("Find what breaks DNS, and suggest fixes")
-    .description("Find what breaks DNS in one container or in all, and suggest fixes")
-    .option("--fix", "repair what dns11 itself manages, and report what was done and what was not");
+    .description("Find what breaks DNS in one container or in all, and suggest fixes; works without a running dns11")
+    .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
   addJsonOption(addControlOptions(command)).action(
     async (container: string | undefined, options: DoctorOptions) =>
       await exitUncheckedOnError(async () => await runDoctor(container, options)),

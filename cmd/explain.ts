@@ -36,7 +36,7 @@ function explanationText(explained: Explanation): string {
   const answer =
     reply === null ? `no reply after ${milliseconds(ms)}\n` : `${reply.rcode} from ${from} in ${milliseconds(ms)}\n`;
   const why = causes.map((each) => `${causeLines(each).join("\n")}\n`).join("");
-  return `${head}${answer}${why}${reply === null ? "" : replyLines(reply)}\n${table(["LAYER", "ANSWERS", "WHY"], rows)}`;
+  return `${head}${answer}${why}${reply === null ? "" : replyLines(reply)}\n${table(["STEP", "ANSWERED", "WHY"], rows)}`;
 }
 
 function row({ layer, isAnswer, why }: ExplainedStep): string[] {

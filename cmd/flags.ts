@@ -6,8 +6,8 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { NO_SEARCH } from "../src/config/dns-option.ts";
 import { type VariableKey, variableOf } from "../src/config/environment.ts";
 import { READERS } from "../src/config/readers.ts";
+import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Key, SettingsLayer } from "../src/config/settings-layer.ts";
-import { METRICS_ADDRESS } from "../src/config/settings.ts";
 import { RETIRED_FLAGS, RETIRED_SWITCHES } from "../src/config/retired-names.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { QUERY_NAMES } from "../src/base/model/query-record.ts";
@@ -39,6 +39,9 @@ const FLAGS = {
   capabilities: "capabilities",
   keeper: "keeper",
 } as const satisfies { readonly [K in Key]?: string };
+
+const DEFAULTS = mergeSettings([]).origins;
+const SWITCH_GROUP = "Differences from Docker (--strict turns all of them off):";
 
 export type FlagKey = keyof typeof FLAGS;
 
@@ -78,7 +81,7 @@ function optionOf(key: FlagKey): Option {
     case "only":
       return listOption(
         "--only <filter>",
-        `serve only containers with label=KEY[=VALUE] or network=NAME; all labels and one of the networks must match ${listNote(key)}`,
+        `serve only containers with label=KEY[=VALUE] or network=NAME; if repeated: every label and at least one network must match ${listNote(key)}`,
         READERS.only,
       );
     case "trust-image-labels":
@@ -89,7 +92,7 @@ function optionOf(key: FlagKey): Option {
     case "label-servers":
       return valueOption(
         "--label-servers <source>",
-        `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")} ${envNote(key)}`,
+        `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")} ${valueNote(key)}`,
         READERS["label-servers"],
       );
     case "dns":
@@ -107,11 +110,11 @@ function optionOf(key: FlagKey): Option {
     case "resolv-conf":
       return valueOption(
         "--resolv-conf <path>",
-        "path of the host's resolv.conf, as seen by dockerd",
+        "path of the host's resolv.conf, as seen by dockerd (default: the one that dockerd uses)",
         READERS["resolv-conf"],
       );
     case "ttl":
-      return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${envNote(key)}`, READERS.ttl);
+      return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);
     case "kind.nodes":
       return listOption(
         "--kind <nodes>",
@@ -121,25 +124,25 @@ function optionOf(key: FlagKey): Option {
     case "kind.ip":
       return valueOption(
         "--kind-ip <address>",
-        `nameserver address for pods: ${NODE_ADDRESS_WORDS.join(", ")}, or an IP address ${envNote(key)}`,
+        `nameserver address for pods: ${NODE_ADDRESS_WORDS.join(", ")}, or an IP address ${valueNote(key)}`,
         READERS["kind.ip"],
       );
     case "kind.mode":
       return valueOption(
         "--kind-mode <mode>",
-        `how pods reach dns11: ${KIND_MODES.join(", ")} ${envNote(key)}`,
+        `how pods reach dns11: ${KIND_MODES.join(", ")} ${valueNote(key)}`,
         READERS["kind.mode"],
       );
     case "rule-backend":
       return valueOption(
         "--rule-backend <backend>",
-        `how redirect rules are installed: ${RULE_BACKEND_SETTINGS.join(", ")} ${envNote(key)}`,
+        `how redirect rules are installed: ${RULE_BACKEND_SETTINGS.join(", ")} ${valueNote(key)}`,
         READERS["rule-backend"],
       );
     case "queries.names":
       return valueOption(
         "--query-names <names>",
-        `names in the query history: ${QUERY_NAMES.join(", ")} (off: no history) ${envNote(key)}`,
+        `names in the query history: ${QUERY_NAMES.join(", ")}; off: no history ${valueNote(key)}`,
         READERS["queries.names"],
       );
     case "queries.log":
@@ -147,37 +150,37 @@ function optionOf(key: FlagKey): Option {
     case "log-level":
       return valueOption(
         "--log-level <level>",
-        `log level: ${LOG_LEVELS.join(", ")} (default: "info", env: ${variableOf(key)})`,
+        `log level: ${LOG_LEVELS.join(", ")} ${valueNote(key)}`,
         READERS["log-level"],
       );
     case "log-format":
       return valueOption(
         "--log-format <format>",
-        `log format: ${LOG_FORMATS.join(", ")} (default: "auto", env: ${variableOf(key)})`,
+        `log format: ${LOG_FORMATS.join(", ")} ${valueNote(key)}`,
         READERS["log-format"],
       );
     case "metrics.addr":
       return valueOption(
         "--metrics-addr <address>",
-        `address of the metrics endpoint (IP:PORT), or off (default: "${METRICS_ADDRESS}", env: ${variableOf(key)})`,
+        `address of the metrics endpoint (IP:PORT), or off ${valueNote(key)}`,
         READERS["metrics.addr"],
       );
     case "lame-duck":
       return valueOption(
         "--lame-duck <time>",
-        `how long to keep serving after SIGTERM, reported as not ready (default: 0, env: ${variableOf(key)})`,
+        `how long to keep answering after SIGTERM while /ready already fails ${valueNote(key)}`,
         READERS["lame-duck"],
       );
     case "capabilities":
       return valueOption(
         "--capabilities <drop|keep>",
-        `drop unneeded capabilities, or keep them (default: "drop", env: ${variableOf(key)})`,
+        `drop unneeded capabilities, or keep them ${valueNote(key)}`,
         READERS.capabilities,
       );
     case "keeper":
       return valueOption(
         "--keeper <on|off>",
-        `run a second process that hands containers back if this one is killed or hangs (default: "on", env: ${variableOf(key)})`,
+        `run a second process that removes dns11's rules if this one dies or hangs, so that Docker's resolver answers again ${valueNote(key)}`,
         READERS.keeper,
       );
   }
@@ -187,7 +190,7 @@ function optionOf(key: FlagKey): Option {
 export function addSwitches(command: Command): void {
   for (const { name, description, negation } of SWITCHES) {
     command.addOption(new Option(`--${name}`, description).hideHelp());
-    command.addOption(new Option(`--no-${name}`, negation));
+    command.addOption(new Option(`--no-${name}`, negation).helpGroup(SWITCH_GROUP));
   }
   for (const [flag, successor] of Object.entries(RETIRED_SWITCHES)) {
     rejectRetired(command, flag, successor);
@@ -218,6 +221,11 @@ function listNote(key: VariableKey): string {
 
 function envNote(key: VariableKey): string {
   return `(env: ${variableOf(key)})`;
+}
+
+/** The default and the variable of a flag with a value. */
+function valueNote(key: VariableKey): string {
+  return `(default: ${JSON.stringify(DEFAULTS[key]?.value)}, env: ${variableOf(key)})`;
 }
 
 function valueOption(flags: string, description: string, read: (text: string) => unknown): Option {

@@ -32,17 +32,19 @@ export function addKind(program: Command): void {
   const kind = program
     .command("kind")
     .summary("Serve pods in KIND (Kubernetes in Docker) nodes")
-    .description("Manage KIND (Kubernetes in Docker) nodes, or serve the pods of one from inside: dns11 kind --in-node")
+    .description(
+      "Manage KIND nodes (Kubernetes in Docker) from the host with the commands below; or, inside a node, serve its pods: dns11 kind --in-node",
+    )
     .enablePositionalOptions()
     .helpCommand(false)
     .allowExcessArguments()
     .option("--in-node", "serve the pods of the node that dns11 runs in, until stopped; needs no engine")
     .option(
       "--once",
-      "with --in-node: install permanent rules that redirect pods to Docker's resolver, and exit (IPv4 only)",
+      "with --in-node: install rules that redirect pods to Docker's resolver, and exit; no dns11 process remains (IPv4 only)",
     )
     .option("--replace", "with --in-node: take over from the running dns11; no query is lost")
-    .option("--undo", "with --in-node: remove what --once or a killed dns11 left behind")
+    .option("--undo", "with --in-node: remove those rules, or the remains of a killed dns11")
     .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
     .addOption(stateDirOption());
   addFlags(kind, IN_NODE_FLAGS);
@@ -66,9 +68,11 @@ export function addKind(program: Command): void {
       async (node: string | undefined, options: KindOptions) =>
         await exitUncheckedOnError(async () => await diagnose(node, options)),
     );
-  addVerb(kind, "detach <node>", "Restore a node, until it is restarted or attached again").action(
-    async (node: string, options: KindOptions) => await setDetached(node, options, true),
-  );
+  addVerb(
+    kind,
+    "detach <node>",
+    "Stop serving a node and undo all changes in it, until it restarts or is attached",
+  ).action(async (node: string, options: KindOptions) => await setDetached(node, options, true));
   addVerb(kind, "attach <node>", "Serve a detached node again").action(
     async (node: string, options: KindOptions) => await setDetached(node, options, false),
   );

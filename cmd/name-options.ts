@@ -18,7 +18,7 @@ export interface NameOptions extends ControlOptions {
 export function addNameOptions(command: Command): Command {
   command
     .argument("<name>", "the name to query, or an IP address for a reverse lookup")
-    .option("--in <container>", "the container to query from: its name or the beginning of its ID")
+    .option("--in <container>", "container to query from (required): its name or the beginning of its ID")
     .option("-t, --type <type>", 'record type: A, AAAA, MX, TXT ..., or TYPEnnn (default: "A", for an address "PTR")')
     .option("-x", "reverse lookup; NAME must be an IP address");
   return addJsonOption(addControlOptions(command));
@@ -38,6 +38,7 @@ export function nameRequestOf(
     throw new Fault(
       "USAGE",
       `-x requires an IP address and no type, but got "${name}"${type === undefined ? "" : ` and type ${type}`}`,
+      { remedy: "Give an address without -t." },
     );
   }
   return { container, name, ...(type !== undefined && { type }) };

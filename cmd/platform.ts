@@ -11,7 +11,7 @@ export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
     throw new Fault("PLATFORM", `dns11 cannot run on ${process.platform}/${process.arch}, ${libcText()}`, {
       cause: error,
       remedy:
-        "dns11 calls libc through koffi, which is built for Linux on x64 and arm64. Reinstall with optional packages.",
+        "Supported: Linux on x64 or arm64 with glibc. Only if koffi is missing there: npm i -g --include=optional ./dns11-*.tgz",
       isFinal: true,
     });
   }

@@ -33,7 +33,12 @@ export function addRun(program: Command): void {
     .command("run")
     .summary("Serve DNS to containers")
     .description("Serve DNS at 127.0.0.11 in every container that uses Docker's embedded DNS, until stopped")
-    .addOption(new Option("-H, --host <address>", "Docker socket to use, as in docker -H"))
+    .addOption(
+      new Option(
+        "-H, --host <address>",
+        "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
+      ),
+    )
     .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
     .option("--replace", "take over from the running dns11; no query is lost")
     .option("--dry-run", "show what would be done with each container, and exit")
@@ -41,13 +46,13 @@ export function addRun(program: Command): void {
     .addOption(stateDirOption())
     .option("--engine-pid <pid>", "PID of dockerd, if it cannot be found through the socket", readPositive);
   addFlags(command);
+  command.option("--no-batch", "process packets one by one instead of in batches (for benchmarks)");
   addSwitches(command);
-  command.option("--no-batch", "process packets one by one instead of in batches (for comparison)");
   command.action(async (options: RunOptions) => await run(options));
 }
 
 export function stateDirOption(): Option {
-  return new Option("--state-dir <path>", "directory of the lock and the control socket")
+  return new Option("--state-dir <path>", "state directory: lock, control socket, crash record")
     .default(DEFAULT_STATE_DIR)
     .env("DNS11_STATE_DIR");
 }

@@ -65,7 +65,7 @@ function row(container: ContainerStatus): string[] {
   return [
     name,
     state,
-    ports === undefined ? "-" : `udp ${ports.udp}, tcp ${ports.tcp}`,
+    ports === undefined ? "-" : `${ports.udp}/udp ${ports.tcp}/tcp`,
     verified === undefined ? "-" : verified.slice(11, 19),
     upstreams === undefined ? "-" : upstreams.join(" ") || "none",
     [reason, ...(culprits ?? []), warning].filter((text) => text !== undefined).join("; "),

@@ -70,7 +70,7 @@ main() {
   put 644 scripts/image/compose.yaml usr/share/doc/dns11/examples/compose.yaml
   compressed dist/man/dns11.8 "$root/usr/share/man/man8/dns11.8.gz"
   compressed dist/man/dns11.yaml.5 "$root/usr/share/man/man5/dns11.yaml.5.gz"
-  # As they are, so that the links between them hold.
+  # Unchanged, so that the links between them work.
   for document in README.md ARCHITECTURE.md SECURITY.md CHANGELOG.md LICENSE docs/*.md docs/img/*.svg; do
     put 644 "$document" "usr/share/doc/dns11/$document"
   done

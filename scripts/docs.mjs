@@ -5,9 +5,9 @@
  */
 import { writeFileSync } from "node:fs";
 
-import { ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
+import { CHECK_MEANINGS, ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
-import { errorTexts, logTexts, valueTexts } from "./docs/source-texts.mjs";
+import { checkTitles, errorTexts, logTexts, valueTexts } from "./docs/source-texts.mjs";
 
 const PROGRAM = "dist/cmd/dns11.js";
 
@@ -23,6 +23,7 @@ const changed = changedDocuments(
       .map((text) => `- ${cell(text)}`)
       .join("\n"),
     log: logTable(),
+    checks: checkTable(),
   },
   formatted,
 );
@@ -46,6 +47,16 @@ function errorTable() {
     cell(remedy || ERROR_REMEDIES[code] || ""),
   ]);
   return table(["Error", "Code", "What to do"], rows);
+}
+
+/** The checks of the doctor: the code of the JSON output, and the title that the terminal shows. */
+function checkTable() {
+  const rows = checkTitles().map(({ code, title }) => {
+    const meaning = CHECK_MEANINGS[code];
+    if (meaning === undefined) throw new Error(`no explanation of the check ${code}`);
+    return [title, `\`${code}\``, meaning];
+  });
+  return table(["Printed as", "Code", "Checks"], rows);
 }
 
 function logTable() {

@@ -44,7 +44,7 @@ function packages() {
       .filter(([path, { dev }]) => path !== "" && dev !== true)
       .filter(([path]) => !/\/@types\//.test(path))
       .filter(([, { os, cpu }]) => os?.includes(process.platform) !== false && cpu?.includes(process.arch) !== false)
-      // An optional package that names no platform would have to be compiled.
+      // An optional package that names no platform would need a compiler.
       .filter(([, { optional, os }]) => optional !== true || os !== undefined)
       .map(([path]) => {
         if (!existsSync(join(SOURCE, path))) fail(`${path} is missing: npm ci`);

@@ -16,7 +16,7 @@ export const COUNTS = /** @type {const} */ (["tests", "suites", "pass", "fail", 
 const COUNT = new RegExp(`^(${COUNTS.join("|")}|duration_ms) ([\\d.]+)$`);
 
 /** @param {AsyncIterable<import("node:test/reporters").TestEvent>} events */
-// oxlint-disable-next-line import/no-default-export -- Node asks a reporter's module for it.
+// oxlint-disable-next-line import/no-default-export -- Node requires it of a reporter.
 export default async function* report(events) {
   // @ts-expect-error The types of Node 20 have it as a function; it is a stream to be made.
   const spec = new Spec().setEncoding("utf8");

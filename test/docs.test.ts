@@ -58,7 +58,7 @@ test("README is short, and its output is that of a run", () => {
 
 test("every flag that a document names belongs to a command, and every command is documented", () => {
   const cli = page("docs/cli.md");
-  // Those of the programs that documents tell to use.
+  // Those of programs that the documents mention.
   const others = new Set([
     "kill-whom",
     "signal",
@@ -225,7 +225,9 @@ test("every exit code has its row, and there is no other", () => {
 });
 
 test("every check of the doctor has its row, and there is no other", () => {
-  assert.deepEqual(firstCells("docs/troubleshooting.md", "Doctor checks"), new Set(Object.keys(CHECKS)));
+  const checks = section("docs/troubleshooting.md", "Doctor checks");
+  const rows = [...checks.matchAll(/^\| (\S.*?) +\| `([\w-]+)`/gm)].map(([, title, code = ""]) => [code, title]);
+  assert.deepEqual(Object.fromEntries(rows), CHECKS);
 });
 
 test("every code that status can report has its row, and there is no other", () => {
@@ -270,7 +272,7 @@ test("every error says what to do", () => {
 });
 
 test("every route of the control socket has its row, and there is no other", () => {
-  // Nothing of what they need is looked at before a request comes.
+  // They read none of their parts before a request arrives.
   const routes = Object.keys(routesOf({} as ControlPorts));
   assert.ok(routes.includes("GET /v1/status"));
   const named = [...all.matchAll(/`((?:GET|POST) \/v1\/[\w/-]+)`/g)].map(([, route]) => route);
@@ -303,7 +305,7 @@ test("figures are those of the program", () => {
   assert.match(page("docs/differences.md"), new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
 });
 
-test("links lead somewhere, and those of shipped documents to what is shipped", () => {
+test("links have a target, and those of shipped documents one that is shipped", () => {
   const shipped = (JSON.parse(readFileSync("package.json", "utf8")) as { files: string[] }).files;
   for (const [path, text] of texts) {
     for (const [, target = ""] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -324,7 +326,7 @@ test("links lead somewhere, and those of shipped documents to what is shipped", 
       path,
     );
   for (const name of readdirSync("docs").filter((each) => each.endsWith(".md"))) {
-    assert.ok(page("README.md").includes(`docs/${name}`), `README does not lead to docs/${name}`);
+    assert.ok(page("README.md").includes(`docs/${name}`), `README does not link docs/${name}`);
   }
 });
 
@@ -396,8 +398,4 @@ function section(path: string, title: string): string {
   const [, behind] = page(path).split(`\n## ${title}\n`);
   assert.ok(behind !== undefined, `${path} has no section ${title}`);
   return behind.split("\n## ")[0] ?? "";
-}
-
-function firstCells(path: string, title: string): Set<string> {
-  return new Set([...section(path, title).matchAll(/^\| `([^`]+)`/gm)].map(([, cell = ""]) => cell));
 }

@@ -21,7 +21,7 @@ const SIGNALS = [
     "SIGTERM, SIGINT",
     "Hand every container back to Docker's resolver and exit. A second signal exits without waiting.",
   ],
-  ["SIGUSR2", "Start the program that is now on disk and hand over to it. No query is lost."],
+  ["SIGUSR2", "Start the program that is now on disk; it takes over. No query is lost."],
   ["SIGHUP", "Reload the settings file. An invalid file is logged and changes nothing."],
 ] as const;
 

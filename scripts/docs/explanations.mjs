@@ -14,7 +14,7 @@ export const ERROR_REMEDIES = {
   CONTROL: "Look at the log of dns11. A process of another version may still be running; restart it.",
   EACCES: "Run the command as root.",
   EMFILE: "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell.",
-  ENDED: "dns11 stopped, or the container did. Start it and run the command again.",
+  ENDED: "Check `dns11 status` and `docker ps`, start whichever has stopped, then run the command again.",
   ENGINE_AWAY: "Check that dockerd is running: systemctl status docker.",
   ENGINE_ELSEWHERE: "Run dns11 on the machine of the engine.",
   ENGINE_NOT_FOUND: "The container, image or network was removed in the meantime. Run the command again.",
@@ -23,7 +23,7 @@ export const ERROR_REMEDIES = {
     "Load the kernel module nf_tables, or choose another --rule-backend. The message names what the kernel refused.",
   LINK_IS_GONE: "Another program removed the interface of a temporary pod. Run the check again.",
   NAME: "Correct the name: labels have at most 63 octets, a name at most 255.",
-  NAMESPACE_IS_HOST: "Containers on the host's network use the host's resolver.",
+  NAMESPACE_IS_HOST: "Nothing to fix: query from the host, e.g. `dig NAME`.",
   NO_CONTAINER: "Control socket: name the container in the request.",
   NO_FREE_ADDRESS: "Remove other programs' addresses in that range from the node.",
   NO_NODE: "Control socket: name the node in the request.",
@@ -32,17 +32,57 @@ export const ERROR_REMEDIES = {
     "Correct the lines that the message lists; dns11 check-config FILE checks them without a running dns11.",
   NOT_RESOLVED: "Client library: run dns11 explain for that name in that container.",
   NOT_SERVED: "dns11 status prints why the container is not served.",
-  NO_SUCH_CONTAINER: "dns11 ps lists the running containers. Use a longer part of the id where several match.",
+  NO_SUCH_CONTAINER: "dns11 ps lists the running containers.",
   NO_SUCH_NODE: "dns11 kind status lists the nodes.",
   POD_NOT_READY: "The machine is very busy, or the node is being stopped. Run the check again.",
   QUERIES_OFF: "Set queries.names to full or hidden.",
-  TOO_LONG: "The input exceeds a fixed limit; nothing was read beyond it.",
-  TOO_MANY: "A container has very many rules or sockets; dns11 stops reading at a limit.",
+  TOO_LONG: "The input exceeds a fixed limit, and nothing was read beyond it. Shorten it.",
+  TOO_MANY:
+    "The namespace has more rules or sockets than dns11 reads. Find and remove the surplus: nsenter -t PID -n nft list ruleset, nsenter -t PID -n ss -s.",
   TOO_MANY_SOCKETS:
-    "The container sends very many queries to its own servers at once; queries are refused until some finish.",
+    "The container sends too many queries to its own servers at once; further ones fail until some finish. nsenter -t PID -n ss -s counts its sockets; dns11 tail shows its queries.",
   TOO_MANY_STREAMS:
-    "Very many replies are truncated or servers accept only TCP; queries are refused until some finish.",
+    "Too many replies are truncated, or servers accept only TCP; further queries fail until some finish. ss -s counts the connections; dns11 upstreams shows the servers.",
   USAGE: "Run the command with --help.",
+};
+
+/** What each check of the doctor examines, by its code. @type {Readonly<Record<string, string>>} */
+export const CHECK_MEANINGS = {
+  capabilities: "the capabilities that dns11 needs to look into containers and to serve them",
+  kernel: "whether the kernel accepts dns11's rules",
+  engine: "whether the engine answers, and can be served",
+  dns11: "whether dns11 is running, ready, or hung",
+  leftovers: "what a killed dns11 left in the state directory",
+  "host-resolv-conf": "which servers the engine's host uses",
+  namespace: "whether the container's namespace can be entered",
+  attachment: "whether dns11 serves the container, since when, and if not, why",
+  "resolv-conf": "whether the container's file names 127.0.0.11, and who wrote it",
+  "resolv-options": "options that the C library ignores silently",
+  search:
+    "how many queries a name costs with this search list and ndots; a domain that returns an address for every name",
+  loopback: "whether lo is up and has its address",
+  rules: "whether dns11's table is installed, and which process owns it",
+  "docker-rules": "Docker's own rules (iptables, iptables-legacy or nftables), and its resolver, the fallback of dns11",
+  "foreign-rules":
+    "rules of other programs (nftables and iptables-legacy) that redirect or drop queries to port 53; a problem only if queries do not get through",
+  listener: "whether dns11's sockets are open",
+  "port-53": "a DNS server of the container's own on port 53",
+  answers: "queries for the container's own name, through the redirect rules, by UDP and TCP",
+  conntrack: "whether the connection tracking table has space",
+  "conntrack-stale": "conntrack entries that translate queries to ports on which nothing listens any more",
+  upstream:
+    "each server, queried from where it is used for that container, by UDP and TCP, with time and response code",
+  loop: "forwarding loops: a server that sends queries back",
+  "failing-names":
+    "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since",
+  libc: "musl or glibc, and the limitations of that version",
+  "kind-resolv-conf": "in a KIND node: whether pods can reach the servers its file names",
+  "kind-rules": "which process owns dns11's rules in a node",
+  "kind-port-53": "other programs that listen where pods send queries",
+  "kind-docker": "whether and where Docker's resolver answers in the node when dns11 does not",
+  "kind-answers": "the node's name, queried by the node and by a temporary pod",
+  "kind-pod": "whether such a pod can be created",
+  "route-localnet": "the kernel setting without which pods cannot reach 127.0.0.11",
 };
 
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
@@ -53,7 +93,7 @@ const LOG_MEANINGS = [
   ],
   [
     /defect|internal error/,
-    "A bug in dns11. It cost one query, reply, container or request. Please report it with its stack.",
+    "A bug in dns11. Only the task in progress (one query, reply, container or request) was aborted. Please report it with its stack.",
   ],
   [/no settings file/, "SIGHUP or reload without a settings file has no effect. Start dns11 with --config."],
   [
@@ -63,27 +103,25 @@ const LOG_MEANINGS = [
   [/inspect/, "The engine did not return a container's details. dns11 retries; the container is served when it does."],
   [
     /crash history|record crashes|written down|whose work/,
-    "Crashes cannot be attributed to a container, because the state folder cannot be written. Check its permissions and free space.",
+    "Crashes cannot be attributed to a container, because the state directory cannot be written. Check its permissions and free space.",
   ],
   [
     /crashed|died/,
     "The previous dns11 process ended without shutting down. If it happens repeatedly for one container, that container is quarantined.",
   ],
-  [/could not be started|cannot start/, "The replacement process did not start; the running one keeps serving."],
+  [/could not be started|cannot start/, "The new process did not start; the running one keeps serving."],
   [
     /restore the previous metrics|metrics .*were/,
     "After a failed reload, the previous metrics address cannot be used any more. Choose another one and reload.",
   ],
+  [/^serving metrics/, "The metrics endpoint is open at `address`."],
   [
     /metrics/,
     "The default metrics address is in use, by another dns11 or program. Choose one with --metrics-addr, or off.",
   ],
+  [/suppressed/, "The log takes a limited number of lines of one kind per minute; this is the number of the others."],
   [
-    /held back|suppressed/,
-    "The log takes a limited number of lines of one kind per minute; this is the number of the others.",
-  ],
-  [
-    /loop|leads back/,
+    /loop/,
     "That nameserver sends the container's queries back to dns11. It is not used for that container for a minute. Correct the nameserver's upstream.",
   ],
   [
@@ -91,12 +129,12 @@ const LOG_MEANINGS = [
     "The nameserver does not reply, or only with errors; the reason says which. Others are queried first until it answers again.",
   ],
   [
-    /lookup failed|no nameserver/,
+    /lookup failed/,
     "No upstream server gave a usable reply to a query. The reason lists what each one did; dns11 upstreams shows since when.",
   ],
   [
     /upstream failed|nameserver failed/,
-    "In mode strict: a nameserver did not answer a query. heldBack counts the lines suppressed since the last one.",
+    "Strict mode only: a nameserver did not answer a query. `suppressed` is the number of lines omitted since the last one.",
   ],
   [
     /flushed/,
@@ -108,13 +146,47 @@ const LOG_MEANINGS = [
   ],
   [
     /another process serves|somebody else/,
-    "Another instance holds the lock after a hand-over failed; this process ends.",
+    "Another instance holds the lock after a takeover failed; this process exits.",
   ],
-  [/t(?:ake|ook) ?over/, "A hand-over to a new process was started and did not complete; this process keeps serving."],
+  [/^started a new process/, "The new process loads the containers, then takes over. Nothing to do."],
+  [/^takeover requested/, "A new process is taking over. This one stops answering; queries wait in the sockets."],
+  [/^new process took over/, "From the keeper: the new process serves all namespaces. The old one exits."],
+  [/^took over from/, "This process serves now, with the sockets and rules of the old one. No query was lost."],
+  [/^the new process took over/, "The takeover is complete; this process exits."],
+  [
+    /exited before it took over/,
+    "The new process could not start; its own log lines say why. The old one still serves.",
+  ],
+  [/^takeover failed, resuming/, "The new process did not take over in time or exited; this process serves again."],
+  [
+    /^takeover failed/,
+    "From the keeper: the new process did not take over; `reason` says why. The old process resumes, or Docker's resolver answers.",
+  ],
+  [
+    /^keeper is gone/,
+    "dns11 still serves. Until the keeper runs again, rules of a killed dns11 are removed more slowly, or not at all with the backend nft.",
+  ],
+  [
+    /^keeper has another protocol/,
+    "dns11 was replaced on disk while it runs, so it continues without a keeper. Restart dns11 to have a keeper again.",
+  ],
+  [
+    /^keeper cannot drop/,
+    "The keeper works, with more privileges than it needs. `reason` names what the kernel or the sandbox refused.",
+  ],
+  [
+    /^removed the main process's rules/,
+    "dns11 exited or hung without removing its rules, so the keeper removed them. Find the cause in the log before this line, and restart dns11.",
+  ],
+  [/system call filter/, "Everything works, but fewer system calls are denied to dns11 than usual. Nothing to do."],
+  [
+    /cannot drop these capabilities/,
+    "dns11 works, with more privileges than it needs, because CAP_SETPCAP is missing or a kernel policy forbids it. Remove those in `excess` from the unit or the container.",
+  ],
   [/not attached/, "The container is served by Docker's resolver. code and reason say why; dns11 retries by itself."],
   [/not serving/, "dns11 inside a KIND node cannot serve it yet; the reason says why. It retries by itself."],
   [
-    /odd container|configuration problem/,
+    /configuration problem/,
     "Something about the container's settings was ignored; the warning says what, and what to do.",
   ],
   [
@@ -127,6 +199,7 @@ const LOG_MEANINGS = [
     "With this rule backend, containers have no DNS after dns11 was killed, until dns11 cleanup or the next start.",
   ],
   [/waiting for the engine/, "There is no engine yet. dns11 starts serving when dockerd answers."],
+  [/^reconnected to the engine/, "dockerd answers again, and the names are up to date. Nothing to do."],
   [/engine/, "dockerd does not answer. The last-known names keep being answered; dns11 reconnects by itself."],
   [/invalid nameservers|no addresses/, "Correct the nameserver lines of the host's resolv.conf."],
   [

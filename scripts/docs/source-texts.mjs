@@ -58,19 +58,28 @@ export function valueTexts() {
     .toSorted(compare);
 }
 
-/** Every log message, the most severe first. @returns {LogText[]} */
+/** The checks of the doctor, in order, each with the title that the terminal shows. @returns {{ code: string, title: string }[]} */
+export function checkTitles() {
+  const text = readFileSync("src/base/model/finding.ts", "utf8");
+  const table = /export const CHECKS = \{\n(.*?)\n\} as const/s.exec(text)?.[1] ?? "";
+  return [...table.matchAll(/^ *"?([\w-]+)"?: "(.+)",$/gm)].map(([, code = "", title = ""]) => ({ code, title }));
+}
+
+/** Every log message, the most severe first. Events of the keeper are logged as warnings. @returns {LogText[]} */
 export function logTexts() {
-  const sources = sourcesIn(["src"]);
+  const sources = sourcesIn(["cmd", "src"]);
   const constants = constantsIn(sources);
-  const found = sources.flatMap(({ text }) =>
+  const found = sources.flatMap(({ path, text }) =>
     callsOf(text, LOGGING).flatMap(({ callee, args }) => {
       const at = messageAt(callee, args);
       // A line that is too long has its text in a constant before it.
       const local = new RegExp(`const ${/^\w+$/.test(args[at] ?? "") ? args[at] : "-"} = (["'\`].*);$`, "m").exec(text);
       const message = local?.[1] ?? args[at] ?? "";
-      if (!/["'`]/.test(message)) return [];
+      // Commander's errors are no log messages.
+      if (!/["'`]/.test(message) || /^["'`]error: /.test(message)) return [];
       const named = args.map((arg) => literal(arg)).find((arg) => LEVELS.includes(arg ?? ""));
-      const level = /\.(error|warn|info|debug)\($/.exec(callee)?.[1] ?? named ?? "info";
+      const level =
+        /\.(error|warn|info|debug)\($/.exec(callee)?.[1] ?? named ?? (path.startsWith("src/keeper/") ? "warn" : "info");
       return [{ level, text: textOf(message, constants), fields: fieldsOf(args[at - 1] ?? "") }];
     }),
   );

@@ -19,7 +19,7 @@ export const LIMITS = {
   udpQueryBytesStrict: 512,
   /**
    * Steps, from label to label and along compression pointers, that parsing the names of a message may take for each of
-   * its bytes; a message that takes more is malformed. Two bytes can lead through 127 labels, so 64 KB would otherwise
+   * its bytes; a message that takes more is malformed. Two bytes can point through 127 labels, so 64 KB would otherwise
    * block the event loop for 11 ms. Names as servers compress them take one or two steps a byte.
    */
   nameStepsPerByte: 8,
@@ -109,7 +109,7 @@ export const LIMITS = {
   /** After so many queries, or so long, a socket is replaced by one on another port. */
   upstreamSocketQueries: 256,
   upstreamSocketMs: 10_000,
-  /** Wrong replies on one socket before its queries are retried over TCP: somebody may be guessing. */
+  /** Wrong replies on one socket before its queries are retried over TCP: they may be forged. */
   upstreamWrongReplies: 3,
   /**
    * TCP connections to upstreams, in total, of one container, and what each always gets; then existing ones are shared.
@@ -220,7 +220,7 @@ export const LIMITS = {
   verifyAtOnce: 64,
   /**
    * Size and time limit of one netlink dump; a longer one is aborted. A container decides how long most of them are,
-   * and no query is answered meanwhile: 20,000 rules take 68 ms.
+   * and no query is answered during that time: 20,000 rules take 68 ms.
    */
   dumpBytes: 4 * 1024 * 1024,
   dumpMs: 100,
@@ -236,7 +236,7 @@ export const LIMITS = {
   sparingSockets: 10_000,
   /** Such connections that the rules exempt: each is a rule or two that every query passes. */
   sparedConversations: 64,
-  /** Rules and chains searched for what may block queries. The rest is skipped, and the report says so. */
+  /** Rules and chains searched for what may block queries. The rest is skipped, which is reported. */
   culpritRules: 2_000,
   /**
    * The longest iptables-legacy table that is parsed, some 25,000 rules. A longer one is reported as skipped, and
@@ -323,7 +323,7 @@ export const LIMITS = {
   engineRetryLastMs: 5_000,
 
   /**
-   * How long the follower may be silent before it counts as dead: it compares lists every minute, and each of its calls
+   * How long the follower may be silent before it is considered dead: it compares lists every minute, and each of its calls
    * ends within half a minute.
    */
   followerSilentMs: 150_000,
@@ -378,7 +378,7 @@ export const LIMITS = {
    * to 229 ns in 2026; with 4,000, 171 to 188; more changed nothing.
    */
   inlinedBytecode: 4_000,
-  /** How often to check whether startup is over, so that memory which only startup needed can be given back. */
+  /** How often to check whether startup has finished, so that memory which only startup needed can be given back. */
   trimCheckMs: 2_000,
   /** Connections to the control socket: more than people use at once. */
   controlConnections: 32,

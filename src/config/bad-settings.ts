@@ -1,5 +1,5 @@
 /**
- * BadSettings: all mistakes in the settings at once, a line each, so that nobody has to fix them one by one.
+ * BadSettings: all mistakes in the settings, one a line, so that one run shows everything there is to fix.
  */
 import { Fault } from "../base/lib/fault.ts";
 

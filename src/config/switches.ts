@@ -59,8 +59,8 @@ const DEFINITIONS = [
   },
   {
     name: "skip-dangling-links",
-    description: "do not let a link to a missing container hide other names",
-    negation: "let a link to a missing container hide other names",
+    description: "ignore a link whose target does not exist, so that a container of the same name is found",
+    negation: "do not find a container if a link of the same name exists, even if the link's target does not",
     behaviour: "skipsDanglingLinks",
   },
   {
@@ -71,8 +71,8 @@ const DEFINITIONS = [
   },
   {
     name: "compress",
-    description: "compress owner names in every answer, not only where needed to fit",
-    negation: "compress owner names only where needed to fit",
+    description: "compress owner names in every answer, not only if it would not fit otherwise",
+    negation: "do not compress owner names unless the reply would not fit",
     behaviour: "compresses",
   },
   {

@@ -23,7 +23,7 @@ export function failureRoutes({ failures, reader, find }: FailureRouteParts): Ro
       if (unknown !== undefined) {
         throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${KEYS.join(", ")}`);
       }
-      if (!failures.isKept) {
+      if (!failures.isEnabled) {
         throw new Fault("QUERIES_OFF", "Failures are not recorded, because queries.names is off");
       }
       const container = query.get("container");

@@ -17,7 +17,11 @@ export function findContainer(facts: Iterable<ContainerFact>, nameOrId: string):
     const hint = suggestion === undefined ? "" : `; did you mean "${suggestion}"?`;
     throw new Fault("NO_SUCH_CONTAINER", `No running container named "${nameOrId}"${hint}`);
   }
-  if (others.length > 0) throw new Fault("NO_SUCH_CONTAINER", `Several container IDs begin with "${nameOrId}"`);
+  if (others.length > 0) {
+    throw new Fault("NO_SUCH_CONTAINER", `Several container IDs begin with "${nameOrId}"`, {
+      remedy: "Type more characters of the ID.",
+    });
+  }
   return fact;
 }
 
@@ -32,6 +36,7 @@ export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: 
     throw new Fault(
       "NO_SUCH_CONTAINER",
       `"${fact.name}" uses the network namespace of container ${other.slice(0, 12)}, which is not running`,
+      { remedy: "Start that container: both share its namespace." },
     );
   }
   return owner;

@@ -12,7 +12,7 @@ import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { type ParsedQuestion, parseQuestion, questionQuery } from "../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../base/model/reply-text.ts";
 import type { Server } from "../base/model/view.ts";
-import { type AttemptResult, askTcp, askUdp } from "../query/forward/attempt.ts";
+import { type AttemptResult, queryTcp, queryUdp } from "../query/forward/attempt.ts";
 import type { ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { searchNames } from "./causes/search-list.ts";
@@ -166,10 +166,10 @@ class StubResolver {
       return { kind: "failed", reason: reasonOf(error) };
     }
     return await new Promise((resolve) => {
-      if (protocol === "tcp") askTcp(fd, query, LIMITS.lookupMs, resolve);
+      if (protocol === "tcp") queryTcp(fd, query, LIMITS.lookupMs, resolve);
       else {
         const family = server.address.includes(":") ? 6 : 4;
-        askUdp(fd, family, { query, hasOpt: true, udpSize: OUR_UDP_BYTES }, LIMITS.lookupMs, resolve);
+        queryUdp(fd, family, { query, hasOpt: true, udpSize: OUR_UDP_BYTES }, LIMITS.lookupMs, resolve);
       }
     });
   }

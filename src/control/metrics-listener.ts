@@ -35,7 +35,10 @@ export class MetricsListener {
       const fault = listenFault(address, error);
       if (isExplicit) throw fault;
       const reason = reasonOf(fault);
-      this.#log.warn({ reason, remedy: fault.remedy }, "metrics are only on the control socket");
+      this.#log.warn(
+        { reason, remedy: fault.remedy },
+        "metrics address is in use; metrics are available only on the control socket",
+      );
     }
     this.close();
     this.#server = server;

@@ -39,20 +39,21 @@ export interface Repairs {
   readonly setDetached: (fact: ContainerFact, isDetached: boolean) => void;
 }
 
+/** The state of upstream servers, and the cache. */
+interface ResolverState {
+  readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
+  readonly pool: Pick<NameserverPool, "find">;
+  readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
+  readonly isCaching: boolean;
+  readonly now: () => number;
+}
+
 /** The resolver in use; a reload of the settings may replace it. */
 export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;
   readonly forward: Forward;
-  /** The state of upstream servers and the cache; undefined without failover. */
-  readonly upstreamState:
-    | {
-        readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
-        readonly pool: Pick<NameserverPool, "find">;
-        readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
-        readonly isCaching: boolean;
-        readonly now: () => number;
-      }
-    | undefined;
+  /** undefined without failover. Required, so that the compiler finds a resolver that lacks it. */
+  readonly upstreamState: ResolverState | undefined;
 }
 
 /** An open network namespace of a container. */

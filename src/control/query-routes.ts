@@ -29,7 +29,7 @@ export function queryRoutes({ histories, reader, find, counters }: QueryRoutePar
       if (unknown !== undefined) {
         throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${KEYS.join(", ")}`);
       }
-      if (!histories.isKept) {
+      if (!histories.isEnabled) {
         throw new Fault("QUERIES_OFF", "There is no query history, because queries.names is off");
       }
       const filter = filterOf(query, (nameOrId) => find(nameOrId));

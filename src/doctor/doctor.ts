@@ -53,7 +53,7 @@ const AT_ONCE = 16;
 const NOTHING: Repair = { did: [], left: [] };
 
 /** Queries each host server once, however many containers use it. */
-type QueryOnce = (key: string, ask: () => Promise<readonly ExchangeResult[]>) => Promise<readonly ExchangeResult[]>;
+type QueryOnce = (key: string, query: () => Promise<readonly ExchangeResult[]>) => Promise<readonly ExchangeResult[]>;
 
 export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promise<Diagnosis> {
   const first = await examineAll(options);
@@ -203,9 +203,9 @@ function libcFindings({ fact, resolvConf }: ContainerTarget, { host }: DoctorCon
 /** The kernel reuses closed descriptors, so only results for the host's servers can be cached. */
 function queryHostServersOnce(): QueryOnce {
   const results = new Map<string, Promise<readonly ExchangeResult[]>>();
-  return async (key, ask) => {
-    if (!key.startsWith("host ")) return await ask();
-    const answer = results.get(key) ?? ask();
+  return async (key, query) => {
+    if (!key.startsWith("host ")) return await query();
+    const answer = results.get(key) ?? query();
     results.set(key, answer);
     return await answer;
   };

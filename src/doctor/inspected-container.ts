@@ -109,7 +109,6 @@ function attachmentFinding(decision: Decision, status: ContainerStatus | undefin
     return finding("attachment", "warning", "Docker's resolver: dns11 has not seen the container yet", RUN_AGAIN);
   }
   const since = status.since === undefined ? "" : `, since ${status.since}`;
-  const why = [status.code, status.reason, ...(status.culprits ?? [])].filter((text) => text !== undefined).join(": ");
   switch (status.state) {
     case "attached": {
       const detail = `dns11${since}, verified ${status.verified ?? ""}`;
@@ -130,11 +129,17 @@ function attachmentFinding(decision: Decision, status: ContainerStatus | undefin
         RELEASE,
       );
     case "failed":
-      return finding("attachment", "problem", `Docker's resolver${since}: dns11 could not attach: ${why}`, RETRIES);
+      return finding("attachment", "problem", failedText(status), RETRIES);
     case "opening":
     case "verifying":
       return finding("attachment", "warning", `dns11 is attaching (${status.state})`, RUN_AGAIN);
   }
+}
+
+function failedText({ code, since, reason, culprits = [] }: ContainerStatus): string {
+  const what = `dns11 could not attach${code === undefined ? "" : ` (${code})`}, so Docker's resolver answers`;
+  const why = [reason, ...culprits].filter((text) => text !== undefined).join(": ");
+  return `${what}${since === undefined ? "" : ` since ${since}`}: ${why}`;
 }
 
 function serversOf(

@@ -1,8 +1,8 @@
 /**
  * KeeperLink: the main process's connection to its keeper. It starts the keeper, sends it the held descriptors and
  * heartbeats, and watches it in turn: a keeper that exits or no longer answers is replaced, and the new one gets
- * everything again. What has to be sent is kept as state and not as a queue: however slow a keeper is, nothing piles
- * up, and it receives the current state.
+ * everything again. Pending messages are stored as a state, not as a queue: a slow keeper causes no backlog, and
+ * receives the current state.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -23,10 +23,10 @@ const PROGRAM = fileURLToPath(new URL("./keeper-main.js", import.meta.url));
 const NODE_FLAGS = ["--max-semi-space-size=1", "--single-threaded", "--v8-pool-size=0"];
 
 export interface KeeperLinkParts {
-  /** Where successors connect. */
+  /** Where new processes connect. */
   readonly socketPath: string;
   readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
-  /** A successor requests a takeover: pause, then call `yield`. */
+  /** A new process requests a takeover: pause, then call `yield`. */
   readonly onHandoverRequested: () => void;
   /** The takeover failed. `onKeeperLost`: the keeper exited, and the outcome is unknown. */
   readonly onHandoverCancelled: () => void;
@@ -134,7 +134,7 @@ export class KeeperLink {
     this.#send({ is: "yield" });
   }
 
-  /** After a handover the descriptors belong to the successor, and so does the keeper. */
+  /** After a takeover the descriptors belong to the new process, and so does the keeper. */
   detach(): void {
     this.#isEnded = true;
     this.#reset();
@@ -203,7 +203,7 @@ export class KeeperLink {
       case "back":
         return this.#parts.onHandoverCancelled();
       case "gone":
-        // Before anything else: the socket path belongs to the successor now.
+        // Before anything else: the socket path belongs to the new process now.
         this.detach();
         return this.#parts.onHandoverCompleted(message.successor);
       default:

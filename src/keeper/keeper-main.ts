@@ -1,5 +1,5 @@
 /**
- * The keeper's process. Descriptor 3 is the channel to the main process that started it, 4 the socket where successors
+ * The keeper's process. Descriptor 3 is the channel to the main process that started it, 4 the socket where new processes
  * connect. It drops the privileges that it does not need, holds what it is given, and exits when there is nothing left
  * to hold.
  */

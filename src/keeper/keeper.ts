@@ -4,9 +4,9 @@
  * nothing of names, engines or containers.
  *
  *   serving --(the main process exits, or hangs and is killed)--> tables removed, exit
- *      |  a successor requests a takeover
+ *      |  a new process requests a takeover
  *      v
- *   requested --(the main process pauses)--> given --(the successor serves)--> serving, for the successor
+ *   requested --(the main process pauses)--> given --(the new process serves)--> serving, for the new process
  *      |                                       |  it exits, or takes too long and is killed
  *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, exit
  *
@@ -23,7 +23,7 @@ import { PeerProcess } from "./peer-process.ts";
 /** A process that requests a takeover. */
 interface Successor {
   readonly peer: PeerProcess;
-  /** What it has the keeper hold: copies of what it was given, and what it made itself. */
+  /** What the keeper holds for it: copies of what it was given, and what it created itself. */
   readonly held: Map<number, HeldNamespace>;
   stage: "greeted" | "requested" | "given";
   /** When this stage times out. */
@@ -32,7 +32,7 @@ interface Successor {
 
 interface KeeperParts {
   readonly main: PeerProcess;
-  /** Where successors connect. */
+  /** Where new processes connect. */
   readonly listener: number;
   readonly memory: NetlinkMemory;
   readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
@@ -76,7 +76,7 @@ export class Keeper {
       this.#handle(message);
       if (this.#isDone) return;
     }
-    // A successor that was given everything goes on without the main process.
+    // A new process that was given everything goes on without the main process.
     if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process exited");
   }
 
@@ -119,7 +119,7 @@ export class Keeper {
     this.#deferredClose.add(namespace, performance.now());
   }
 
-  /** Accepts only our own user, and one successor at a time. */
+  /** Accepts only our own user, and one new process at a time. */
   #accept(): void {
     const channel = acceptAt(this.#parts.listener);
     if (channel === undefined) return;
@@ -152,7 +152,7 @@ export class Keeper {
     this.#main.send({ is: "wanted" });
   }
 
-  /** The main process is paused: sends everything that it serves with to the successor. */
+  /** The main process is paused: sends everything that it serves with to the new process. */
   #handOver(): void {
     const successor = this.#successor;
     if (successor?.stage !== "requested") {
@@ -167,7 +167,7 @@ export class Keeper {
     sendWaiting(successor.peer, () => successor.peer.send({ is: "all", count: this.#held.size }));
   }
 
-  /** The successor serves: the keeper watches it from now on. */
+  /** The new process serves: the keeper watches it from now on. */
   #completeTakeover({ peer, held }: Successor): void {
     this.#main.send({ is: "gone", successor: peer.pid });
     this.#main.close();
@@ -176,7 +176,7 @@ export class Keeper {
     this.#held = held;
     this.#successor = undefined;
     peer.heartbeat.beat(performance.now());
-    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "successor took over");
+    this.#parts.onEvent({ main: peer.pid, namespaces: held.size }, "new process took over");
   }
 
   #checkTimeouts(nowMs: number): void {
@@ -184,7 +184,7 @@ export class Keeper {
     this.#deferredClose.closeDue(nowMs);
     const successor = this.#successor;
     if (successor !== undefined && nowMs > successor.dueMs) {
-      // It may be using what it was given, so it has to be killed first.
+      // It may be using what it was given, so it must be killed first.
       if (successor.stage === "given") successor.peer.kill();
       else successor.peer.send({ is: "refused", reason: "the main process did not pause in time" });
       this.#dropSuccessor(successor, "it took too long");
@@ -204,7 +204,7 @@ export class Keeper {
     this.#parts.onEvent({ successor: successor.peer.pid, reason }, "takeover failed");
     this.#main.heartbeat.beat(performance.now());
     if (this.#main.isGone || !this.#main.send({ is: "back" })) {
-      this.#handBack("the main process exited and no successor took over");
+      this.#handBack("the main process exited and no new process took over");
     }
   }
 

@@ -23,7 +23,7 @@ export const KEEPER_LIMITS = {
   retryLastMs: 5_000,
   /** Namespaces that a keeper holds at most: more than there are descriptors for. */
   namespaces: 65_536,
-  /** How long a process that is to be replaced may take to pause, and its successor to take over. */
+  /** How long a process that is to be replaced may take to pause, and the new process to take over. */
   yieldMs: 2_000,
   takeMs: 15_000,
 } as const;

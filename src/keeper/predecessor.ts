@@ -1,6 +1,6 @@
 /**
- * Predecessor: the process that serves now, as its successor sees it: through the keeper, which has it pause and hands
- * over what it serves with. Until the successor confirms that it serves, everything can still be reverted.
+ * Predecessor: the old process of a takeover, as the new one sees it: through the keeper, which has it pause and passes
+ * on what it serves with. Until the new process confirms that it serves, everything can still be reverted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -77,11 +77,11 @@ function send(channel: Channel, message: ToKeeper): void {
   channel.send(bytes, descriptors);
 }
 
-/** The next message; undefined for one that cannot be decoded. Throws where none arrives any more. */
+/** The next message; undefined for one that cannot be decoded. Throws if none arrives any more. */
 async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKeeper | undefined> {
   for (;;) {
     const packet = channel.receive();
-    if (packet === "end") throw notHandedOver("its keeper exited, or has another successor");
+    if (packet === "end") throw notHandedOver("its keeper exited, or another new process is taking over");
     if (packet !== "nothing") {
       const message = decodeFromKeeper(packet);
       if (message?.is !== "held") for (const fd of packet.descriptors) closeQuietly(fd);
@@ -92,7 +92,7 @@ async function nextMessage(channel: Channel, deadlineMs: number): Promise<FromKe
 }
 
 function notHandedOver(reason: string): Fault {
-  return new Fault("NOT_HANDED_OVER", `The running dns11 did not hand over: ${reason}`, {
+  return new Fault("NOT_HANDED_OVER", `The takeover from the running dns11 failed: ${reason}`, {
     remedy: "It keeps serving. Retry, or stop it first; Docker's own resolver answers meanwhile.",
   });
 }

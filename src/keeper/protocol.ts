@@ -1,5 +1,5 @@
 /**
- * Protocol: the messages between a keeper, the main process that it watches, and a successor: one JSON object each,
+ * Protocol: the messages between a keeper, the main process that it watches, and a new process: one JSON object each,
  * with the descriptors that it holds beside it. The first message of each side is `hello`; a side that sees another
  * version there sends nothing more. An unknown message ends the connection.
  */
@@ -10,7 +10,7 @@ import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-name
 /** Must change whenever anything below changes. */
 export const PROTOCOL_VERSION = 1;
 
-/** From the main process, or from a successor. */
+/** From the main process, or from a new process. */
 export type ToKeeper =
   | { readonly is: "hello"; readonly version: number }
   /** Hold this under a key, instead of what the key held before. */
@@ -21,11 +21,11 @@ export type ToKeeper =
   | { readonly is: "busy"; readonly ms: number }
   /** The main process is paused: it reads no queries and touches no rules until it receives `back` or `gone`. */
   | { readonly is: "yield" }
-  /** Nothing is held any more, and no successor will come. */
+  /** Nothing is held any more, and no new process will connect. */
   | { readonly is: "end" }
-  /** A successor requests what is held. */
+  /** A new process requests what is held. */
   | { readonly is: "take" }
-  /** The successor serves, and the keeper holds what it serves with. */
+  /** The new process serves, and the keeper holds what it serves with. */
   | { readonly is: "taken" };
 
 export type FromKeeper =
@@ -33,13 +33,13 @@ export type FromKeeper =
   | { readonly is: "hello"; readonly version: number; readonly keeper: number; readonly main: number }
   /** Acknowledges a heartbeat. */
   | { readonly is: "alive" }
-  /** A successor requests a takeover: pause. */
+  /** A new process requests a takeover: pause. */
   | { readonly is: "wanted" }
   /** The takeover failed: resume. */
   | { readonly is: "back" }
   /** Another process serves now: its pid, or 0 where unknown. */
   | { readonly is: "gone"; readonly successor: number }
-  /** To a successor: one namespace each, and after the last one their count. */
+  /** To a new process: one namespace each, and after the last one their count. */
   | { readonly is: "held"; readonly namespace: HeldNamespace }
   | { readonly is: "all"; readonly count: number }
   | { readonly is: "refused"; readonly reason: string };

@@ -78,7 +78,7 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
 }
 
 /**
- * Tells the restarted program not to try again: a kernel that grants more than it was told to must not cause a loop.
+ * Keeps the restarted program from trying again: a kernel that grants more than requested must not cause a loop.
  */
 const RESTARTED = "DNS11_RESTARTED";
 const MASK_BITS = 64;

@@ -166,7 +166,7 @@ export function listenAt(path: string): number {
   }
 }
 
-/** Throws where no process listens. */
+/** Throws if no process listens. */
 export function connectAt(path: string): Channel {
   const fd = socket(AF_UNIX, SOCK_SEQPACKET);
   try {

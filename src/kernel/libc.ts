@@ -137,7 +137,7 @@ export function lastErrno(): number {
   return koffi.errno();
 }
 
-/** Returns the result; throws where the call failed. */
+/** Returns the result; throws if the call failed. */
 export function must(result: number, call: string, about?: string): number {
   if (result < 0) throw new SystemFault(call, lastErrno(), about);
   return result;

@@ -53,7 +53,7 @@ export class NetlinkSocket {
   readonly #memory: NetlinkMemory;
   #fd: number;
   #sequence = 0;
-  /** The port id by which the kernel identifies this socket as the cause of a change. */
+  /** The port id with which the kernel identifies this socket as the cause of a change. */
   readonly port: number;
 
   /**
@@ -78,7 +78,7 @@ export class NetlinkSocket {
   }
 
   /**
-   * Sends one request, passes each reply to `visit`, and throws where the kernel refuses. `visit` must not send
+   * Sends one request, passes each reply to `visit`, and throws if the kernel refuses. `visit` must not send
    * requests; it returns false to stop. A dump that is too long ends with a Fault. After an aborted dump the socket can
    * only be closed.
    */

@@ -55,7 +55,7 @@ export class NftSocket {
     return this.#socket.fd;
   }
 
-  /** The port id by which the kernel identifies this socket as the cause of a change. */
+  /** The port id with which the kernel identifies this socket as the cause of a change. */
   get port(): number {
     return this.#socket.port;
   }

@@ -9,7 +9,7 @@ export class NotifySocket {
   readonly #fd: number;
   readonly #address: Buffer;
 
-  /** A path, or an abstract name that begins with "@". Throws where it is neither. */
+  /** A path, or an abstract name that begins with "@". Throws if it is neither. */
   constructor(name: string) {
     this.#address = unixAddress(name);
     this.#fd = socket(AF_UNIX, SOCK_DGRAM);

@@ -9,7 +9,7 @@ import { Fault, codeOf } from "../base/lib/fault.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Throws where it is longer than the limit. */
+/** Throws if it is longer than the limit. */
 export function procText(path: string): string | undefined {
   const fd = opened(path);
   if (fd === undefined) return undefined;

@@ -9,7 +9,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { codeOf } from "../base/lib/fault.ts";
 import { O_PATH } from "./libc.ts";
 
-/** Opens the path, with the flags of open(2). Throws where there is none. */
+/** Opens the path, with the flags of open(2). Throws if there is none. */
 export type FindFile = (flags: number) => number;
 
 /** `use` gets a path that refers to that very file while it runs. */

@@ -136,7 +136,7 @@ export class RouteSocket {
     return this.#routeTypeTo(address) === rt.RTN_LOCAL;
   }
 
-  /** Adds an address; throws EEXIST where it already exists. */
+  /** Adds an address; throws EEXIST if it already exists. */
   addAddress(added: {
     readonly index: number;
     readonly address: string;

@@ -90,7 +90,7 @@ const ARCHITECTURE_AT = 4;
 const X32_NUMBERS = 0x40000000;
 const INSTRUCTION_BYTES = 8;
 
-/** Returns false on an architecture with unknown numbers. Throws where the kernel refuses. */
+/** Returns false on an architecture with unknown numbers. Throws if the kernel refuses. */
 export function denyCalls(denied: readonly SystemCall[]): boolean {
   const machine = MACHINES[process.arch];
   if (machine === undefined) return false;

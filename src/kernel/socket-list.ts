@@ -9,7 +9,7 @@ const NET = "/proc/thread-self/net";
 /** Socket states as /proc writes them. */
 const STATES: Readonly<Record<SocketFilter["state"], string>> = { connected: "01", unconnected: "07", listening: "0A" };
 
-/** Throws where there are more than the limit. */
+/** Throws if there are more than the limit. */
 export function socketsAt(filter: SocketFilter): readonly ListedSocket[] {
   return listSockets(filter) ?? socketsInProc(filter);
 }

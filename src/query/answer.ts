@@ -2,8 +2,18 @@
  * Answerer: answers one query synchronously and in place, from bytes to bytes. A query that needs an upstream server is
  * deferred; it is copied out of the block before the block is reused.
  *
- * `#decide` lists the order of decisions from top to bottom: links and names, reverse names, our own probe, names that
- * are never forwarded, then everything else upstream.
+ * The steps, in order; the first that applies decides:
+ *
+ * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
+ * 2. classes other than IN and ANY: REFUSED for local names; all others continue at 7
+ * 3. links and container names
+ * 4. PTR: reverse names of containers
+ * 5. TXT: our own probe of the redirect rules
+ * 6. TXT: a probe of the loop guard that has come back
+ * 7. the route of the name, which may say that it does not exist outside
+ * 8. without a domain-specific route: names without a dot if ndots is set, then special names
+ * 9. the cache
+ * 10. upstream servers
  */
 import { randomBytes } from "node:crypto";
 

@@ -1,7 +1,7 @@
 /**
  * Cleanup: removes what a killed instance may have left. The kernel removes owned tables with their process, so this
  * looks for rules without an owner (of another rule backend, or of an experiment) and for the socket and lock of the
- * state folder.
+ * state directory.
  */
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";

@@ -33,7 +33,7 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   /** Starts nothing new and reads no query until `resume`, or until another process serves. */
   pause(): Promise<void>;
   resume(): void;
-  /** Leaves everything as it is to the process that serves now. */
+  /** Leaves everything unchanged for the process that serves now. */
   abandon(): Promise<void>;
   /** Hands every container back to Docker's resolver. */
   stop(): Promise<void>;
@@ -54,7 +54,7 @@ export interface ContainerSideParts {
   readonly inherit: (id: string) => HeldNamespace | undefined;
   /** Nothing is attached before this resolves. */
   readonly startAfter: Promise<void>;
-  /** What has to be undone in KIND nodes. */
+  /** Changes to undo in KIND nodes. */
   readonly journal: Journal;
   /** Containers that may crash dns11 again. */
   readonly quarantines: Quarantines;

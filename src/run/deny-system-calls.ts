@@ -8,7 +8,7 @@ import { denyCalls } from "../kernel/seccomp.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 
-/** Set for a successor, which inherits the filter: each further filter would be checked at every system call. */
+/** Set for a new process, which inherits the filter: each further filter would be checked at every system call. */
 export const CALLS_DENIED = "DNS11_CALLS_DENIED";
 
 export function denyUnusedCalls({ capabilities }: RunSettings, log: Log): void {

@@ -1,12 +1,12 @@
 /**
  * ExclusiveResources: what only one process of an instance can have at a time: the lock, the control socket, the HTTP
- * listener, and the crash recorder. A run that is being replaced releases them before its successor takes them.
+ * listener, and the crash recorder. A run that is being replaced releases them before the new process takes them.
  */
 import type { Instance } from "./instance.ts";
 import type { ControlSocket } from "../control/socket.ts";
 
 export interface ExclusiveResourcesParts {
-  /** Throws where another process holds the lock. */
+  /** Throws if another process holds the lock. */
   readonly takeInstance: () => Instance;
   readonly openControl: (path: string) => Promise<ControlSocket>;
   readonly openMetrics: () => Promise<void>;
@@ -28,7 +28,7 @@ export class ExclusiveResources {
     return this.#instance?.controlPath;
   }
 
-  /** Throws a Fault where another process holds them; nothing is taken then. */
+  /** Throws a Fault if another process holds them; nothing is taken then. */
   async acquire(): Promise<void> {
     const { takeInstance, openControl, openMetrics: openPages, startRecorder: openBox } = this.#parts;
     this.#instance = takeInstance();

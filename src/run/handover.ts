@@ -1,11 +1,11 @@
 /**
- * Handover: how a run makes room for its successor, and resumes if the successor does not take over.
+ * Handover: the old process's side of a takeover: it pauses for the new process, and resumes if that does not take over.
  *
- *   serving --(takeover requested)--> paused --(the successor serves)--> gone
+ *   serving --(takeover requested)--> paused --(the new process serves)--> gone
  *      ^                                |
  *      +----------(cancelled)-----------+
  *
- * The process that holds the instance lock serves. So the lock decides where nothing else can tell.
+ * The process that holds the instance lock serves. So the lock decides in cases of doubt.
  */
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
@@ -64,7 +64,7 @@ export class Handover {
       if (this.#state === "gone") return;
       this.#state = "gone";
       this.#parts.keeper.detach();
-      this.#parts.log.info({ successor }, "handed over to another process");
+      this.#parts.log.info({ successor }, "the new process took over");
       this.#parts.onCompleted(successor);
     });
   }

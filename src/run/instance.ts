@@ -1,5 +1,5 @@
 /**
- * Instance: one dns11 per engine. The state folder of an engine holds the lock and the control socket. The lock is the
+ * Instance: one dns11 per engine. The state directory of an engine holds the lock and the control socket. The lock is the
  * kernel's, so it is free as soon as its holder is gone, however it ended.
  */
 import {
@@ -37,7 +37,7 @@ export interface Instance {
   remove(): void;
 }
 
-/** Takes the lock; throws a Fault that names the holder where it is taken. */
+/** Takes the lock; throws a Fault that names the holder if it is taken. */
 export function takeInstance(stateDir: string, engineId: string): Instance {
   const folder = instanceFolder(stateDir, engineId);
   const control = controlPath(folder);
@@ -109,7 +109,7 @@ function readHolder(folder: string): string {
 function stateFault(folder: string, cause: unknown): Fault {
   // dns11 drops the capability that lets root write to folders of other users.
   const owner = "Choose a folder owned by root with --state-dir, or run with --capabilities keep.";
-  return new Fault("STATE_DIR", `The state folder "${folder}" cannot be used`, {
+  return new Fault("STATE_DIR", `The state directory "${folder}" cannot be used`, {
     cause,
     remedy: codeOf(cause) === "EACCES" ? owner : "Choose another one with --state-dir.",
     isFinal: true,

@@ -69,7 +69,7 @@ export class Reloads {
       throw new Fault("NOT_RELOADED", `Reload failed, the previous settings stay in force:\n${reasonOf(error)}`);
     }
     if (next.ruleBackend !== before.ruleBackend) {
-      log.warn({ ruleBackend: next.ruleBackend }, "a change of rule-backend takes a restart");
+      log.warn({ ruleBackend: next.ruleBackend }, "a changed rule-backend takes effect after a restart");
     }
     const changed = changedKeys(before.origins, next.origins);
     this.#settings = next;

@@ -25,9 +25,9 @@ export function startReplacement(log: Log): void {
     env: { ...environment, [CALLS_DENIED]: "1" },
   });
   child.unref();
-  log.info({ pid: child.pid }, "started a process to take over");
+  log.info({ pid: child.pid }, "started a new process to take over");
   child.on("error", (error) =>
-    log.warn({ reason: reasonOf(error) }, "cannot start a process to take over, serving on"),
+    log.warn({ reason: reasonOf(error) }, "cannot start a new process to take over; still serving"),
   );
-  child.on("exit", (code, signal) => log.warn({ code, signal }, "process to take over has exited"));
+  child.on("exit", (code, signal) => log.warn({ code, signal }, "the new process exited before it took over"));
 }

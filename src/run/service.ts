@@ -56,7 +56,7 @@ interface Serving {
 
 interface ComposeParts {
   readonly platform: Platform;
-  /** State folder of the instance. */
+  /** State directory of the instance. */
   readonly folder: string;
   readonly quarantines: Quarantines;
   readonly keeper: RunKeeper;
@@ -88,7 +88,7 @@ export class Service {
     });
   }
 
-  /** Serves until `signal`, then hands everything back. Throws a Fault where it cannot start. */
+  /** Serves until `signal`, then hands everything back. Throws a Fault if it cannot start. */
   async run(signal: AbortSignal): Promise<void> {
     const { settings } = this.#reloads;
     const platform = await preparePlatform(settings, this.#log);
@@ -107,7 +107,7 @@ export class Service {
   }
 
   /**
-   * Applies the settings file as it is now. Where it is invalid, the previous settings stay, and a Fault says what is
+   * Reads the settings file again and applies it. If it is invalid, the previous settings stay, and a Fault lists what is
    * wrong.
    */
   async reload(): Promise<ReloadReport> {
@@ -294,7 +294,7 @@ export class Service {
     return afterLameDuck(signal, () => {
       this.#lifecycle.stopping();
       const { lameDuckMs } = this.#reloads.settings;
-      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "stopping, serving on for the lame duck period");
+      if (lameDuckMs > 0) this.#log.info({ ms: lameDuckMs }, "stopping; still serving for the lame duck period");
       return lameDuckMs;
     });
   }

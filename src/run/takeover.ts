@@ -27,7 +27,7 @@ interface TakeoverParts {
   readonly begin: () => void;
 }
 
-/** Returns once it serves in place of the predecessor, or when `signal` ends it before anything was touched. */
+/** Returns once it serves in place of the old process, or when `signal` ends it before anything was touched. */
 export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverParts, signal: AbortSignal): Promise<void> {
   const { log, platform, resources, keeper, containerSide, begin } = parts;
   while (!containerSide.isSynced) {
@@ -52,7 +52,7 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 
-/** Asks a predecessor that cannot hand over to exit, and waits for that. Docker's resolver answers in between. */
+/** Asks an old process that cannot be taken over from to exit, and waits for that. Docker's resolver answers in between. */
 export async function endPredecessor({ main, channel }: Predecessor, log: Log): Promise<void> {
   channel.close();
   if (main <= 0) {

@@ -30,7 +30,7 @@ export async function benchCrash(): Promise<Row[]> {
   for (const size of SIZES) {
     const paths = await makeNetnses(size);
     try {
-      for (const isKept of [false, true]) rows.push(...(await benchKill(paths, isKept)));
+      for (const hasKeeper of [false, true]) rows.push(...(await benchKill(paths, hasKeeper)));
     } finally {
       removeNetnses(paths);
     }
@@ -38,27 +38,27 @@ export async function benchCrash(): Promise<Row[]> {
   return [...rows, await benchReplace()];
 }
 
-async function benchKill(paths: readonly string[], isKept: boolean): Promise<Row[]> {
+async function benchKill(paths: readonly string[], hasKeeper: boolean): Promise<Row[]> {
   const [first = ""] = paths;
   const folder = mkdtempSync(join(tmpdir(), "d11-crash-"));
   const dockerResolver = await startUpstream({ netnsPath: first }, { address: "127.0.0.11" });
-  const main = await MainWithKeeper.start({ folder, isKept, paths });
+  const main = await MainWithKeeper.start({ folder, hasKeeper, paths });
   try {
-    const keeper = isKept ? await main.keeperWith(paths.length) : undefined;
+    const keeper = hasKeeper ? await main.keeperWith(paths.length) : undefined;
     const memory = keeper === undefined ? 0 : privateBytes(keeper);
     // Without a keeper the kernel takes about 14 ms per table.
-    const forMs = 4_000 + (isKept ? 0 : paths.length * 20);
+    const forMs = 4_000 + (hasKeeper ? 0 : paths.length * 20);
     const loop = queryLoop(contextAt(first), { name: "a.ok.test", perSecond: PER_SECOND, forMs });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const endMs = Date.now();
     main.kill("SIGKILL");
     const { lost, outageMs } = lossOf(await loop, endMs);
     if (keeper !== undefined) await waitFor("the keeper to end", () => (isAlive(keeper) ? undefined : true));
-    const variant = isKept ? "with a keeper" : "without a keeper";
+    const variant = hasKeeper ? "with a keeper" : "without a keeper";
     const loss: Row = {
       what: `SIGKILL, first of ${paths.length} namespaces, ${PER_SECOND} queries/s, ${variant}`,
       measured: `${lost} lost, the last one after ${outageMs} ms`,
-      ...(isKept && { target: `<= ${WITHIN_MS} ms`, isReached: outageMs <= WITHIN_MS }),
+      ...(hasKeeper && { target: `<= ${WITHIN_MS} ms`, isReached: outageMs <= WITHIN_MS }),
     };
     const size: Row = {
       what: `private memory of the keeper, ${paths.length} namespaces`,
@@ -66,7 +66,7 @@ async function benchKill(paths: readonly string[], isKept: boolean): Promise<Row
       target: "<= 10 MB",
       isReached: memory <= 10e6,
     };
-    return isKept ? [loss, size] : [loss];
+    return hasKeeper ? [loss, size] : [loss];
   } finally {
     await main[Symbol.asyncDispose]();
     await dockerResolver[Symbol.asyncDispose]();
@@ -74,7 +74,7 @@ async function benchKill(paths: readonly string[], isKept: boolean): Promise<Row
   }
 }
 
-// On a real engine, including the whole hand-over between the processes.
+// On a real engine, including the whole takeover between the processes.
 async function benchReplace(): Promise<Row> {
   await using engine = await startEngine();
   await createNetwork(engine, "n1");
@@ -89,12 +89,12 @@ async function benchReplace(): Promise<Row> {
   await before.ended();
   const ends = await loop;
   const status = await after.status();
-  if (status.pid !== after.pid) throw new Error(`no take-over: ${after.log}`);
+  if (status.pid !== after.pid) throw new Error(`no takeover: ${after.log}`);
   const tookMs = /"ms":(\d+),"msg":"took over/.exec(after.log)?.[1] ?? "?";
   const lost = ends.filter(({ outcome }) => outcome !== "NOERROR").length;
   return {
     what: `replacement with --replace, ${CONTAINERS} containers of an engine, ${PER_SECOND} queries/s`,
-    measured: `${lost} of ${ends.length} lost, hand-over in ${tookMs} ms`,
+    measured: `${lost} of ${ends.length} lost, takeover in ${tookMs} ms`,
     target: "0 lost",
     isReached: lost === 0,
   };

@@ -68,19 +68,19 @@ static void open_clients(int poll) {
   }
 }
 
-static void ask(struct client *client, int slot) {
+static void send_query(struct client *client, int slot) {
   uint16_t id = client->id[slot] + WINDOW_MAX;
   client->id[slot] = id;
   client->sent[slot] = now_micros();
   query[0] = id >> 8;
   query[1] = id & 255;
-  asked++;
+  queries++;
   /* A query that could not be sent counts as lost. */
   if (send(client->fd, query, query_bytes, 0) < 0) return;
 }
 
 /* Receives replies; at full rate each is followed by the next query. */
-static void receive(struct client *client, int keeps_asking) {
+static void receive(struct client *client, int is_sending) {
   unsigned char reply[REPLY_BYTES];
   for (;;) {
     ssize_t length = recv(client->fd, reply, sizeof reply, 0);
@@ -91,15 +91,15 @@ static void receive(struct client *client, int keeps_asking) {
     if (client->sent[slot] == 0 || client->id[slot] != id) continue;
     note_answer(reply, length, client->sent[slot]);
     client->sent[slot] = 0;
-    if (keeps_asking) ask(client, slot);
+    if (is_sending) send_query(client, slot);
   }
 }
 
 /* A client whose window is full sends nothing: its waiting queries count already. */
-static void ask_one(struct client *client) {
+static void send_one(struct client *client) {
   for (int slot = 0; slot < window; slot++) {
     if (client->sent[slot] != 0) continue;
-    ask(client, slot);
+    send_query(client, slot);
     return;
   }
 }
@@ -126,23 +126,23 @@ int main(int count, char **words) {
     if (timerfd_settime(timer, 0, &every, NULL) < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, timer, &event) < 0) fail("timer");
   } else {
     for (int slot = 0; slot < window; slot++)
-      for (int i = 0; i < client_count; i++) ask(&clients[i], slot);
+      for (int i = 0; i < client_count; i++) send_query(&clients[i], slot);
   }
   for (int turn = 0;;) {
     struct epoll_event events[EVENTS];
     int ready = epoll_wait(poll, events, EVENTS, 10);
     int64_t now = now_micros();
-    int keeps_asking = now - start < lasts;
+    int is_sending = now - start < lasts;
     for (int i = 0; i < ready; i++) {
       if (events[i].data.u32 != TIMER) {
-        receive(&clients[events[i].data.u32], keeps_asking && rate == 0);
+        receive(&clients[events[i].data.u32], is_sending && rate == 0);
         continue;
       }
       uint64_t due = 0;
-      if (read(timer, &due, sizeof due) != sizeof due || !keeps_asking) continue;
-      for (; due > 0; due--) ask_one(&clients[turn++ % client_count]);
+      if (read(timer, &due, sizeof due) != sizeof due || !is_sending) continue;
+      for (; due > 0; due--) send_one(&clients[turn++ % client_count]);
     }
-    if (!keeps_asking && (answered == asked || now - start > lasts + DRAIN_MICROS)) break;
+    if (!is_sending && (answered == queries || now - start > lasts + DRAIN_MICROS)) break;
   }
   print_stats(start);
   return 0;

@@ -1,5 +1,5 @@
 // From the engine's event to the answer: a container starts, and another one queries its name every millisecond until
-// it resolves. The engine itself delays everybody, because its inspect returns only after the start, so our share is
+// it resolves. The engine itself delays every resolver, because its inspect returns only after the start, so our share is
 // measured from the moment when the engine reports the facts. Also the memory of a dns11 without attachments.
 
 import { createSocket } from "node:dgram";

@@ -36,23 +36,23 @@ export async function benchFairness(
   const flooder = await runContainer(engine, { name: "flooder", networks: [NETWORK] });
   const names = questions.addresses([{ name: "neighbour", address: neighbour.address(NETWORK) }]);
   const floodSeconds = seconds + LONGER_SECONDS;
-  const ask = async () => await steadily(neighbour, { file: names, rcode: "NOERROR" }, seconds, PER_SECOND);
+  const measure = async () => await steadily(neighbour, { file: names, rcode: "NOERROR" }, seconds, PER_SECOND);
 
   await takeRounds(engine, { what: "fairness", count: rounds }, async ({ server, pidAt }) => {
     const pid = pidAt(undefined) ?? 0;
     const under = async (options: Omit<FloodOptions, "seconds">) => {
       const flooding = flood(flooder, pid, { seconds: floodSeconds, ...options });
-      const asking = pause(AHEAD_MS).then(ask);
-      return await Promise.all([asking, flooding]);
+      const measuring = pause(AHEAD_MS).then(measure);
+      return await Promise.all([measuring, flooding]);
     };
     if (server === "dns11")
       await flood(flooder, pid, { seconds: LONGER_SECONDS, file: names, count: FLOOD_QUERIES_MAX });
-    tally.add({ row: NEIGHBOUR.alone, server }, await ask());
-    const [asked, flooded] = await under({ file: names, count: FLOOD_QUERIES_MAX });
-    tally.add({ row: NEIGHBOUR.floodedByNames, server }, asked);
+    tally.add({ row: NEIGHBOUR.alone, server }, await measure());
+    const [sampleWithNames, flooded] = await under({ file: names, count: FLOOD_QUERIES_MAX });
+    tally.add({ row: NEIGHBOUR.floodedByNames, server }, sampleWithNames);
     tally.add({ row: FLOODS.names, server }, flooded);
-    const [askedToo, missed] = await under({ file: questions.uncached(floodSeconds), count: 1 });
-    tally.add({ row: NEIGHBOUR.floodedByMisses, server }, askedToo);
+    const [sampleWithMisses, missed] = await under({ file: questions.uncached(floodSeconds), count: 1 });
+    tally.add({ row: NEIGHBOUR.floodedByMisses, server }, sampleWithMisses);
     tally.add({ row: FLOODS.misses, server }, missed);
   });
 }

@@ -8,7 +8,7 @@ import type { Sample } from "./tally.ts";
 
 // Output of such a program.
 type LoadResult = {
-  readonly asked: number;
+  readonly queries: number;
   readonly answered: number;
   readonly wrong: number;
   readonly seconds: number;
@@ -31,7 +31,7 @@ export async function sampleOf(runLoad: RunLoad, server: Server, pid: number, pa
     cpuMicros: (used / full.answered) * 1e6,
     p50Ms: steady.p50Ms,
     p99Ms: steady.p99Ms,
-    lost: full.asked - full.answered + steady.asked - steady.answered,
+    lost: full.queries - full.answered + steady.queries - steady.answered,
   };
 }
 

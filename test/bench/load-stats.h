@@ -13,7 +13,7 @@
 #define REPLY_HEADER_BYTES 12
 
 static uint32_t delays[LATE_MICROS + 1];
-static long asked, answered, wrong;
+static long queries, answered, wrong;
 static int64_t last_answer;
 
 static int64_t now_micros(void) {
@@ -46,6 +46,6 @@ static double quantile_ms(double share) {
 }
 
 static void print_stats(int64_t start) {
-  printf("{\"asked\":%ld,\"answered\":%ld,\"wrong\":%ld,\"seconds\":%.6f,\"p50Ms\":%.3f,\"p99Ms\":%.3f}\n", asked, answered,
+  printf("{\"queries\":%ld,\"answered\":%ld,\"wrong\":%ld,\"seconds\":%.6f,\"p50Ms\":%.3f,\"p99Ms\":%.3f}\n", queries, answered,
          wrong, (last_answer - start) / 1e6, quantile_ms(0.5), quantile_ms(0.99));
 }

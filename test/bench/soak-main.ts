@@ -34,7 +34,7 @@ type Measurement = { readonly memoryBytes: number; readonly descriptors: number 
 
 type Summary = {
   readonly seconds: number;
-  readonly asked: number;
+  readonly sent: number;
   readonly lost: number;
   readonly wrong: number;
   // Results of the queries.
@@ -56,7 +56,7 @@ if (!Number.isInteger(SECONDS) || SECONDS < SECONDS_MIN) {
 }
 const summary = await soak();
 const [early, late] = summary.memoryBytes.map((bytes) => (bytes / 1e6).toFixed(0));
-console.log(`${summary.asked} queries in ${summary.seconds} s while ${summary.churned} containers came and went`);
+console.log(`${summary.sent} queries in ${summary.seconds} s while ${summary.churned} containers came and went`);
 console.log(`${summary.local} container names, ${summary.cached} cache hits, ${summary.forwarded} forwarded`);
 console.log(`lost ${summary.lost}, wrong ${summary.wrong}; memory ${early} MB early, ${late} MB late`);
 console.log(`descriptors ${summary.descriptors.join(" early, ")} late; ${summary.isOk ? "passed" : "FAILED"}`);
@@ -87,7 +87,7 @@ async function soak(): Promise<Summary> {
   })();
   for (; Date.now() < ending; await sleep(MEASURE_EVERY_MS)) measurements.push(measure(instance.pid));
   await churn;
-  const { asked, lost, wrong } = await load;
+  const { sent, lost, wrong } = await load;
   const { local = 0, cached = 0, forwarded = 0 } = (await instance.container("client"))?.counters ?? {};
   await instance.stop();
   const after = measurements.slice(Math.floor(measurements.length * WARM_SHARE));
@@ -98,9 +98,9 @@ async function soak(): Promise<Summary> {
   ];
   const [memoryBytes, descriptors] = [halves("memoryBytes"), halves("descriptors")];
   const isFlat = memoryBytes[1] <= memoryBytes[0] * GROWTH_MAX && descriptors[1] - descriptors[0] <= DESCRIPTORS_MAX;
-  const isMixed = churned > 0 && local > cached && cached > forwarded && forwarded > asked * MISSED_SHARE_MIN;
+  const isMixed = churned > 0 && local > cached && cached > forwarded && forwarded > sent * MISSED_SHARE_MIN;
   const isOk = isFlat && isMixed && lost === 0 && wrong === 0;
-  return { seconds: SECONDS, asked, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isOk };
+  return { seconds: SECONDS, sent, lost, wrong, local, cached, forwarded, churned, memoryBytes, descriptors, isOk };
 }
 
 // Of ten queries seven are for a container, two are cached and one is a cache miss.
@@ -111,7 +111,7 @@ function questionLines(): string[] {
   });
 }
 
-async function runLoad(client: Container, questions: string): Promise<Pick<Summary, "asked" | "lost" | "wrong">> {
+async function runLoad(client: Container, questions: string): Promise<Pick<Summary, "sent" | "lost" | "wrong">> {
   const args = ["-s", "127.0.0.11", "-d", questions, "-l", String(SECONDS), "-Q", String(PER_SECOND), "-c", "8"];
   const [command = "", ...rest] = inNetns(client.netnsPath, "dnsperf", args);
   const child = spawn(command, rest, {
@@ -124,7 +124,7 @@ async function runLoad(client: Container, questions: string): Promise<Pick<Summa
   const figure = (pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
   const completed = figure(/Queries completed:\s+(\d+)/);
   const right = figure(/Response codes:\s+NOERROR (\d+)/);
-  return { asked: figure(/Queries sent:\s+(\d+)/), lost: figure(/Queries lost:\s+(\d+)/), wrong: completed - right };
+  return { sent: figure(/Queries sent:\s+(\d+)/), lost: figure(/Queries lost:\s+(\d+)/), wrong: completed - right };
 }
 
 function measure(pid: number): Measurement {

@@ -15,7 +15,7 @@ import { type Row } from "./figures.ts";
 import { makeNetnses, removeNetnses } from "./namespaces.ts";
 import { ownMs } from "./own-time.ts";
 
-const STANDING = 1_000;
+const ATTACHED = 1_000;
 const STARTS = 500;
 const RULES = 20_000;
 /** Limit of a synchronous call in a namespace. */
@@ -24,14 +24,14 @@ const STAY_MS_MAX = 2;
 const SETTLE_MS = 3_000;
 
 export async function benchStalls(): Promise<Row[]> {
-  const paths = await makeNetnses(STANDING + STARTS + 1);
+  const paths = await makeNetnses(ATTACHED + STARTS + 1);
   const stays = new NamespaceStays();
   try {
     preallocateDescriptors();
     await warmThreadPool();
     const { way, close } = startEngineSide(stays.runner);
-    for (const [index, path] of paths.slice(0, STANDING).entries()) way.roster.put(factOf(index, path));
-    await untilAttached(way, STANDING);
+    for (const [index, path] of paths.slice(0, ATTACHED).entries()) way.roster.put(factOf(index, path));
+    await untilAttached(way, ATTACHED);
     const rows: Row[] = [];
     const during = async (what: string, work: () => Promise<void>): Promise<void> => {
       stays.longestMs = 0;
@@ -51,20 +51,20 @@ export async function benchStalls(): Promise<Row[]> {
     };
     await during(`${STARTS} containers start`, async () => {
       for (const [index, path] of paths.entries()) {
-        if (index >= STANDING && index < STANDING + STARTS) way.roster.put(factOf(index, path));
+        if (index >= ATTACHED && index < ATTACHED + STARTS) way.roster.put(factOf(index, path));
       }
-      await untilAttached(way, STANDING + STARTS);
+      await untilAttached(way, ATTACHED + STARTS);
     });
     await during(`${STARTS} containers end`, async () => {
-      for (let index = STANDING; index < STANDING + STARTS; index++) way.roster.remove(idOf(index));
-      await untilAttached(way, STANDING);
+      for (let index = ATTACHED; index < ATTACHED + STARTS; index++) way.roster.remove(idOf(index));
+      await untilAttached(way, ATTACHED);
     });
     const hostile = paths.at(-1) ?? "";
     await loadRules(hostile);
     await during(`a container with ${RULES} rules of its own`, async () => {
-      way.roster.put(factOf(STANDING + STARTS, hostile));
+      way.roster.put(factOf(ATTACHED + STARTS, hostile));
       await sleep(SETTLE_MS);
-      way.roster.remove(idOf(STANDING + STARTS));
+      way.roster.remove(idOf(ATTACHED + STARTS));
     });
     await way.reconciler.stop();
     close();
@@ -117,13 +117,13 @@ class LoopTurns {
   #isOver = false;
 
   constructor() {
-    const look = (): void => {
+    const measure = (): void => {
       const now = ownMs();
       this.#longestMs = Math.max(this.#longestMs, now - this.#lastMs);
       this.#lastMs = now;
-      if (!this.#isOver) setImmediate(look);
+      if (!this.#isOver) setImmediate(measure);
     };
-    setImmediate(look);
+    setImmediate(measure);
   }
 
   end(): number {

@@ -62,7 +62,7 @@ static void open_client(struct client *client) {
   client->held = 0;
   client->open = 1;
   open_count++;
-  asked += questions;
+  queries += questions;
   struct epoll_event event = {.events = EPOLLOUT, .data.u32 = client - clients};
   if (connect(client->fd, (struct sockaddr *)&resolver, sizeof resolver) < 0 && errno != EINPROGRESS) fail("connect");
   if (epoll_ctl(poll_fd, EPOLL_CTL_ADD, client->fd, &event) < 0) fail("epoll_ctl");
@@ -76,7 +76,7 @@ static void close_client(struct client *client) {
 }
 
 /* The queries are far smaller than the socket buffer. */
-static void ask(struct client *client) {
+static void send_query(struct client *client) {
   if (send(client->fd, text, text_bytes, MSG_NOSIGNAL) != (ssize_t)text_bytes) {
     close_client(client);
     return;
@@ -149,7 +149,7 @@ int main(int count, char **words) {
       }
       struct client *client = &clients[events[i].data.u32];
       if (!client->open) continue;
-      if (events[i].events & EPOLLOUT) ask(client);
+      if (events[i].events & EPOLLOUT) send_query(client);
       else receive(client);
     }
   }

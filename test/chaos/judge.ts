@@ -1,9 +1,9 @@
-// Verdict of a run: compares the outcomes of a container's probes with the times in which it was owed an answer. Pure:
+// Verdict of a run: compares the outcomes of a container's probes with the times in which an answer was expected. Pure:
 // it works on recorded times after the fact, so a busy machine cannot distort it.
 
 import { EVERY_MS, type Stall, type ProbeResult, type ProbeMode, PROBE_MODES } from "./prober.ts";
 
-// A time span in which an answer is owed, or the reason why not.
+// A time span in which an answer is expected, or the reason why not.
 export type AnswerSpan = { readonly fromMs: number; readonly toMs: number; readonly excuse: string | undefined };
 
 export type AnswerSpans = Readonly<Record<ProbeMode, readonly AnswerSpan[]>>;
@@ -30,7 +30,7 @@ export type Violation = {
 };
 
 export type Tally = {
-  asked: number;
+  probes: number;
   byDns11: number;
   byDocker: number;
   lost: number;
@@ -40,10 +40,10 @@ type Excused = Tally & { seconds: number };
 
 export type Judgement = {
   readonly violations: readonly Violation[];
-  readonly owed: Tally;
-  // Longest time without a correct answer while one was owed, in milliseconds.
+  readonly expected: Tally;
+  // Longest time without a correct answer while one was expected, in milliseconds.
   readonly longestGapMs: number;
-  // Probes without a correct answer while one was owed, by outcome.
+  // Probes without a correct answer while one was expected, by outcome.
   readonly lost: ReadonlyMap<string, number>;
   readonly excused: ReadonlyMap<string, Excused>;
 };
@@ -55,14 +55,14 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
   const violations: Violation[] = [];
   const lost = new Map<string, number>();
   const excused = new Map<string, Excused>();
-  const owed = emptyTally();
+  const expected = emptyTally();
   let longestGapMs = 0;
   for (const record of records) {
     for (const mode of PROBE_MODES) {
       const probes = record.probes.filter((probe) => probe.mode === mode);
       const right = (probe: ProbeResult): boolean => isRight(probe, record.addresses, toleranceMs);
       for (const span of record.answerSpans[mode]) {
-        const within = probes.filter(({ askedMs }) => askedMs >= span.fromMs && askedMs < span.toMs);
+        const within = probes.filter(({ startedMs }) => startedMs >= span.fromMs && startedMs < span.toMs);
         if (span.excuse !== undefined) {
           const tally = excused.get(span.excuse) ?? { ...emptyTally(), seconds: 0 };
           excused.set(span.excuse, tally);
@@ -73,12 +73,12 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
         for (const probe of within) {
           // A probe still waiting at the end of the span belongs to the next span.
           if (!right(probe) && endOf(probe) > span.toMs) continue;
-          count(owed, probe, right(probe));
+          count(expected, probe, right(probe));
           if (right(probe)) continue;
           const failure = failureOf(probe);
           lost.set(failure, (lost.get(failure) ?? 0) + 1);
           if (!isWrong(probe)) continue;
-          const [fromMs, toMs] = [probe.askedMs, endOf(probe)];
+          const [fromMs, toMs] = [probe.startedMs, endOf(probe)];
           violations.push({
             container: record.container,
             fromMs,
@@ -99,7 +99,7 @@ export function judge(records: readonly Recording[], toleranceMs: number, starve
       }
     }
   }
-  return { violations, owed, longestGapMs, lost, excused };
+  return { violations, expected, longestGapMs, lost, excused };
 }
 
 type Span = { readonly fromMs: number; readonly toMs: number };
@@ -122,15 +122,17 @@ function overlapMs(a: Span, b: Span): number {
 }
 
 function endOf(probe: ProbeResult): number {
-  return probe.askedMs + probe.tookMs;
+  return probe.startedMs + probe.tookMs;
 }
 
 // An address that was removed or added is valid for the duration of a probe and the tolerance.
 function isRight(probe: ProbeResult, spans: readonly AddressSpan[], toleranceMs: number): boolean {
-  const { outcome, addresses = [], askedMs } = probe;
+  const { outcome, addresses = [], startedMs } = probe;
   if (outcome !== "answer") return false;
   return addresses.every((address) =>
-    spans.some((span) => span.address === address && span.fromMs <= endOf(probe) && span.toMs + toleranceMs >= askedMs),
+    spans.some(
+      (span) => span.address === address && span.fromMs <= endOf(probe) && span.toMs + toleranceMs >= startedMs,
+    ),
   );
 }
 
@@ -144,11 +146,11 @@ function failureOf({ mode, outcome, addresses = [], ttl }: ProbeResult): string 
 }
 
 function emptyTally(): Tally {
-  return { asked: 0, byDns11: 0, byDocker: 0, lost: 0 };
+  return { probes: 0, byDns11: 0, byDocker: 0, lost: 0 };
 }
 
 function count(tally: Tally, { ttl }: ProbeResult, right: boolean): void {
-  tally.asked++;
+  tally.probes++;
   if (!right) tally.lost++;
   else if (ttl === DOCKER_TTL) tally.byDocker++;
   else tally.byDns11++;

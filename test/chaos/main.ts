@@ -1,5 +1,5 @@
 // make chaos: random faults while every container queries its own name all the time. MINUTES=N sets the duration,
-// SEED=N the plan, SUITE=trixie or forky another engine. Exit code 1 if a container did not get an answer it was owed,
+// SEED=N the plan, SUITE=trixie or forky another engine. Exit code 1 if a container did not get an expected answer,
 // if dns11 exited unexpectedly, or if anything was left.
 
 import { writeFileSync } from "node:fs";
@@ -30,7 +30,7 @@ const result = await runChaos({
   containers: CONTAINERS,
   suite: SUITE,
   only: only.filter(isKind),
-  say: (line) => console.log(line),
+  print: (line) => console.log(line),
 });
 console.log(`\n${reportOf(result).join("\n")}`);
 if (LOG !== undefined) {

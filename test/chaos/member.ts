@@ -136,8 +136,8 @@ export class Member implements ProbedContainer {
   // flows outside dns11's zone to the old dockerd's port, where they are refused as long as the client keeps its
   // socket, with and without dns11. They prove nothing, so their entries are deleted and the reused socket is replaced.
   async checkDockerResolver(): Promise<void> {
-    const look = (): true | undefined => (this.#hasSocketOf(this.#engine.pid) ? true : undefined);
-    const found = await waitFor("Docker's resolver", look, { timeoutMs: RESOLVER_MS }).catch(() => undefined);
+    const check = (): true | undefined => (this.#hasSocketOf(this.#engine.pid) ? true : undefined);
+    const found = await waitFor("Docker's resolver", check, { timeoutMs: RESOLVER_MS }).catch(() => undefined);
     this.hasDockerResolver = found === true;
     await this.enter("conntrack", ["--delete", "--zone", "0", "--proto", "udp"]);
     this.#prober?.renewSocket();

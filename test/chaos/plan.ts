@@ -40,7 +40,7 @@ export type Plan = {
 };
 
 const TRACKS = Object.keys(KINDS) as Track[];
-// Longest pause before the next fault of a track. While dns11 and dockerd are both down no answer is owed, so engine
+// Longest pause before the next fault of a track. While dns11 and dockerd are both down no answer is expected, so engine
 // faults are less frequent.
 const WAIT_MS: Readonly<Record<Track, number>> = { dns11: 4_000, engine: 14_000, containers: 5_000, kernel: 5_000 };
 const FOR_MS: Readonly<Record<Track, readonly [least: number, most: number]>> = {

@@ -33,18 +33,18 @@ const { name, neighbours, giveUpMs, forMs } = JSON.parse(process.argv[2] ?? "") 
 let probes: ProbeResult[] = [];
 let stalls: Stall[] = [];
 let load: Record<string, number> = {};
-let asked = 0;
-let asksOfLoad = 0;
+let ids = 0;
+let loadQueries = 0;
 
 type End = (outcome: string | Buffer) => void;
 
 // `done` is called once, when the probe has ended.
 function begin(mode: ProbeMode, done: () => void): End {
-  const askedMs = monotonicMs();
+  const startedMs = monotonicMs();
   return endOnce((outcome) => {
     done();
-    const tookMs = Math.round((monotonicMs() - askedMs) * 10) / 10;
-    probes.push({ mode, askedMs, tookMs, ...read(outcome) });
+    const tookMs = Math.round((monotonicMs() - startedMs) * 10) / 10;
+    probes.push({ mode, startedMs, tookMs, ...read(outcome) });
   });
 }
 
@@ -87,10 +87,10 @@ function codeOf(error: NodeJS.ErrnoException): string {
 }
 
 function nextId(): number {
-  return (asked += 1) & 0xffff;
+  return (ids += 1) & 0xffff;
 }
 
-function askFresh(of: string, beginWith: (done: () => void) => End): void {
+function queryFresh(of: string, beginWith: (done: () => void) => End): void {
   const id = nextId();
   const socket = createSocket("udp4");
   const end = beginWith(() => socket.close());
@@ -116,7 +116,7 @@ class ReusedSocket {
     return reused;
   }
 
-  ask(): void {
+  send(): void {
     const id = nextId();
     const end = begin("reused", () => this.#waiting.delete(id));
     this.#waiting.set(id, end);
@@ -134,7 +134,7 @@ class ReusedSocket {
   }
 }
 
-function askByTcp(): void {
+function queryByTcp(): void {
   const connection = connect(PORT, RESOLVER);
   const end = begin("tcp", () => connection.destroy());
   let received = Buffer.alloc(0);
@@ -154,15 +154,15 @@ function askByTcp(): void {
 }
 
 // Alternates a neighbour's name, a cached name and a new name.
-function askForLoad(): void {
-  const turn = (asksOfLoad += 1);
+function queryForLoad(): void {
+  const turn = (loadQueries += 1);
   const kinds = [
     ["neighbour", neighbours[turn % neighbours.length] ?? name],
     ["cached", `cached${turn % 20}.chaos.test`],
     ["new", `new${turn}.${name}.chaos.test`],
   ] as const;
   const [kind, of] = kinds[turn % kinds.length] ?? kinds[0];
-  askFresh(of, (done) =>
+  queryFresh(of, (done) =>
     endOnce((outcome) => {
       done();
       const what = `${kind}: ${read(outcome).outcome}`;
@@ -179,13 +179,13 @@ function report(): void {
 
 let reused = await ReusedSocket.open();
 
-const asks: [everyMs: number, ask: () => void][] = [
-  [EVERY_MS.fresh, () => askFresh(name, (done) => begin("fresh", done))],
-  [EVERY_MS.reused, () => reused.ask()],
-  [EVERY_MS.tcp, askByTcp],
-  [LOAD_EVERY_MS, askForLoad],
+const schedule: [everyMs: number, send: () => void][] = [
+  [EVERY_MS.fresh, () => queryFresh(name, (done) => begin("fresh", done))],
+  [EVERY_MS.reused, () => reused.send()],
+  [EVERY_MS.tcp, queryByTcp],
+  [LOAD_EVERY_MS, queryForLoad],
 ];
-const due = asks.map(([everyMs, ask]) => ({ everyMs, ask, nextMs: monotonicMs() }));
+const due = schedule.map(([everyMs, send]) => ({ everyMs, send, nextMs: monotonicMs() }));
 
 let lastMs = monotonicMs();
 const ticks = setInterval(() => {
@@ -196,7 +196,7 @@ const ticks = setInterval(() => {
     if (one.nextMs > now) continue;
     // Missed probes are not sent later.
     one.nextMs = Math.max(one.nextMs + one.everyMs, now);
-    one.ask();
+    one.send();
   }
 }, TICK_MS);
 const reports = setInterval(report, REPORT_EVERY_MS);

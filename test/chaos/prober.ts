@@ -22,7 +22,7 @@ export const EVERY_MS: Readonly<Record<ProbeMode, number>> = { fresh: 50, reused
 
 export type ProbeResult = {
   readonly mode: ProbeMode;
-  readonly askedMs: number;
+  readonly startedMs: number;
   readonly tookMs: number;
   // "answer", or the failure: "timeout", "ECONNREFUSED", "NXDOMAIN", "no data" ...
   readonly outcome: string;

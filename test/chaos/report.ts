@@ -32,7 +32,7 @@ const MEGABYTE = 1e6;
 
 export function reportOf(result: Result): string[] {
   const { plan, judgement, appliedFaults, violations, died, load, ends, costs, leftovers } = result;
-  const { owed, excused, lost, longestGapMs } = judgement;
+  const { expected, excused, lost, longestGapMs } = judgement;
   const failed = appliedFaults.filter(({ hasFailed }) => hasFailed);
   return [
     `seed ${plan.seed}, ${plan.lengthMs / 1_000} s`,
@@ -41,8 +41,8 @@ export function reportOf(result: Result): string[] {
     ...countsOf(appliedFaults.map(({ fault, note }) => `${fault.kind}${noteOfKind(note)}`)),
     ...failed.map(({ fault, note }) => `  failed: ${fault.kind}: ${note}`),
     "",
-    "probes of own names while an answer was owed:",
-    `  ${tallyText(owed)}; longest time without a correct answer ${Math.round(longestGapMs)} ms`,
+    "probes of own names while an answer was expected:",
+    `  ${tallyText(expected)}; longest time without a correct answer ${Math.round(longestGapMs)} ms`,
     ...[...lost].map(([how, count]) => `  lost: ${count} ${how}`),
     "",
     "excused time, in client seconds (each container has three clients):",
@@ -69,7 +69,7 @@ function violationText({ container, fromMs, toMs, what }: Violation, result: Res
   const probes = records
     .filter((record) => record.container === container)
     .flatMap((record) => record.probes)
-    .filter(({ askedMs }) => askedMs >= fromMs - 1 && askedMs <= toMs);
+    .filter(({ startedMs }) => startedMs >= fromMs - 1 && startedMs <= toMs);
   return [
     `- ${container}, ${seconds(fromMs)} to ${seconds(toMs)}: ${what}`,
     ...around.map(
@@ -103,8 +103,8 @@ function byWord([a]: readonly [string, number], [b]: readonly [string, number]):
   return a < b ? -1 : 1;
 }
 
-function tallyText({ asked, byDns11, byDocker, lost }: Tally): string {
-  return `${asked} probes, ${byDns11} answered by dns11, ${byDocker} by Docker, ${lost} lost`;
+function tallyText({ probes, byDns11, byDocker, lost }: Tally): string {
+  return `${probes} probes, ${byDns11} answered by dns11, ${byDocker} by Docker, ${lost} lost`;
 }
 
 function costText({ first, last, most }: Supervisor["costs"]): string[] {

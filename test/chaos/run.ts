@@ -36,7 +36,7 @@ export type RunOptions = {
   readonly only?: readonly Kind[];
   // Further arguments of `dns11 run`.
   readonly args?: readonly string[];
-  readonly say?: (line: string) => void;
+  readonly print?: (line: string) => void;
 };
 
 // A fault that was applied.
@@ -62,7 +62,7 @@ const PROGRESS_EVERY_MS = 10_000;
 const RESTART_CHECK_EVERY_MS = 100;
 
 export async function runChaos(options: RunOptions): Promise<Result> {
-  const { seed, lengthMs, containers, toleranceMs, only = [], say = () => undefined } = options;
+  const { seed, lengthMs, containers, toleranceMs, only = [], print = () => undefined } = options;
   const plan = planOf(seed, lengthMs, containers, only);
   const engine = await startEngine({
     suite: options.suite,
@@ -72,7 +72,7 @@ export async function runChaos(options: RunOptions): Promise<Result> {
   const { id, folder } = engine;
   let result: Omit<Result, "leftovers">;
   try {
-    result = await runOnEngine(engine, plan, options, say);
+    result = await runOnEngine(engine, plan, options, print);
   } finally {
     await engine[Symbol.asyncDispose]();
   }
@@ -81,7 +81,7 @@ export async function runChaos(options: RunOptions): Promise<Result> {
     ...cgroupsNamed(id).map((path) => `control group ${path}`),
     ...[folder, engine.netnsPath].filter((path) => existsSync(path)),
   ];
-  say(`done; ${result.violations.length} violations at a tolerance of ${toleranceMs} ms`);
+  print(`done; ${result.violations.length} violations at a tolerance of ${toleranceMs} ms`);
   return { ...result, leftovers };
 }
 
@@ -89,7 +89,7 @@ async function runOnEngine(
   engine: Engine,
   plan: Plan,
   options: RunOptions,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<Omit<Result, "leftovers">> {
   const { lengthMs, toleranceMs, containers, args = [] } = options;
   const engineId = ((await engine.api("/info")) as { ID: string }).ID;
@@ -123,17 +123,17 @@ async function runOnEngine(
   try {
     await supervisor.ready();
     await pause(WARM_MS);
-    say(`dns11 serves ${containers} containers of dockerd ${engine.version}; faults start`);
+    print(`dns11 serves ${containers} containers of dockerd ${engine.version}; faults start`);
     const context: FaultContext = { engine, world, members, supervisor, state, group, clock, networks: new Mutex() };
     const untilMs = monotonicMs() + lengthMs;
     const progress = setInterval(() => {
-      const { violations, owed } = judge(
+      const { violations, expected } = judge(
         members.map((member) => member.record()),
         toleranceMs,
         supervisor.starved,
       );
       const seconds = Math.round((monotonicMs() - beganMs) / 1_000);
-      say(`${seconds} s: ${appliedFaults.length} faults, ${owed.asked} probes, ${violations.length} violations`);
+      print(`${seconds} s: ${appliedFaults.length} faults, ${expected.probes} probes, ${violations.length} violations`);
     }, PROGRESS_EVERY_MS);
     const restarting = setInterval(() => {
       for (const member of members) {

@@ -98,7 +98,7 @@ export class Supervisor {
   }
 
   start(): void {
-    this.#running = Promise.all([this.#live(), this.#look(), this.#watchProcessor()]);
+    this.#running = Promise.all([this.#live(), this.#check(), this.#watchProcessor()]);
   }
 
   async ready(timeoutMs = READY_MS): Promise<number> {
@@ -163,7 +163,7 @@ export class Supervisor {
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     for (; !this.#isEnding; await pause(LOOK_EVERY_MS)) {
       const { life } = this.#options.world;
       const status = await this.#client.status().catch(() => undefined);

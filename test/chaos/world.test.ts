@@ -1,4 +1,4 @@
-/** When a container is owed an answer: every exclusion has a reason, and nothing else is excluded. */
+/** When an answer is expected: every exclusion has a reason, and nothing else is excluded. */
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
@@ -28,7 +28,7 @@ function excuse(mode: ProbeMode = "fresh"): string | undefined {
   return world.answerSpansOf(container)[mode].at(-1)?.excuse;
 }
 
-test("an answer is owed while Docker's resolver is up, whatever dns11 does except being stopped", () => {
+test("an answer is expected while Docker's resolver is up, whatever dns11 does except being stopped", () => {
   assert.equal(excuse(), undefined);
   container.servedInLife = 1;
   world.setDns11("down");

@@ -1,4 +1,4 @@
-// State of a run: what is up and what is down, and so whether a container is owed an answer. Faults change it before
+// State of a run: what is up and what is down, and so whether a container should get an answer. Faults change it before
 // they cause harm and after they are healed. Each change is recorded with its time, for judge.ts.
 
 import { type ProbeMode, PROBE_MODES } from "./prober.ts";
@@ -74,7 +74,7 @@ export class World {
     return perMode((mode) => logs?.[mode].answerSpans() ?? []);
   }
 
-  // Undefined where an answer is owed.
+  // Undefined where an answer is expected.
   #excuseFor(container: ProbedContainer, mode: ProbeMode): string | undefined {
     if (container.unsteady !== undefined) return container.unsteady;
     const isSilenced = this.#dns11 === "stopped" && container.bornMs < this.#dns11SinceMs;

@@ -126,11 +126,11 @@ test("permission denied at the engine socket is reported", async () => {
   assert.match(stderr, /Permission denied at the engine socket "[\s\S]*as root/);
 });
 
-test("an unusable state folder is named, with the reason", async () => {
+test("an unusable state directory is named, with the reason", async () => {
   writeFileSync(join(folder, "file"), "");
   const file = await runRefused(["run", "-H", engine.host, "--state-dir", join(folder, "file")]);
   assert.equal(file.code, 1, file.stderr);
-  assert.match(file.stderr, /The state folder ".*file.*" cannot be used: .*ENOTDIR[\s\S]*--state-dir/);
+  assert.match(file.stderr, /The state directory ".*file.*" cannot be used: .*ENOTDIR[\s\S]*--state-dir/);
   const long = await runRefused(["run", "-H", engine.host, "--state-dir", join(folder, "x".repeat(120))]);
   assert.match(long.stderr, /too long for a socket path/);
   // With the capabilities that dns11 keeps, root cannot write to folders of other users.

@@ -1,5 +1,5 @@
 // The reply cache: which replies are cached, for how long, and for which containers. The servers put a counter in their
-// answers and record every query, so a cached reply can be told from a new one.
+// answers and record every query, so a cached reply differs from a new one.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -55,7 +55,7 @@ test("an answer is cached for its TTL, and its TTL counts down", async () => {
   const ttl = second.answer[0]?.ttl ?? 10;
   assert.ok(ttl <= 9, `TTL ${ttl} of 10 after 1.5 s`);
   assert.deepEqual(dataOf(await fixture.dig("kept.test", "+tcp")), FIRST, "over TCP");
-  assert.equal(await fixture.timesAsked("kept.test"), 1);
+  assert.equal(await fixture.timesQueried("kept.test"), 1);
   await waitFor("a new answer", async () => {
     const now = dataOf(await fixture.dig("kept.test"));
     if (isDeepStrictEqual(now, FIRST)) return undefined;
@@ -89,14 +89,14 @@ for (const word of ["nxdomain", "nodata"]) {
     for (const zone of ["minimum", "ttl"]) {
       const [soa] = (await lookUp(zone)).authority;
       assert.ok(soa?.type === "SOA" && soa.ttl <= 6, `${zone}: SOA TTL ${soa?.ttl} s`);
-      assert.equal(await fixture.timesAsked(`x.${zone}.test`), 1, zone);
+      assert.equal(await fixture.timesQueried(`x.${zone}.test`), 1, zone);
     }
     await lookUp("bare");
-    assert.equal(await fixture.timesAsked("x.bare.test"), 2);
+    assert.equal(await fixture.timesQueried("x.bare.test"), 2);
     for (const zone of ["minimum", "ttl"]) {
       await waitFor(`another query for ${zone}`, async () => {
         await lookUp(zone);
-        return (await fixture.timesAsked(`x.${zone}.test`)) === 2 ? true : undefined;
+        return (await fixture.timesQueried(`x.${zone}.test`)) === 2 ? true : undefined;
       });
     }
   });
@@ -109,7 +109,7 @@ test("the reply has the letter case of the question, also from the cache", async
     assert.deepEqual(dataOf(reply), FIRST);
     assert.deepEqual([reply.question?.name, reply.answer[0]?.name], [`${name}.`, `${name}.`]);
   }
-  assert.equal(await fixture.timesAsked("mixed.case.test"), 1);
+  assert.equal(await fixture.timesQueried("mixed.case.test"), 1);
 });
 
 test("signed, unchecked and plain answers to one question are cached separately, in any order", async () => {
@@ -130,7 +130,7 @@ test("signed, unchecked and plain answers to one question are cached separately,
       const got = [...records, ...(reply.flags.has("ad") ? ["ad"] : [])].join(" ");
       assert.equal(got, expected, `${name} ${args.join(" ")}`);
     }
-    const times = await fixture.timesAsked(name);
+    const times = await fixture.timesQueried(name);
     assert.ok(times <= 4, `${times} queries for ${name}, for four kinds of answers`);
   }
 });
@@ -151,7 +151,7 @@ test("one cache entry serves clients with any UDP size and over TCP", async () =
     assert.deepEqual([big.flags.has("tc"), big.answer.length], [false, count], zone);
     const whole = await fixture.dig(name, "+tcp", "+noedns");
     assert.deepEqual([whole.flags.has("tc"), whole.answer.length], [false, count], zone);
-    assert.equal(await fixture.timesAsked(name), times, zone);
+    assert.equal(await fixture.timesQueried(name), times, zone);
   }
 });
 
@@ -169,7 +169,7 @@ test("concurrent queries for one question are coalesced into one upstream query"
     assert.equal(reply.readUInt16BE(6), 1, "each reply has an answer");
     assert.equal(reply.toString("latin1", 13, 18), index % 2 === 0 ? "crowd" : "CROWD");
   }
-  assert.equal(await fixture.timesAsked("crowd.test"), 2, "one upstream query per type");
+  assert.equal(await fixture.timesQueried("crowd.test"), 2, "one upstream query per type");
 });
 
 for (const how of ["silent", "closed", "servfail"]) {
@@ -206,7 +206,7 @@ test("two containers with different servers at the same address never share cach
       assert.deepEqual([dataOf(first), dataOf(second)], [["192.0.2.1"], ["192.0.2.2"]], name);
     }
   }
-  assert.deepEqual([await one.timesAsked("shared.test"), await two.timesAsked("shared.test")], [1, 1]);
+  assert.deepEqual([await one.timesQueried("shared.test"), await two.timesQueried("shared.test")], [1, 1]);
 });
 
 test("replies of the host's servers are shared by all containers that may query them, and by no others", async () => {
@@ -216,7 +216,7 @@ test("replies of the host's servers are shared by all containers that may query 
   for (const name of ["first", "second", "inside"]) await dns11.waitFor(name, "attached");
   assert.deepEqual(dataOf(await dig(first, "hosts.test")), FIRST);
   assert.deepEqual(dataOf(await dig(second, "hosts.test")), FIRST);
-  assert.equal((await host.askedFor("hosts.test")).length, 1);
+  assert.equal((await host.queriesFor("hosts.test")).length, 1);
   const refused = async (): Promise<void> => {
     const reply = await dig(inside, "hosts.test");
     assert.deepEqual([reply.status, reply.answer], ["SERVFAIL", []]);
@@ -230,7 +230,7 @@ test("replies of the host's servers are shared by all containers that may query 
   await inside.disconnect("n1");
   await waitFor("no answer any more", async () => ((await answered()) === undefined ? true : undefined));
   await refused();
-  assert.equal((await host.askedFor("hosts.test")).length, 1);
+  assert.equal((await host.queriesFor("hosts.test")).length, 1);
 });
 
 test("replies of a container's own server on an internal network are not shared", async () => {

@@ -324,7 +324,13 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
   // The same with dns11: failed attachments have a reason and a time, and some faults do not matter.
   await using instance = await startDns11(engine);
   const served = await doctor(instance);
-  assertFinding(served, "walled", "attachment", "problem", /^Docker's resolver, since 2.*UNVERIFIED: .*drops packets/);
+  assertFinding(
+    served,
+    "walled",
+    "attachment",
+    "problem",
+    /^dns11 could not attach \(UNVERIFIED\), so Docker's resolver answers since 2.*: .*drops packets/,
+  );
   assertFinding(served, "flushed", "docker-rules", "warning", /the container will have no DNS when dns11 stops/);
   assertFinding(served, "flushed", "answers", "ok", /"flushed" resolves to 10\.88/);
   assertFinding(served, "lo", "attachment", "problem", /UNVERIFIED/);

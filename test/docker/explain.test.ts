@@ -143,7 +143,7 @@ test("a reply is explained as from a server the first time, and as a cache hit w
   const second = await explain(instance, "kept.ok.test", "A");
   assert.equal(second.answeredBy, "cache");
   assert.match(second.steps.at(-1)?.why ?? "", /^hit: stored \d+\.\d s ago, expires in \d+\.\d s$/);
-  assert.equal((await upstream.askedFor("kept.ok.test")).length, 1);
+  assert.equal((await upstream.queriesFor("kept.ok.test")).length, 1);
 });
 
 test("for a container without an external network, the skipped servers are explained", async () => {
@@ -186,7 +186,7 @@ test("the events of a silent server and of the one queried after it are listed i
     words.join("\n"),
   );
   assert.ok(at(places[0] as RegExp) >= 0, words.join("\n"));
-  const queried = (await servers.asked()).filter(({ name }) => name === "x.test").map((each) => each.server);
+  const queried = (await servers.queries()).filter(({ name }) => name === "x.test").map((each) => each.server);
   assert.deepEqual(queried, [1, 2]);
 });
 
@@ -244,6 +244,6 @@ test("the text output begins with the answer, its cause and the fix, and ends wi
   assert.match(answer ?? "", /^NXDOMAIN from host\(127\.0\.0\.1\) in \d+\.\d ms$/);
   assert.equal(why, '  why: "elsewhere" is container elsewhere on network n2; app is not on n2');
   assert.equal(fix, "  fix: docker network connect n2 app");
-  assert.match(stdout, /\n\nLAYER +ANSWERS +WHY\nlinks +no /);
+  assert.match(stdout, /\n\nSTEP +ANSWERED +WHY\nlinks +no /);
   assert.match(stdout, /\nservers +yes +answered by host\(127\.0\.0\.1\)\n +\d+\.\d ms /);
 });

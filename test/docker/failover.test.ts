@@ -53,7 +53,7 @@ for (const how of ["silent", "closed"]) {
       await fixture.servers.forget();
       const later = await fixture.storm(`later${(storms += 1)}.test`, STORM.atOnce, 20);
       assert.equal(failuresOf(later, "192.0.2.2"), "");
-      const toFirst = (await fixture.servers.asked()).filter(({ server }) => server === 1);
+      const toFirst = (await fixture.servers.queries()).filter(({ server }) => server === 1);
       return toFirst.length < STORM.atOnce / 4 ? true : undefined;
     });
     await using _servers = await startScripted(unserved, scenario, { addresses: LOOPBACKS.slice(0, 2) });
@@ -81,7 +81,7 @@ test("a recovered server is used again when the other one fails", async () => {
 test("during a flood of forged replies, the answer is fetched over TCP", async () => {
   await using fixture = await withServers(1, "spoof 500");
   assert.deepEqual(dataOf(await fixture.dig("flooded.test", "+time=5")), ["192.0.2.1"]);
-  const queries = await fixture.servers.askedFor("flooded.test");
+  const queries = await fixture.servers.queriesFor("flooded.test");
   assert.equal(queries.at(-1)?.transport, "tcp");
 });
 

@@ -52,7 +52,7 @@ class Fixture {
   async serverOf(container: Container, name = `n${(this.#names += 1)}.ok.test`): Promise<string | undefined> {
     for (const upstream of this.#upstreams) await upstream.forget();
     await dig(container, "+time=1", name);
-    for (const upstream of this.#upstreams) if ((await upstream.askedFor(name)).length > 0) return upstream.address;
+    for (const upstream of this.#upstreams) if ((await upstream.queriesFor(name)).length > 0) return upstream.address;
     return undefined;
   }
 

@@ -53,7 +53,7 @@ class Fixture implements AsyncDisposable {
     await dig(container, "+time=5", name);
     const queried: string[] = [];
     for (const upstream of this.upstreams) {
-      if ((await upstream.askedFor(name)).length > 0) queried.push(upstream.address);
+      if ((await upstream.queriesFor(name)).length > 0) queried.push(upstream.address);
     }
     return queried;
   }

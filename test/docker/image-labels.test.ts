@@ -47,7 +47,7 @@ test("an image label cannot direct queries to the host's loopback, over UDP or T
   await using hostile = await containerOf("hostile", HOSTILE);
   await using instance = await startDns11(engine);
   for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(await serversQueried(hostile, transport), ["hosts"]);
-  assert.deepEqual(await redis.asked(), []);
+  assert.deepEqual(await redis.queries(), []);
   const { warning, upstreams } = await statusOf(instance, "hostile");
   assert.match(warning ?? "", /label io\.dns11\.dns of the image is ignored, .*--trust-image-labels/);
   assert.doesNotMatch(String(upstreams), /6379/);
@@ -64,8 +64,8 @@ test("the same label set at run directs queries to a server inside the container
   await using instance = await startDns11(engine);
   const name = uncachedName();
   await dig(created, name);
-  assert.equal((await inside.askedFor(name)).length > 0, true);
-  assert.deepEqual(await redis.asked(), []);
+  assert.equal((await inside.queriesFor(name)).length > 0, true);
+  assert.deepEqual(await redis.queries(), []);
   assert.equal((await statusOf(instance, "created")).warning, undefined);
 });
 
@@ -76,7 +76,7 @@ test("a label set at run overrides the image's; with the same text it counts as 
   await using instance = await startDns11(engine);
   const name = uncachedName();
   await dig(other, name);
-  assert.equal((await inside.askedFor(name)).length > 0, true);
+  assert.equal((await inside.queriesFor(name)).length > 0, true);
   assert.deepEqual(await serversQueried(same), ["hosts"]);
   assert.match((await statusOf(instance, "same")).warning ?? "", /label io\.dns11\.dns of the image is ignored/);
 });
@@ -168,7 +168,7 @@ test("label servers are queried from the host only with --label-servers host, an
     assert.match(warning ?? "", /"127\.0\.0\.1:6379" .*--label-servers any/);
     assert.ok(upstreams?.includes("/plain.ok.test/host(10.53.0.9)"), String(upstreams));
     assert.deepEqual(await serversQueried(given), ["hosts"]);
-    assert.deepEqual(await redis.asked(), []);
+    assert.deepEqual(await redis.queries(), []);
   }
   await using instance = await startDns11(engine, { args: ["--label-servers", "any"] });
   assert.equal((await statusOf(instance, given.name)).warning, undefined);
@@ -257,7 +257,7 @@ async function serversQueried(container: Container, ...args: readonly string[]):
   const name = uncachedName();
   assert.notDeepEqual(dataOf(await dig(container, name, ...args)), [], name);
   const queried: string[] = [];
-  if ((await hosts.askedFor(name)).length > 0) queried.push("hosts");
-  if ((await redis.askedFor(name)).length > 0) queried.push("redis");
+  if ((await hosts.queriesFor(name)).length > 0) queried.push("hosts");
+  if ((await redis.queriesFor(name)).length > 0) queried.push("redis");
   return queried;
 }

@@ -1,5 +1,5 @@
 // dns11 lookup: the reply is what a program in the container gets from the servers of its resolv.conf, whether dns11 serves
-// it or not; and the exit code tells scripts the outcome.
+// it or not; and the exit code shows scripts the outcome.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

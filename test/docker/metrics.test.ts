@@ -326,7 +326,7 @@ test("after SIGTERM dns11 is not ready, serves for the lame duck period, and exi
   assert.deepEqual([report.ready, report.phase], [false, "stopping"]);
   assert.equal((await dig(one, "one")).answer[0]?.ttl, 5, "dns11 answered");
   assert.equal(await mine.exited, 0);
-  assert.match(mine.log, /serving on for the lame duck period.*handing back/s);
+  assert.match(mine.log, /still serving for the lame duck period.*handing back/s);
   assert.equal((await dig(one, "one")).answer[0]?.ttl, 600, "Docker's resolver answered");
 });
 

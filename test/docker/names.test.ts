@@ -69,7 +69,7 @@ test("a dotted container name is forwarded for other types, and an NXDOMAIN from
   const reply = await dig(db, "c1.net1", "CAA");
   assert.equal(reply.status, "NOERROR");
   assert.deepEqual(reply.answer, []);
-  assert.equal((await upstream.asked()).length, 1);
+  assert.equal((await upstream.queries()).length, 1);
 });
 
 test("an alias of several containers resolves to all of them, in random order", async () => {
@@ -112,7 +112,7 @@ test("all other names are forwarded with their letter case, over UDP and TCP", a
   assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(db, "+tcp", "over.ok.test")).status, "NOERROR");
   assert.deepEqual(
-    (await upstream.asked()).map(({ name }) => name),
+    (await upstream.queries()).map(({ name }) => name),
     ["Mixed.ok.test", "over.ok.test"],
   );
 });
@@ -124,7 +124,7 @@ test("a container on an internal network resolves container names, but does not 
   await upstream.forget();
   const reply = await dig(inside, "a.ok.test");
   assert.equal(reply.status, "SERVFAIL");
-  assert.deepEqual(await upstream.asked(), []);
+  assert.deepEqual(await upstream.queries(), []);
   await inside.connect("n1");
   await dns11.waitFor("inside", "attached");
   assert.deepEqual(dataOf(await dig(inside, "a.ok.test")), ["192.0.2.1"]);

@@ -94,6 +94,6 @@ test("if crashes cannot be recorded, everything else works", async () => {
   rmSync(join(folder, "black-box"));
   mkdirSync(join(folder, "black-box"));
   instance = await startDns11(engine, { stateDir: instance.stateDir });
-  assert.match(instance.log, /the state folder is unusable/);
+  assert.match(instance.log, /the state directory is unusable/);
   await instance.waitFor("web", "attached");
 });

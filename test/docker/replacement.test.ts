@@ -20,9 +20,9 @@ import { pause, waitFor } from "../support/rig/wait.ts";
 
 const PER_SECOND = 2_000;
 const REUSED_PER_SECOND = 100;
-/** How long the clients run before and after the hand-over. */
+/** How long the clients run before and after the takeover. */
 const MARGIN_MS = 1_000;
-/** At how many moments of a hand-over each of the three processes is killed. */
+/** At how many moments of a takeover each of the three processes is killed. */
 const MOMENTS = Number(process.env["KEEPER_TIMES"] ?? 4);
 
 let engine: Engine;
@@ -38,7 +38,7 @@ function successorOf({ stateDir }: Dns11): Dns11 {
 
 async function untilServedBy(dns11: Dns11): Promise<void> {
   await waitFor(
-    "the successor to serve",
+    "the new process to serve",
     async () => {
       if (!dns11.isRunning) throw new Error(`it ended: ${dns11.log}`);
       const status = await dns11.status().catch(() => undefined);
@@ -52,7 +52,7 @@ async function ttl(): Promise<number | undefined> {
   return (await dig(client, "+time=1", "+tries=3", "web")).answer[0]?.ttl;
 }
 
-test("a take-over under load loses no query, and the predecessor exits on its own", async () => {
+test("a takeover under load loses no query, and the old process exits on its own", async () => {
   await using first = await startDns11(engine);
   const keeper = (await first.status()).keeper.pid;
   await using fresh = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND });
@@ -76,9 +76,9 @@ test("a take-over under load loses no query, and the predecessor exits on its ow
       ["web", "attached"],
     ],
   );
-  assert.ok((status.containers[0]?.counters?.["local"] ?? 0) > 0, "the successor answered queries");
+  assert.ok((status.containers[0]?.counters?.["local"] ?? 0) > 0, "the new process answered queries");
   assert.deepEqual(dataOf(await dig(client, "+tcp", "web")), [web.address("n1")]);
-  // The keeper watches the successor, too.
+  // The keeper watches the new process, too.
   second.kill("SIGKILL");
   await waitFor("Docker's answer", async () => ((await ttl()) === 600 ? true : undefined));
   assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
@@ -104,14 +104,14 @@ test("a successor that serves fewer containers hands the others back", async () 
   assert.doesNotMatch((await web.enter("nft", ["list", "tables"])).stdout, /dns11/);
 });
 
-test("a predecessor with another protocol version is stopped, hands back, and then the successor starts", async () => {
+test("an old process with another protocol version is stopped, hands back, and then the new process starts", async () => {
   await using first = await startDns11(engine, { args: ["--keeper", "off"] });
   const [instance = ""] = readdirSync(first.stateDir);
   const path = join(first.stateDir, instance, "keeper.sock");
   // A keeper of a later version: it sends the PID of its main process, and understands no message.
   const listener = listenAt(path);
   await using second = successorOf(first);
-  const channel = await waitFor("the successor to connect", () => acceptAt(listener), { timeoutMs: 30_000 });
+  const channel = await waitFor("the new process to connect", () => acceptAt(listener), { timeoutMs: 30_000 });
   channel.send(Buffer.from(JSON.stringify({ is: "hello", version: 99, keeper: 1, main: first.pid })));
   assert.equal(await first.ended(), 0, "it was stopped by a signal");
   for (let packet = channel.receive(); packet !== "end"; packet = channel.receive()) {
@@ -124,14 +124,14 @@ test("a predecessor with another protocol version is stopped, hands back, and th
   assert.equal(await ttl(), 5);
 });
 
-for (const victim of ["the successor", "the predecessor", "the keeper"] as const) {
-  test(`${victim} is killed at ${MOMENTS} moments of a hand-over: queries are answered, and nothing is left`, async () => {
+for (const victim of ["the new process", "the old process", "the keeper"] as const) {
+  test(`${victim} is killed at ${MOMENTS} moments of a takeover: queries are answered, and nothing is left`, async () => {
     for (let moment = 0; moment < MOMENTS; moment++) {
       await using first = await startDns11(engine);
       const keeper = (await first.status()).keeper.pid ?? 0;
       await using second = successorOf(first);
       await waitFor(
-        "the hand-over to begin",
+        "the takeover to begin",
         () => {
           if (!second.isRunning) throw new Error(second.log);
           return second.log.includes("loaded the running containers") ? true : undefined;
@@ -139,12 +139,12 @@ for (const victim of ["the successor", "the predecessor", "the keeper"] as const
         { everyMs: 1, timeoutMs: 30_000 },
       );
       await pause(moment * 3);
-      if (victim === "the successor") second.kill("SIGKILL");
-      else if (victim === "the predecessor") first.kill("SIGKILL");
+      if (victim === "the new process") second.kill("SIGKILL");
+      else if (victim === "the old process") first.kill("SIGKILL");
       else process.kill(keeper, "SIGKILL");
-      const where = (): string => `killed ${moment * 3} ms after the hand-over began\n${first.log}\n---\n${second.log}`;
+      const where = (): string => `killed ${moment * 3} ms after the takeover began\n${first.log}\n---\n${second.log}`;
       assert.deepEqual(dataOf(await dig(client, "+time=1", "+tries=5", "web")), [web.address("n1")], where());
-      // The process that is left serves, with a keeper; none is left if the successor gave up and the predecessor was killed.
+      // The process that is left serves, with a keeper; none is left if the new process gave up and the old process was killed.
       const left = await waitFor(
         "one process to serve, or none",
         async () => {

@@ -53,7 +53,7 @@ async function useEngine(suite: Suite, version: RegExp): Promise<Resources> {
 
   assert.deepEqual(dataOf(await dig(first, "Name7.OK.test")), ["192.0.2.7"]);
   assert.deepEqual(
-    (await upstream.askedFor("name7.ok.test")).map(({ name, type, transport }) => ({ name, type, transport })),
+    (await upstream.queriesFor("name7.ok.test")).map(({ name, type, transport }) => ({ name, type, transport })),
     [{ name: "Name7.OK.test", type: 1, transport: "udp" }],
   );
 
@@ -87,7 +87,7 @@ async function useInnerEngine(): Promise<Resources> {
   assert.deepEqual(dataOf(await dig(second, "first")), [first.address("inside")]);
   assert.deepEqual(dataOf(await dig(inner, "neighbour")), [neighbour.address("outside")]);
   assert.deepEqual(dataOf(await dig(first, "deep3.ok.test")), ["192.0.2.3"]);
-  assert.equal((await upstream.askedFor("deep3.ok.test")).length, 1);
+  assert.equal((await upstream.queriesFor("deep3.ok.test")).length, 1);
   const node = await inner.exec(process.execPath, ["-p", "process.version"]);
   assert.equal(node.stdout, `${process.version}\n`);
   assert.equal((await inner.exec("ls", [process.cwd()])).code, 0);
@@ -120,14 +120,14 @@ await test("the upstream server replies as documented for each name", async () =
   }
   const chaos = await query("Version.Bind", "TXT", "CH", "+dnssec", "+tcp");
   assert.deepEqual(chaos.question, { name: "Version.Bind.", class: "CH", type: "TXT" });
-  const received = (await upstream.askedFor("version.bind"))[0];
+  const received = (await upstream.queriesFor("version.bind"))[0];
   assert.equal(received?.name, "Version.Bind");
   assert.equal(received.class, 3);
   assert.equal(received.id, chaos.id);
   assert.equal(received.transport, "tcp");
   assert.equal(received.opt?.dnssecOk, true);
   await upstream.forget();
-  assert.deepEqual(await upstream.asked(), []);
+  assert.deepEqual(await upstream.queries(), []);
 });
 
 await test("an engine that cannot start leaves nothing behind", async () => {

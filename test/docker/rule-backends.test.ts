@@ -18,7 +18,7 @@ import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 /** How long the clients run before and after the event. */
 const MARGIN_MS = 500;
 const BACKENDS = ["nft", "iptables-legacy"] as const;
-/** The TTLs tell which resolver answered. */
+/** The TTLs show which resolver answered. */
 const DOCKERS_TTL = 600;
 const OUR_TTL = 5;
 const OURS = /dns11|DNS11/;

@@ -155,8 +155,8 @@ test("a flush removes one name with all types and servers, or everything", async
   assert.deepEqual([replies, inFlight, name], [4, 0, "gone.TEST"]);
   for (const fixture of [one, two]) await fixture.dig("gone.test");
   await one.dig("stays.test");
-  assert.deepEqual([await one.timesAsked("gone.test"), await two.timesAsked("gone.test")], [3, 3]);
-  assert.equal(await one.timesAsked("stays.test"), 1);
+  assert.deepEqual([await one.timesQueried("gone.test"), await two.timesQueried("gone.test")], [3, 3]);
+  assert.equal(await one.timesQueried("stays.test"), 1);
   assert.equal(
     (await command(instance, "cache", "flush", "nobody.test")).stdout,
     "0 entries for nobody.test removed\n",
@@ -164,7 +164,7 @@ test("a flush removes one name with all types and servers, or everything", async
   const { code, stdout } = await command(instance, "cache", "flush");
   assert.deepEqual([code, stdout], [0, "3 entries removed\n"]);
   await one.dig("stays.test");
-  assert.equal(await one.timesAsked("stays.test"), 2);
+  assert.equal(await one.timesQueried("stays.test"), 2);
 });
 
 for (const name of ["in-flight.test", undefined]) {
@@ -174,15 +174,15 @@ for (const name of ["in-flight.test", undefined]) {
     const client = await clientOf(instance);
     const reply = fixture.dig("in-flight.test", "+time=5");
     await waitFor("the query to reach the server", async () =>
-      (await fixture.timesAsked("in-flight.test")) > 0 ? true : undefined,
+      (await fixture.timesQueried("in-flight.test")) > 0 ? true : undefined,
     );
     assert.equal((await client.flushCache(name)).inFlight, 1);
     await fixture.servers.play("count");
     // `play` resets the servers, so a second query is visible only as another query.
     assert.equal((await reply).status, "NOERROR");
-    const times = await fixture.timesAsked("in-flight.test");
+    const times = await fixture.timesQueried("in-flight.test");
     await fixture.dig("in-flight.test");
-    assert.equal(await fixture.timesAsked("in-flight.test"), times + 1);
+    assert.equal(await fixture.timesQueried("in-flight.test"), times + 1);
   });
 }
 

@@ -227,7 +227,7 @@ async function serversFor(client: Container, domain: string): Promise<string[]> 
 
 async function serversQueriedFor(name: string): Promise<string[]> {
   const found = await Promise.all(
-    [...upstreams].map(async ([word, upstream]) => ((await upstream.askedFor(name)).length > 0 ? [word] : [])),
+    [...upstreams].map(async ([word, upstream]) => ((await upstream.queriesFor(name)).length > 0 ? [word] : [])),
   );
   return found.flat();
 }

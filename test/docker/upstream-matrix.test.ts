@@ -71,8 +71,8 @@ for (const suite of ["forky", "bookworm"] as const) {
         const questions = rows.map(({ question }) => question);
         const results = await queryBoth(project, resolvers, questions, nextId);
         nextId += rows.length * 2;
-        const received = byId([...(await four.asked()), ...(await own.asked()), ...(await inner.asked())]);
-        for (const [id, byHost] of byId(await host.asked())) received.set(id, byHost.map(atHostPlace));
+        const received = byId([...(await four.queries()), ...(await own.queries()), ...(await inner.queries())]);
+        for (const [id, byHost] of byId(await host.queries())) received.set(id, byHost.map(atHostPlace));
         const differing = differences(results, received).map(({ report }) => report);
         return [...differing, ...rows.flatMap((row) => unexpected(row, results, received))].join("\n\n");
       };

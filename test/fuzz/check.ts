@@ -225,9 +225,9 @@ export class RelayCheck {
     const seconds = applyCacheTtl(reply, CACHE_DEFAULTS);
     assert.ok(seconds >= 0 && seconds <= CACHE_DEFAULTS.ttlSecondsMax, `it is cached for ${seconds} s`);
     for (const limit of [512, 1232, 65_535]) {
-      const asked = { limit, hasOpt: limit !== 512, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
+      const client = { limit, hasOpt: limit !== 512, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
       message.copy(this.#block, 0, 0, reply.questionEnd);
-      const length = relay(this.#block, 0, asked, reply, { seconds: 1 });
+      const length = relay(this.#block, 0, client, reply, { seconds: 1 });
       assert.ok(length <= limit, `${length} octets fit into ${limit}`);
       assert.ok(
         isReadable(this.#block.subarray(0, length), new Records(), true),
@@ -239,8 +239,8 @@ export class RelayCheck {
 
 const META_TYPES = 128;
 
-// Independent of the program's code: every record of the answer is owned by the queried name, or by one that an alias
-// among them leads to.
+// Independent of the program's code: every record of the answer is owned by the queried name, or by the
+// target of an alias among them.
 export function checkRelated(message: Buffer): void {
   const { question, answers } = readReply(message);
   assert.ok(question);

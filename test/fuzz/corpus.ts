@@ -212,7 +212,7 @@ export const REPLIES: readonly Buffer[] = [
 // What real servers send: chains of aliases, signed ones, a DNAME, referrals, negative answers, with unrelated records
 // beside them.
 function chainsOfAliases(): Buffer[] {
-  const asked = "www.example.org";
+  const queried = "www.example.org";
   const alias = (owner: string | Buffer, target: string): Buffer =>
     aRecord({ owner, type: TYPE.CNAME, ttl: 60, data: aName(target) });
   const address = (owner: string | Buffer): Buffer =>
@@ -227,12 +227,17 @@ function chainsOfAliases(): Buffer[] {
   });
   const server = aRecord({ owner: "example.org", type: TYPE.NS, data: aName("ns.example.org") });
   const of = (rcode: number, answers: Buffer[], authorities: Buffer[] = [], additionals: Buffer[] = []): Buffer =>
-    aQuery({ flags: 0x8180 | rcode, name: asked, answers, authorities, additionals });
+    aQuery({ flags: 0x8180 | rcode, name: queried, answers, authorities, additionals });
   return [
     of(0, [address(aPointer(12)), address(aPointer(12))], [], [anOpt()]),
     of(0, [alias(aPointer(12), "a.example.net"), alias("a.example.net", "b.example.net"), address("B.example.NET")]),
     of(0, [address("b.example.net"), alias("a.example.net", "b.example.net"), alias(aPointer(12), "a.example.net")]),
-    of(0, [alias(aPointer(12), "a.org"), signature(asked), address("a.org"), signature("a.org")], [server], [anOpt()]),
+    of(
+      0,
+      [alias(aPointer(12), "a.org"), signature(queried), address("a.org"), signature("a.org")],
+      [server],
+      [anOpt()],
+    ),
     of(0, [
       aRecord({ owner: "example.org", type: TYPE.DNAME, data: aName("example.net") }),
       address("www.example.net"),

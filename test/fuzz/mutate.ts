@@ -5,7 +5,7 @@ import type { Random } from "./random.ts";
 type Mutation = (message: Buffer, random: Random, others: readonly Buffer[]) => Buffer;
 
 // Values at the limits: ends of ranges, kinds of labels, counts.
-const TELLING = [0, 1, 2, 0x0b, 0x0c, 0x29, 0x3f, 0x40, 0x7f, 0x80, 0xbf, 0xc0, 0xc1, 0xfe, 0xff];
+const SPECIAL_OCTETS = [0, 1, 2, 0x0b, 0x0c, 0x29, 0x3f, 0x40, 0x7f, 0x80, 0xbf, 0xc0, 0xc1, 0xfe, 0xff];
 const TELLING_WORDS = [0, 1, 2, 3, 12, 41, 255, 256, 0x0fff, 0x3fff, 0x7fff, 0x8000, 0xc00c, 0xffff];
 const MESSAGE_BYTES_MAX = 65_535;
 
@@ -16,7 +16,7 @@ const flipBit: Mutation = (message, random) => {
 };
 
 const setByte: Mutation = (message, random) => {
-  message[random.below(message.length)] = random.once(2) ? random.pick(TELLING) : random.below(256);
+  message[random.below(message.length)] = random.once(2) ? random.pick(SPECIAL_OCTETS) : random.below(256);
   return message;
 };
 

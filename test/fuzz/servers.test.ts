@@ -37,7 +37,7 @@ for (const usesTcp of [false, true]) {
     const client = clientOf(upstream.server);
     const rcodes = new Map<number, number>();
     for (let from = 0; from < QUERIES; from += AT_ONCE) {
-      const all = Array.from({ length: AT_ONCE }, (_, index) => askOne(queryPath, client, from + index));
+      const all = Array.from({ length: AT_ONCE }, (_, index) => queryOne(queryPath, client, from + index));
       for (const rcode of await Promise.all(all)) rcodes.set(rcode, (rcodes.get(rcode) ?? 0) + 1);
     }
     assert.deepEqual(defects, []);
@@ -48,7 +48,7 @@ for (const usesTcp of [false, true]) {
   });
 }
 
-async function askOne(queryPath: QueryPath, client: Client, index: number): Promise<number> {
+async function queryOne(queryPath: QueryPath, client: Client, index: number): Promise<number> {
   const name = `n${index}.example.org`;
   const reply = await queryPath.raw(client, aQuery({ id: index, name, type: TYPE.A }), index % 3 === 0 ? "tcp" : "udp");
   assert.equal(reply.readUInt16BE(0), index, "a reply has the id of its query");

@@ -22,7 +22,7 @@ async function spoil(rig: Rig): Promise<void> {
   assert.ok((report["answered"] ?? 0) > MALFORMED / 10, JSON.stringify(report));
 }
 
-async function askForNew(rig: Rig): Promise<void> {
+async function queryNewNames(rig: Rig): Promise<void> {
   const before = await forwardedOf(rig);
   const report = await rig.run(rig.plain, "newNames", NEW_NAMES);
   // On a busy machine the attacker's own sockets lose some. Half of them still exceed the cache.
@@ -42,6 +42,6 @@ async function flood(rig: Rig): Promise<void> {
 export const FLOODS: readonly Attack[] = [
   { title: "garbage, in datagrams and over TCP", act: pour },
   { title: "malformed queries", act: spoil },
-  { title: "queries for new names only", act: askForNew },
+  { title: "queries for new names only", act: queryNewNames },
   { title: "queries without waiting for replies", act: flood },
 ];

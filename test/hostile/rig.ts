@@ -34,7 +34,7 @@ const ZONES = { "evil.test": "10.77.0.66", "loop.test": "10.77.0.67" };
 const FORGET_PEAK = "5";
 const PROGRAM_MS_MAX = 150_000;
 const SEEN_MS_LEAST = 1_000;
-const ASKED_LEAST = 60;
+const SENT_LEAST = 60;
 
 const MIB = 1024 * 1024;
 const CACHE_MIB = 2;
@@ -209,13 +209,13 @@ export class Rig implements AsyncDisposable {
     const [served, control] = await this.#endPeriods();
     const lines = this.#instance.log.slice(log.length).split("\n").length - 1;
     const report = [
-      `asked ${served.asked}, lost ${served.lost} (control to Docker: ${control.lost})`,
+      `sent ${served.sent}, lost ${served.lost} (control to Docker: ${control.lost})`,
       `${mib(peak)} MiB (at rest ${mib(this.#restingBytes)})`,
       `${descriptors} descriptors, ${lines} lines`,
     ].join("; ");
     assert.equal(served.wrong, 0, `${report}: ${served.examples.join("; ")}`);
     assert.ok(served.lost <= control.lost + tolerated(served), `${report}: ${served.examples.join("; ")}`);
-    assert.ok(served.asked >= ASKED_LEAST, report);
+    assert.ok(served.sent >= SENT_LEAST, report);
     assert.equal((await this.#instance.status()).pid, pid);
     assert.ok(peak <= this.#restingBytes + MEMORY_BYTES, report);
     assert.ok(descriptors <= this.#restingDescriptors + DESCRIPTORS, report);
@@ -230,12 +230,12 @@ export class Rig implements AsyncDisposable {
     this.#attackers.clear();
     const most = this.#restingDescriptors + DESCRIPTORS_COMING_AND_GOING;
     let last = 0;
-    const look = (): true | undefined => {
+    const check = (): true | undefined => {
       last = descriptorsOf(this.#instance.pid);
       return last <= most ? true : undefined;
     };
     try {
-      await waitFor("descriptors to be what they were", look, { timeoutMs: 60_000, everyMs: 100 });
+      await waitFor("descriptors to be what they were", check, { timeoutMs: 60_000, everyMs: 100 });
     } catch (error) {
       throw new Error(`${last} descriptors; at rest ${this.#restingDescriptors}`, { cause: error });
     }
@@ -267,12 +267,12 @@ export class Rig implements AsyncDisposable {
 
   // Measures the resting state: both victims get all answers, and there are no attackers yet.
   async #settle(): Promise<void> {
-    const look = async (): Promise<true | undefined> => {
+    const check = async (): Promise<true | undefined> => {
       await pause(SEEN_MS_LEAST);
       const all = await this.#endPeriods();
-      return all.every(({ lost, wrong, asked }) => lost + wrong === 0 && asked > ASKED_LEAST) ? true : undefined;
+      return all.every(({ lost, wrong, sent }) => lost + wrong === 0 && sent > SENT_LEAST) ? true : undefined;
     };
-    await waitFor("the victims to get their answers", look, { timeoutMs: 60_000 });
+    await waitFor("the victims to get their answers", check, { timeoutMs: 60_000 });
     this.#restingBytes = memoryOf(this.#instance.pid, "VmRSS");
     this.#restingDescriptors = descriptorsOf(this.#instance.pid);
     await this.addAttacker({ name: "plain", networks: [{ name: "attackers", ip: ZONES["evil.test"] }] });
@@ -298,8 +298,8 @@ function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-function tolerated({ asked }: Period): number {
-  return Math.ceil((asked * LOST_OF_THOUSAND) / 1000);
+function tolerated({ sent }: Period): number {
+  return Math.ceil((sent * LOST_OF_THOUSAND) / 1000);
 }
 
 function mib(bytes: number): number {

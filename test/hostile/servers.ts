@@ -35,9 +35,9 @@ async function poison(rig: Rig): Promise<void> {
   assert.ok((report["served"] ?? 0) >= 100, `the false replies were sent: ${JSON.stringify(report)}`);
   assert.ok((report["believed"] ?? 0) > 0, JSON.stringify(report));
   assert.equal(report["others"], 0, JSON.stringify(report));
-  for (const asker of [rig.served, rig.plain]) {
+  for (const client of [rig.served, rig.plain]) {
     for (const transport of ["+notcp", "+tcp"]) {
-      assert.deepEqual(dataOf(await dig(asker, transport, WORLD.target)), [TRUE_TARGET]);
+      assert.deepEqual(dataOf(await dig(client, transport, WORLD.target)), [TRUE_TARGET]);
     }
   }
 }

@@ -27,8 +27,8 @@ async function drip(rig: Rig): Promise<void> {
 
 // Legitimate clients are still served, also in the attacker's namespace.
 async function assertServedByTcp(rig: Rig): Promise<void> {
-  for (const asker of [rig.plain, rig.served]) {
-    const reply = await dig(asker, "+tcp", WORLD.kept);
+  for (const client of [rig.plain, rig.served]) {
+    const reply = await dig(client, "+tcp", WORLD.kept);
     assert.deepEqual(dataOf(reply), [[...(WORLD.addressOf(WORLD.kept) ?? [])].join(".")]);
   }
 }

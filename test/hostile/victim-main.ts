@@ -17,20 +17,20 @@ const TICK_MS = 10;
 const WAIT_TIMEOUT_MS = 5_000;
 const EXAMPLES_MAX = 20;
 
-type Counts = { asked: number; lost: string[]; wrong: string[]; pending: number; isOver: boolean };
+type Counts = { sent: number; lost: string[]; wrong: string[]; pending: number; isOver: boolean };
 
 let period = begin();
 let number = Number(first);
 
 function begin(): Counts {
-  return { asked: 0, lost: [], wrong: [], pending: 0, isOver: false };
+  return { sent: 0, lost: [], wrong: [], pending: 0, isOver: false };
 }
 
-function tell(counts: Counts): void {
+function report(counts: Counts): void {
   if (!counts.isOver || counts.pending > 0) return;
-  const { asked, lost, wrong } = counts;
+  const { sent, lost, wrong } = counts;
   const result: Period = {
-    asked,
+    sent,
     lost: lost.length,
     wrong: wrong.length,
     examples: [...wrong, ...lost].slice(0, EXAMPLES_MAX),
@@ -38,9 +38,9 @@ function tell(counts: Counts): void {
   process.stdout.write(`${JSON.stringify(result)}\n`);
 }
 
-function ask(name: string, right: string): void {
+function query(name: string, right: string): void {
   const counts = period;
-  counts.asked++;
+  counts.sent++;
   counts.pending++;
   const socket = createSocket("udp4");
   let isDone = false;
@@ -51,7 +51,7 @@ function ask(name: string, right: string): void {
     socket.close();
     list?.push(`${name}: ${how}`);
     counts.pending--;
-    tell(counts);
+    report(counts);
   };
   const timer = setTimeout(() => end(counts.lost, "no answer"), WAIT_TIMEOUT_MS);
   const id = Math.floor(Math.random() * 0x10000);
@@ -64,8 +64,8 @@ function ask(name: string, right: string): void {
     else if (data.length === 1 && data[0] === right) end(undefined, "");
     else end(counts.wrong, `rcode ${flags & 15}, ${data.join(" ")} instead of ${right}`);
   });
-  const query = encode({ type: "query", id, flags: 0x100, questions: [{ type: "A", name }] });
-  socket.connect(53, "127.0.0.11", () => socket.send(query, () => undefined));
+  const packet = encode({ type: "query", id, flags: 0x100, questions: [{ type: "A", name }] });
+  socket.connect(53, "127.0.0.11", () => socket.send(packet, () => undefined));
 }
 
 const SERVFAIL = 2;
@@ -87,16 +87,16 @@ const KINDS: readonly (() => [string, string])[] = [
 ];
 const startMs = performance.now();
 for (const kind of KINDS) {
-  let asked = 0;
+  let sent = 0;
   setInterval(() => {
     const due = ((performance.now() - startMs) / 1000) * (PER_SECOND / KINDS.length);
-    for (; asked < due; asked++) ask(...kind());
+    for (; sent < due; sent++) query(...kind());
   }, TICK_MS);
 }
 for await (const _ of createInterface({ input: process.stdin })) {
   const over = period;
   period = begin();
   over.isOver = true;
-  tell(over);
+  report(over);
 }
 process.exit(0);

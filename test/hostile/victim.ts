@@ -13,7 +13,7 @@ import { unrefChild } from "../support/rig/reaper.ts";
 import { inTime } from "../support/rig/wait.ts";
 
 export type Period = {
-  readonly asked: number;
+  readonly sent: number;
   // No reply, or SERVFAIL or REFUSED.
   readonly lost: number;
   readonly wrong: number;

@@ -179,11 +179,11 @@ test("only root may connect, and a client with an invalid message is disconnecte
   const path = join(folder, "keeper.sock");
   assert.equal(statSync(path).mode & 0o777, 0o600);
   chmodSync(folder, 0o755);
-  const asNobody = ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath, CONNECTING, path];
-  assert.match((await run("setpriv", asNobody)).stdout, /EACCES/);
+  const unprivileged = ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath, CONNECTING, path];
+  assert.match((await run("setpriv", unprivileged)).stdout, /EACCES/);
   // The keeper refuses it even if the folder's mode allows it.
   chmodSync(path, 0o666);
-  assert.equal((await run("setpriv", asNobody)).stdout, "nothing was said\n");
+  assert.equal((await run("setpriv", unprivileged)).stdout, "no message\n");
   assert.match((await run(process.execPath, [CONNECTING, path])).stdout, /^\{"is":"hello"/);
   const channels = Array.from({ length: 3 }, () => connectAt(path));
   for (const channel of channels) channel.send(Buffer.from("{"));

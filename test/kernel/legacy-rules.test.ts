@@ -55,8 +55,8 @@ test("Docker's rules are found in each form, and none are found where there are 
   ] as const) {
     const write = async ({ netnsPath }: Netns): Promise<void> =>
       await writeDockerRules(netnsPath, shape, { udp: 4001, tcp: 4002 });
-    const look = (): unknown => [dockerRules(memory), legacyRuleCulprits()];
-    assert.deepEqual(await inside(write, look), [[expected], []], shape);
+    const check = (): unknown => [dockerRules(memory), legacyRuleCulprits()];
+    assert.deepEqual(await inside(write, check), [[expected], []], shape);
   }
   const seen = runner.withinScratch(() => [dockerRules(memory), legacyRules("nat"), xtablesIn("ip")]);
   assert.deepEqual(seen, [[], [], []], "reading created no table");

@@ -50,9 +50,9 @@ class Program implements Disposable {
     this.#child.stdout?.on("data", (chunk: Buffer) => this.#lines.push(...chunk.toString().trim().split("\n")));
   }
 
-  async says(line: string): Promise<void> {
+  async prints(line: string): Promise<void> {
     this.#lines = [];
-    await waitFor(`it to say ${line}`, () => (this.#lines.at(-1) === line ? true : undefined));
+    await waitFor(`it to print ${line}`, () => (this.#lines.at(-1) === line ? true : undefined));
   }
 
   [Symbol.dispose](): void {
@@ -63,19 +63,19 @@ class Program implements Disposable {
 test("a client that keeps its socket is answered by the current resolver, however often that changes", async () => {
   await using netns = await Netns.create();
   using resolver = new Program(netns, RESOLVER);
-  await resolver.says("ready");
+  await resolver.prints("ready");
   await check("ip", ["netns", "exec", netns.name, "nft", DOCKERS_RULES]);
   using client = new Program(netns, CLIENT);
-  await client.says(DOCKERS);
+  await client.prints(DOCKERS);
   let attachment: Attachment | undefined;
   for (let round = 0; round < ROUNDS; round++) {
     attachment = attaching.in(netns.netnsPath, { openEndpoint: answering });
     attachment.open();
     await attachment.verify();
     assert.equal(attachment.state.kind, "attached");
-    await client.says(OURS);
+    await client.prints(OURS);
     attachment.close();
-    await client.says(DOCKERS);
+    await client.prints(DOCKERS);
   }
 });
 

@@ -33,7 +33,7 @@ const ZONE = 4711;
 
 /** What redirects queries of pods to dns11 in production: a zone of our own, then the listener. */
 const RULES = `
-table inet redirect {
+table inet pod_redirect {
   chain zone {
     type filter hook prerouting priority -300
     ip daddr ${VIP.ipv4} meta l4proto { tcp, udp } th dport 53 ct zone set ${ZONE}
@@ -143,7 +143,7 @@ function insideOf(pod: PodNamespace): NetworkContext {
 }
 
 /** The listener does not know the nonce: only the reply counts. */
-const ANYBODY: ProbeTarget = { expect: () => {}, hasSeen: () => true, reset: () => {} };
+const ANY_CLIENT: ProbeTarget = { expect: () => {}, hasSeen: () => true, reset: () => {} };
 
 function descriptors(): string[] {
   return readdirSync("/proc/self/fd").flatMap((fd) => {
@@ -199,7 +199,7 @@ test("the probe can send from a pod at once, by IPv6, too, and the first packet 
   for (let round = 0; round < 10; round++) {
     const pod = await node.open();
     for (const address of Object.values(VIP)) {
-      const result = await probe((work) => node.runner.within(pod.fd, work), address, ANYBODY, false);
+      const result = await probe((work) => node.runner.within(pod.fd, work), address, ANY_CLIENT, false);
       assert.deepEqual(result, { kind: "works" }, `${address}, round ${round}`);
       // TCP resends a lost packet, UDP does not.
       assert.equal(node.runner.within(pod.fd, sentAgain), 0, `${address}, round ${round}`);
@@ -220,7 +220,7 @@ test("abandoning a pod makes the kernel search nothing and remove no link, and s
   const pod = await node.open();
   const within = <T>(work: () => T): T => node.runner.within(pod.fd, work);
   for (const address of Object.values(VIP)) {
-    assert.deepEqual(await probe(within, address, ANYBODY, false, pod.sourcePort), { kind: "works" }, address);
+    assert.deepEqual(await probe(within, address, ANY_CLIENT, false, pod.sourcePort), { kind: "works" }, address);
   }
   assert.equal((await node.traces())["conversations"]?.trim().split("\n").length, 4);
   const requests = mock.method(NetlinkSocket.prototype, "request");
@@ -257,7 +257,7 @@ test("a pod without answers reports that, and is removed as well", async () => {
   const before = await node.traces();
   const pod = await node.open();
   const results = await Promise.all(
-    Object.values(VIP).map((address) => probe((work) => node.runner.within(pod.fd, work), address, ANYBODY, false)),
+    Object.values(VIP).map((address) => probe((work) => node.runner.within(pod.fd, work), address, ANY_CLIENT, false)),
   );
   pod.close();
   assert.deepEqual(

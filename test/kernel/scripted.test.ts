@@ -95,65 +95,68 @@ test("the servers behave as written, each at its own address, and record their q
   const lines = names.map((words) => `name ${words.split(" ")[0]}.test\n${words}`);
   const scenario = ["ttl 17", "minimum 19", ...lines, "name slow.test", "slow 300ms nxdomain"].join("\n");
   await using servers = await startScripted(netns, scenario, { addresses: [ONE, TWO] });
-  const ask = async (name: string, ...args: string[]) => await dig(netns, `@${ONE}`, `${name}.test`, ...args);
+  const resolve = async (name: string, ...args: string[]) => await dig(netns, `@${ONE}`, `${name}.test`, ...args);
 
-  assert.deepEqual(dataOf(await ask("ok")), ["192.0.2.1"]);
+  assert.deepEqual(dataOf(await resolve("ok")), ["192.0.2.1"]);
   assert.deepEqual(dataOf(await dig(netns, `@${TWO}`, "ok.test")), ["192.0.2.2"]);
-  assert.equal((await ask("ok")).answer[0]?.ttl, 17);
-  assert.deepEqual(dataOf(await ask("ok", "AAAA")), ["2001:db8::1"]);
-  assert.deepEqual(dataOf(await ask("ok", "TXT")), ['"server 1"']);
-  assert.equal((await ask("ok", "MX")).authority[0]?.type, "SOA");
-  assert.deepEqual(dataOf(await ask("count")), ["198.18.0.1"]);
-  assert.deepEqual(dataOf(await ask("COUNT")), ["198.18.0.2"]);
+  assert.equal((await resolve("ok")).answer[0]?.ttl, 17);
+  assert.deepEqual(dataOf(await resolve("ok", "AAAA")), ["2001:db8::1"]);
+  assert.deepEqual(dataOf(await resolve("ok", "TXT")), ['"server 1"']);
+  assert.equal((await resolve("ok", "MX")).authority[0]?.type, "SOA");
+  assert.deepEqual(dataOf(await resolve("count")), ["198.18.0.1"]);
+  assert.deepEqual(dataOf(await resolve("COUNT")), ["198.18.0.2"]);
 
   const [plain, secure, unchecked] = [
-    await ask("signed", "+noad"),
-    await ask("signed", "+do"),
-    await ask("signed", "+cd"),
+    await resolve("signed", "+noad"),
+    await resolve("signed", "+do"),
+    await resolve("signed", "+cd"),
   ];
   assert.deepEqual([dataOf(plain), plain.flags.has("ad")], [["192.0.2.1"], false]);
   assert.deepEqual([secure.answer.map(({ type }) => type), secure.flags.has("ad")], [["A", "RRSIG"], true]);
   assert.deepEqual([dataOf(unchecked), unchecked.flags.has("ad")], [["192.0.2.101"], false]);
 
-  const nodata = await ask("nodata");
+  const nodata = await resolve("nodata");
   assert.deepEqual([nodata.status, nodata.answer.length], ["NOERROR", 0]);
   const [soa] = nodata.authority;
   assert.deepEqual([soa?.name, soa?.ttl, soa?.data], ["test.", 17, "ns.test. admin.test. 1 7200 3600 1209600 19"]);
-  assert.deepEqual((await ask("nodata-without-soa")).authority, []);
-  const nxdomain = await ask("nxdomain");
+  assert.deepEqual((await resolve("nodata-without-soa")).authority, []);
+  const nxdomain = await resolve("nxdomain");
   assert.deepEqual([nxdomain.status, nxdomain.authority.length], ["NXDOMAIN", 1]);
-  const bare = await ask("nxdomain-without-soa");
+  const bare = await resolve("nxdomain-without-soa");
   assert.deepEqual([bare.status, bare.authority.length], ["NXDOMAIN", 0]);
   for (const word of ["servfail", "refused", "formerr", "notimp"]) {
-    assert.equal((await ask(word, "+noedns")).status, word.toUpperCase());
+    assert.equal((await resolve(word, "+noedns")).status, word.toUpperCase());
   }
   for (const word of ["formerr", "notimp"]) {
-    const [with_, without] = [await ask(`${word}-to-edns`, "+edns=0"), await ask(`${word}-to-edns`, "+noedns")];
+    const [with_, without] = [await resolve(`${word}-to-edns`, "+edns=0"), await resolve(`${word}-to-edns`, "+noedns")];
     assert.deepEqual([with_.status, with_.edns, dataOf(without)], [word.toUpperCase(), undefined, ["192.0.2.1"]]);
   }
 
-  const silent = ["silent", "wrong-id", "wrong-source"].map(async (word) => (await ask(word, "+time=1")).timedOut);
+  const silent = ["silent", "wrong-id", "wrong-source"].map(async (word) => (await resolve(word, "+time=1")).timedOut);
   assert.deepEqual(await Promise.all(silent), [true, true, true]);
-  assert.equal((await ask("garbage", "+time=1")).status, "");
-  assert.deepEqual((await ask("wrong-question", "+time=1")).answer, []);
+  assert.equal((await resolve("garbage", "+time=1")).status, "");
+  assert.deepEqual((await resolve("wrong-question", "+time=1")).answer, []);
   for (const word of ["wrong-id", "wrong-source", "wrong-question", "truncated"]) {
-    assert.deepEqual(dataOf(await ask(word, "+tcp")), ["192.0.2.1"], word);
+    assert.deepEqual(dataOf(await resolve(word, "+tcp")), ["192.0.2.1"], word);
   }
-  assert.deepEqual([(await ask("truncated", "+ignore")).flags.has("tc"), (await ask("truncated")).tcp], [true, true]);
-  assert.equal((await ask("midway", "+tcp", "+retry=0")).status, "");
-  assert.equal((await ask("big", "+noedns", "+ignore")).flags.has("tc"), true);
-  assert.equal((await ask("big", "+bufsize=1232")).answer.length, 60);
-  assert.equal((await ask("oversized", "+noedns")).answer.length, 60);
-  assert.equal((await ask("oversized", "TXT", "+noedns")).size, 12 + 20 + 12 + 960);
-  assert.deepEqual(dataOf(await ask("spoof")), ["192.0.2.1"]);
-  assert.equal((await ask("slow")).status, "NXDOMAIN");
-  assert.deepEqual(dataOf(await ask("x7.ok")), ["192.0.2.7"], "a name of upstream-answer.ts");
+  assert.deepEqual(
+    [(await resolve("truncated", "+ignore")).flags.has("tc"), (await resolve("truncated")).tcp],
+    [true, true],
+  );
+  assert.equal((await resolve("midway", "+tcp", "+retry=0")).status, "");
+  assert.equal((await resolve("big", "+noedns", "+ignore")).flags.has("tc"), true);
+  assert.equal((await resolve("big", "+bufsize=1232")).answer.length, 60);
+  assert.equal((await resolve("oversized", "+noedns")).answer.length, 60);
+  assert.equal((await resolve("oversized", "TXT", "+noedns")).size, 12 + 20 + 12 + 960);
+  assert.deepEqual(dataOf(await resolve("spoof")), ["192.0.2.1"]);
+  assert.equal((await resolve("slow")).status, "NXDOMAIN");
+  assert.deepEqual(dataOf(await resolve("x7.ok")), ["192.0.2.7"], "a name of upstream-answer.ts");
 
   await servers.forget();
   await dig(netns, `@${TWO}`, "Ok.test", "+tcp");
-  await ask("ok");
-  const asked = (await servers.askedFor("ok.test")).map(({ server, name, transport }) => [server, name, transport]);
-  assert.deepEqual(asked, [
+  await resolve("ok");
+  const queries = (await servers.queriesFor("ok.test")).map(({ server, name, transport }) => [server, name, transport]);
+  assert.deepEqual(queries, [
     [2, "Ok.test", "tcp"],
     [1, "ok.test", "udp"],
   ]);
@@ -162,12 +165,13 @@ test("the servers behave as written, each at its own address, and record their q
 test("a server closes and opens at the set times, and a new scenario starts at once", async () => {
   await using netns = await Netns.create();
   await using servers = await startScripted(netns, "server 1\nfor 1s ok\nfor 10m closed", { addresses: [ONE, TWO] });
-  const ask = async (server: string, ...args: string[]) => await dig(netns, `@${server}`, "x.test", "+time=1", ...args);
-  assert.equal((await ask(ONE)).status, "NOERROR");
+  const resolve = async (server: string, ...args: string[]) =>
+    await dig(netns, `@${server}`, "x.test", "+time=1", ...args);
+  assert.equal((await resolve(ONE)).status, "NOERROR");
   await pause(1_200);
-  assert.match((await ask(ONE)).raw, /connection refused/);
-  assert.match((await ask(ONE, "+tcp")).raw, /connection refused/);
-  assert.equal((await ask(TWO)).status, "NXDOMAIN");
+  assert.match((await resolve(ONE)).raw, /connection refused/);
+  assert.match((await resolve(ONE, "+tcp")).raw, /connection refused/);
+  assert.equal((await resolve(TWO)).status, "NXDOMAIN");
   await servers.play("count");
-  assert.deepEqual(dataOf(await ask(ONE, "+tcp")), ["198.18.0.2"]);
+  assert.deepEqual(dataOf(await resolve(ONE, "+tcp")), ["198.18.0.2"]);
 });

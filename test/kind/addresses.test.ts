@@ -108,7 +108,7 @@ test("after a change of kind.ip new pods get another address, and earlier pods a
   await using first = await startPod(node);
   assert.deepEqual(first.nameservers, [GATEWAY]);
   const own = node.address(NETWORK);
-  const told = [GATEWAY];
+  const seen = [GATEWAY];
   for (const [ip, address] of [
     [LITERAL, LITERAL],
     ["node", own],
@@ -120,12 +120,12 @@ test("after a change of kind.ip new pods get another address, and earlier pods a
       node.name,
       ({ state, advertised }) => state === "working" && advertised.includes(address),
     );
-    told.push(address);
-    assert.deepEqual(new Set(report.captured.filter((one) => !one.includes(":"))), new Set(told));
+    seen.push(address);
+    assert.deepEqual(new Set(report.captured.filter((one) => !one.includes(":"))), new Set(seen));
     await using next = await startPod(node);
     assert.deepEqual(next.nameservers, [address]);
     for (const pod of [first, next]) {
-      for (const each of told) assert.deepEqual(await world.webFrom(pod, each), world.found, `${ip}: ${each}`);
+      for (const each of seen) assert.deepEqual(await world.webFrom(pod, each), world.found, `${ip}: ${each}`);
     }
   }
 });
@@ -217,9 +217,9 @@ test("with kind.ip=gateway neighbours still reach a server at the gateway's port
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   assert.deepEqual(dataOf(await dig(neighbour, "@10.78.0.1", "x5.ok.test")), ["192.0.2.5"]);
-  assert.equal((await server.askedFor("x5.ok.test")).length, 1);
+  assert.equal((await server.queriesFor("x5.ok.test")).length, 1);
   assert.deepEqual(dataOf(await dig(pod, "@10.78.0.1", "beside")), [neighbour.address("served")]);
-  assert.equal((await server.askedFor("beside")).length, 0);
+  assert.equal((await server.queriesFor("beside")).length, 0);
 });
 
 test("if a process listens on the node's port 53, kind.ip=node is refused with the reason and changes nothing, unless forced (K15)", async () => {
@@ -248,7 +248,7 @@ test("if a process listens on the node's port 53, kind.ip=node is refused with t
 });
 
 test("if port 53 of the node is redirected to a pod, kind.ip=node is refused unless forced (K15)", async () => {
-  await using node = await world.node("led");
+  await using node = await world.node("redirected");
   const dnat = ["-t", "nat", "-A", "PREROUTING", "-p", "udp", "--dport", "53", "-m", "addrtype", "--dst-type", "LOCAL"];
   await checkIn(node.netnsPath, "iptables-nft", [...dnat, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);
   await using instance = await world.serve(["--kind-ip", "node"]);

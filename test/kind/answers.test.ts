@@ -35,7 +35,7 @@ test("host.docker.internal is denied, the gateway, an address or forwarded, as s
   await using node = await world.node("hosted");
   const subnet = await world.engine.docker("network", "inspect", "bridge", "-f", "{{(index .IPAM.Config 0).Subnet}}");
   const host = subnet.trim().replace(/\.0\/\d+$/, ".1");
-  for (const [word, wanted, isAsked] of [
+  for (const [word, wanted, isQueried] of [
     ["deny", "NXDOMAIN", false],
     ["gateway", host, false],
     ["192.0.2.77", "192.0.2.77", false],
@@ -49,7 +49,7 @@ test("host.docker.internal is denied, the gateway, an address or forwarded, as s
       const reply = await dig(place, `@${GATEWAY}`, HOST_NAME);
       assert.deepEqual(dataOf(reply).concat(reply.status === "NOERROR" ? [] : [reply.status]), [wanted], word);
     }
-    assert.equal((await world.upstream.askedFor(HOST_NAME)).length > 0, isAsked, word);
+    assert.equal((await world.upstream.queriesFor(HOST_NAME)).length > 0, isQueried, word);
   }
 });
 
@@ -118,11 +118,11 @@ test("an upstream that is one of our own addresses is not queried, but the other
   assert.doesNotMatch(upstreams?.join(" ") ?? "", /10\.77\.0\.1|127\.0\.0\.11/);
   await using pod = await startPod(node);
   assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "x4.ok.test")), ["192.0.2.4"]);
-  assert.equal((await second.askedFor("x4.ok.test")).length, 1);
+  assert.equal((await second.queriesFor("x4.ok.test")).length, 1);
 });
 
 test("an upstream that is left out because it is dns11 itself is reported (K47)", async () => {
-  await using node = await world.node("told", { args: ["--dns", GATEWAY] });
+  await using node = await world.node("configured", { args: ["--dns", GATEWAY] });
   await using instance = await world.serve();
   const { reasons } = await waitForWorkingNode(instance, node.name);
   const status = JSON.stringify(await instance.container(node.name));
@@ -176,12 +176,12 @@ test("a change of the host's resolv.conf changes the upstreams of pods at once (
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   let count = 0;
-  const isAsked = async (): Promise<boolean> => {
+  const isQueried = async (): Promise<boolean> => {
     const name = `n${(count += 1)}.ok.test`;
     await dig(pod, `@${GATEWAY}`, name, "+time=1");
-    return (await second.askedFor(name)).length > 0;
+    return (await second.queriesFor(name)).length > 0;
   };
-  assert.equal(await isAsked(), false);
+  assert.equal(await isQueried(), false);
   const write = async (address: string): Promise<void> => {
     const script = `echo nameserver ${address} > /etc/resolv.conf`;
     const args = ["--target", String(world.engine.hostPid), "--mount", "--", "sh", "-ceu", script];
@@ -189,7 +189,7 @@ test("a change of the host's resolv.conf changes the upstreams of pods at once (
     assert.equal(code, 0, stderr);
   };
   await write(second.address);
-  await waitFor("the other server to be asked", async () => ((await isAsked()) ? true : undefined));
+  await waitFor("the other server to be queried", async () => ((await isQueried()) ? true : undefined));
   await write(world.upstream.address);
-  await waitFor("the first server to be asked", async () => ((await isAsked()) ? undefined : true));
+  await waitFor("the first server to be queried", async () => ((await isQueried()) ? undefined : true));
 });

@@ -121,7 +121,7 @@ test("resolv.conf has addresses of the configured families only (K43)", async ()
     ["ipv6", [false]],
     ["both", [true, false]],
   ] as const) {
-    await using node = await nodeWithBoth("told");
+    await using node = await nodeWithBoth("configured");
     await using instance = await world.serveWith(world.settings(`families: ${families}`));
     const { advertised } = await waitForWorkingNode(instance, node.name);
     const servers = serversIn(await node.resolvConf());

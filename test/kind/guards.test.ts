@@ -134,10 +134,11 @@ test("the ports on 127.0.0.11 are unreachable even where KIND has set route_loca
   await waitForWorkingNode(instance, node.name);
   // dig would ignore a reply from another port, but the query would have arrived.
   for (const port of await portsAt(node, "127.0.0.11", instance)) {
-    const asked = async (): Promise<number | undefined> => (await instance.container(node.name))?.counters?.["queries"];
-    const earlier = await asked();
+    const queryCount = async (): Promise<number | undefined> =>
+      (await instance.container(node.name))?.counters?.["queries"];
+    const earlier = await queryCount();
     assert.deepEqual(dataOf(await dig(neighbour, "@127.0.0.11", "-p", port, "web", "+time=1")), []);
-    assert.equal(await asked(), earlier);
+    assert.equal(await queryCount(), earlier);
   }
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
 });

@@ -60,9 +60,9 @@ class Staying implements AsyncDisposable {
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.log += chunk.toString()));
   }
 
-  async says(what: RegExp): Promise<void> {
+  async prints(what: RegExp): Promise<void> {
     try {
-      await waitFor(`dns11 in the node to say ${what}`, () => (what.test(this.log) ? true : undefined));
+      await waitFor(`dns11 in the node to print ${what}`, () => (what.test(this.log) ? true : undefined));
     } catch (error) {
       throw new Error(this.log, { cause: error });
     }
@@ -86,7 +86,7 @@ class Staying implements AsyncDisposable {
 
 async function staying(node: SimulatedNode, ...args: string[]): Promise<Staying> {
   const instance = new Staying(node, ...args);
-  await instance.says(/serving the node and its pods/);
+  await instance.prints(/serving the node and its pods/);
   return instance;
 }
 
@@ -190,13 +190,13 @@ test("the commands of a run on a host work for one in a node, and SIGHUP reloads
     assert.deepEqual([containers.length, engine], [1, null]);
     const explained = (await query("explain", "web", "--in", node?.name ?? "")) as Explanation;
     assert.deepEqual([explained.answeredBy, explained.reply?.answers.map(({ data }) => data)], ["servers", WEB]);
-    const looked = (await query("lookup", "web", "--in", node?.name ?? "")) as Lookup;
-    assert.deepEqual([looked.rcode, looked.answers.map(({ data }) => data)], ["NOERROR", WEB]);
+    const found = (await query("lookup", "web", "--in", node?.name ?? "")) as Lookup;
+    assert.deepEqual([found.rcode, found.answers.map(({ data }) => data)], ["NOERROR", WEB]);
     const { upstreams } = (await query("upstreams")) as UpstreamReport;
     assert.ok(upstreams.some(({ from, state }) => from === "docker" && state === "up"));
     await writeFile(config, "version: 1\nqueries:\n  log: true\n");
     instance.signal("SIGHUP");
-    await instance.says(/settings reloaded/);
+    await instance.prints(/settings reloaded/);
     assert.deepEqual(((await query("status")) as Status).settings["queries.log"]?.value, true);
   } finally {
     await rm(folder, { recursive: true });

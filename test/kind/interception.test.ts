@@ -62,7 +62,7 @@ for (const mode of MODES) {
         assert.deepEqual(dataOf(reply), ["192.0.2.9"], reply.raw);
       }
     }
-    assert.equal((await other.askedFor("x9.ok.test")).length, 4);
+    assert.equal((await other.queriesFor("x9.ok.test")).length, 4);
   });
 }
 

@@ -140,7 +140,7 @@ test("other programs' nameservers are kept and reported, our own accepted, loopb
 
   for (const useless of ["nameserver 127.0.0.11\noptions ndots:0\n", "nameserver ::1\n", ""]) {
     await write(node, useless);
-    await waitFor("an address that pods can ask", async () =>
+    await waitFor("an address that pods can query", async () =>
       /^nameserver (192\.0\.2\.99|10\.77\.0\.1)$/m.test(await node.resolvConf()) ? true : undefined,
     );
   }
@@ -188,9 +188,9 @@ test("a reader always finds a nameserver, however often the file is rewritten (K
     await waitForNode(instance, node.name, ({ resolvConf }) => resolvConf === `${address}, written by dns11`);
   }
   writeFileSync(end, "");
-  const said = stdoutOf(await reading, "the reader")
+  const lines = stdoutOf(await reading, "the reader")
     .trim()
     .split("\n");
-  assert.equal(said.length, 1, said.slice(0, 3).join());
-  assert.ok(Number(said[0]?.split(" ")[1]) > 1000, said[0]);
+  assert.equal(lines.length, 1, lines.slice(0, 3).join());
+  assert.ok(Number(lines[0]?.split(" ")[1]) > 1000, lines[0]);
 });

@@ -107,8 +107,8 @@ test("nodes are selected by a label with or without a value, and by a name patte
 });
 
 test("the label io.dns11.kind overrides the selection (K1)", async () => {
-  await using yes = await world.node("says-yes", { labels: { [KIND_LABEL]: "c", "io.dns11.kind": "true" } });
-  await using no = await world.node("says-no", { labels: { "io.dns11.kind": "false" } });
+  await using yes = await world.node("opted-in", { labels: { [KIND_LABEL]: "c", "io.dns11.kind": "true" } });
+  await using no = await world.node("opted-out", { labels: { "io.dns11.kind": "false" } });
   const settings = world.settings("nodes: [label=nobody.has.it]");
   await using instance = await world.serveWith(settings);
   await waitForWorkingNode(instance, yes.name);
@@ -133,7 +133,7 @@ async function runUnservable(owner: KindNode, prefix: string): Promise<[name: st
 
 test("a node on the host's, no or another container's network is skipped, and status says why (K3)", async () => {
   await using owner = await world.node("owner");
-  const refusals = await runUnservable(owner, "told");
+  const refusals = await runUnservable(owner, "selected");
   await using instance = await world.serve();
   for (const [name, code] of refusals) {
     const status = await instance.container(name);

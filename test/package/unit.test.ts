@@ -109,7 +109,9 @@ test("a failed replacement changes nothing", async () => {
   const pid = await mainPid();
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: x\n");
   await manager.systemctl("kill", "--kill-who=main", "--signal=SIGUSR2", UNIT);
-  await waitFor("the replacement to exit", () => (/process to take over has exited/.test(log()) ? true : undefined));
+  await waitFor("the replacement to exit", () =>
+    /the new process exited before it took over/.test(log()) ? true : undefined,
+  );
   writeFileSync(join(engine.folder, "dns11.yaml"), "version: 1\nttl: 9\n");
   await answeredWith(9);
   assert.equal(await mainPid(), pid);

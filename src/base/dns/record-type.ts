@@ -59,7 +59,7 @@ const TYPES: Readonly<Record<string, number>> = TYPE;
 
 const NAMES = new Map(Object.entries(TYPES).map(([name, number]) => [number, name]));
 const TYPE_MAX = 65535;
-/** Types that ask about a server, for a transfer, or for any record. */
+/** Types of queries about a server, for a transfer, or for any record. */
 const META_FIRST = 128;
 const META_LAST = 255;
 

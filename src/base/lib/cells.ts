@@ -3,7 +3,7 @@
  * objects, so the garbage collector does not visit them, however many there are. Any free cell fits, so nothing is ever
  * moved to make room.
  *
- * Only pages that were written take memory. Cell 0 is unused: it stands for none.
+ * Only pages that were written take memory. Cell 0 is unused: it means none.
  */
 const CELL_BYTES = 64;
 /** Memory of one cell, with its link. */

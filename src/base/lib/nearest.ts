@@ -1,4 +1,4 @@
-/** Nearest: the word that a mistyped one probably stands for. */
+/** Nearest: the word that was probably meant by a mistyped one. */
 
 /** A word with a larger share of wrong letters is not a typing error. */
 const WRONG_SHARE_MAX = 0.4;

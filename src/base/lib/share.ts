@@ -1,14 +1,14 @@
 /**
  * Pool and Share: a limited total that is shared, with a limit for each share. A share with little gets more even when
- * the pool is empty, so that those who took everything cannot keep a newcomer out. The pool is overdrawn by that little
- * for each.
+ * the pool is empty, so that shares that use everything cannot block a new one. The pool is overdrawn by that
+ * little for each.
  */
 export interface PoolLimits {
   /** The total. */
   readonly whole: number;
   /** The limit of each share. */
   readonly each: number;
-  /** What each share always gets, whatever the others hold. */
+  /** Guaranteed to each share, whatever the others use. */
   readonly always: number;
 }
 

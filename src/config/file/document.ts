@@ -128,7 +128,7 @@ function stepsTo(root: unknown, path: readonly PropertyKey[]): PathStep[] {
 
 function inMap(items: readonly Pair[], name: PropertyKey): PathStep | undefined {
   const pair = items.find(({ key }) => (isScalar(key) ? String(key.value) : undefined) === String(name));
-  // A key without a value stands for its value.
+  // For a key without a value, the position of the key is used.
   return pair && { key: pair.key, value: startOf(pair.value) === undefined ? pair.key : pair.value };
 }
 

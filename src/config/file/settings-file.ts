@@ -11,7 +11,7 @@ import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
 import { type Document, type Mistake, type TextPosition, readDocument } from "./document.ts";
 import { type FileSettings, SCHEMA, VERSION, unknownKey } from "./schema.ts";
 
-/** More than anybody writes by hand. */
+/** Far more than a file written by hand needs. */
 const BYTES_MAX = 1024 * 1024;
 
 /** Throws a Fault that lists every mistake. */

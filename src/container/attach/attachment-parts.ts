@@ -27,7 +27,7 @@ export interface AttachmentParts {
   readonly openEndpoint: OpenEndpoint;
   /** Hands copies of a namespace's descriptors to the keeper for as long as it is served. */
   readonly keep?: Keep | undefined;
-  /** What the previous process handed over for this namespace; returned once. */
+  /** What the old process held for this namespace; returned once. */
   readonly inherit?: ((id: NamespaceId) => HeldNamespace | undefined) | undefined;
   /** Called when an endpoint starts and stops counting. */
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;

@@ -1,5 +1,13 @@
 /**
- * AttachmentState: whether one namespace is attached, and if not, why.
+ * AttachmentState: whether one namespace is attached, and if not, why. The ways to leave a namespace, and their parts:
+ *
+ *   drain      new queries go to Docker's resolver, those in flight are still answered; `close` follows
+ *   close      rules, sockets and everything else are removed at once
+ *   withdraw   new queries are about to go to Docker's resolver: the attach mode reverts what it announced, such as a
+ *              node's resolv.conf
+ *   undo       nothing of ours listens there any more: the attach mode reverts what it prepared in the namespace
+ *   pause      no new queries, for a takeover; rules and sockets stay
+ *   abandon    the takeover is complete: the new process serves, so rules and sockets stay
  */
 export type AttachmentState =
   | { readonly kind: "opening" }

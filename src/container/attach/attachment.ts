@@ -1,5 +1,5 @@
 /**
- * Attachment: dns11 in one network namespace, from opening to closing.
+ * Attachment: dns11 in one network namespace, from opening to closing. `attachment-state.ts` lists the ways to leave.
  *
  *   opening --(sockets, rules)--> verifying --(probe succeeded)--> attached
  *      |                             |                                |  foreign rules changed, or the interval passed:
@@ -215,14 +215,14 @@ export class Attachment {
     this.#renewHold(serving);
   }
 
-  /** Continues after a hand-over that did not happen. */
+  /** Continues after a takeover that failed. */
   resume(): void {
     this.#isDraining = false;
     this.#serving?.endpoint.resume();
     this.updateCapture();
   }
 
-  /** Lets go after a hand-over: another process serves the namespace, so rules and sockets stay. */
+  /** Lets go after a takeover: another process serves the namespace, so rules and sockets stay. */
   abandon(): void {
     const serving = this.#serving;
     this.#serving = undefined;
@@ -234,7 +234,7 @@ export class Attachment {
     this.close();
   }
 
-  /** Leaves at once and removes everything. */
+  /** Stops serving at once and removes everything. */
   close(): void {
     if (this.#state.kind === "closed") return;
     this.#stopServing();
@@ -281,7 +281,7 @@ export class Attachment {
     }
   }
 
-  /** The kernel assigns the lowest free descriptor number, so a high number ruleBackend that few are left. */
+  /** The kernel assigns the lowest free descriptor number, so a high number means that few are left. */
   #openNamespace(): ProvenNamespace {
     const proven = this.#parts.prove(this.claim);
     const { descriptorsMax } = this.#parts;
@@ -292,7 +292,7 @@ export class Attachment {
     });
   }
 
-  /** Re-creates rules that no process owns, because anybody may have flushed them. Returns whether it did. */
+  /** Re-creates rules that no process owns, because another program may have flushed them. Returns whether it did. */
   #repair(serving: Serving, fd: number): boolean {
     const { runner, memory, ruleBackend } = this.#parts;
     if (ruleBackend.backend === "nft-owner") return false;

@@ -151,14 +151,14 @@ export class Reconciler {
     for (const [, attachment] of this.attachments()) attachment.pause();
   }
 
-  /** Continues after a hand-over that did not happen. */
+  /** Continues after a takeover that failed. */
   resume(): void {
     this.#isStopped = false;
     for (const [, attachment] of this.attachments()) attachment.resume();
     for (const id of this.#queue) this.#mark(id);
   }
 
-  /** Lets go after a hand-over: answers the queries in flight, within the time limit for draining. */
+  /** Lets go after a takeover: answers the queries in flight, within the time limit for draining. */
   async abandon(): Promise<void> {
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);

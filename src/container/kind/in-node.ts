@@ -64,7 +64,7 @@ export function readInNodeFact(memory: NetlinkMemory): NodeFact {
   }
 }
 
-/** The ports of Docker's resolver, from the kernel's socket lists, so that no rules have to be read. */
+/** The ports of Docker's resolver, from the kernel's socket lists, so that rules need not be read. */
 export function dockerResolverSockets(): ListenAddress {
   const [[udpPort], [tcpPort]] = (["udp", "tcp"] as const).map((protocol) => boundPorts(DOCKER_RESOLVER, protocol)) as [
     number[],

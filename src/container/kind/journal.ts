@@ -66,7 +66,7 @@ export interface JournalEntry {
 export class Journal {
   readonly #folder: string;
 
-  /** `instanceFolder`: the state folder of an instance, which is its only writer. */
+  /** `instanceFolder`: the state directory of an instance, which is its only writer. */
   constructor(instanceFolder: string) {
     this.#folder = join(instanceFolder, "nodes");
   }

@@ -18,7 +18,7 @@ import {
 /** The interfaces of a node. */
 export interface NodeInterfaces {
   readonly all: readonly Link[];
-  /** Those by which queries of pods, and of other permitted clients, come in. */
+  /** Those through which queries of pods and other permitted clients arrive. */
   readonly facingPods: readonly Link[];
   readonly scope: KindPolicy["routeLocalnet"];
 }

@@ -4,7 +4,7 @@
  * container.
  *
  * A failure here happened before anything was sent. It is a SystemFault with the kernel's error for this process or
- * namespace (EMFILE, ENETUNREACH) and says nothing about the server's health.
+ * namespace (EMFILE, ENETUNREACH) and does not concern the server's health.
  */
 import { Fault } from "../../base/lib/fault.ts";
 import {

@@ -22,7 +22,7 @@ export interface ProbeTarget {
 export type ProbeResult =
   | { readonly kind: "works" }
   | { readonly kind: "broken"; readonly failures: readonly string[] }
-  /** No query could be sent, for want of descriptors or memory: that says nothing about the rules. */
+  /** No query could be sent, for lack of descriptors or memory, so the rules were not tested. */
   | { readonly kind: "unknown" };
 
 /** Errors of this process, not of the rules. */

@@ -5,7 +5,7 @@
  * of these is not known, the list is "unknown" and queries go to Docker's resolver, which knows it. A container that
  * forges a comment gets the answers that Docker would give.
  *
- * A list that came from the host's file stands for that file's current servers, if the mode follows the host.
+ * If the mode follows the host, a list from the host's file is replaced by the file's current servers.
  */
 import { addressBytes, isSameAddress } from "../../base/model/address.ts";
 import type { NameserversFact } from "../registry/fact.ts";

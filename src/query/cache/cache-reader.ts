@@ -18,7 +18,7 @@ import { type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
 import type { CacheEntry } from "./entry.ts";
 import { type LookupKey, keyHash } from "./key.ts";
 import type { ReplyCache } from "./reply-cache.ts";
-import { NOT_SHAREABLE, asksForAuthentic, shareBits } from "./shareable.ts";
+import { NOT_SHAREABLE, requestsAuthentic, shareBits } from "./shareable.ts";
 
 /** The cache has no usable entry. */
 export const CACHE_MISS = 0;
@@ -63,7 +63,7 @@ export class CacheReader {
   ): number {
     const bits = shareBits(block, question);
     if (bits === NOT_SHAREABLE) {
-      this.trace?.record("cache", "not cacheable: the query has flags, options or records of its own");
+      this.trace?.record("cache", "not cacheable: the query has special flags, options or records");
       return this.#miss();
     }
     const { cache, pool, now } = this.#parts;
@@ -168,7 +168,7 @@ export class CacheReader {
     options.limit = this.#parts.behaviour.handlesTruncation ? limit : Number.POSITIVE_INFINITY;
     options.hasOpt = records.optCount > 0;
     options.isDnssecOk = records.isDnssecOk;
-    options.wantsAuthentic = records.isDnssecOk || asksForAuthentic(block, offset);
+    options.wantsAuthentic = records.isDnssecOk || requestsAuthentic(block, offset);
     options.isLocalName = isLocalName;
     return options;
   }

@@ -22,6 +22,14 @@ export function applyCacheTtl(reply: FreshReply, policy: CachePolicy, secondsMax
   return seconds;
 }
 
+/** Why a reply is not cached, for `dns11 explain`. */
+export function notCachedReason({ rcode, isTruncated, isNegative, soaSeconds }: FreshReply): string {
+  if (isTruncated) return "the reply is truncated";
+  if (rcode !== RCODE.NOERROR && rcode !== RCODE.NXDOMAIN) return "the reply has an error code";
+  if (isNegative && soaSeconds === undefined) return "a negative reply without an SOA record";
+  return "its TTL is 0, or the settings of the cache exclude it";
+}
+
 function cacheSeconds(reply: FreshReply, policy: CachePolicy): number {
   const isAnswer = reply.rcode === RCODE.NOERROR || reply.rcode === RCODE.NXDOMAIN;
   if (!isAnswer || reply.isTruncated) return 0;

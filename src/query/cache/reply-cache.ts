@@ -178,13 +178,13 @@ export class ReplyCache {
     return before - this.size;
   }
 
-  /** A container was detached: entries that others can use are charged to `heir`, the rest is removed. */
-  transfer(owner: CacheOwner, heir: CacheOwner, isShared: (scope: number) => boolean): void {
+  /** A container was detached: entries that others can use are charged to `newOwner`, the rest is removed. */
+  transfer(owner: CacheOwner, newOwner: CacheOwner, isShared: (scope: number) => boolean): void {
     this.#forEach(owner, (row) => {
       if (!isShared(this.#entryAt(row).scope)) return this.#remove(row);
       const bytes = this.#bytesOf[row] as number;
       this.#uncharge(row, owner);
-      this.#charge(row, heir, bytes);
+      this.#charge(row, newOwner, bytes);
     });
     this.#unregisterIfEmpty(owner);
   }

@@ -41,7 +41,7 @@ export function upstreamFlags(bits: number): number {
 }
 
 /** Whether the header of a query requests the AD bit (RFC 6840, 5.7). */
-export function asksForAuthentic(query: Buffer, offset: number): boolean {
+export function requestsAuthentic(query: Buffer, offset: number): boolean {
   return ((query[offset + CODES_AT] as number) & AD) !== 0;
 }
 

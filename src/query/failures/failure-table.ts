@@ -68,7 +68,7 @@ export class FailureTable {
     const { policy } = this.#parts;
     const isResolved = stage === STAGE.local || stage === STAGE.cache || stage === STAGE.completed;
     // Other stages are faults of the query, not of its name.
-    if (!policy.isKept || !isResolved || nameEnd === 0) return;
+    if (!policy.isEnabled || !isResolved || nameEnd === 0) return;
     name.read(outcome);
     if (rcode === 0 && !lacksAddress) {
       if (policy.hasNames) this.#succeed(outcome);

@@ -31,8 +31,8 @@ export class FailureTables {
     };
   }
 
-  get isKept(): boolean {
-    return this.#policy.isKept;
+  get isEnabled(): boolean {
+    return this.#policy.isEnabled;
   }
 
   /** Sets the test for names with several labels that exist on this engine. */

@@ -14,6 +14,7 @@ import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
 import type { Client } from "../client/client.ts";
 import type { DeferredQuery } from "../ports.ts";
+import { notCachedReason } from "../cache/cache-ttl.ts";
 import { CacheWriter } from "../cache/cache-writer.ts";
 import { type CacheReader, STALE_AGE, staleError } from "../cache/cache-reader.ts";
 import type { CacheEntry } from "../cache/entry.ts";
@@ -298,7 +299,7 @@ export class AdaptiveForwarder {
 
   #store({ client, serverList, waiters }: UpstreamRequest, key: CacheKey, reply: FreshReply): void {
     const seconds = this.#writer.store(client, serverList, key, reply);
-    const what = seconds === 0 ? "not cached" : `cached for ${seconds} s`;
+    const what = seconds === 0 ? `not cached: ${notCachedReason(reply)}` : `cached for ${seconds} s`;
     for (const { deferred } of waiters) deferred.trace?.record("cache", what);
   }
 
@@ -347,8 +348,14 @@ export class AdaptiveForwarder {
   }
 
   #refuse(waiter: Waiter): void {
-    waiter.deferred.trace?.recordAnswer("servers", "refused: too many queries of this container in flight");
-    waiter.fail(RCODE.REFUSED, this.#error(EXTENDED_ERROR.other, "too many queries of this container are in flight"));
+    waiter.deferred.trace?.recordAnswer(
+      "servers",
+      "refused: too many queries in flight (of this container, or of all)",
+    );
+    waiter.fail(
+      RCODE.REFUSED,
+      this.#error(EXTENDED_ERROR.other, "too many queries in flight (of this container, or of all)"),
+    );
   }
 
   #inFlightFor(key: CacheKey): InFlightQuery | undefined {

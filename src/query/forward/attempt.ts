@@ -76,7 +76,7 @@ export class Attempt<To> implements Exchange {
 }
 
 /** Sends over a connected UDP socket. Replies with another id are stray or forged and are ignored. */
-export function askUdp(
+export function queryUdp(
   fd: number,
   family: 4 | 6,
   deferred: Pick<DeferredQuery, "query" | "hasOpt" | "udpSize">,
@@ -101,7 +101,7 @@ export function askUdp(
 }
 
 /** Sends over a TCP socket that may still be connecting. Another id there means a broken server, not a stray packet. */
-export function askTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEnd): Socket {
+export function queryTcp(fd: number, query: Buffer, timeoutMs: number, onEnd: OnEnd): Socket {
   const socket = new Socket({ fd, readable: true, writable: true });
   const reader = new StreamReader();
   const end = once((outcome) => {

@@ -35,7 +35,7 @@ export class InFlightQuery extends UpstreamQuery {
   }
 }
 
-/** The key by which queries are merged and replies cached. */
+/** The key for merging queries and caching replies. */
 export function cacheKeyOf({ deferred }: Waiter, { scope }: ServerList): CacheKey {
   const { name, nameHash, type, bits } = deferred;
   return { hash: keyHash(nameHash, type, bits, scope), name, type, bits, scope };

@@ -25,7 +25,7 @@ import { Question } from "../wire/question.ts";
 import { failure } from "../wire/reply.ts";
 import { UpstreamJournal } from "../trace.ts";
 import { Admission } from "./admission.ts";
-import { type AttemptResult, askTcp, askUdp } from "./attempt.ts";
+import { type AttemptResult, queryTcp, queryUdp } from "./attempt.ts";
 
 /** Read before the next query is answered, so one serves all. */
 const outcome = new Outcome();
@@ -103,13 +103,13 @@ export class SequentialForwarder {
       this.#fail(pending, RCODE.SERVFAIL);
     } else {
       client.slots.take(
-        () => this.#guarded(pending, () => this.#ask(pending, server, index)),
+        () => this.#guarded(pending, () => this.#query(pending, server, index)),
         () => this.#guarded(pending, () => this.#refuse(pending)),
       );
     }
   }
 
-  #ask(pending: SequentialQuery, server: Server, index: number): void {
+  #query(pending: SequentialQuery, server: Server, index: number): void {
     const { client, deferred, transport } = pending;
     const timeoutMs = server.from === "docker" ? LIMITS.forwardDockerMs : LIMITS.forwardServerMs;
     const startMs = performance.now();
@@ -138,8 +138,8 @@ export class SequentialForwarder {
       onEnd({ kind: "failed", reason: reasonOf(error) }, true);
       return;
     }
-    if (transport === "udp") askUdp(fd, server.address.includes(":") ? 6 : 4, sent, timeoutMs, onEnd);
-    else askTcp(fd, sent.query, timeoutMs, onEnd);
+    if (transport === "udp") queryUdp(fd, server.address.includes(":") ? 6 : 4, sent, timeoutMs, onEnd);
+    else queryTcp(fd, sent.query, timeoutMs, onEnd);
   }
 
   #judge(pending: SequentialQuery, server: Server, index: number, result: AttemptResult): void {

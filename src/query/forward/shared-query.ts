@@ -1,6 +1,5 @@
 /**
- * The upstream query that is sent for all clients with the same question, whichever asked first and with whatever
- * options.
+ * The upstream query that is sent for all clients with the same question, whichever was first and whatever its options.
  */
 import { setU16 } from "../../base/dns/bytes.ts";
 import { ADDITIONALS_AT, CODES_AT, FLAGS_AT, HEADER_BYTES, QUESTIONS_AT, RD } from "../../base/dns/header.ts";

@@ -45,7 +45,7 @@ export interface UpstreamQueryPlan {
   readonly nameservers: readonly Nameserver[];
   /** Of these, the ones that loop back to the client. */
   readonly looping: readonly Nameserver[];
-  /** The number of the client that asked first. */
+  /** The number of the client whose query was first. */
   readonly clientNumber: number;
   /** When the first waiter's query arrived. */
   readonly arrivedMs: number;
@@ -61,7 +61,7 @@ export interface UpstreamQueryPlan {
   readonly endMs: number;
   readonly dial: Dial;
   /** The first client's TCP connections to a server. */
-  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "ask" | "openDedicated">;
+  readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "send" | "openDedicated">;
   /** The query; ids are written into it. */
   readonly message: Buffer;
   readonly questionEnd: number;
@@ -71,7 +71,7 @@ export interface UpstreamQueryPlan {
   readonly turn: number;
 }
 
-/** Shared by all upstream queries: there may be thousands, so each holds only what is its own. */
+/** Shared by all upstream queries: there may be thousands, so each stores only its own data. */
 export interface UpstreamQueryHooks {
   readonly now: () => number;
   readonly random: () => number;

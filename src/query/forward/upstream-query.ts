@@ -23,7 +23,7 @@ import { readFreshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { UpstreamJournal } from "../trace.ts";
 import type { ServerFailure, UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
-import { Attempt, type AttemptResult, type AttemptListener, askTcp } from "./attempt.ts";
+import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
 import { messageFor, rejectsEdns } from "./edns-fallback.ts";
 import {
@@ -36,7 +36,7 @@ import {
   noteOrder,
 } from "./server-order.ts";
 
-/** Kernel errors that mean the server is absent or unreachable. Other errors say nothing about the server. */
+/** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
 const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
 const CLIENT_LIMIT = /too many|no longer needed|no longer served/;
@@ -105,11 +105,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       if (!isAnyServerUp) this.#lateMs = now;
       this.#stepMs = now + LIMITS.retransmitMs;
       const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
-      for (const candidate of this.#candidates) if (this.#isEligible(candidate)) this.#ask(candidate, why);
+      for (const candidate of this.#candidates) if (this.#isEligible(candidate)) this.#query(candidate, why);
     } else {
       for (const candidate of this.#candidates)
-        if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#ask(candidate, ON_TRIAL);
-      if (!this.#isDone) this.#askNext("first in order");
+        if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#query(candidate, ON_TRIAL);
+      if (!this.#isDone) this.#queryNext("first in order");
     }
     if (!this.#isDone && !isAnyPending(this.#candidates)) this.#giveUp();
     this.#isStarting = false;
@@ -144,22 +144,22 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   /** Queries the next server; if all have been queried, retries one that has not answered. */
   #next(): void {
-    if (this.#askNext("no reply within the usual time of the servers before")) return;
+    if (this.#queryNext("no reply within the usual time of the servers before")) return;
     this.#retryMs *= 2;
     this.#stepMs = this.#hooks.now() + this.#retryMs;
     const waiting = this.#candidates.filter(
       ({ state, tries }) => state === "pending" && tries < LIMITS.upstreamAttemptsPerServer,
     );
     const [again] = waiting.toSorted((a, b) => a.tries - b.tries);
-    if (again !== undefined) this.#ask(again, "retry, no reply yet");
+    if (again !== undefined) this.#query(again, "retry, no reply yet");
   }
 
   /** Queries the next server that has not been tried; returns whether there was one. */
-  #askNext(why: string): boolean {
+  #queryNext(why: string): boolean {
     const next = this.#firstUntried();
     if (next === undefined) return false;
-    this.#stepMs = this.#hooks.now() + this.#patienceMs(next);
-    this.#ask(next, why);
+    this.#stepMs = this.#hooks.now() + this.#hedgeDelayMs(next);
+    this.#query(next, why);
     return true;
   }
 
@@ -174,19 +174,20 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     );
   }
 
-  #patienceMs({ nameserver }: UpstreamCandidate): number {
+  #hedgeDelayMs({ nameserver }: UpstreamCandidate): number {
     const { policy, hedges } = this.#plan;
     // Docker's embedded DNS tries several servers itself, one after the other, and loses no packets on the way to us.
     if (nameserver.server.from === "docker") return policy.budgetMs;
-    if (isLastUntried(this.#candidates, nameserver)) return Math.max(LIMITS.retransmitMs, nameserver.health.patienceMs);
+    if (isLastUntried(this.#candidates, nameserver))
+      return Math.max(LIMITS.retransmitMs, nameserver.health.hedgeDelayMs);
     if (policy.order === "sequential" || !hedges) return policy.budgetMs / this.#candidates.length;
-    return nameserver.health.patienceMs;
+    return nameserver.health.hedgeDelayMs;
   }
 
-  #ask(candidate: UpstreamCandidate, why: string): void {
+  #query(candidate: UpstreamCandidate, why: string): void {
     candidate.state = "pending";
     candidate.tries++;
-    if (this.#plan.usesTcp) return this.#askTcp(candidate, why);
+    if (this.#plan.usesTcp) return this.#queryTcp(candidate, why);
     const { nameserver } = candidate;
     const now = this.#hooks.now();
     this.#journal?.note(now, nameserver.server, `sent over udp: ${why}`);
@@ -199,7 +200,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       return;
     }
     nameserver.health.recordQuery(now, this.#plan.clientNumber);
-    socket.ask(this.#attempt(candidate, now, false));
+    socket.send(this.#attempt(candidate, now, false));
   }
 
   #attempt(candidate: UpstreamCandidate, now: number, isStream: boolean): Attempt<UpstreamCandidate> {
@@ -208,14 +209,14 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return new Attempt({ message, questionEnd, clientNumber }, this, candidate, now, isStream);
   }
 
-  #askTcp(candidate: UpstreamCandidate, why: string): void {
+  #queryTcp(candidate: UpstreamCandidate, why: string): void {
     const { nameserver } = candidate;
     const { isTransfer, streamsTo } = this.#plan;
     const now = this.#hooks.now();
     this.#journal?.note(now, nameserver.server, `sent over tcp: ${why}`);
     try {
-      if (isTransfer) this.#askDedicated(candidate, now);
-      else streamsTo(nameserver).ask(this.#attempt(candidate, now, true));
+      if (isTransfer) this.#queryDedicated(candidate, now);
+      else streamsTo(nameserver).send(this.#attempt(candidate, now, true));
       nameserver.health.recordQuery(now, this.#plan.clientNumber);
     } catch (error) {
       this.#meterFailure(candidate, "dial_error", now, true);
@@ -224,13 +225,13 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   /** Uses a connection that is closed with the query. */
-  #askDedicated(candidate: UpstreamCandidate, now: number): void {
+  #queryDedicated(candidate: UpstreamCandidate, now: number): void {
     const { fd, onClosed } = this.#plan.streamsTo(candidate.nameserver).openDedicated();
     const query = Buffer.from(messageFor(this.#plan, candidate, now));
     setU16(query, ID_AT, this.#hooks.random());
     this.#connections ??= [];
     this.#connections.push(
-      askTcp(fd, query, this.#endMs - now, (outcome) => {
+      queryTcp(fd, query, this.#endMs - now, (outcome) => {
         onClosed();
         this.#onTcpOutcome(candidate, query, now, outcome);
       }),
@@ -270,7 +271,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     nameserver.health.recordAnswer(now, isStream ? undefined : now - sentMs, failure === undefined, clientNumber);
-    // A reply after the end counts only for the health of the server.
+    // A reply after the end affects only the health of the server.
     if (this.#isDone) return;
     if (failure !== undefined) {
       this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
@@ -278,7 +279,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     }
     if (rejectsEdns(this.#plan, reply) && nameserver.speaksEdns(now, clientNumber) && !candidate.isWithoutEdns) {
       candidate.isWithoutEdns = true;
-      this.#ask(candidate, "retry without EDNS");
+      this.#query(candidate, "retry without EDNS");
       return;
     }
     // Only remembered once a query without EDNS works: an authoritative server may reply anything.
@@ -291,7 +292,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       // If TCP is blocked, the truncated reply must do.
       this.#endMs = Math.min(this.#endMs, now + LIMITS.tcpFallbackMs);
       this.#stepMs = Number.POSITIVE_INFINITY;
-      this.#askTcp(candidate, "the reply was truncated");
+      this.#queryTcp(candidate, "the reply was truncated");
       return;
     }
     this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isCut)}`);
@@ -315,11 +316,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   /**
-   * The server cannot be reached. The error tells whether that is its fault, or ours for lack of descriptors or memory.
+   * The server cannot be reached. The error shows whether the cause is the server, or our lack of descriptors or memory.
    */
   #giveUpOn(candidate: UpstreamCandidate, reason: string, isStream = false): void {
     candidate.isUnreachable = true;
-    // A container uses TCP when it likes; a failure counts for the server only if all queries use TCP.
+    // A container may use TCP at will; a failure affects the server's health only if all queries use TCP.
     const isRelevant = !isStream || this.#plan.policy.usesTcp;
     if (isRelevant && UNREACHABLE.test(reason))
       candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
@@ -329,7 +330,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   /** Forged replies arrive: over TCP an attacker would have to guess much more than an id. */
   onForgery(candidate: UpstreamCandidate): void {
     this.#guarded(() => {
-      if (!this.#isDone) this.#askTcp(candidate, "forged replies arrived over udp");
+      if (!this.#isDone) this.#queryTcp(candidate, "forged replies arrived over udp");
     });
   }
 
@@ -340,7 +341,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#isClientLimit ||= CLIENT_LIMIT.test(reason);
     this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
     // All servers have been tried and none may still answer: stop waiting.
-    if (!this.#askNext("the server before failed") && !isAnyPending(this.#candidates)) this.#giveUp();
+    if (!this.#queryNext("the server before failed") && !isAnyPending(this.#candidates)) this.#giveUp();
     if (!this.#isDone && !this.#isStarting) this.#arm();
   }
 

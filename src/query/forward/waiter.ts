@@ -10,7 +10,7 @@ import { copyBytes } from "../../base/lib/bytes.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
-import { asksForAuthentic } from "../cache/shareable.ts";
+import { requestsAuthentic } from "../cache/shareable.ts";
 import { type DeferredQuery, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
@@ -138,7 +138,7 @@ export class Waiter {
       limit: this.#limit(),
       hasOpt,
       isDnssecOk,
-      wantsAuthentic: isDnssecOk || asksForAuthentic(query, 0),
+      wantsAuthentic: isDnssecOk || requestsAuthentic(query, 0),
       isLocalName,
     };
   }

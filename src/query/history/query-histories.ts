@@ -1,7 +1,7 @@
 /**
  * QueryHistories: the query histories of all containers. The history of a container that has ended is kept for a while,
  * because a container that sends one query and exits (`docker run --rm`) would otherwise be gone before anyone could
- * look.
+ * read it.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { QueryNames } from "../../base/model/query-record.ts";
@@ -20,8 +20,8 @@ export class QueryHistories {
     this.#now = now;
   }
 
-  get isKept(): boolean {
-    return this.#policy.isKept;
+  get isEnabled(): boolean {
+    return this.#policy.isEnabled;
   }
 
   /** Changes what is recorded, and drops recorded data that would no longer be recorded now. */

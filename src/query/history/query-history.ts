@@ -17,7 +17,7 @@ const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
 /** Number of servers that fit into a record, 0 meaning none; one more clears the history. */
 const SERVERS_MAX = 255;
-const DISABLED: RecordingPolicy = { isKept: false, hasNames: false };
+const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
 export class QueryHistory {
   /** The container, and its name once it has ended and the registry no longer knows it. */
@@ -42,12 +42,12 @@ export class QueryHistory {
 
   /** Reads the clock once for a batch of queries. */
   tick(): void {
-    if (this.#policy.isKept) this.#nowMs = performance.now();
+    if (this.#policy.isEnabled) this.#nowMs = performance.now();
   }
 
   /** Records the outcome of a query. */
   note(outcome: Outcome): void {
-    if (!this.#policy.isKept) return;
+    if (!this.#policy.isEnabled) return;
     const { server, answers } = outcome;
     const index = server === undefined ? 0 : this.#indexOf(server);
     const at = this.#begin(outcome, index);

@@ -1,6 +1,6 @@
 /**
  * LocalNames: looks up names and addresses in the sources of a view. The sources are consulted in the order of the
- * view, and the first that knows or denies a name wins.
+ * view, and the first that finds or denies a name wins.
  */
 import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";

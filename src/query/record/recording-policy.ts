@@ -5,17 +5,17 @@
 import type { QueryNames } from "../../base/model/query-record.ts";
 
 export interface RecordingPolicy {
-  isKept: boolean;
+  isEnabled: boolean;
   hasNames: boolean;
 }
 
 export function recordingPolicy(names: QueryNames): RecordingPolicy {
-  return { isKept: names !== "off", hasNames: names === "full" };
+  return { isEnabled: names !== "off", hasNames: names === "full" };
 }
 
 /** Applies a setting; returns whether something that may have been recorded would not be recorded now. */
 export function changePolicy(policy: RecordingPolicy, names: QueryNames): boolean {
-  const { isKept, hasNames } = policy;
+  const { isEnabled, hasNames } = policy;
   Object.assign(policy, recordingPolicy(names));
-  return (isKept && !policy.isKept) || (hasNames && !policy.hasNames);
+  return (isEnabled && !policy.isEnabled) || (hasNames && !policy.hasNames);
 }

@@ -61,7 +61,7 @@ export class Health {
   }
 
   /** How long to wait before the next server is tried as well. */
-  get patienceMs(): number {
+  get hedgeDelayMs(): number {
     if (this.#rttMs === undefined) return LIMITS.hedgeMsFirst;
     const slow = this.#rttMs + DEVIATIONS * this.#deviationMs;
     return Math.min(LIMITS.hedgeMsMax, Math.max(LIMITS.hedgeMsMin, slow));

@@ -63,7 +63,7 @@ export class LoopGuard {
       try {
         for (const message of this.#probes(nameserver, name)) {
           const socket = nameserver.sockets.draw(() => client.dial(nameserver.server, "udp"));
-          socket.ask(new LoopProbe(message, client.number));
+          socket.send(new LoopProbe(message, client.number));
         }
       } catch {
         // An unreachable server is no loop.
@@ -120,7 +120,7 @@ export class LoopGuard {
   }
 }
 
-/** A probe counts when it arrives as a query; its reply is ignored. */
+/** A probe is detected when it arrives as a query; its reply is ignored. */
 class LoopProbe implements Exchange {
   readonly message: Buffer;
   readonly questionEnd: number;

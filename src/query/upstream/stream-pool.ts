@@ -39,8 +39,8 @@ export class StreamPool {
   }
 
   /** Throws if no connection is available. */
-  ask(exchange: Exchange): void {
-    this.#choose().ask({ exchange, tries: 0 });
+  send(exchange: Exchange): void {
+    this.#choose().send({ exchange, tries: 0 });
   }
 
   /** Opens a connection that is not shared; it counts against the container's limits. Throws if none is available. */
@@ -116,7 +116,7 @@ export class StreamPool {
 
   #retry(exchange: Exchange, tries: number): void {
     try {
-      this.#choose().ask({ exchange, tries });
+      this.#choose().send({ exchange, tries });
     } catch (error) {
       exchange.onUnreachable(reasonOf(error));
     }

@@ -59,7 +59,7 @@ export class UpstreamStream {
     return this.#waiting.size;
   }
 
-  ask(sent: PendingExchange): void {
+  send(sent: PendingExchange): void {
     const message = Buffer.from(sent.exchange.message);
     let id = this.#ids.next();
     while (this.#waiting.has(id)) id = this.#ids.next();

@@ -44,7 +44,7 @@ export interface SocketParts {
 
 const ECONNREFUSED = 111;
 const EAGAIN = 11;
-/** Codes with which a server rejects a query that it could not read; they say nothing about a name. */
+/** Codes with which a server rejects a query that it could not read; they do not concern the name. */
 const REFUSALS = new Set<number>([RCODE.FORMERR, RCODE.SERVFAIL, RCODE.NOTIMP, RCODE.REFUSED]);
 /** A query that has been answered or abandoned: a late reply to it is no forgery. */
 const DONE = Symbol("done");
@@ -92,7 +92,7 @@ export class UpstreamSocket {
     );
   }
 
-  ask(exchange: Exchange): void {
+  send(exchange: Exchange): void {
     const { message } = exchange;
     const id = this.#unusedId();
     setU16(message, ID_AT, id);

@@ -1,7 +1,7 @@
 /**
  * Scrub: removes the records of a reply that do not belong to its question. A reply may contain anything, and the
  * client may cache all of it. So the answer section is limited to records of the queried name and of the names that its
- * CNAMEs and DNAMEs lead to, in any order; the authority section to zones that contain those names; the additional
+ * CNAMEs and DNAMEs point to, in any order; the authority section to zones that contain those names; the additional
  * section to names that the other records mention. A reply of which nothing is left is no answer.
  *
  * Almost all replies have nothing to remove, which one pass shows without reading a name. A reply that is rebuilt has
@@ -103,7 +103,7 @@ class Scrubber {
   readonly #qtype: number;
   readonly #records: RecordSpan[] = [];
   readonly #names = new Map<number, string>();
-  /** The queried name, and the names that its aliases lead to. */
+  /** The queried name, and the names that its aliases point to. */
   readonly #chain = new Set<string>();
   /** The owners of the DNAMEs that were followed. */
   readonly #rewriters = new Set<string>();
@@ -196,7 +196,7 @@ class Scrubber {
     return undefined;
   }
 
-  /** Detects the referral of a server that knows nothing: to the root, or to a zone unrelated to the name. */
+  /** Detects the referral of a server without data for the name: to the root, or to a zone unrelated to the name. */
   #upwardReferral(): string | undefined {
     const authorities = this.#of(1);
     const servers = authorities.filter(({ type }) => type === TYPE.NS);

@@ -46,7 +46,7 @@ export class EngineLink {
   }
 
   /**
-   * Waits for an engine that is not up yet. Throws where the socket cannot be used at all, because the command is wrong
+   * Waits for an engine that is not up yet. Throws if the socket cannot be used at all, because the command is wrong
    * then. Resolves to undefined where the run was stopped first.
    */
   static async waitFor({ settings, log, signal, onWait }: TargetSearch): Promise<EngineLink | undefined> {

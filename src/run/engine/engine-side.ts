@@ -229,7 +229,7 @@ export class EngineSide implements ContainerSide {
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
         const container = this.#nameOf(id);
-        limitedLog.log("warn", container, { container, reason }, "inspect failed, retrying");
+        limitedLog.log("warn", container, { container, reason }, "cannot inspect container, retrying");
       },
       nameserversOf: (json) => this.hostUpstreams.nameserversOf(json),
       known: () => this.directory.containers,

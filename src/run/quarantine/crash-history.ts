@@ -46,7 +46,7 @@ export class CrashHistory {
   }
 
   /**
-   * Records a crash of the previous process. undefined means that it exited by itself, which clears every suspicion.
+   * Records a crash of the previous process. undefined: it exited normally, which clears all suspects.
    */
   recordEnd(context: CrashContext | null | undefined): void {
     const now = this.#nowMs();

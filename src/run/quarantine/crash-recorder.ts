@@ -1,5 +1,5 @@
 /**
- * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state folder into memory, so that
+ * CrashRecorder: what dns11 was doing when it crashed. It maps a file of the state directory into memory, so that
  * recording the current client costs one store and no write. The next process reads the record. A process that exits by
  * itself marks it as closed.
  */
@@ -30,7 +30,7 @@ const FILE_BYTES = SLOTS_AT + SLOTS * SLOT_BYTES;
 export class CrashRecorder {
   readonly #bytes: Buffer;
   readonly #words: Uint32Array;
-  /** What the previous process was doing: undefined where it exited by itself, null where it was idle. */
+  /** What the previous process was doing: undefined if it exited normally, null if it was idle. */
   readonly previous: CrashContext | null | undefined;
   /** One word: the number of the client whose packet or reply is being processed. */
   readonly currentClient: Uint32Array;
@@ -45,7 +45,7 @@ export class CrashRecorder {
   }
 
   /**
-   * Reads the record and starts a new one. Throws where the disk is full: writing to a mapped hole would crash the
+   * Reads the record and starts a new one. Throws if the disk is full: writing to a mapped hole would crash the
    * process later.
    */
   static open(folder: string): CrashRecorder {
@@ -90,7 +90,7 @@ export class CrashRecorder {
     return containerIn(this.#bytes, client);
   }
 
-  /** The process exits by itself. */
+  /** The process exits normally. */
   close(): void {
     this.#words[AT.isRunning] = 0;
   }

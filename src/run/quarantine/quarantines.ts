@@ -82,7 +82,7 @@ export class Quarantines {
     return this.#history.release(containerId);
   }
 
-  /** The process exits by itself. */
+  /** The process exits normally. */
   close(): void {
     clearTimeout(this.#timer);
     this.recorder.close();
@@ -93,7 +93,7 @@ function openRecorder(folder: string, log: Log): CrashRecorder {
   try {
     return CrashRecorder.open(folder);
   } catch (error) {
-    log.warn({ reason: reasonOf(error) }, "cannot record crashes, the state folder is unusable");
+    log.warn({ reason: reasonOf(error) }, "cannot record crashes, the state directory is unusable");
     return CrashRecorder.unmapped();
   }
 }

@@ -84,7 +84,7 @@ export function changedQuestions(project: Project): Question[] {
   const reverse = addresses
     .filter(Boolean)
     .map((address) => `${address.split(".").toReversed().join(".")}.in-addr.arpa`);
-  // Asked again here: the kernel limits how often it sends ICMP port unreachable, and may have reached the limit before.
+  // Queried again here: the kernel limits how often it sends ICMP port unreachable, and may have reached the limit before.
   const closed = [byUdp, byTcp].map((by) => by("closedFirst", "closedFirst", query({ name: "x.ok.test" })));
   const changed = ["plain", "innerOnly", "linker", "multi"].flatMap((from) => [
     ...names.flatMap((name) => [

@@ -1,5 +1,5 @@
 // Question: one question of the differential test, with its octets, its container and its transport. Both resolvers get the
-// same question with different ids, by which the upstream servers tell the resolvers apart.
+// same question with different ids, from which the upstream servers tell the resolvers apart.
 
 import { FLAG, TYPE, u16, wireName } from "./octets.ts";
 

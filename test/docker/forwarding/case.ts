@@ -45,8 +45,8 @@ export class Case implements AsyncDisposable {
   }
 
   // How many queries for this name the servers received.
-  async timesAsked(name: string): Promise<number> {
-    return (await this.servers.askedFor(name)).length;
+  async timesQueried(name: string): Promise<number> {
+    return (await this.servers.queriesFor(name)).length;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -8,7 +8,7 @@ import { withLength } from "../../../src/base/lib/framing.ts";
 import { HOSTILE, HUGE, QUERIES } from "../../fuzz/corpus.ts";
 import { mutated } from "../../fuzz/mutate.ts";
 import { Random } from "../../fuzz/random.ts";
-import { askInFlight, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
+import { queryInFlight, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
 
 const DATAGRAM_MAX = 65_507;
 const WAIT_TIMEOUT_MS = 50;
@@ -83,7 +83,7 @@ export async function malformedQueries(count: number): Promise<object> {
 
 // Each name once, as fast as they are answered: each is forwarded and cached.
 export async function newNames(count: number): Promise<object> {
-  return await askInFlight((index) => `n${1_000_000 + index}.ok.test`, { count, inFlight: IN_FLIGHT });
+  return await queryInFlight((index) => `n${1_000_000 + index}.ok.test`, { count, inFlight: IN_FLIGHT });
 }
 
 // Without waiting for replies: container names and external names, repeated and new ones.

@@ -47,41 +47,41 @@ export function framedQuery(name: string, id: number, type: number = TYPE.A): Bu
 }
 
 // Queries each name once at a fixed rate, whether or not replies come. Returns the counts.
-export async function askEach(
+export async function queryEach(
   names: (index: number) => string,
   { count, perSecond }: { readonly count: number; readonly perSecond: number },
-): Promise<{ readonly asked: number; readonly answered: number }> {
+): Promise<{ readonly sent: number; readonly answered: number }> {
   const socket = await udpSocket();
   let answered = 0;
   socket.on("message", () => answered++);
   const startMs = performance.now();
-  let asked = 0;
-  while (asked < count) {
+  let sent = 0;
+  while (sent < count) {
     const due = Math.min(count, ((performance.now() - startMs) / 1000) * perSecond + 1);
-    for (; asked < due; asked++) await sendUdp(socket, query(names(asked), asked));
+    for (; sent < due; sent++) await sendUdp(socket, query(names(sent), sent));
     await pause(SEND_EVERY_MS);
   }
   await pause(SEND_EVERY_MS);
   socket.close();
-  return { asked, answered };
+  return { sent, answered };
 }
 
 // Keeps a number of queries in flight: the next one starts when another was answered or timed out.
-export async function askInFlight(
+export async function queryInFlight(
   names: (index: number) => string,
   { count, inFlight }: { readonly count: number; readonly inFlight: number },
-): Promise<{ readonly asked: number; readonly answered: number }> {
+): Promise<{ readonly sent: number; readonly answered: number }> {
   const socket = await udpSocket();
   const waiting = new Map<number, () => void>();
-  let [asked, answered] = [0, 0];
+  let [sent, answered] = [0, 0];
   socket.on("message", (reply: Buffer) => {
     const end = waiting.get(reply.readUInt16BE(0));
     if (end === undefined) return;
     answered++;
     end();
   });
-  const askOne = async (): Promise<void> => {
-    const index = asked++;
+  const queryOne = async (): Promise<void> => {
+    const index = sent++;
     const id = index & 0xffff;
     await sendUdp(socket, query(names(index), id));
     await new Promise<void>((resolve) => {
@@ -93,10 +93,10 @@ export async function askInFlight(
       });
     });
   };
-  const asker = async (): Promise<void> => {
-    while (asked < count) await askOne();
+  const sender = async (): Promise<void> => {
+    while (sent < count) await queryOne();
   };
-  await Promise.all(Array.from({ length: inFlight }, asker));
+  await Promise.all(Array.from({ length: inFlight }, sender));
   socket.close();
-  return { asked, answered };
+  return { sent, answered };
 }

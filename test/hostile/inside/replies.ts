@@ -7,7 +7,7 @@ import { withLength } from "../../../src/base/lib/framing.ts";
 import { aName, aPointer, aRecord, TYPE, u16 } from "../../support/scripted/builders.ts";
 import { mutated } from "../../fuzz/mutate.ts";
 import { Random } from "../../fuzz/random.ts";
-import { askEach, askInFlight, query, sendUdp, udpSocket } from "./queries.ts";
+import { queryEach, queryInFlight, query, sendUdp, udpSocket } from "./queries.ts";
 import { nameIn, Serving } from "./serving.ts";
 
 const QR = 0x8180;
@@ -30,14 +30,14 @@ type Sections = {
   readonly additionals?: readonly Buffer[];
 };
 
-function questionOf(asked: Buffer): Buffer {
-  return asked.subarray(12, asked.indexOf(0, 12) + 5);
+function questionOf(request: Buffer): Buffer {
+  return request.subarray(12, request.indexOf(0, 12) + 5);
 }
 
-function replyTo(asked: Buffer, sections: Sections = {}): Buffer {
-  const { flags = 0, question = questionOf(asked), answers = [], authorities = [], additionals = [] } = sections;
+function replyTo(request: Buffer, sections: Sections = {}): Buffer {
+  const { flags = 0, question = questionOf(request), answers = [], authorities = [], additionals = [] } = sections;
   const counts = [1, answers.length, authorities.length, additionals.length];
-  const header = [asked.readUInt16BE(0), QR | flags, ...counts].map((word) => u16(word));
+  const header = [request.readUInt16BE(0), QR | flags, ...counts].map((word) => u16(word));
   return Buffer.concat([...header, question, ...answers, ...authorities, ...additionals]);
 }
 
@@ -45,8 +45,8 @@ function address(owner: string | Buffer, data = GENUINE): Buffer {
   return aRecord({ owner, type: TYPE.A, ttl: 600, data });
 }
 
-function truncated(asked: Buffer): Buffer {
-  return replyTo(asked, { flags: TC });
+function truncated(request: Buffer): Buffer {
+  return replyTo(request, { flags: TC });
 }
 
 // Names with the maximum number of labels, 120 records owned by a pointer to them, and trailing garbage.
@@ -57,39 +57,39 @@ function letters(index: number): string {
   return Array.from({ length: DEEP_LABELS }, (_, place) => ((index >> place) & 1 ? "b" : "a")).join(".");
 }
 
-function fatal(asked: Buffer): Buffer {
+function fatal(request: Buffer): Buffer {
   const answers = Array.from({ length: 120 }, () => aRecord({ owner: OWNER, type: TYPE.TXT }));
-  return Buffer.concat([replyTo(asked, { answers }), Buffer.alloc(500, 0xff)]);
+  return Buffer.concat([replyTo(request, { answers }), Buffer.alloc(500, 0xff)]);
 }
 
 // The packet that once crashed the process, over UDP and, for every other name, over TCP.
 export async function fatalReplies(count: number): Promise<object> {
   const server = await Serving.at({
-    udp: (asked) => [nameIn(asked).startsWith("b") ? truncated(asked) : fatal(asked)],
-    tcp: (asked, connection) => void connection.write(withLength(fatal(asked))),
+    udp: (request) => [nameIn(request).startsWith("b") ? truncated(request) : fatal(request)],
+    tcp: (request, connection) => void connection.write(withLength(fatal(request))),
   });
-  const report = await askInFlight(deepName, { count, inFlight: 200 });
-  return { ...report, served: server.asked, accepted: server.accepted };
+  const report = await queryInFlight(deepName, { count, inFlight: 200 });
+  return { ...report, served: server.queries, accepted: server.accepted };
 }
 
 // Mutations of valid replies. Most keep the question intact, so that the rest is parsed.
 export async function malformedReplies(count: number): Promise<object> {
   let made = 0;
-  const malformed = (asked: Buffer): Buffer => {
+  const malformed = (request: Buffer): Buffer => {
     const random = new Random(11, made++);
     const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 60, data: aName("a.evil.test") });
-    const sound = replyTo(asked, {
+    const sound = replyTo(request, {
       answers: [alias, address("a.evil.test"), address(OWNER), aRecord({ owner: OWNER, type: TYPE.MX, data: FORGED })],
       authorities: [aRecord({ owner: "test", type: TYPE.SOA, data: Buffer.alloc(30) })],
       additionals: [address("ns.evil.test", FORGED)],
     });
-    const message = mutated(sound, random, [asked, sound]);
+    const message = mutated(sound, random, [request, sound]);
     if (message.length < 2 || random.once(8)) return message;
-    message.writeUInt16BE(asked.readUInt16BE(0), 0);
+    message.writeUInt16BE(request.readUInt16BE(0), 0);
     if (random.once(4)) return message;
-    const question = questionOf(asked);
+    const question = questionOf(request);
     return Buffer.concat([
-      asked.subarray(0, 2),
+      request.subarray(0, 2),
       u16(QR),
       u16(1),
       message.subarray(6, 12),
@@ -98,33 +98,35 @@ export async function malformedReplies(count: number): Promise<object> {
     ]);
   };
   const server = await Serving.at({
-    udp: (asked) => [made % 5 === 0 ? truncated(asked) : malformed(asked)],
-    tcp: (asked, connection) => void connection.write(withLength(malformed(asked))),
+    udp: (request) => [made % 5 === 0 ? truncated(request) : malformed(request)],
+    tcp: (request, connection) => void connection.write(withLength(malformed(request))),
   });
-  const report = await askInFlight((index) => `f${index}.evil.test`, { count, inFlight: 500 });
-  return { ...report, served: server.asked };
+  const report = await queryInFlight((index) => `f${index}.evil.test`, { count, inFlight: 500 });
+  return { ...report, served: server.queries };
 }
 
 // Every UDP reply forces a retry over TCP: it is truncated or damaged. Half of the connections are closed after one reply.
 export async function truncatedReplies(count: number): Promise<object> {
   const startMs = performance.now();
   const server = await Serving.at({
-    udp: (asked) => [
-      nameIn(asked).startsWith("t") ? truncated(asked) : Buffer.concat([asked.subarray(0, 2), Buffer.alloc(30, 0xff)]),
+    udp: (request) => [
+      nameIn(request).startsWith("t")
+        ? truncated(request)
+        : Buffer.concat([request.subarray(0, 2), Buffer.alloc(30, 0xff)]),
     ],
-    tcp: (asked, connection) => {
-      const reply = withLength(replyTo(asked, { answers: [address(OWNER)] }));
+    tcp: (request, connection) => {
+      const reply = withLength(replyTo(request, { answers: [address(OWNER)] }));
       if (server.accepted % 2 === 0) connection.write(reply);
       else connection.end(reply);
     },
   });
   const names = (index: number): string => `${index % 2 === 0 ? "t" : "d"}${index}.evil.test`;
-  const report = await askInFlight(names, { count, inFlight: 200 });
+  const report = await queryInFlight(names, { count, inFlight: 200 });
   const seconds = (performance.now() - startMs) / 1000;
   const timeWait = readFileSync("/proc/net/tcp", "latin1")
     .split("\n")
     .filter((line) => line.includes(TIME_WAIT)).length;
-  return { ...report, served: server.asked, accepted: server.accepted, timeWait, seconds };
+  return { ...report, served: server.queries, accepted: server.accepted, timeWait, seconds };
 }
 
 // Records for other names: alone, beside the right answer, at the end of an alias, and in every section.
@@ -132,7 +134,7 @@ export async function forgedRecords(count: number): Promise<object> {
   const target = "target.ok.test";
   const alias = aRecord({ owner: OWNER, type: TYPE.CNAME, ttl: 600, data: aName(target) });
   const delegation = aRecord({ owner: "ok.test", type: TYPE.NS, ttl: 600, data: aName("ns.evil.test") });
-  const forgeries: readonly ((asked: Buffer) => Sections)[] = [
+  const forgeries: readonly ((request: Buffer) => Sections)[] = [
     () => ({ answers: [address(target, FORGED)] }),
     () => ({ answers: [address(OWNER), address(target, FORGED)] }),
     () => ({ answers: [alias, address(target, FORGED)] }),
@@ -144,12 +146,12 @@ export async function forgedRecords(count: number): Promise<object> {
     () => ({ answers: [address(OWNER, FORGED)], question: Buffer.concat([aName(target), u16(TYPE.A), u16(1)]) }),
     () => ({ authorities: [delegation], additionals: [address(target, FORGED)] }),
   ];
-  const forge = (asked: Buffer): Buffer => {
-    return replyTo(asked, forgeries[indexIn(asked) % forgeries.length]?.(asked));
+  const forge = (request: Buffer): Buffer => {
+    return replyTo(request, forgeries[indexIn(request) % forgeries.length]?.(request));
   };
   const server = await Serving.at({
-    udp: (asked) => [forge(asked)],
-    tcp: (asked, connection) => void connection.write(withLength(forge(asked))),
+    udp: (request) => [forge(request)],
+    tcp: (request, connection) => void connection.write(withLength(forge(request))),
   });
   // At the end of its own alias a forged record may reach the attacker itself; no other forgery may get through.
   let [believed, others] = [0, 0];
@@ -164,7 +166,7 @@ export async function forgedRecords(count: number): Promise<object> {
     if (index % 20 === 0) await pause(10);
   }
   await pause(1_000);
-  return { served: server.asked, believed, others };
+  return { served: server.queries, believed, others };
 }
 
 function indexIn(message: Buffer): number {
@@ -174,24 +176,24 @@ function indexIn(message: Buffer): number {
 // Zones whose servers do not reply, or reply SERVFAIL, queried by a container that shares the host's server with others.
 export async function deadZones(count: number): Promise<object> {
   const server = await Serving.at({
-    udp: (asked) => (nameIn(asked).startsWith("s") ? [] : [replyTo(asked, { flags: SERVFAIL })]),
+    udp: (request) => (nameIn(request).startsWith("s") ? [] : [replyTo(request, { flags: SERVFAIL })]),
   });
   const names = (index: number): string => `${index % 2 === 0 ? "s" : "f"}${index}.evil.test`;
-  return { ...(await askEach(names, { count, perSecond: 200 })), served: server.asked };
+  return { ...(await queryEach(names, { count, perSecond: 200 })), served: server.queries };
 }
 
 // A zone that rejects EDNS and answers retries without it.
 export async function deniedEdns(count: number): Promise<object> {
   let plain = 0;
   const server = await Serving.at({
-    udp: (asked) => {
-      if (asked.readUInt16BE(ADDITIONALS_AT) > 0) return [replyTo(asked, { flags: FORMERR })];
+    udp: (request) => {
+      if (request.readUInt16BE(ADDITIONALS_AT) > 0) return [replyTo(request, { flags: FORMERR })];
       plain++;
-      return [replyTo(asked, { answers: [address(OWNER)] })];
+      return [replyTo(request, { answers: [address(OWNER)] })];
     },
   });
-  const report = await askInFlight((index) => `o${index}.evil.test`, { count, inFlight: 10 });
-  return { ...report, served: server.asked, plain };
+  const report = await queryInFlight((index) => `o${index}.evil.test`, { count, inFlight: 10 });
+  return { ...report, served: server.queries, plain };
 }
 
 // Makes dns11 send a loop probe, reads the probe's name at its own server, and queries it as a container in a loop would.
@@ -203,8 +205,8 @@ export async function forgedLoop(count: number): Promise<object> {
     if (reply.includes("forwarding loop back to dns11")) believed++;
   });
   const server = await Serving.at({
-    udp: (asked) => {
-      const name = nameIn(asked);
+    udp: (request) => {
+      const name = nameIn(request);
       if (name.includes("dns11-loop")) probes.push(name);
       return [];
     },
@@ -218,5 +220,5 @@ export async function forgedLoop(count: number): Promise<object> {
       await sendUdp(socket, query(name.replace(/^.*?dns11-loop/, `x${round}`), 0x8000 + index));
     }
   }
-  return { served: server.asked, probes: probes.length, believed };
+  return { served: server.queries, probes: probes.length, believed };
 }

@@ -18,7 +18,7 @@ export class Serving {
   readonly #sockets: (UdpSocket | Server)[] = [];
   readonly #replies: Replies;
   accepted = 0;
-  asked = 0;
+  queries = 0;
 
   constructor(replies: Replies) {
     this.#replies = replies;
@@ -39,7 +39,7 @@ export class Serving {
     const socket = createSocket("udp4");
     this.#sockets.push(socket);
     socket.on("message", (query, { port, address: peer }) => {
-      this.asked++;
+      this.queries++;
       for (const reply of this.#replies.udp?.(query) ?? []) socket.send(reply, port, peer, () => undefined);
     });
     await new Promise<void>((resolve, reject) => {
@@ -53,7 +53,7 @@ export class Serving {
       this.accepted++;
       connection.on("error", () => connection.destroy());
       onEachMessage(connection, (query) => {
-        this.asked++;
+        this.queries++;
         this.#replies.tcp?.(query, connection);
       });
     });

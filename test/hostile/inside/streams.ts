@@ -37,7 +37,7 @@ export async function idle(count: number): Promise<object> {
   const { open, refused } = await openMany(count);
   const stillOpen = open.size;
   await pause(SILENT_MS);
-  return { asked: count, refused, stillOpen };
+  return { sent: count, refused, stillOpen };
 }
 
 // Sends a byte now and then, so that no connection is idle for long.
@@ -52,20 +52,20 @@ export async function slowDrip(count: number): Promise<object> {
     }
     await pause(HELD_MS / 20);
   }
-  return { asked: count, dripped, stillOpen: open.size };
+  return { sent: count, dripped, stillOpen: open.size };
 }
 
 function secondsSince(startMs: number): number {
   return (performance.now() - startMs) / 1000;
 }
 
-function longest(asked: Buffer): Buffer {
-  const head = aQuery({ flags: 0x8180, name: asked.subarray(12, asked.indexOf(0, 12) + 1), type: TYPE.TXT });
+function longest(request: Buffer): Buffer {
+  const head = aQuery({ flags: 0x8180, name: request.subarray(12, request.indexOf(0, 12) + 1), type: TYPE.TXT });
   const record = aRecord({ owner: aPointer(12), type: TYPE.TXT, ttl: 0, data: Buffer.alloc(256, 0x20) });
   record[12] = 255;
   const count = Math.floor((LONGEST - head.length) / record.length);
   const reply = Buffer.concat([head, ...Array.from({ length: count }, () => record)]);
-  asked.copy(reply, 0, 0, 2);
+  request.copy(reply, 0, 0, 2);
   reply.writeUInt16BE(count, 6);
   return reply;
 }
@@ -74,15 +74,15 @@ function longest(asked: Buffer): Buffer {
 export async function unreadReplies(count: number): Promise<object> {
   const startMs = performance.now();
   const server = await Serving.at({
-    udp: (asked) => [
+    udp: (request) => [
       aQuery({
-        id: asked.readUInt16BE(0),
+        id: request.readUInt16BE(0),
         flags: 0x8380,
-        name: asked.subarray(12, asked.indexOf(0, 12) + 1),
+        name: request.subarray(12, request.indexOf(0, 12) + 1),
         type: TYPE.TXT,
       }),
     ],
-    tcp: (asked, connection) => void connection.write(withLength(longest(asked))),
+    tcp: (request, connection) => void connection.write(withLength(longest(request))),
   });
   const sockets = await Promise.all(Array.from({ length: count }, tcpSocket));
   let open = 0;
@@ -96,7 +96,7 @@ export async function unreadReplies(count: number): Promise<object> {
   }
   await pause(HELD_MS);
   for (const socket of sockets) socket?.destroy();
-  return { opened: open, served: server.asked, accepted: server.accepted, seconds: secondsSince(startMs) };
+  return { opened: open, served: server.queries, accepted: server.accepted, seconds: secondsSince(startMs) };
 }
 
 // A server that forces TCP, accepts every connection and answers nothing on it, or one byte at a time.
@@ -104,10 +104,10 @@ export async function hoardedConnections(count: number): Promise<object> {
   const startMs = performance.now();
   const dripping = new Set<Socket>();
   const server = await Serving.at({
-    udp: (asked) => [
-      aQuery({ id: asked.readUInt16BE(0), flags: 0x8380, name: asked.subarray(12, asked.indexOf(0, 12) + 1) }),
+    udp: (request) => [
+      aQuery({ id: request.readUInt16BE(0), flags: 0x8380, name: request.subarray(12, request.indexOf(0, 12) + 1) }),
     ],
-    tcp: (_asked, connection) => void dripping.add(connection),
+    tcp: (_request, connection) => void dripping.add(connection),
   });
   const socket = await udpSocket();
   for (let index = 0; index < count; index++) {
@@ -117,7 +117,7 @@ export async function hoardedConnections(count: number): Promise<object> {
     await pause(20);
   }
   await pause(500);
-  return { served: server.asked, accepted: server.accepted, seconds: secondsSince(startMs) };
+  return { served: server.queries, accepted: server.accepted, seconds: secondsSince(startMs) };
 }
 
 // The longest queries, 4 KB over UDP and 60 KB over TCP, to a server that never answers.
@@ -141,5 +141,5 @@ export async function waitingQueries(count: number): Promise<object> {
   });
   await Promise.all(poured);
   await pause(HELD_MS / 2);
-  return { sent: count, served: server.asked };
+  return { sent: count, served: server.queries };
 }

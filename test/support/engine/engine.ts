@@ -157,7 +157,7 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
       `--exec-root=${this.execRoot}`,
       `--pidfile=${join(this.folder, "docker.pid")}`,
       `--host=${this.host}`,
-      // The name by which the processes of all containers are found again.
+      // The name for finding the processes of all containers again.
       `--cgroup-parent=/${this.id}`,
       "--exec-opt=native.cgroupdriver=cgroupfs",
     ];

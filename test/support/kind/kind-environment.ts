@@ -133,12 +133,12 @@ export async function waitForNode(
   isWanted: (report: NodeReport) => boolean,
 ): Promise<NodeReport> {
   let last: ContainerStatus | undefined;
-  const look = async (): Promise<NodeReport | undefined> => {
+  const check = async (): Promise<NodeReport | undefined> => {
     last = await instance.container(name);
     return last?.node !== undefined && isWanted(last.node) ? last.node : undefined;
   };
   try {
-    return await waitFor(`the report of ${name}`, look);
+    return await waitFor(`the report of ${name}`, check);
   } catch (error) {
     throw new Error(`Last report: ${JSON.stringify(last)}; log of dns11:\n${instance.log}`, { cause: error });
   }

@@ -10,7 +10,7 @@ try {
     const found = channel.receive();
     return found === "nothing" ? undefined : found;
   });
-  console.log(packet === "end" ? "nothing was said" : packet.bytes.toString());
+  console.log(packet === "end" ? "no message" : packet.bytes.toString());
 } catch (error) {
   console.log(codeOf(error));
 }

@@ -142,12 +142,12 @@ export class Dns11 implements AsyncDisposable {
   /** Waits until a container is in this state. */
   async waitFor(name: string, state: ContainerStatus["state"]): Promise<ContainerStatus> {
     let last: ContainerStatus | undefined;
-    const look = async (): Promise<ContainerStatus | undefined> => {
+    const check = async (): Promise<ContainerStatus | undefined> => {
       last = await this.container(name);
       return last?.state === state ? last : undefined;
     };
     try {
-      return await waitFor(`${name} to be ${state}`, look);
+      return await waitFor(`${name} to be ${state}`, check);
     } catch (error) {
       throw new Error(`Last status: ${JSON.stringify(last)}; log of dns11:\n${this.#log}`, { cause: error });
     }

@@ -12,7 +12,7 @@ import { KeeperLink } from "../../../src/keeper/keeper-link.ts";
 import { preallocateDescriptors } from "../../../src/kernel/descriptors.ts";
 import { Attachments, answeringWith } from "./attachments.ts";
 
-const [folder = "", isKept = "", ...paths] = process.argv.slice(2);
+const [folder = "", keeper = "", ...paths] = process.argv.slice(2);
 const ADDRESS = [192, 0, 2, 1];
 
 const report = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -29,7 +29,7 @@ const handOver = {
   onHandoverCompleted: nothing,
 };
 const socketPath = join(folder, "keeper.sock");
-const link = isKept === "kept" ? new KeeperLink({ socketPath, onEvent: report, ...handOver }) : undefined;
+const link = keeper === "with-keeper" ? new KeeperLink({ socketPath, onEvent: report, ...handOver }) : undefined;
 link?.start();
 const attaching = new Attachments();
 const openEndpoint: OpenEndpoint = answeringWith(Buffer.from(ADDRESS));

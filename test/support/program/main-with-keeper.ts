@@ -14,7 +14,7 @@ const PROGRAM = fileURLToPath(new URL("./main-with-keeper-main.js", import.meta.
 
 export type MainWithKeeperOptions = {
   readonly folder: string;
-  readonly isKept?: boolean;
+  readonly hasKeeper?: boolean;
   readonly paths: readonly string[];
 };
 
@@ -23,8 +23,8 @@ export class MainWithKeeper implements AsyncDisposable {
   readonly exited: Promise<number | string>;
   readonly lines: Record<string, unknown>[] = [];
 
-  constructor({ folder, isKept = true, paths }: MainWithKeeperOptions) {
-    this.#child = spawn(process.execPath, [PROGRAM, folder, isKept ? "kept" : "alone", ...paths], {
+  constructor({ folder, hasKeeper = true, paths }: MainWithKeeperOptions) {
+    this.#child = spawn(process.execPath, [PROGRAM, folder, hasKeeper ? "with-keeper" : "alone", ...paths], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     this.exited = once(this.#child, "exit").then(([code, signal]) => (code ?? signal) as number | string);
@@ -36,7 +36,7 @@ export class MainWithKeeper implements AsyncDisposable {
   static async start(options: MainWithKeeperOptions): Promise<MainWithKeeper> {
     const kept = new MainWithKeeper(options);
     await waitFor("everything to be attached", () => kept.lines.find((line) => "ready" in line), { timeoutMs: 60_000 });
-    if (options.isKept ?? true) await kept.keeperWith(options.paths.length);
+    if (options.hasKeeper ?? true) await kept.keeperWith(options.paths.length);
     return kept;
   }
 

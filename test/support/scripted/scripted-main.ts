@@ -33,7 +33,7 @@ function handle(message: Buffer, transport: Transport, from: string, server: num
   const question = readQuestion(message, transport, from);
   if (question === undefined) return;
   const atMs = performance.now() - startMs;
-  report({ asked: { ...question, server, atMs } });
+  report({ query: { ...question, server, atMs } });
   const action = actionOf(scenario, server, question.name, atMs);
   const counted = `${server} ${question.name.toLowerCase()}`;
   const count = (counts.get(counted) ?? 0) + 1;
@@ -138,7 +138,7 @@ function sendFramed(connection: Socket, { message, how }: Delivery): void {
 const servers = process.argv.slice(2).map((address, index) => new ScriptedServer(address, index + 1));
 await Promise.all(servers.map(async (server) => await server.open()));
 let ticking: NodeJS.Timeout | undefined;
-report({ heard: 0 });
+report({ done: 0 });
 for await (const line of createInterface({ input: process.stdin })) {
   const { order, play } = JSON.parse(line) as ScriptedOrder;
   if (play !== undefined) {
@@ -149,6 +149,6 @@ for await (const line of createInterface({ input: process.stdin })) {
     await Promise.all(servers.map(async (server) => await server.follow()));
   }
   // After pending socket events: a datagram that arrived before this line is reported before it.
-  setImmediate(() => report({ heard: order }));
+  setImmediate(() => report({ done: order }));
 }
 process.exit(0);

@@ -25,7 +25,7 @@ export type ScriptedQuestion = UpstreamQuestion & {
 
 /** A line to the servers' process, and a line from it. */
 export type ScriptedOrder = { readonly order: number; readonly play?: Scenario };
-export type ScriptedLine = { readonly asked: ScriptedQuestion } | { readonly heard: number };
+export type ScriptedLine = { readonly query: ScriptedQuestion } | { readonly done: number };
 
 const FOLDER = new URL("../../../../test/scenarios/", import.meta.url);
 
@@ -81,7 +81,7 @@ export class ScriptedServers implements AsyncDisposable {
   }
 
   async started(): Promise<void> {
-    await this.#heard(0);
+    await this.#done(0);
   }
 
   /** Starts a scenario from its beginning, replacing the previous one. */
@@ -90,18 +90,18 @@ export class ScriptedServers implements AsyncDisposable {
   }
 
   /** Queries in order of arrival, since the start or the last forget(). */
-  async asked(): Promise<readonly ScriptedQuestion[]> {
+  async queries(): Promise<readonly ScriptedQuestion[]> {
     await this.#order({});
     return [...this.#questions];
   }
 
   /** Those for one name, ignoring case. */
-  async askedFor(name: string): Promise<readonly ScriptedQuestion[]> {
-    return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
+  async queriesFor(name: string): Promise<readonly ScriptedQuestion[]> {
+    return (await this.queries()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
   }
 
   async forget(): Promise<void> {
-    await this.asked();
+    await this.queries();
     this.#questions = [];
   }
 
@@ -113,19 +113,19 @@ export class ScriptedServers implements AsyncDisposable {
   async #order(what: Omit<ScriptedOrder, "order">): Promise<void> {
     const order = (this.#orders += 1);
     this.#process.stdin.write(`${JSON.stringify({ ...what, order })}\n`);
-    await this.#heard(order);
+    await this.#done(order);
   }
 
-  async #heard(order: number): Promise<void> {
+  async #done(order: number): Promise<void> {
     const ended = this.#ended.then(() => {
       throw new Error(`the scripted servers exited: ${this.#stderr.trim()}`);
     });
-    const heard = new Promise<void>((resolve) => this.#waiting.set(order, resolve));
-    await inTime(Promise.race([heard, ended]), "a line from the scripted servers");
+    const acknowledged = new Promise<void>((resolve) => this.#waiting.set(order, resolve));
+    await inTime(Promise.race([acknowledged, ended]), "a line from the scripted servers");
   }
 
   #onLine(line: ScriptedLine): void {
-    if ("asked" in line) this.#questions.push(line.asked);
-    else this.#waiting.get(line.heard)?.();
+    if ("query" in line) this.#questions.push(line.query);
+    else this.#waiting.get(line.done)?.();
   }
 }

@@ -20,7 +20,7 @@ function report(line: UpstreamLine): void {
 function handle(message: Buffer, transport: Transport, from: string, send: (reply: Buffer) => void): void {
   const question = readQuestion(message, transport, from);
   if (question === undefined) return;
-  report({ asked: question });
+  report({ query: question });
   const reply = replyTo(question);
   if (reply === undefined) return;
   if (reply.delayMs === 0) send(reply.message);

@@ -19,7 +19,7 @@ export interface UpstreamOptions {
 }
 
 /** Output of the server's process, one JSON value a line. */
-export type UpstreamLine = { readonly ready: true } | { readonly asked: UpstreamQuestion } | { readonly echo: string };
+export type UpstreamLine = { readonly ready: true } | { readonly query: UpstreamQuestion } | { readonly echo: string };
 
 type Server = ChildProcessByStdio<Writable, Readable, Readable>;
 
@@ -72,7 +72,7 @@ export class Upstream implements AsyncDisposable {
    * Every query since the start or the last forget(). The lines of one pipe come in order, so queries that arrived
    * before this call are included.
    */
-  async asked(): Promise<readonly UpstreamQuestion[]> {
+  async queries(): Promise<readonly UpstreamQuestion[]> {
     const word = `echo ${(this.#echoed += 1)}`;
     const echo = new Promise<void>((resolve) => this.#echoes.set(word, resolve));
     this.#server.stdin.write(`${word}\n`);
@@ -81,12 +81,12 @@ export class Upstream implements AsyncDisposable {
   }
 
   /** Those for one name, ignoring case. */
-  async askedFor(name: string): Promise<readonly UpstreamQuestion[]> {
-    return (await this.asked()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
+  async queriesFor(name: string): Promise<readonly UpstreamQuestion[]> {
+    return (await this.queries()).filter((question) => question.name.toLowerCase() === name.toLowerCase());
   }
 
   async forget(): Promise<void> {
-    await this.asked();
+    await this.queries();
     this.#questions.length = 0;
   }
 
@@ -96,7 +96,7 @@ export class Upstream implements AsyncDisposable {
   }
 
   #onLine(line: UpstreamLine): void {
-    if ("asked" in line) this.#questions.push(line.asked);
+    if ("query" in line) this.#questions.push(line.query);
     else if ("echo" in line) this.#echoes.get(line.echo)?.();
     else this.#ready();
   }

@@ -143,7 +143,7 @@ const CONFLICTS: readonly (readonly [string, LayerValues, readonly string[]])[] 
     ["--switches.cache: has no effect"],
   ],
   [
-    "other ways of asking in strict",
+    "settings for forwarding in strict",
     { strict: true, "forward.order": "parallel", "cache.size": 2 ** 20, "cache.max-stale": 86_400_000 },
     ["--forward.order: has no effect", "--cache.size: has no effect"],
   ],

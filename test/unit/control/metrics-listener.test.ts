@@ -39,11 +39,11 @@ async function hold(text: string): Promise<void> {
 }
 
 for (const [what, text] of [
-  ["say nothing", ""],
+  ["send nothing", ""],
   ["begin a request", "GET /health HT"],
   ["do not read", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"],
 ] as const) {
-  test(`three times as many connections as the limit, which ${what}, block nobody`, async () => {
+  test(`three times as many connections as the limit, which ${what}, do not block other clients`, async () => {
     for (let count = 0; count < 3 * LIMITS.pageConnections; count++) await hold(text);
     for (let count = 0; count < 10; count++) {
       const { status, text: body } = await page(address, "/health");

@@ -151,8 +151,8 @@ for (const [name, cases] of Object.entries(SWITCHES) as [keyof Behaviour, Record
     for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
       test(`${mode} with ${name} off and on: ${what} gets "${off}" and "${on}"`, () => {
         const describe = RESULT_OF[name] ?? assert.fail();
-        assert.equal(describe(asked(query, { ...behaviour, [name]: false })), off);
-        assert.equal(describe(asked(query, { ...behaviour, [name]: true })), on);
+        assert.equal(describe(resolved(query, { ...behaviour, [name]: false })), off);
+        assert.equal(describe(resolved(query, { ...behaviour, [name]: true })), on);
       });
     }
   }
@@ -160,9 +160,9 @@ for (const [name, cases] of Object.entries(SWITCHES) as [keyof Behaviour, Record
 
 test("ttlSeconds is the TTL of all our records, and of the SOA in negative answers", () => {
   const behaviour = { ...DEFAULT_BEHAVIOUR, ttlSeconds: 77 };
-  const address = replyOf(asked(aQuery({ name: "web" }), behaviour));
-  const pointer = replyOf(asked(aQuery({ name: "2.0.20.172.in-addr.arpa", type: TYPE.PTR }), behaviour));
-  const nothing = replyOf(asked(aQuery({ name: "mail.example.org", type: TYPE.AAAA }), behaviour));
+  const address = replyOf(resolved(aQuery({ name: "web" }), behaviour));
+  const pointer = replyOf(resolved(aQuery({ name: "2.0.20.172.in-addr.arpa", type: TYPE.PTR }), behaviour));
+  const nothing = replyOf(resolved(aQuery({ name: "mail.example.org", type: TYPE.AAAA }), behaviour));
   const [soa] = nothing.authorities;
   assert.deepEqual([address.answers[0]?.ttl, pointer.answers[0]?.ttl, soa?.ttl], [77, 77, 77]);
   assert.equal(soa?.data.readUInt32BE(soa.data.length - 4), 77);
@@ -173,7 +173,7 @@ test("the two modes differ in every switch", () => {
     assert.notEqual(DEFAULT_BEHAVIOUR[name as keyof Behaviour], value, name);
 });
 
-function asked(query: Buffer, behaviour: Behaviour): AnswerResult {
+function resolved(query: Buffer, behaviour: Behaviour): AnswerResult {
   return answerOnce(query, { behaviour, client: aClient(aView([aNetwork(NETWORK)])) });
 }
 

@@ -114,7 +114,7 @@ export class QueryPath {
     });
   }
 
-  async ask(client: Client, query: Buffer, transport: Transport = "udp"): Promise<Reply> {
+  async query(client: Client, query: Buffer, transport: Transport = "udp"): Promise<Reply> {
     return readReply(await this.raw(client, query, transport));
   }
 }

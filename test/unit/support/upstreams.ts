@@ -24,7 +24,7 @@ abstract class Upstream implements AsyncDisposable {
   }
 
   // Waits for this many queries in all.
-  async asked(count: number): Promise<void> {
+  async receives(count: number): Promise<void> {
     while (this.queries.length < count) await new Promise<void>((resolve) => (this.#onQuery = resolve));
   }
 
@@ -124,6 +124,6 @@ export async function closedTcpServer(): Promise<Server> {
 }
 
 // Writes one length-prefixed message.
-export function say(socket: Socket, message: Uint8Array): void {
+export function write(socket: Socket, message: Uint8Array): void {
   socket.write(withLength(message));
 }

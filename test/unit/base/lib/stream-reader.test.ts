@@ -23,15 +23,15 @@ test("a message is complete with its last byte", () => {
 
 test("hasWhole reports a complete message without taking it", () => {
   const reader = new StreamReader();
-  const told = [];
+  const whole = [];
   for (const byte of withLength(Buffer.of(7))) {
-    told.push(reader.hasWhole);
+    whole.push(reader.hasWhole);
     reader.push(Buffer.of(byte));
   }
-  told.push(reader.hasWhole, reader.hasWhole);
+  whole.push(reader.hasWhole, reader.hasWhole);
   reader.next();
-  told.push(reader.hasWhole);
-  assert.deepEqual(told, [false, false, false, true, true, false]);
+  whole.push(reader.hasWhole);
+  assert.deepEqual(whole, [false, false, false, true, true, false]);
 });
 
 test("several messages of one chunk are read in order", () => {

@@ -41,8 +41,8 @@ test("every type of the dns-packet package is known, with the same number", () =
     "TSIG",
     "ANY",
   ]) {
-    const [asked] = decode(questionQuery({ labels: new Uint8Array(0), type: parseType(name) }, 1)).questions ?? [];
-    assert.equal(asked?.type, name);
+    const [question] = decode(questionQuery({ labels: new Uint8Array(0), type: parseType(name) }, 1)).questions ?? [];
+    assert.equal(question?.type, name);
   }
 });
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { replyText } from "../../../../src/base/model/reply-text.ts";
 import { TYPE, aName, aQuery, aRecord, aReplyTo, anOpt, u16 } from "../../../support/scripted/builders.ts";
 
-function told(type: number, data: Buffer): string | undefined {
+function textOfReply(type: number, data: Buffer): string | undefined {
   const reply = aReplyTo(aQuery({ name: "x.test" }), 0, [aRecord({ owner: "x.test", type, ttl: 7, data })]);
   return replyText(reply)?.answers[0]?.data;
 }
@@ -22,7 +22,7 @@ test("records are written as in zone files", () => {
     [TYPE.HTTPS, Buffer.of(0, 1), "\\# 2 0001"],
     [4711, Buffer.alloc(0), "\\# 0"],
   ] as const) {
-    assert.equal(told(type, data), text, String(type));
+    assert.equal(textOfReply(type, data), text, String(type));
   }
 });
 

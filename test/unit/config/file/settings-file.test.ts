@@ -39,9 +39,9 @@ kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, rout
 `;
 
 test("every key is read", () => {
-  const { source, values: said } = read(WHOLE);
+  const { source, values } = read(WHOLE);
   assert.equal(source, "file");
-  assert.deepEqual(said, {
+  assert.deepEqual(values, {
     "log-level": "warn",
     strict: true,
     only: [
@@ -100,8 +100,8 @@ test("a file with only a version sets nothing", () => {
 });
 
 test("an alias may be used", () => {
-  const { values: said } = read("version: 1\ndns: &all [host]\nnetworks: {web: {dns: *all}}");
-  assert.deepEqual(said.networks?.get("web"), said.dns);
+  const { values } = read("version: 1\ndns: &all [host]\nnetworks: {web: {dns: *all}}");
+  assert.deepEqual(values.networks?.get("web"), values.dns);
 });
 
 // A file, and the beginnings of the reported lines, in order.
@@ -240,7 +240,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
   ],
   ["a retired value", "version: 1\nforward: {order: race}", ['f:2:18: forward.order: "race" is now "parallel"']],
   [
-    "several mistakes, told in the order of the lines",
+    "several mistakes, reported in the order of the lines",
     "version: 1\nnonsense: 1\nttl: x\ncache: {sise: 1, max-stale: x}\ndns: [x, y]",
     [
       "f:2:1: nonsense:",

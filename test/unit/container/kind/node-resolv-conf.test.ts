@@ -70,8 +70,8 @@ test("a file that is not the container's is checked again before that is reporte
 test("a file that is still not the container's is not written, which is reported once", () => {
   writeFileSync(path, DOCKERS);
   const rig = new Rig(false);
-  const told = [rig.advertise(), rig.advertise(), rig.advertise()].map((news) => news?.replace(/:.*/, ""));
-  assert.deepEqual(told, [undefined, "not written", undefined]);
+  const results = [rig.advertise(), rig.advertise(), rig.advertise()].map((result) => result?.replace(/:.*/, ""));
+  assert.deepEqual(results, [undefined, "not written", undefined]);
   assert.equal(readFileSync(path, "utf8"), DOCKERS);
   rig.resolvConf.close();
 });

@@ -73,7 +73,7 @@ for (const [what, text] of [
   ["longer", LONG],
   ["shorter", SHORT],
   ["as long", DOCKER.replace("127.0.0.11", "172.18.0.1")],
-  ["without a server", "# nobody\n"],
+  ["without a server", "# none\n"],
   ["empty", ""],
   ["no text", "# \x00\xff\xc3\x28\nnameserver 10.0.0.1\n"],
 ] as const) {
@@ -148,17 +148,17 @@ test("writes of the container, in place as a shell does, are noticed and read", 
   const machine = machineOf(t);
   await using node = await NodeMount.create(machine.at(PATH));
   const file = fileOf(t, machine);
-  let told = 0;
-  file.watch(() => told++);
+  let events = 0;
+  file.watch(() => events++);
   await node.sh("echo nameserver 172.18.0.1 > etc/resolv.conf");
-  await waitFor("the event", () => (told > 0 ? true : undefined));
+  await waitFor("the event", () => (events > 0 ? true : undefined));
   assert.equal(file.read(), "nameserver 172.18.0.1\n");
   file.close();
   await pause(20);
-  told = 0;
+  events = 0;
   await node.sh("echo '# more' >> etc/resolv.conf");
   await pause(50);
-  assert.equal(told, 0);
+  assert.equal(events, 0);
 });
 
 test("a container with the engine's file is distinguished from one with another file", async (t) => {
@@ -210,7 +210,7 @@ for (const [what, make, why] of [
     assert.equal(file.quietMs(), 0);
     assert.throws(() => file.assertWritable(), isReadOnly(why));
     assert.throws(() => file.write(LONG), isReadOnly(why));
-    file.watch(() => assert.fail("nobody wrote"));
+    file.watch(() => assert.fail("no process wrote"));
   });
 }
 

@@ -52,10 +52,10 @@ for (const [what, text, expected] of [
     "# \xff\xe9\x00\x85\nnameserver 127.0.0.11\n",
     "# \xff\xe9\x00\x85\nnameserver 172.18.0.1\n",
   ],
-  ["nobody", "", "nameserver 172.18.0.1\n"],
-  ["nobody, but a search list", "search lan\n", "search lan\nnameserver 172.18.0.1\n"],
-  ["nobody, without the last line's end", "search lan", "search lan\nnameserver 172.18.0.1"],
-  ["nobody with an address", "nameserver dns.example\n", "nameserver dns.example\nnameserver 172.18.0.1\n"],
+  ["no nameserver", "", "nameserver 172.18.0.1\n"],
+  ["no nameserver, but a search list", "search lan\n", "search lan\nnameserver 172.18.0.1\n"],
+  ["no nameserver, without the last line's end", "search lan", "search lan\nnameserver 172.18.0.1"],
+  ["a nameserver that is no address", "nameserver dns.example\n", "nameserver dns.example\nnameserver 172.18.0.1\n"],
 ] as const) {
   test(`a loopback nameserver is replaced: ${what}`, () => assert.equal(rewritten(text), expected));
 }
@@ -184,10 +184,10 @@ test("there are one to three nameservers without loopback, and no effective one 
       const servers = nameserversIn(rewriteResolvConf(text, { addresses, search: list }));
       assert.ok(servers.length > 0 && servers.length <= 3);
       assert.ok(!servers.some(isLoopback));
-      const asked = nameserversIn(text).slice(0, 3);
-      for (const server of asked) assert.ok(isLoopback(server) || servers.includes(server), server);
+      const first = nameserversIn(text).slice(0, 3);
+      for (const server of first) assert.ok(isLoopback(server) || servers.includes(server), server);
       // A lost loopback nameserver was replaced by one of ours.
-      if (asked.length === 0 || asked.some(isLoopback)) assert.ok(servers.some((server) => addresses.includes(server)));
+      if (first.length === 0 || first.some(isLoopback)) assert.ok(servers.some((server) => addresses.includes(server)));
     }),
     { numRuns: 2000 },
   );

@@ -13,7 +13,7 @@ import { aContainer, aNetworkFact, aQuery, aRoute, anEndpoint } from "../../../s
 import { placed } from "../../support/reply.ts";
 
 const OPTIONS = { serversMax: 3, ownAddress: "127.0.0.11" };
-const DOOR: Server = { from: "docker", address: "127.0.0.11", port: 53 };
+const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: 53 };
 const HOST = { from: "host" as const, address: "10.0.0.1", port: 53 };
 const OWN = { from: "container" as const, address: "10.0.0.2", port: 53 };
 const BOTH: NameserversFact = { kind: "listed", servers: [HOST, OWN], isNdotsSet: false, isOwn: false };
@@ -145,14 +145,14 @@ test("our own address is removed before the list is cut to three servers; the ho
 });
 
 test("without a known list Docker's resolver is used", () => {
-  assert.deepEqual(upstreamsOf({ kind: "unknown" }), { routes: [aRoute("", [DOOR])], isNdotsSet: false });
+  assert.deepEqual(upstreamsOf({ kind: "unknown" }), { routes: [aRoute("", [DOCKER])], isNdotsSet: false });
 });
 
 test("the host's list is the current one, with the upstreams of a stub; without any, Docker's resolver is used", () => {
   const directory = directoryOf("one");
   const web = aContainer({ nameservers: { kind: "host", isNdotsSet: false } });
   const routes = (): View["upstreams"]["routes"] => unexplained(directory.viewOf(web).upstreams).routes;
-  assert.deepEqual(routes(), [aRoute("", [DOOR])]);
+  assert.deepEqual(routes(), [aRoute("", [DOCKER])]);
   const before = directory.viewOf(web);
   for (const servers of [[HOST], [HOST, { ...HOST, address: "10.0.0.2", isBackup: true }]]) {
     directory.setHost(servers);
@@ -160,7 +160,7 @@ test("the host's list is the current one, with the upstreams of a stub; without 
   }
   assert.deepEqual(
     unexplained(before.upstreams).routes,
-    [aRoute("", [DOOR])],
+    [aRoute("", [DOCKER])],
     "views that were made before stay as they were",
   );
 });
@@ -230,8 +230,8 @@ function unexplained({ routes, isNdotsSet }: View["upstreams"]): View["upstreams
   };
 }
 
-function found(directory: Directory, asking: ContainerFact, name: string): string | undefined {
-  return foundIn(directory.viewOf(asking), name);
+function found(directory: Directory, client: ContainerFact, name: string): string | undefined {
+  return foundIn(directory.viewOf(client), name);
 }
 
 function foundIn(view: View, name: string): string | undefined {

@@ -67,8 +67,8 @@ test("the word host stands for the host's servers, in its place in the list", ()
 });
 
 test("without external access no server is queried from the host; those queried from inside stay", () => {
-  const says = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(layerOf);
-  const found = routesOf({ layers: says, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
+  const layers = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(layerOf);
+  const found = routesOf({ layers, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
   assert.deepEqual(shown(found), ["/lan/none", "10.0.0.2"]);
 });
 
@@ -163,8 +163,8 @@ test("ndots in the settings applies to every container, also to one whose own is
   assert.equal(directory.viewOf(fact).upstreams.isNdotsSet, true);
 });
 
-function routes(...says: readonly (readonly string[])[]): Route[] {
-  return routesOf({ layers: says.map(layerOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
+function routes(...texts: readonly (readonly string[])[]): Route[] {
+  return routesOf({ layers: texts.map(layerOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
 }
 
 function layerOf(texts: readonly string[]): RouteLayer {
@@ -193,12 +193,12 @@ function serverFor(name: string, upstreams: Upstreams): string | undefined {
 }
 
 test("a route has its origin, and the servers withheld for want of external access", () => {
-  const says = [
+  const layers = [
     routeLayer("its label", layerOf(["/lan/10.0.0.1"])),
     routeLayer("the settings", layerOf(["/lan/10.0.0.2", "/corp/"])),
   ];
   const found = routesOf({
-    layers: says,
+    layers,
     fallback: DOCKERS,
     fallbackBy: "Docker",
     host: HOSTS,

@@ -23,7 +23,7 @@ const INPUT: PlanInput = {
   trialMark: 0x22,
 };
 
-const DOOR = { match: { mark: 0x11 }, action: { kind: "accept" } };
+const PASSTHROUGH = { match: { mark: 0x11 }, action: { kind: "accept" } };
 const ZONE = { kind: "zone", zone: 77 };
 const ZONE_OF_REPLIES = [
   { match: { protocol: "udp", source: OURS, sourcePort: 40_001 }, action: ZONE },
@@ -52,7 +52,7 @@ test("serving: queries go to our ports and replies leave from port 53, both in o
         hook: "output",
         priority: -300,
         rules: [
-          DOOR,
+          PASSTHROUGH,
           { match: { protocol: "udp", destination: OURS, destinationPort: 53 }, action: ZONE },
           { match: { protocol: "tcp", destination: OURS, destinationPort: 53 }, action: ZONE },
           ...ZONE_OF_REPLIES,
@@ -64,7 +64,7 @@ test("serving: queries go to our ports and replies leave from port 53, both in o
         hook: "output",
         priority: -101,
         rules: [
-          DOOR,
+          PASSTHROUGH,
           {
             match: { protocol: "udp", destination: OURS, destinationPort: 53 },
             action: { kind: "dnat", address: OURS, port: 40_001 },
@@ -86,8 +86,8 @@ test("draining: queries are not redirected, and replies to earlier ones are stil
   assert.deepEqual(
     draining.chains.map(({ name, rules }) => [name, rules]),
     [
-      ["zone", [DOOR, ...ZONE_OF_REPLIES]],
-      ["query", [DOOR]],
+      ["zone", [PASSTHROUGH, ...ZONE_OF_REPLIES]],
+      ["query", [PASSTHROUGH]],
       ["reply", REPLIES],
     ],
   );
@@ -121,7 +121,7 @@ test("our own packets are accepted before any rule that sets a zone or another d
   for (const plan of [trialPlan(INPUT), servingPlan(INPUT), drainingPlan(INPUT, [])].map(one)) {
     for (const { rules } of plan.chains) {
       const first = rules.findIndex(({ action }) => action.kind === "zone" || action.kind === "dnat");
-      if (first !== -1) assert.deepEqual(rules[0], DOOR);
+      if (first !== -1) assert.deepEqual(rules[0], PASSTHROUGH);
     }
   }
 });

@@ -30,7 +30,7 @@ class ScriptedEngine implements FollowedEngine {
   gate: Promise<void> = Promise.resolve();
   /** The responses for images, by id. */
   images: (id: string) => Promise<ImageJson | undefined> = async () => undefined;
-  imagesAsked: string[] = [];
+  inspectedImages: string[] = [];
   isAway = false;
   #push: (event: EngineEvent | "end") => void = () => undefined;
 
@@ -59,7 +59,7 @@ class ScriptedEngine implements FollowedEngine {
   }
 
   async image(id: string): Promise<ImageJson | undefined> {
-    this.imagesAsked.push(id);
+    this.inspectedImages.push(id);
     return await this.images(id);
   }
 
@@ -299,7 +299,7 @@ test("image labels are split from the container's own, once in a container's lif
   await settle();
   const { name, pid, labels } = known.get("a") ?? assert.fail();
   assert.deepEqual([name, pid, labels], ["renamed", 77, { own: "a" }]);
-  assert.deepEqual(engine.imagesAsked, [IMAGE]);
+  assert.deepEqual(engine.inspectedImages, [IMAGE]);
 });
 
 test("names are known while the image is being inspected; decisions about labels wait", async () => {
@@ -332,12 +332,12 @@ test("labels of an image that is inspected late apply from then on, and count as
 
 test("without an image, or if it is gone or cannot be inspected, all labels count as the image's", async () => {
   engine.images = async (id) => (id === IMAGE ? undefined : await Promise.reject(new Error("500")));
-  engine.put("untold", { labels: BAKED });
+  engine.put("unreported", { labels: BAKED });
   engine.put("gone", { labels: BAKED, image: IMAGE });
   engine.put("broken", { labels: BAKED, image: `sha256:${"2".repeat(64)}` });
   follow();
   await settle();
-  for (const id of ["untold", "gone", "broken"]) {
+  for (const id of ["unreported", "gone", "broken"]) {
     assert.deepEqual(known.get(id)?.labels, {}, id);
     assert.deepEqual(known.get(id)?.imageLabels, { labels: BAKED, source: "unknown" }, id);
   }

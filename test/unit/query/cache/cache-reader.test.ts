@@ -30,17 +30,17 @@ test("a reply is cached for its shortest TTL, and its TTLs count down", async ()
   await using world = new World({ ttls: [60, 30] });
   assert.deepEqual(await world.ttls(), [60, 30]);
   world.pass(29.5);
-  assert.deepEqual([await world.ttls(), world.asked], [[31, 1], 1]);
+  assert.deepEqual([await world.ttls(), world.received], [[31, 1], 1]);
   world.pass(0.6);
-  assert.deepEqual([await world.ttls(), world.asked], [[60, 30], 2]);
+  assert.deepEqual([await world.ttls(), world.received], [[60, 30], 2]);
 });
 
 test("a TTL of zero, and one with its highest bit set, is not cached", async () => {
   for (const ttl of [0, 0x80000001]) {
     await using world = new World({ ttls: [ttl] });
-    await world.ask();
-    await world.ask();
-    assert.equal(world.asked, 2);
+    await world.query();
+    await world.query();
+    assert.equal(world.received, 2);
   }
 });
 
@@ -48,59 +48,59 @@ test("the configured minimum and maximum apply to the lifetime and to the TTLs i
   await using world = new World({ ttls: [0, 100_000] }, { cache: { ttlSecondsMin: 10, ttlSecondsMax: 50 } });
   assert.deepEqual(await world.ttls(), [10, 50]);
   world.pass(9);
-  assert.deepEqual([await world.ttls(), world.asked], [[1, 41], 1]);
+  assert.deepEqual([await world.ttls(), world.received], [[1, 41], 1]);
   world.pass(1);
-  await world.ask();
-  assert.equal(world.asked, 2);
+  await world.query();
+  assert.equal(world.received, 2);
 });
 
 for (const rcode of [0, 3]) {
   test(`a negative answer with rcode ${rcode} is cached as long as its SOA script, which is also its TTL`, async () => {
     await using world = new World({ rcode, soa: { ttl: 3600, minimum: 300 } });
-    await world.ask();
+    await world.query();
     world.pass(299);
-    const cached = await world.ask();
-    assert.deepEqual([cached.rcode, cached.authorities[0]?.ttl, world.asked], [rcode, 1, 1]);
+    const cached = await world.query();
+    assert.deepEqual([cached.rcode, cached.authorities[0]?.ttl, world.received], [rcode, 1, 1]);
     world.pass(1);
-    await world.ask();
-    assert.equal(world.asked, 2);
+    await world.query();
+    assert.equal(world.received, 2);
   });
 
   test(`a negative answer with rcode ${rcode} without SOA is not cached, unless configured`, async () => {
     await using world = new World({ rcode });
-    await world.ask();
-    await world.ask();
-    assert.equal(world.asked, 2);
+    await world.query();
+    await world.query();
+    assert.equal(world.received, 2);
     await using cached = new World({ rcode }, { cache: { negativeSecondsWithoutSoa: 5 } });
-    await cached.ask();
-    await cached.ask();
-    assert.equal(cached.asked, 1);
+    await cached.query();
+    await cached.query();
+    assert.equal(cached.received, 1);
   });
 
   test(`no negative answer with rcode ${rcode} is cached if so configured`, async () => {
     await using world = new World({ rcode, soa: { ttl: 60, minimum: 60 } }, { cache: { negativeSecondsMax: 0 } });
-    await world.ask();
-    await world.ask();
-    assert.equal(world.asked, 2);
+    await world.query();
+    await world.query();
+    assert.equal(world.received, 2);
   });
 }
 
 test("letter case does not distinguish names; types distinguish questions", async () => {
   await using world = new World({ ttls: [60] });
-  await world.ask({ name: "Example.org" });
-  const { question } = await world.ask({ name: "EXAMPLE.org" });
-  assert.deepEqual([question?.name, world.asked], ["EXAMPLE.org", 1]);
-  await world.ask({ type: TYPE.TXT });
-  await world.ask({ name: "example.com" });
-  assert.equal(world.asked, 3);
+  await world.query({ name: "Example.org" });
+  const { question } = await world.query({ name: "EXAMPLE.org" });
+  assert.deepEqual([question?.name, world.received], ["EXAMPLE.org", 1]);
+  await world.query({ type: TYPE.TXT });
+  await world.query({ name: "example.com" });
+  assert.equal(world.received, 3);
 });
 
 test("DO and CD distinguish questions; each is forwarded with its own", async () => {
   await using world = new World({ ttls: [60] });
   for (const flags of [0x0100, 0x0110]) {
     for (const isDnssecOk of [false, true]) {
-      await world.ask({ flags, opt: { isDnssecOk } });
-      await world.ask({ flags, opt: { isDnssecOk, udpSize: 4096 } });
+      await world.query({ flags, opt: { isDnssecOk } });
+      await world.query({ flags, opt: { isDnssecOk, udpSize: 4096 } });
     }
   }
   assert.deepEqual(
@@ -118,42 +118,42 @@ test("AD is only set for clients that request it, by AD or DO", async () => {
   await using world = new World({ ttls: [60], isAuthentic: true });
   const isSet = [];
   for (const query of [{}, { flags: 0x0120 }, { opt: {} }, { opt: { isDnssecOk: true } }]) {
-    for (let again = 0; again < 2; again++) isSet.push((await world.ask(query)).flags.includes("ad"));
+    for (let again = 0; again < 2; again++) isSet.push((await world.query(query)).flags.includes("ad"));
   }
   assert.deepEqual(isSet, [false, false, true, true, false, false, true, true]);
 });
 
 test("a container's own servers have entries of their own, whatever their address; those of the host are shared", async () => {
   await using world = new World({ ttls: [60] });
-  await world.ask({}, clientOf(world.upstream.server));
-  await world.ask({}, clientOf(world.upstream.server));
-  assert.equal(world.asked, 2);
+  await world.query({}, clientOf(world.upstream.server));
+  await world.query({}, clientOf(world.upstream.server));
+  assert.equal(world.received, 2);
   const host: Server = { ...world.upstream.server, from: "host" };
-  await world.ask({}, clientOf(host));
-  await world.ask({}, clientOf(host));
-  assert.equal(world.asked, 3);
-  await world.ask({}, clientOf(host, world.upstream.server));
-  assert.equal(world.asked, 4);
-  assert.equal((await world.ask({}, clientOf())).rcode, 2);
+  await world.query({}, clientOf(host));
+  await world.query({}, clientOf(host));
+  assert.equal(world.received, 3);
+  await world.query({}, clientOf(host, world.upstream.server));
+  assert.equal(world.received, 4);
+  assert.equal((await world.query({}, clientOf())).rcode, 2);
 });
 
 test("when servers fail, a stale answer is served and marked; when they are back, they are used again", async () => {
   await using world = new World({ ttls: [60] });
-  await world.ask();
+  await world.query();
   world.script = { rcode: 2 };
   world.pass(61);
-  const stale = await world.ask({ opt: {} });
+  const stale = await world.query({ opt: {} });
   assert.deepEqual([stale.rcode, stale.answers[0]?.ttl], [0, 30]);
   assert.equal(stale.additionals[0]?.data.readUInt16BE(4), 3);
-  const asked = world.asked;
-  assert.equal((await world.ask()).answers[0]?.ttl, 30);
-  assert.equal(world.asked, asked);
+  const before = world.received;
+  assert.equal((await world.query()).answers[0]?.ttl, 30);
+  assert.equal(world.received, before);
   world.script = { ttls: [60] };
   world.pass(6);
-  assert.equal((await world.ask()).answers[0]?.ttl, 30);
-  await world.upstream.asked(asked + 1);
+  assert.equal((await world.query()).answers[0]?.ttl, 30);
+  await world.upstream.receives(before + 1);
   await settled();
-  assert.equal((await world.ask()).answers[0]?.ttl, 60);
+  assert.equal((await world.query()).answers[0]?.ttl, 60);
 });
 
 test("while servers are silent, later clients get a stale answer at once", async () => {
@@ -164,79 +164,79 @@ test("while servers are silent, later clients get a stale answer at once", async
   const queryPath = new QueryPath({ now: clock.now });
   const client = clientOf(upstream.server);
   const query = aQuery({ name: "example.org" });
-  assert.equal((await queryPath.ask(client, query)).answers[0]?.ttl, 60);
+  assert.equal((await queryPath.query(client, query)).answers[0]?.ttl, 60);
   isSilent = true;
   clock.advance(61_000);
-  const first = queryPath.ask(client, query);
-  const early = queryPath.ask(client, query);
-  await upstream.asked(2);
+  const first = queryPath.query(client, query);
+  const early = queryPath.query(client, query);
+  await upstream.receives(2);
   clock.advance(LIMITS.staleAfterMs + 10);
   for (const reply of [await first, await early]) assert.equal(reply.answers[0]?.ttl, LIMITS.staleTtlSeconds);
   // None of them waits: the clock stands still while they query.
   for (const laterMs of [100, 900, 1_500, 1_500]) {
     clock.advance(laterMs);
-    assert.equal((await queryPath.ask(client, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
+    assert.equal((await queryPath.query(client, query)).answers[0]?.ttl, LIMITS.staleTtlSeconds);
   }
   isSilent = false;
-  const asked = upstream.queries.length;
+  const before = upstream.queries.length;
   clock.advance(LIMITS.failureTimeoutMs);
-  await queryPath.ask(client, query);
-  await upstream.asked(asked + 1);
+  await queryPath.query(client, query);
+  await upstream.receives(before + 1);
   let ttl: number | undefined;
   // The clock stands still, and with it every timer; the reply arrives in some later turn of the event loop.
   while (ttl !== 60) {
     await nextRound();
-    ttl = (await queryPath.ask(client, query)).answers[0]?.ttl;
+    ttl = (await queryPath.query(client, query)).answers[0]?.ttl;
   }
 });
 
 test("no stale answer is served once servers reply again, even if their reply is not cached", async () => {
   await using world = new World({ ttls: [60] });
-  await world.ask();
+  await world.query();
   world.script = { rcode: 2 };
   world.pass(61);
-  assert.equal((await world.ask()).answers[0]?.ttl, 30);
+  assert.equal((await world.query()).answers[0]?.ttl, 30);
   world.script = { ttls: [0] };
   world.pass(6);
   // The stale answer that is served at once triggers a refresh.
-  await world.ask();
-  await world.upstream.asked(world.asked);
+  await world.query();
+  await world.upstream.receives(world.received);
   await settled();
-  for (let count = 0; count < 2; count++) assert.equal((await world.ask()).answers[0]?.ttl, 0);
+  for (let count = 0; count < 2; count++) assert.equal((await world.query()).answers[0]?.ttl, 0);
 });
 
 test("an entry that expired too long ago is not served stale, and none is if so configured", async () => {
   for (const parts of [{ cache: { staleSecondsMax: 100 } }, { behaviour: { servesStale: false } }]) {
     await using world = new World({ ttls: [60] }, parts);
-    await world.ask();
+    await world.query();
     world.script = { rcode: 2 };
     world.pass(161);
-    assert.equal((await world.ask()).rcode, 2);
+    assert.equal((await world.query()).rcode, 2);
   }
 });
 
 test("a failure is cached for a moment, and the answer script so", async () => {
   await using world = new World({ rcode: 2 });
-  await world.ask();
-  const again = await world.ask({ opt: {} });
-  assert.deepEqual([again.rcode, world.asked], [2, 1]);
+  await world.query();
+  const again = await world.query({ opt: {} });
+  assert.deepEqual([again.rcode, world.received], [2, 1]);
   assert.match(again.additionals[0]?.data.toString() ?? "", /SERVFAIL/);
   world.pass(5.1);
-  await world.ask();
-  assert.equal(world.asked, 2);
+  await world.query();
+  assert.equal(world.received, 2);
 });
 
 test("popular entries are refreshed before they expire", async () => {
   await using world = new World({ ttls: [100] });
-  await world.ask();
+  await world.query();
   world.pass(89);
-  for (let i = 0; i < 3; i++) await world.ask();
-  assert.equal(world.asked, 1);
+  for (let i = 0; i < 3; i++) await world.query();
+  assert.equal(world.received, 1);
   world.pass(2);
-  for (let i = 0; i < 3; i++) await world.ask();
-  await world.upstream.asked(2);
+  for (let i = 0; i < 3; i++) await world.query();
+  await world.upstream.receives(2);
   await settled();
-  assert.deepEqual([await world.ttls(), world.asked], [[100], 2]);
+  assert.deepEqual([await world.ttls(), world.received], [[100], 2]);
 });
 
 test("a local name never gets NXDOMAIN, neither from a server nor from the cache", async () => {
@@ -249,8 +249,8 @@ test("a local name never gets NXDOMAIN, neither from a server nor from the cache
   const stranger = clientOf({ ...world.upstream.server, from: "host" });
   const query = { name: "mail.example.org", type: TYPE.TXT };
   const rcodes = [];
-  for (const client of [holder, holder, stranger]) rcodes.push((await world.ask(query, client)).rcode);
-  assert.deepEqual([rcodes, world.asked], [[0, 0, 3], 1]);
+  for (const client of [holder, holder, stranger]) rcodes.push((await world.query(query, client)).rcode);
+  assert.deepEqual([rcodes, world.received], [[0, 0, 3], 1]);
 });
 
 test("a query in flight when the cache is flushed is answered and not cached, and no query joins it", async () => {
@@ -258,12 +258,12 @@ test("a query in flight when the cache is flushed is answered and not cached, an
   await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
   const queryPath = new QueryPath();
   const client = clientOf({ ...upstream.server, from: "host" });
-  const before = queryPath.ask(client, aQuery());
-  await upstream.asked(1);
+  const before = queryPath.query(client, aQuery());
+  await upstream.receives(1);
   queryPath.forwarder.invalidate();
-  const after = queryPath.ask(client, aQuery());
-  await upstream.asked(2);
-  for (const say of late) say();
+  const after = queryPath.query(client, aQuery());
+  await upstream.receives(2);
+  for (const reply of late) reply();
   assert.deepEqual([(await before).rcode, (await after).rcode, queryPath.cache.size], [3, 3, 0]);
 });
 
@@ -293,7 +293,7 @@ class World implements AsyncDisposable {
     this.#queryPath = new QueryPath({ ...parts, now: () => this.#nowMs });
   }
 
-  get asked(): number {
+  get received(): number {
     return this.upstream.queries.length;
   }
 
@@ -301,12 +301,12 @@ class World implements AsyncDisposable {
     this.#nowMs += seconds * 1000;
   }
 
-  async ask(query: Parameters<typeof aQuery>[0] = {}, client = this.#client): ReturnType<QueryPath["ask"]> {
-    return await this.#queryPath.ask(client, aQuery({ name: "example.org", ...query }));
+  async query(query: Parameters<typeof aQuery>[0] = {}, client = this.#client): ReturnType<QueryPath["query"]> {
+    return await this.#queryPath.query(client, aQuery({ name: "example.org", ...query }));
   }
 
   async ttls(): Promise<number[]> {
-    return (await this.ask()).answers.map(({ ttl }) => ttl);
+    return (await this.query()).answers.map(({ ttl }) => ttl);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -165,14 +165,14 @@ test("after any sequence of operations it holds what the model holds", () => {
       assert.equal(cache.removeNamed(key.name), named);
       drop((one) => one.key.name === key.name);
     } else if (what < 995) {
-      const heir = owners[0] as CacheOwner;
-      if (owner === heir) continue;
-      cache.transfer(owner, heir, (scope) => scope === HOST_SCOPE);
+      const newOwner = owners[0] as CacheOwner;
+      if (owner === newOwner) continue;
+      cache.transfer(owner, newOwner, (scope) => scope === HOST_SCOPE);
       drop((one) => one.owner === owner && one.key.scope !== HOST_SCOPE);
-      // In the order of their owner, behind the entries of the heir.
+      // In the order of their owner, behind the entries of the new owner.
       const inherited = model.filter((one) => one.owner === owner);
       drop((one) => inherited.includes(one));
-      model.push(...inherited.map((one) => ({ ...one, owner: heir })));
+      model.push(...inherited.map((one) => ({ ...one, owner: newOwner })));
     } else {
       cache.clear();
       drop(() => true);
@@ -217,9 +217,9 @@ function aReply(
   message.writeUInt16BE(message.readUInt16BE(2) | flags, 2);
   const reply = readFreshReply(message);
   assert.ok(reply);
-  const { hash, ...asked } = aKey(name, scope);
+  const { hash, ...parts } = aKey(name, scope);
   // Few, so that many share a bucket.
-  const key = { ...asked, hash: hash & HASH_BITS };
+  const key = { ...parts, hash: hash & HASH_BITS };
   return [key, error === undefined ? reply : { ...reply, extendedError: error }];
 }
 

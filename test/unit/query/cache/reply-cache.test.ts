@@ -58,13 +58,13 @@ test("names with the same hash are never confused, however they are looked up", 
 
 test("when a container is detached, its own entries are removed, and shared ones stay", () => {
   const cache = new ReplyCache(20_000);
-  const [owner, heir] = [newCacheOwner(), newCacheOwner()];
+  const [owner, newOwner] = [newCacheOwner(), newCacheOwner()];
   put(cache, owner, "shared");
   cache.put(aKey("own", OWN), owner, undefined);
-  cache.transfer(owner, heir, (scope) => scope === HOST_SCOPE);
+  cache.transfer(owner, newOwner, (scope) => scope === HOST_SCOPE);
   assert.equal(cache.find(aKey("own", OWN)), undefined);
   assert.ok(cache.find(aKey("shared"))?.hasReply);
-  assert.deepEqual([owner.bytes, owner.entries, heir.bytes, heir.entries], [0, 0, cache.bytes, 1]);
+  assert.deepEqual([owner.bytes, owner.entries, newOwner.bytes, newOwner.entries], [0, 0, cache.bytes, 1]);
 });
 
 test("a cache larger than the machine's memory is an error with a remedy", () => {

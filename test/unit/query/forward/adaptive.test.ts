@@ -9,7 +9,7 @@ import type { Server } from "../../../../src/base/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 import { QueryPath, clientOf } from "../../support/query-path.ts";
 import { readName, readReply } from "../../support/reply.ts";
-import { UdpUpstream, type UdpScript, closedUdpServer, say, startBoth } from "../../support/upstreams.ts";
+import { UdpUpstream, type UdpScript, closedUdpServer, write, startBoth } from "../../support/upstreams.ts";
 
 const QUERY = aQuery({ id: 0xbeef, name: "Example.org" });
 const answer = (data = Buffer.of(192, 0, 2, 1)): Buffer =>
@@ -23,21 +23,21 @@ const silent: UdpScript = () => undefined;
 
 test("a reply has the client's id and letter case, and the upstream query has our own EDNS", async () => {
   await using upstream = new UdpUpstream(good);
-  const reply = await new QueryPath().ask(clientOf(upstream.server), QUERY);
+  const reply = await new QueryPath().query(clientOf(upstream.server), QUERY);
   assert.deepEqual([reply.id, reply.flags, reply.rcode, reply.question?.name], [0xbeef, "qr rd ra", 0, "Example.org"]);
   assert.deepEqual(reply.answers[0]?.data, Buffer.of(192, 0, 2, 1));
   assert.equal(reply.additionals.length, 0);
-  const [asked = Buffer.alloc(0)] = upstream.queries;
-  assert.ok(asked.includes(Buffer.from("Example")));
-  assert.equal(asked.readUInt16BE(2), 0x0120);
-  assert.deepEqual(asked.subarray(-11), anOpt({ udpSize: 1232 }));
+  const [before = Buffer.alloc(0)] = upstream.queries;
+  assert.ok(before.includes(Buffer.from("Example")));
+  assert.equal(before.readUInt16BE(2), 0x0120);
+  assert.deepEqual(before.subarray(-11), anOpt({ udpSize: 1232 }));
 });
 
 for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
   test(`${what} goes on to the next server at once`, async () => {
     await using first = new UdpUpstream(coded(rcode));
     await using second = new UdpUpstream(good);
-    const reply = await new QueryPath().ask(clientOf(first.server, second.server), QUERY);
+    const reply = await new QueryPath().query(clientOf(first.server, second.server), QUERY);
     assert.deepEqual([reply.rcode, reply.answers.length], [0, 1]);
   });
 }
@@ -45,7 +45,7 @@ for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
 test("NXDOMAIN is final", async () => {
   await using first = new UdpUpstream(coded(3));
   await using second = new UdpUpstream(good);
-  const reply = await new QueryPath().ask(clientOf(first.server, second.server), QUERY);
+  const reply = await new QueryPath().query(clientOf(first.server, second.server), QUERY);
   assert.equal(reply.rcode, 3);
   assert.equal(second.queries.length, 0);
 });
@@ -54,7 +54,7 @@ test("a silent server is joined by the next, and a closed port costs nothing", a
   await using first = new UdpUpstream(silent);
   await using third = new UdpUpstream(good);
   const servers = [first.server, await closedUdpServer(), third.server];
-  const reply = await new QueryPath().ask(clientOf(...servers), QUERY);
+  const reply = await new QueryPath().query(clientOf(...servers), QUERY);
   assert.equal(reply.answers.length, 1);
   assert.equal(first.queries.length, 1);
 });
@@ -68,19 +68,19 @@ test("a server that stays silent becomes the last choice, and the first again wh
   const client = clientOf(first.server, second.server);
   for (let i = 0; i < 4; i++) {
     nowMs += 400;
-    const pending = queryPath.ask(client, aQuery({ name: `n${i}.example.org` }));
-    await second.asked(0);
+    const pending = queryPath.query(client, aQuery({ name: `n${i}.example.org` }));
+    await second.receives(0);
     nowMs += 400;
     await pending;
   }
   assert.deepEqual(queryPath.health, ["down: does not answer"]);
-  const asked = first.queries.length;
-  await queryPath.ask(client, aQuery({ name: "m.example.org" }));
-  assert.equal(first.queries.length, asked);
+  const before = first.queries.length;
+  await queryPath.query(client, aQuery({ name: "m.example.org" }));
+  assert.equal(first.queries.length, before);
   isSilent = false;
   nowMs += 1_000;
-  await queryPath.ask(client, aQuery({ name: "trial.example.org" }));
-  await first.asked(asked + 1);
+  await queryPath.query(client, aQuery({ name: "trial.example.org" }));
+  await first.receives(before + 1);
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.deepEqual(queryPath.health.at(-1), "up: answers again");
 });
@@ -90,7 +90,7 @@ test("when all fail, the extended error has the failure of each", async () => {
   await using second = new UdpUpstream(coded(5));
   const queryPath = new QueryPath();
   const query = aQuery({ name: "example.org", opt: {} });
-  const reply = await queryPath.ask(clientOf(first.server, second.server), query);
+  const reply = await queryPath.query(clientOf(first.server, second.server), query);
   assert.deepEqual([reply.rcode, reply.flags], [2, "qr rd ra"]);
   const text = reply.additionals[0]?.data.subarray(6).toString() ?? "";
   assert.match(text, /^127\.0\.0\.1:\d+: SERVFAIL; 127\.0\.0\.1:\d+: REFUSED$/);
@@ -98,7 +98,7 @@ test("when all fail, the extended error has the failure of each", async () => {
 });
 
 test("without any server, the extended error says so", async () => {
-  const reply = await new QueryPath().ask(clientOf(), aQuery({ name: "example.org", opt: {} }));
+  const reply = await new QueryPath().query(clientOf(), aQuery({ name: "example.org", opt: {} }));
   assert.equal(reply.rcode, 2);
   assert.deepEqual(reply.additionals[0]?.data.readUInt16BE(4), 18);
 });
@@ -110,7 +110,7 @@ test("a server's own extended error is passed on", async () => {
     message.writeUInt16BE(1, 10);
     reply(message);
   });
-  const reply = await new QueryPath().ask(clientOf(upstream.server), aQuery({ name: "example.org", opt: {} }));
+  const reply = await new QueryPath().query(clientOf(upstream.server), aQuery({ name: "example.org", opt: {} }));
   assert.deepEqual(reply.additionals[0]?.data, bogus);
 });
 
@@ -122,18 +122,18 @@ test("a truncated reply is fetched over TCP from the same server", async () => {
       message[2] = (message[2] ?? 0) | 2;
       reply(message);
     },
-    (query, socket) => say(socket, aReplyTo(query, 0, whole)),
+    (query, socket) => write(socket, aReplyTo(query, 0, whole)),
   );
   await using upstream = udp;
   await using stream = tcp;
   const queryPath = new QueryPath();
   const client = clientOf(upstream.server);
-  const large = await queryPath.ask(client, aQuery({ name: "example.org", opt: { udpSize: 4096 } }));
+  const large = await queryPath.query(client, aQuery({ name: "example.org", opt: { udpSize: 4096 } }));
   assert.deepEqual([large.answers.length, large.flags], [100, "qr rd ra"]);
   const small = await queryPath.raw(client, aQuery({ name: "example.org" }));
   assert.ok(small.length <= 512);
   assert.equal(readReply(small).flags, "qr tc rd ra");
-  assert.equal((await queryPath.ask(client, aQuery({ name: "example.org" }), "tcp")).answers.length, 100);
+  assert.equal((await queryPath.query(client, aQuery({ name: "example.org" }), "tcp")).answers.length, 100);
   assert.deepEqual([upstream.queries.length, stream.queries.length], [1, 1]);
 });
 
@@ -143,8 +143,8 @@ test("a server that rejects EDNS is queried without, and that is remembered", as
   );
   const queryPath = new QueryPath();
   const client = clientOf(upstream.server);
-  assert.equal((await queryPath.ask(client, QUERY)).answers.length, 1);
-  assert.equal((await queryPath.ask(client, aQuery({ name: "other.org" }))).answers.length, 1);
+  assert.equal((await queryPath.query(client, QUERY)).answers.length, 1);
+  assert.equal((await queryPath.query(client, aQuery({ name: "other.org" }))).answers.length, 1);
   assert.equal(upstream.queries.length, 3);
 });
 
@@ -157,11 +157,11 @@ test("spoofed replies are detected, and the query is sent over TCP", async () =>
         reply(forged);
       }
     },
-    (query, socket) => say(socket, aReplyTo(query, 0, [answer()])),
+    (query, socket) => write(socket, aReplyTo(query, 0, [answer()])),
   );
   await using upstream = udp;
   await using stream = tcp;
-  const reply = await new QueryPath().ask(clientOf(upstream.server), QUERY);
+  const reply = await new QueryPath().query(clientOf(upstream.server), QUERY);
   assert.deepEqual(reply.answers[0]?.data, Buffer.of(192, 0, 2, 1));
   assert.equal(stream.queries.length, 1);
 });
@@ -172,7 +172,7 @@ test("a reply to another question is ignored", async () => {
     reply(other);
     good(query, reply);
   });
-  assert.equal((await new QueryPath().ask(clientOf(upstream.server), QUERY)).answers.length, 1);
+  assert.equal((await new QueryPath().query(clientOf(upstream.server), QUERY)).answers.length, 1);
 });
 
 test("identical questions in flight are sent once, and each client gets its own form of the reply", async () => {
@@ -183,11 +183,11 @@ test("identical questions in flight are sent once, and each client gets its own 
   const host: Server = { ...upstream.server, from: "host" };
   const [a, b] = [clientOf(host), clientOf(host)];
   const all = [
-    queryPath.ask(a, aQuery({ id: 1, name: "example.org" })),
-    queryPath.ask(b, aQuery({ id: 2, name: "EXAMPLE.org", opt: {} })),
-    queryPath.ask(b, aQuery({ id: 3, name: "example.ORG" }), "tcp"),
+    queryPath.query(a, aQuery({ id: 1, name: "example.org" })),
+    queryPath.query(b, aQuery({ id: 2, name: "EXAMPLE.org", opt: {} })),
+    queryPath.query(b, aQuery({ id: 3, name: "example.ORG" }), "tcp"),
   ];
-  await upstream.asked(1);
+  await upstream.receives(1);
   for (const say1 of replies) say1();
   const got = await Promise.all(all);
   assert.deepEqual(
@@ -199,8 +199,8 @@ test("identical questions in flight are sent once, and each client gets its own 
     ],
   );
   assert.equal(upstream.queries.length, 1);
-  void Promise.all([queryPath.ask(one, QUERY), queryPath.ask(other, QUERY)]);
-  await upstream.asked(3);
+  void Promise.all([queryPath.query(one, QUERY), queryPath.query(other, QUERY)]);
+  await upstream.receives(3);
 });
 
 test("a query with options of its own, or without recursion, is forwarded unchanged", async () => {
@@ -210,7 +210,7 @@ test("a query with options of its own, or without recursion, is forwarded unchan
   const subnet = aQuery({ name: "example.org", opt: { options: [[8, Buffer.of(0, 1, 24, 0, 192, 0, 2)]] } });
   const plain = aQuery({ name: "example.org", flags: 0 });
   for (const query of [subnet, subnet, plain]) {
-    const { id, answers } = await queryPath.ask(client, query);
+    const { id, answers } = await queryPath.query(client, query);
     assert.deepEqual([id, answers.length], [0x1234, 1]);
   }
   assert.deepEqual(
@@ -233,14 +233,14 @@ test("a server that loops back to a container is not used for it, and all others
   }, "host");
   host.server = upstream.server;
   const outer = clientOf(upstream.server);
-  const reply = await queryPath.ask(outer, aQuery({ name: "example.org", opt: {} }));
+  const reply = await queryPath.query(outer, aQuery({ name: "example.org", opt: {} }));
   // The answer for the container in the loop came back through the loop.
   assert.equal(reply.rcode, 2);
   assert.match(reply.additionals[0]?.data.toString() ?? "", /forwarding loop back to dns11/);
-  const asked = upstream.queries.length;
-  await queryPath.ask(outer, aQuery({ name: "other.example.org" }));
-  assert.ok(upstream.queries.length > asked, "the container outside of the loop asks it still");
-  const looping = await queryPath.ask(inner, aQuery({ name: "third.example.org", opt: {} }));
+  const before = upstream.queries.length;
+  await queryPath.query(outer, aQuery({ name: "other.example.org" }));
+  assert.ok(upstream.queries.length > before, "the container outside the loop still queries it");
+  const looping = await queryPath.query(inner, aQuery({ name: "third.example.org", opt: {} }));
   assert.match(looping.additionals[0]?.data.toString() ?? "", /forwarding loop back to dns11/);
 });
 
@@ -256,13 +256,13 @@ test("an attacker who reads a probe below its own name affects only that name an
   const queryPath = new QueryPath();
   const [attacker, victim] = [clientOf(upstream.server), clientOf(upstream.server)];
   const zone = "zone.attacker.test";
-  void queryPath.ask(attacker, aQuery({ name: zone }));
-  await upstream.asked(1);
-  void queryPath.ask(attacker, aQuery({ name: zone }));
-  await upstream.asked(3);
+  void queryPath.query(attacker, aQuery({ name: zone }));
+  await upstream.receives(1);
+  void queryPath.query(attacker, aQuery({ name: zone }));
+  await upstream.receives(3);
   const below = seen.find((name) => name.endsWith(zone));
   assert.ok(below !== undefined);
-  assert.equal((await queryPath.ask(attacker, aQuery({ name: below, type: TYPE.TXT }))).rcode, 3);
+  assert.equal((await queryPath.query(attacker, aQuery({ name: below, type: TYPE.TXT }))).rcode, 3);
   isSlow = false;
   for (const [client, name, rcode] of [
     [victim, "victim.test", 0],
@@ -270,7 +270,7 @@ test("an attacker who reads a probe below its own name affects only that name an
     [attacker, "anything.test", 0],
     [attacker, `y.${zone}`, 2],
   ] as const) {
-    assert.equal((await queryPath.ask(client, aQuery({ name }))).rcode, rcode, name);
+    assert.equal((await queryPath.query(client, aQuery({ name }))).rcode, rcode, name);
   }
 });
 
@@ -280,12 +280,12 @@ test("an unrelated reply goes on to the next server, and is reported if there is
   await using first = new UdpUpstream(strange);
   await using second = new UdpUpstream(good);
   const queryPath = new QueryPath();
-  assert.equal((await queryPath.ask(clientOf(first.server, second.server), QUERY)).answers.length, 1);
-  const alone = await queryPath.ask(clientOf(first.server), aQuery({ name: "example.org", opt: {} }));
+  assert.equal((await queryPath.query(clientOf(first.server, second.server), QUERY)).answers.length, 1);
+  const alone = await queryPath.query(clientOf(first.server), aQuery({ name: "example.org", opt: {} }));
   assert.deepEqual([alone.rcode, alone.answers.length], [2, 0]);
   assert.match(alone.additionals[0]?.data.toString() ?? "", /the reply is about another name/);
   const unchecked = new QueryPath({ behaviour: { checksReplies: false } });
-  assert.equal((await unchecked.ask(clientOf(first.server), QUERY)).answers[0]?.owner, "victim.example.test");
+  assert.equal((await unchecked.query(clientOf(first.server), QUERY)).answers[0]?.owner, "victim.example.test");
 });
 
 test("unrelated records are neither passed on nor cached", async () => {
@@ -295,7 +295,7 @@ test("unrelated records are neither passed on nor cached", async () => {
   const queryPath = new QueryPath();
   const client = clientOf(upstream.server);
   for (let round = 0; round < 2; round++) {
-    const { answers } = await queryPath.ask(client, aQuery({ name: "example.org" }));
+    const { answers } = await queryPath.query(client, aQuery({ name: "example.org" }));
     assert.deepEqual(
       answers.map(({ owner }) => owner.toLowerCase()),
       ["example.org"],
@@ -309,11 +309,11 @@ test("a bare header can refuse a query, but not deny a name", async () => {
     reply(header);
     good(query, reply);
   });
-  assert.deepEqual((await new QueryPath().ask(clientOf(first.server), QUERY)).rcode, 0);
+  assert.deepEqual((await new QueryPath().query(clientOf(first.server), QUERY)).rcode, 0);
   await using second = new UdpUpstream((query, reply) =>
     reply(Buffer.concat([query.subarray(0, 2), Buffer.from("81850000000000000000", "hex")])),
   );
-  const refused = await new QueryPath().ask(clientOf(second.server), aQuery({ name: "example.org", opt: {} }));
+  const refused = await new QueryPath().query(clientOf(second.server), aQuery({ name: "example.org", opt: {} }));
   assert.match(refused.additionals[0]?.data.toString() ?? "", /REFUSED/);
 });
 
@@ -324,7 +324,7 @@ test("the limits of one container do not fail the queries of others that joined"
       message[2] = (message[2] ?? 0) | 2;
       setImmediate(() => reply(message));
     },
-    (query, socket) => say(socket, aReplyTo(query, 0, [answer()])),
+    (query, socket) => write(socket, aReplyTo(query, 0, [answer()])),
   );
   await using upstream = udp;
   await using _stream = tcp;
@@ -333,9 +333,9 @@ test("the limits of one container do not fail the queries of others that joined"
   const [greedy, other] = [clientOf(host), clientOf(host)];
   assert.ok(greedy.shares.upstreamStreams.take(LIMITS.upstreamStreams.each));
   const replies = await Promise.all([
-    queryPath.ask(greedy, QUERY),
-    queryPath.ask(other, QUERY),
-    queryPath.ask(other, QUERY, "tcp"),
+    queryPath.query(greedy, QUERY),
+    queryPath.query(other, QUERY),
+    queryPath.query(other, QUERY, "tcp"),
   ]);
   assert.deepEqual(
     replies.map(({ rcode, flags, answers }) => [rcode, flags.includes("tc"), answers.length]),
@@ -355,10 +355,10 @@ test("a server without EDNS for one container is still queried with it for DNSSE
   );
   const queryPath = new QueryPath();
   const client = clientOf(upstream.server);
-  await queryPath.ask(client, QUERY);
-  await queryPath.ask(client, aQuery({ name: "plain.example.org" }));
+  await queryPath.query(client, QUERY);
+  await queryPath.query(client, aQuery({ name: "plain.example.org" }));
   assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 0);
-  await queryPath.ask(client, aQuery({ name: "signed.example.org", opt: { isDnssecOk: true } }));
+  await queryPath.query(client, aQuery({ name: "signed.example.org", opt: { isDnssecOk: true } }));
   assert.equal(upstream.queries.at(-1)?.readUInt16BE(10), 1);
 });
 
@@ -367,9 +367,9 @@ test("a refused TCP connection does not count against the server if only a conta
   const queryPath = new QueryPath();
   const client = clientOf(upstream.server);
   const plain = aQuery({ name: "example.org", flags: 0 });
-  assert.equal((await queryPath.ask(client, plain, "tcp")).rcode, 2);
+  assert.equal((await queryPath.query(client, plain, "tcp")).rcode, 2);
   assert.deepEqual(queryPath.health, []);
-  assert.equal((await queryPath.ask(client, QUERY)).answers.length, 1);
+  assert.equal((await queryPath.query(client, QUERY)).answers.length, 1);
 });
 
 // An exception in any of these places costs the query, which gets an error reply, and leaves nothing behind.
@@ -392,11 +392,11 @@ for (const [where, spoil] of Object.entries<(queryPath: QueryPath, isBroken: () 
       const client = clientOf(upstream.server);
       let isBroken = true;
       spoil(queryPath, () => isBroken);
-      assert.equal((await queryPath.ask(client, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
+      assert.equal((await queryPath.query(client, aQuery({ name: "example.org", opt: {} }))).rcode, 2);
       assert.deepEqual(errors, ["upstream: an internal error"]);
       assert.deepEqual([queryPath.forwarder.inFlight, client.slots.taken, client.shares.queryBytes.taken], [0, 0, 0]);
       isBroken = false;
-      assert.equal((await queryPath.ask(client, QUERY)).answers.length, 1);
+      assert.equal((await queryPath.query(client, QUERY)).answers.length, 1);
     } finally {
       guard.uninstall();
     }

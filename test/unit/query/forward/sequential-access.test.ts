@@ -12,7 +12,7 @@ import { dialHere } from "../../support/loopback.ts";
 import { readReply } from "../../support/reply.ts";
 import { UdpUpstream } from "../../support/upstreams.ts";
 
-const DOOR: Server = { from: "docker", address: "127.0.0.11", port: 53 };
+const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: 53 };
 const QUERY = aQuery({ name: "example.org" });
 
 test("a query that gets no slot in time is refused, without RA", async () => {
@@ -57,7 +57,7 @@ test("each server query holds one slot while it is in flight", async () => {
   await using first = new UdpUpstream(() => undefined);
   await using second = new UdpUpstream((query, reply) => reply(aReplyTo(query)));
   const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
-  await first.asked(1);
+  await first.receives(1);
   assert.deepEqual([forwarding.client.slots.taken, forwarding.forwarder.inFlight], [1, 1]);
   clock.advance(LIMITS.forwardServerMs);
   assert.equal(forwarding.client.slots.taken, 1);
@@ -69,13 +69,13 @@ test("Docker's embedded DNS gets the time that it needs to try three servers", a
   using clock = new Clock();
   await using docker = new UdpUpstream(() => undefined);
   const dialled: Server[] = [];
-  const client = aClient(aView([], upstreams({ servers: [DOOR] })), (server, type) => {
+  const client = aClient(aView([], upstreams({ servers: [DOCKER] })), (server, type) => {
     dialled.push(server);
     return dialHere(docker.server, type);
   });
   const forwarding = new Forwarding({ query: QUERY, client });
-  await docker.asked(1);
-  assert.deepEqual(dialled, [DOOR]);
+  await docker.receives(1);
+  assert.deepEqual(dialled, [DOCKER]);
   clock.advance(LIMITS.forwardDockerMs - 1);
   assert.deepEqual(forwarding.reasons, []);
   clock.advance(1);

@@ -11,13 +11,13 @@ import { TYPE, aName, aPointer, aQuery, aRecord, aReplyTo } from "../../../suppo
 import { Clock } from "../../support/clock.ts";
 import { Forwarding } from "../../support/forwarding.ts";
 import { readReply } from "../../support/reply.ts";
-import { TcpUpstream, closedTcpServer, say } from "../../support/upstreams.ts";
+import { TcpUpstream, closedTcpServer, write } from "../../support/upstreams.ts";
 
 const QUERY = aQuery({ id: 0xbeef, name: "Example.org" });
 const REPLY = aReplyTo(QUERY);
 const transport = "tcp";
 
-const good = (query: Buffer, socket: Socket): void => say(socket, aReplyTo(query));
+const good = (query: Buffer, socket: Socket): void => write(socket, aReplyTo(query));
 
 test("a reply over TCP is the answer, and its connection is closed", async () => {
   await using upstream = await TcpUpstream.start(good);
@@ -42,10 +42,10 @@ const FAILING: Readonly<Record<string, readonly [(query: Buffer, socket: Socket)
     /closed without a reply/,
   ],
   "a connection that is reset": [(_query, socket) => void socket.resetAndDestroy(), /ECONNRESET|closed without/],
-  "a reply of another id": [(_query, socket) => say(socket, aReplyTo(aQuery({ id: 1 }))), /another id/],
-  "an empty message": [(_query, socket) => say(socket, Buffer.alloc(0)), /another id/],
+  "a reply of another id": [(_query, socket) => write(socket, aReplyTo(aQuery({ id: 1 }))), /another id/],
+  "an empty message": [(_query, socket) => write(socket, Buffer.alloc(0)), /another id/],
   "garbage behind the id": [
-    (query, socket) => say(socket, Buffer.concat([query.subarray(0, 2), Buffer.alloc(30, 0xff)])),
+    (query, socket) => write(socket, Buffer.concat([query.subarray(0, 2), Buffer.alloc(30, 0xff)])),
     /cannot be parsed/,
   ],
 };
@@ -78,7 +78,7 @@ test("a server that sends byte by byte has one time limit in all", async () => {
   );
   await using second = await TcpUpstream.start(good);
   const forwarding = new Forwarding({ query: QUERY, transport, servers: [first.server, second.server] });
-  await first.asked(1);
+  await first.receives(1);
   clock.advance(LIMITS.forwardServerMs);
   assert.deepEqual(await forwarding.reply, REPLY);
   assert.deepEqual(forwarding.reasons, ["timed out"]);

@@ -76,12 +76,12 @@ test("a silent server gets its time, then the next one is queried; a late reply 
   await using third = new UdpUpstream(good);
   const servers = [first.server, second.server, third.server];
   const forwarding = new Forwarding({ query: QUERY, servers });
-  await first.asked(1);
+  await first.receives(1);
   clock.advance(LIMITS.forwardServerMs - 1);
   assert.equal(second.queries.length, 0);
   clock.advance(1);
-  await second.asked(1);
-  for (const say of late) say();
+  await second.receives(1);
+  for (const reply of late) reply();
   assert.equal(third.queries.length, 0);
   clock.advance(LIMITS.forwardServerMs);
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
@@ -103,7 +103,7 @@ test("a server that only sends other ids gets its time, and no more", async () =
   await using first = new UdpUpstream((query, reply) => reply(aReplyTo(aQuery({ id: query.readUInt16BE() ^ 1 }))));
   await using second = new UdpUpstream(good);
   const forwarding = new Forwarding({ query: QUERY, servers: [first.server, second.server] });
-  await first.asked(1);
+  await first.receives(1);
   clock.advance(LIMITS.forwardServerMs);
   assert.deepEqual(await forwarding.reply, aReplyTo(QUERY, 0, [ADDRESS]));
 });
@@ -135,7 +135,7 @@ for (const [what, make] of Object.entries(UNREADABLE)) {
 
 test("without an OPT a reply of any size is passed on", async () => {
   const answers = Array.from({ length: 400 }, () => ADDRESS);
-  await using upstream = new UdpUpstream((query, reply) => reply(aReplyTo(query, 0, answers)));
+  await using upstream = new UdpUpstream((sent, reply) => reply(aReplyTo(sent, 0, answers)));
   const query = aQuery({ name: "Example.org" });
   const forwarding = new Forwarding({ query, servers: [upstream.server] });
   assert.equal((await forwarding.reply).length, aReplyTo(query, 0, answers).length);
@@ -144,7 +144,7 @@ test("without an OPT a reply of any size is passed on", async () => {
 test("an OPT with less than 512 octets means 512", async () => {
   const query = aQuery({ name: "Example.org", opt: { udpSize: 100 } });
   const answers = Array.from({ length: 17 }, () => ADDRESS);
-  await using upstream = new UdpUpstream((asked, reply) => reply(aReplyTo(asked, 0, answers)));
+  await using upstream = new UdpUpstream((sent, reply) => reply(aReplyTo(sent, 0, answers)));
   const forwarding = new Forwarding({ query, servers: [upstream.server] });
   const { length } = await forwarding.reply;
   assert.ok(length > 100 && length <= 512);

@@ -10,7 +10,7 @@ import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { QueryPath, clientOf } from "../../support/query-path.ts";
 import { Clock } from "../../support/clock.ts";
 import type { Reply } from "../../support/reply.ts";
-import { TcpUpstream, UdpUpstream, type UdpScript, closedUdpServer, say } from "../../support/upstreams.ts";
+import { TcpUpstream, UdpUpstream, type UdpScript, closedUdpServer, write } from "../../support/upstreams.ts";
 
 const good: UdpScript = (query, reply) => reply(aReplyTo(query));
 const silent: UdpScript = () => undefined;
@@ -20,8 +20,8 @@ test("the second server is queried when the first has exceeded its usual time", 
   await using first = new UdpUpstream(silent);
   await using second = new UdpUpstream(good);
   using clock = new Clock();
-  const reply = flying(clock, [first.server, second.server]);
-  await first.asked(1);
+  const reply = resolving(clock, [first.server, second.server]);
+  await first.receives(1);
   clock.advance(LIMITS.hedgeMsFirst - 1);
   assert.equal(second.queries.length, 0);
   clock.advance(1);
@@ -33,26 +33,26 @@ test("the second server is queried when the first has exceeded its usual time", 
 test("a single server is retried with increasing intervals, until the budget ends", async () => {
   await using only = new UdpUpstream(silent);
   using clock = new Clock();
-  const reply = flying(clock, [only.server]);
-  const asked = [];
+  const reply = resolving(clock, [only.server]);
+  const sent = [];
   for (let ms = 0; ms < 4_390; ms += 10) {
     await new Promise((resolve) => setImmediate(resolve));
-    asked.push(only.queries.length);
+    sent.push(only.queries.length);
     clock.advance(10);
   }
-  await only.asked(LIMITS.upstreamAttemptsPerServer);
+  await only.receives(LIMITS.upstreamAttemptsPerServer);
   clock.advance(10);
   assert.equal((await reply).rcode, 2);
   assert.equal(only.queries.length, LIMITS.upstreamAttemptsPerServer);
-  assert.ok((asked[60] ?? 0) <= 1 && (asked[150] ?? 0) <= 2);
+  assert.ok((sent[60] ?? 0) <= 1 && (sent[150] ?? 0) <= 2);
 });
 
 test("in sequential order, each server gets its share of the budget, and health is ignored", async () => {
   await using first = new UdpUpstream(silent);
   await using second = new UdpUpstream(good);
   using clock = new Clock();
-  const reply = flying(clock, [first.server, second.server], { order: "sequential" });
-  await first.asked(1);
+  const reply = resolving(clock, [first.server, second.server], { order: "sequential" });
+  await first.receives(1);
   clock.advance(2_190);
   assert.equal(second.queries.length, 0);
   clock.advance(10);
@@ -64,7 +64,7 @@ test("in parallel order, all servers are queried, and the first good reply wins"
   await using second = new UdpUpstream(REFUSED);
   await using third = new UdpUpstream(good);
   using clock = new Clock();
-  const reply = flying(clock, [first.server, second.server, third.server], { order: "parallel" });
+  const reply = resolving(clock, [first.server, second.server, third.server], { order: "parallel" });
   assert.equal((await reply).rcode, 0);
   assert.deepEqual([first.queries.length, second.queries.length], [1, 1]);
 });
@@ -74,13 +74,13 @@ test("with rotation each query starts with another server", async () => {
   await using second = new UdpUpstream(good);
   const queryPath = new QueryPath({ forward: { rotates: true } });
   const client = clientOf(first.server, second.server);
-  for (let i = 0; i < 4; i++) await queryPath.ask(client, aQuery({ name: `n${i}` }));
+  for (let i = 0; i < 4; i++) await queryPath.query(client, aQuery({ name: `n${i}` }));
   assert.deepEqual([first.queries.length, second.queries.length], [2, 2]);
 });
 
 test("TCP is used from the start if so configured", async () => {
-  await using stream = await TcpUpstream.start((query, socket) => say(socket, aReplyTo(query)));
-  const reply = await new QueryPath({ forward: { usesTcp: true } }).ask(clientOf(stream.server), aQuery());
+  await using stream = await TcpUpstream.start((query, socket) => write(socket, aReplyTo(query)));
+  const reply = await new QueryPath({ forward: { usesTcp: true } }).query(clientOf(stream.server), aQuery());
   assert.equal(reply.rcode, 0);
 });
 
@@ -88,26 +88,30 @@ test("the servers behind a stub are used only if the stub is unreachable", async
   await using stub = new UdpUpstream(REFUSED);
   await using uplink = new UdpUpstream(good);
   const backup: Server = { ...uplink.server, isBackup: true };
-  assert.equal((await new QueryPath().ask(clientOf(stub.server, backup), aQuery())).rcode, 2);
+  assert.equal((await new QueryPath().query(clientOf(stub.server, backup), aQuery())).rcode, 2);
   assert.equal(uplink.queries.length, 0);
   const client = clientOf(await closedUdpServer(), backup);
-  assert.equal((await new QueryPath().ask(client, aQuery())).rcode, 0);
+  assert.equal((await new QueryPath().query(client, aQuery())).rcode, 0);
 });
 
 test("a reply after the end of the budget is ignored", async () => {
   const late: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => late.push(() => reply(aReplyTo(query, 3))));
   using clock = new Clock();
-  const reply = flying(clock, [upstream.server]);
-  await upstream.asked(1);
+  const reply = resolving(clock, [upstream.server]);
+  await upstream.receives(1);
   clock.advance(4_400);
   assert.equal((await reply).rcode, 2);
   for (const say1 of late) say1();
   await new Promise((resolve) => setImmediate(resolve));
 });
 
-async function flying(clock: Clock, servers: readonly Server[], ask: Partial<ForwardPolicy> = {}): Promise<Reply> {
-  return await new QueryPath({ now: clock.now, forward: ask }).ask(
+async function resolving(
+  clock: Clock,
+  servers: readonly Server[],
+  policy: Partial<ForwardPolicy> = {},
+): Promise<Reply> {
+  return await new QueryPath({ now: clock.now, forward: policy }).query(
     clientOf(...servers),
     aQuery({ name: "example.org" }),
   );

@@ -129,13 +129,13 @@ test("a reader gets the records after its number, and at most the last N", () =>
 test("a forwarded query is recorded with its server and duration", () => {
   const history = aHistory();
   const query = aQuery({ name: "example.org", type: TYPE.AAAA });
-  const asked = { query, type: TYPE.AAAA, arrivedMs: 1_000 };
+  const delivered = { query, type: TYPE.AAAA, arrivedMs: 1_000 };
   const servers = ["192.0.2.1", "192.0.2.2", "192.0.2.1"];
   for (const address of servers) {
     const server = { from: "host", address, port: 53 } as const;
-    history.note(aDelivered({ ...asked, reply: aReplyTo(query, 3), server, isStream: true, nowMs: 1_250 }));
+    history.note(aDelivered({ ...delivered, reply: aReplyTo(query, 3), server, isStream: true, nowMs: 1_250 }));
   }
-  history.note(aDelivered({ ...asked, reply: aReplyTo(query, 2), result: "failed" }));
+  history.note(aDelivered({ ...delivered, reply: aReplyTo(query, 2), result: "failed" }));
   const records = [...history.since(ALL)];
   assert.deepEqual(
     records.map(({ name, rcode, result, upstream, isStream }) => [name, rcode, result, upstream, isStream]),

@@ -24,12 +24,12 @@ for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, defau
       undefined,
       history,
     );
-    const asked = { behaviour, client };
-    answerOnce(aQuery({ name: "WEB" }), asked);
-    answerOnce(aQuery({ name: "web", type: TYPE.AAAA }), { ...asked, isStream: true });
-    answerOnce(aQuery({ counts: [2, 0, 0, 0] }), asked);
-    answerOnce(aQuery({ flags: 0x1000 }), asked);
-    answerOnce(aQuery({ name: "web", tail: Buffer.alloc(3), counts: [1, 1, 0, 0] }), asked);
+    const context = { behaviour, client };
+    answerOnce(aQuery({ name: "WEB" }), context);
+    answerOnce(aQuery({ name: "web", type: TYPE.AAAA }), { ...context, isStream: true });
+    answerOnce(aQuery({ counts: [2, 0, 0, 0] }), context);
+    answerOnce(aQuery({ flags: 0x1000 }), context);
+    answerOnce(aQuery({ name: "web", tail: Buffer.alloc(3), counts: [1, 1, 0, 0] }), context);
     assert.deepEqual(linesOf(history), [
       "WEB A 0 local udp",
       "web AAAA 0 local tcp",
@@ -66,9 +66,9 @@ test("our own probe is not recorded; a similar query is", () => {
 
 test("a query that is neither answered nor forwarded is not recorded", () => {
   const history = aHistory();
-  const asked = { behaviour: DEFAULT_BEHAVIOUR, client: aClient(aView(), undefined, history) };
-  assert.equal(answerOnce(aQuery({ flags: 0x8000 }), asked).kind, "dropped");
-  assert.equal(answerOnce(aQuery({ name: "example.org" }), asked).kind, "deferred");
+  const context = { behaviour: DEFAULT_BEHAVIOUR, client: aClient(aView(), undefined, history) };
+  assert.equal(answerOnce(aQuery({ flags: 0x8000 }), context).kind, "dropped");
+  assert.equal(answerOnce(aQuery({ name: "example.org" }), context).kind, "deferred");
   assert.deepEqual(linesOf(history), []);
 });
 

@@ -147,14 +147,14 @@ test("an empty packet is dropped, and the next one answered", async () => {
 
 test("a listener that is closed while its batch is answered sends nothing, even if its descriptor was reused", async () => {
   let fd = -1;
-  let heirs: readonly number[] = [];
+  let newSockets: readonly number[] = [];
   const sound = new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 });
   const answerer: SyncAnswerer = {
     answer: (queryClient, block, offset, length, isStream) => {
       if (block.readUInt16BE(offset) === 3) {
         rig.listener.close();
         // The kernel assigns the lowest free number: sooner or later that of the closed socket.
-        heirs = Array.from({ length: 30 }, () => bindUdp().fd);
+        newSockets = Array.from({ length: 30 }, () => bindUdp().fd);
       }
       return sound.answer(queryClient, block, offset, length, isStream);
     },
@@ -165,17 +165,17 @@ test("a listener that is closed while its batch is answered sends nothing, even 
   fd = rig.fd;
   for (const id of [1, 2, 3, 4]) sendNow(rig, aQuery({ id, name: id === 1 ? "slow" : "web" }));
   await rig.parts.upstream.until(1);
-  assert.ok(heirs.includes(fd), "another socket has the number now");
+  assert.ok(newSockets.includes(fd), "another socket has the number now");
   // A later reply finds no listener either. What the new owner of the descriptor sends arrives first.
   rig.parts.upstream.answer(0);
-  sendTo(fd, Buffer.from("the heir"), sockaddr(LOOPBACK, rig.client.port));
-  assert.equal((await rig.client.receive()).toString(), "the heir");
+  sendTo(fd, Buffer.from("the new owner"), sockaddr(LOOPBACK, rig.client.port));
+  assert.equal((await rig.client.receive()).toString(), "the new owner");
   assert.deepEqual(
     [rig.parts.block.flushes.length, rig.queryClient.counters.unsent, rig.queryClient.counters.queries],
     [0, 0, 3],
   );
   rig.listener.close();
-  for (const heir of heirs) closeSync(heir);
+  for (const each of newSockets) closeSync(each);
   await rig.client[Symbol.asyncDispose]();
 });
 

@@ -42,15 +42,15 @@ function viewWith(...others: readonly VisibleNames[]): View {
   return { ...NETWORK, names: [...NETWORK.names, ...others] };
 }
 
-function ask(name: string, view: View, type: number = TYPE.A, behaviour = DEFAULT_BEHAVIOUR): AnswerResult {
+function answerTo(name: string, view: View, type: number = TYPE.A, behaviour = DEFAULT_BEHAVIOUR): AnswerResult {
   return answerOnce(aQuery({ name, type }), { behaviour, client: aClient(view) });
 }
 
 for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, default: DEFAULT_BEHAVIOUR })) {
   test(`${mode}: a name that several sources know belongs to the first`, () => {
-    assert.deepEqual(addresses(ask("web", viewWith(KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
-    assert.deepEqual(addresses(ask("other", viewWith(KNOWS), TYPE.A, behaviour)), ["10.9.9.9"]);
-    assert.deepEqual(addresses(ask("web.one", viewWith(DENIES, KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
+    assert.deepEqual(addresses(answerTo("web", viewWith(KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
+    assert.deepEqual(addresses(answerTo("other", viewWith(KNOWS), TYPE.A, behaviour)), ["10.9.9.9"]);
+    assert.deepEqual(addresses(answerTo("web.one", viewWith(DENIES, KNOWS), TYPE.A, behaviour)), ["172.20.0.2"]);
   });
 
   test(`${mode}: a name that a source denies does not exist, whatever later sources know`, () => {
@@ -59,17 +59,17 @@ for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, defau
       { names, upstreams },
       { names: [...names, KNOWS], upstreams },
     ]) {
-      const answer = ask("nobody.zone", view, TYPE.A, behaviour);
+      const answer = answerTo("nobody.zone", view, TYPE.A, behaviour);
       assert.equal(answer.kind === "reply" && answer.reply.rcode, 3);
     }
-    assert.equal(ask("nobody.zone", viewWith(KNOWS), TYPE.A, behaviour).kind, "deferred");
+    assert.equal(answerTo("nobody.zone", viewWith(KNOWS), TYPE.A, behaviour).kind, "deferred");
   });
 }
 
 test("an address belongs to the first source that knows it", () => {
-  const other = ask("3.0.20.172.in-addr.arpa", viewWith(DENIES, KNOWS), TYPE.PTR);
+  const other = answerTo("3.0.20.172.in-addr.arpa", viewWith(DENIES, KNOWS), TYPE.PTR);
   assert.equal(other.kind === "reply" && other.reply.counts[0], 1);
-  assert.equal(ask("3.0.20.172.in-addr.arpa", viewWith(DENIES), TYPE.PTR).kind, "deferred");
+  assert.equal(answerTo("3.0.20.172.in-addr.arpa", viewWith(DENIES), TYPE.PTR).kind, "deferred");
 });
 
 test("the trace has the source's description of a name, and ends with the result", () => {

@@ -12,13 +12,13 @@ import { TYPE, aNetwork, aQuery, aView, aClient } from "../../../support/scripte
 
 const NONCE = "0123456789abcdef";
 
-function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => void; readonly counted: () => object } {
+function metered(): { readonly meter: Meter; readonly send: (query: Buffer) => void; readonly counted: () => object } {
   const meter = new Meter();
   const answerer = new Answerer(DEFAULT_BEHAVIOUR);
   const client = aClient(aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]));
   client.probeNonce = NONCE;
   const block = Buffer.alloc(SLOT_BYTES);
-  const ask = (query: Buffer): void => {
+  const send = (query: Buffer): void => {
     query.copy(block);
     answerer.answer(client, block, 0, query.length, false);
     meter.record(answerer.outcome);
@@ -30,21 +30,21 @@ function metered(): { readonly meter: Meter; readonly ask: (query: Buffer) => vo
     codes: named(RCODE_NAMES, (index) => meter.responses(index)),
     container: [client.counters.queries, client.counters.local],
   });
-  return { meter, ask, counted };
+  return { meter, send, counted };
 }
 
 test("our own probe is not counted as a container's query; a similar query is", () => {
-  const { ask, counted } = metered();
-  ask(probeQuery(NONCE, 1));
+  const { send, counted } = metered();
+  send(probeQuery(NONCE, 1));
   assert.deepEqual(counted(), { types: {}, codes: {}, container: [0, 0] });
-  ask(probeQuery("another", 1));
+  send(probeQuery("another", 1));
   assert.deepEqual(counted(), { types: { TXT: 1 }, codes: { NXDOMAIN: 1 }, container: [1, 1] });
 });
 
 test("an rcode that only an OPT can carry is not confused with the one in the header", () => {
-  const { ask, counted } = metered();
-  ask(aQuery({ name: "web", opt: { version: 1 } }));
+  const { send, counted } = metered();
+  send(aQuery({ name: "web", opt: { version: 1 } }));
   assert.deepEqual(counted(), { types: { A: 1 }, codes: { other: 1 }, container: [1, 0] });
-  ask(aQuery({ name: "web", type: TYPE.A }));
+  send(aQuery({ name: "web", type: TYPE.A }));
   assert.deepEqual(counted(), { types: { A: 2 }, codes: { NOERROR: 1, other: 1 }, container: [2, 1] });
 });

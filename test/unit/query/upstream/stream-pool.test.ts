@@ -11,15 +11,15 @@ import { sharePools } from "../../../../src/query/client/shares.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
-import { type TcpScript, TcpUpstream, closedTcpServer, say } from "../../support/upstreams.ts";
+import { type TcpScript, TcpUpstream, closedTcpServer, write } from "../../support/upstreams.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 
-const good: TcpScript = (query, socket) => say(socket, aReplyTo(query));
+const good: TcpScript = (query, socket) => write(socket, aReplyTo(query));
 
 test("sequential queries use one connection", async () => {
   await using upstream = await TcpUpstream.start(good);
   const { pool, dialled } = pooled(upstream.server);
-  for (let i = 0; i < 50; i++) assert.equal(await ask(pool, `n${i}.test`), "answered");
+  for (let i = 0; i < 50; i++) assert.equal(await exchange(pool, `n${i}.test`), "answered");
   assert.equal(dialled(), 1);
   pool.close();
 });
@@ -27,7 +27,7 @@ test("sequential queries use one connection", async () => {
 test("concurrent queries share a few connections", async () => {
   await using upstream = await TcpUpstream.start(good);
   const { pool, dialled } = pooled(upstream.server);
-  const all = await Promise.all(Array.from({ length: 200 }, (_, i) => ask(pool, `n${i}.test`)));
+  const all = await Promise.all(Array.from({ length: 200 }, (_, i) => exchange(pool, `n${i}.test`)));
   assert.ok(all.every((outcome) => outcome === "answered"));
   assert.equal(dialled(), LIMITS.upstreamStreamsPerServer);
   pool.close();
@@ -35,13 +35,13 @@ test("concurrent queries share a few connections", async () => {
 
 test("a server that closes a connection after each reply costs one for each, up to a rate", async () => {
   await using upstream = await TcpUpstream.start((query, socket) => {
-    say(socket, aReplyTo(query));
+    write(socket, aReplyTo(query));
     socket.end();
   });
   const { pool, dialled } = pooled(upstream.server, { burst: 5, perSecond: 0 });
   const outcomes: string[] = [];
   for (let i = 0; i < 20; i++) {
-    outcomes.push(await ask(pool, `n${i}.test`));
+    outcomes.push(await exchange(pool, `n${i}.test`));
     // The connection is closed after the reply.
     while (upstream.open > 0) await new Promise((resolve) => setImmediate(resolve));
   }
@@ -57,10 +57,10 @@ test("a query without an answer on a closed connection is sent once more on anot
   await using upstream = await TcpUpstream.start((query, socket) => {
     count++;
     if (count === 2) socket.destroy();
-    else say(socket, aReplyTo(query));
+    else write(socket, aReplyTo(query));
   });
   const { pool, dialled } = pooled(upstream.server);
-  for (let i = 0; i < 3; i++) assert.equal(await ask(pool, `n${i}.test`), "answered");
+  for (let i = 0; i < 3; i++) assert.equal(await exchange(pool, `n${i}.test`), "answered");
   assert.equal(dialled(), 2);
   pool.close();
 });
@@ -69,7 +69,7 @@ test("a server that never answers, or is unreachable, gets one connection only",
   await using upstream = await TcpUpstream.start((_, socket) => void socket.destroy());
   for (const server of [upstream.server, await closedTcpServer()]) {
     const { pool, dialled } = pooled(server);
-    assert.match(await ask(pool, "a.test"), /without a reply|ECONNREFUSED|ECONNRESET/);
+    assert.match(await exchange(pool, "a.test"), /without a reply|ECONNREFUSED|ECONNRESET/);
     assert.equal(dialled(), 1);
   }
 });
@@ -80,9 +80,9 @@ test("a reply with an unknown id, or to another question, closes the connection"
     (query: Buffer) => aReplyTo(aQuery({ id: query.readUInt16BE(0), name: "other.test" })),
     () => Buffer.alloc(3),
   ]) {
-    await using upstream = await TcpUpstream.start((query, socket) => say(socket, wrong(query)));
+    await using upstream = await TcpUpstream.start((query, socket) => write(socket, wrong(query)));
     const { pool, shares } = pooled(upstream.server);
-    assert.match(await ask(pool, "a.test"), /the reply (has an unknown id|is to another question)/);
+    assert.match(await exchange(pool, "a.test"), /the reply (has an unknown id|is to another question)/);
     assert.deepEqual([shares.upstreamStreams.taken, shares.streamBytes.taken], [0, 0]);
   }
 });
@@ -92,7 +92,7 @@ test("a container's connections are limited by its share of bytes", async () => 
   await using upstream = await TcpUpstream.start((_, socket) => void socket.write(Buffer.alloc(60_000, 0xff)));
   const { pool, shares } = pooled(upstream.server);
   assert.ok(shares.streamBytes.take(LIMITS.streamBytes.each - 20_000));
-  assert.match(await ask(pool, "a.test"), /too many bytes/);
+  assert.match(await exchange(pool, "a.test"), /too many bytes/);
   assert.equal(shares.upstreamStreams.taken, 0);
 });
 
@@ -102,7 +102,10 @@ test("a container's connections are limited by its share, over all servers", asy
   const pools = Array.from({ length: 40 }, () => pooled(upstream.server, undefined, shares).pool);
   let refused = 0;
   for (const pool of pools) {
-    const outcome = await Promise.race([ask(pool, "a.test"), new Promise((resolve) => setImmediate(resolve, "waits"))]);
+    const outcome = await Promise.race([
+      exchange(pool, "a.test"),
+      new Promise((resolve) => setImmediate(resolve, "waits")),
+    ]);
     if (outcome === "TOO_MANY_STREAMS") refused++;
   }
   assert.deepEqual(
@@ -116,11 +119,11 @@ test("a container's connections are limited by its share, over all servers", asy
 test("a burst to a server that closes the connection after each reply is answered completely", async () => {
   await using upstream = await TcpUpstream.start((query, socket) => {
     if (!socket.writable) return;
-    say(socket, aReplyTo(query));
+    write(socket, aReplyTo(query));
     socket.end();
   });
   const { pool } = pooled(upstream.server);
-  const all = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(pool, `n${i}.test`)));
+  const all = await Promise.all(Array.from({ length: 20 }, (_, i) => exchange(pool, `n${i}.test`)));
   assert.deepEqual(
     all.filter((outcome) => outcome !== "answered"),
     [],
@@ -162,11 +165,11 @@ function pooled(
 }
 
 // The result of one query: "answered", or why not.
-async function ask(pool: StreamPool, name: string): Promise<string> {
+async function exchange(pool: StreamPool, name: string): Promise<string> {
   const message = aQuery({ name });
   return await new Promise((resolve) => {
     try {
-      pool.ask({
+      pool.send({
         message,
         questionEnd: message.length,
         clientNumber: 1,

@@ -22,11 +22,11 @@ test("an unreachable server is reported to all waiting queries, after the caller
     now: () => performance.now(),
   });
   const reasons: string[] = [];
-  const ask = (name: string): void => {
+  const query = (name: string): void => {
     const message = aQuery({ name });
     const other = (): void => assert.fail("the server is unreachable");
     const onUnreachable = (reason: string): unknown => reasons.push(`${name}: ${reason}`);
-    socket.ask({
+    socket.send({
       message,
       questionEnd: message.length,
       clientNumber: 1,
@@ -36,8 +36,8 @@ test("an unreachable server is reported to all waiting queries, after the caller
     });
   };
   // The kernel reports it at the next send.
-  ask("first");
-  ask("second");
+  query("first");
+  query("second");
   assert.deepEqual(reasons, []);
   await Promise.resolve();
   assert.deepEqual(reasons, ["first: ECONNREFUSED", "second: ECONNREFUSED"]);

@@ -62,7 +62,7 @@ const VERDICTS: Readonly<Record<string, readonly [Verdict, Buffer]>> = {
   "a pointer to itself": ["malformed", aQuery({ name: aPointer(12) })],
   "a pointer that is cut": ["malformed", aQuery({ name: Buffer.of(0xc0), typeAndClass: Buffer.alloc(0) })],
   "a pointer after the end": ["malformed", aQuery({ name: aPointer(0x3fff) })],
-  "labels that lead to themselves": [
+  "labels that point to themselves": [
     "malformed",
     aQuery({ name: Buffer.concat([Buffer.from("\x01a"), aPointer(12)]) }),
   ],
