@@ -27,7 +27,7 @@ async function show(/** @type {any} */ container, /** @type {string[]} */ ...arg
 
 const engine = await startEngine();
 try {
-  say(`A private Docker ${engine.version}, in a network namespace of its own, with a small project:`);
+  say(`A private Docker ${engine.version}, in its own network namespace, with a small project:`);
   const upstream = await startUpstream(engine);
   await createNetwork(engine, "shop");
   await createNetwork(engine, "backstage");

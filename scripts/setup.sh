@@ -91,7 +91,7 @@ install_packages() {
   deny_services
   say 'reading the package lists'
   apt-get -qq update
-  # From Debian 13 on the docker command has a package of its own.
+  # From Debian 13 on the docker command has its own package.
   if [[ " $* " == *' docker.io '* ]] && apt-cache show docker-cli >/dev/null 2>&1; then set -- "$@" docker-cli; fi
   without_unknown "$@"
   if [ ${#known[@]} -eq 0 ]; then return; fi

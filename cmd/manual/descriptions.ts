@@ -17,7 +17,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<Exclude<Key, SwitchKey | FlagKey>
   "cache.max-ttl": "upper limit for the TTL of cached replies",
   "cache.max-negative-ttl": "upper limit for the TTL of negative replies (NXDOMAIN, NODATA); 0 does not cache them",
   "cache.negative-ttl-without-soa": "TTL of negative replies without an SOA record",
-  "cache.max-stale": "how long an expired reply may be served when upstreams fail; 0 disables it",
+  "cache.max-stale": "how long an expired reply may be served when upstream servers fail; 0 disables it",
   "kind.families": "address families of the nameservers in a node's resolv.conf",
   "kind.route-localnet": "interfaces on which route_localnet is enabled in the mode loopback",
   "kind.expose": "answer queries from other containers on the networks of the node as well",

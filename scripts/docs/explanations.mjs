@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Explanations: what the lists of errors and log messages say beside the texts of the source. An error with a remedy of its own
+ * Explanations: what the lists of errors and log messages say beside the texts of the source. An error with its own remedy
  * needs none; a log message is found by what it is about, so that better words for it do not lose its explanation.
  */
 

@@ -26,7 +26,7 @@ function sourcesIn(folders) {
   );
 }
 
-/** Every Fault with a text of its own, by code. @returns {ErrorText[]} */
+/** Every Fault with its own text, by code. @returns {ErrorText[]} */
 export function errorTexts() {
   const sources = sourcesIn(["cmd", "src"]);
   const constants = constantsIn(sources);

@@ -219,7 +219,7 @@ export const LIMITS = {
   /** Namespaces verified at the same time; further ones wait. */
   verifyAtOnce: 64,
   /**
-   * Size and time limit of one netlink dump; a longer one is aborted. A container decides how long most of them are,
+   * Size and CPU time limit of one netlink dump; a longer one is aborted. A container decides how long most of them are,
    * and no query is answered during that time: 20,000 rules take 68 ms.
    */
   dumpBytes: 4 * 1024 * 1024,

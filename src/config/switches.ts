@@ -97,8 +97,8 @@ const DEFINITIONS = [
   },
   {
     name: "serve-stale",
-    description: "serve expired answers when upstreams fail (RFC 8767)",
-    negation: "do not serve expired answers when upstreams fail (RFC 8767)",
+    description: "serve expired answers when upstream servers fail (RFC 8767)",
+    negation: "do not serve expired answers when upstream servers fail (RFC 8767)",
     behaviour: "servesStale",
     needsFailover: true,
   },

@@ -101,7 +101,7 @@ export function denyCalls(denied: readonly SystemCall[]): boolean {
   program.writeBigUInt64LE(BigInt(addressOf(filter)), 8);
   must(c.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl", "PR_SET_NO_NEW_PRIVS");
   const result = c.seccomp(machine.seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
-  // A result above 0 is the id of a thread that has a filter of its own.
+  // A result above 0 is the id of a thread that has its own filter.
   if (result !== 0) throw new SystemFault("seccomp", lastErrno());
   return true;
 }

@@ -22,7 +22,7 @@ export interface Signature {
   readonly isTsig: boolean;
 }
 
-/** A query to forward, in memory of its own: the block that it came in is reused at once. */
+/** A query to forward, in its own memory: the block that it came in is reused at once. */
 export interface DeferredQuery {
   /** The query as it is forwarded: normalized, without trailing bytes. */
   readonly query: Buffer;

@@ -1,4 +1,4 @@
-// Run of the chaos test: an engine of its own, some containers with a prober each, dns11 under a supervisor, and the
+// Run of the chaos test: a separate engine, some containers with a prober each, dns11 under a supervisor, and the
 // faults of a plan until the time is over. Then all faults are healed, and the run checks that everything recovers and
 // nothing is left.
 

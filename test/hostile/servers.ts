@@ -74,7 +74,7 @@ async function forgeLoop(rig: Rig): Promise<void> {
   );
   for (const name of [WORLD.target, "n3000000.ok.test"]) {
     assert.equal((await dig(rig.served, name)).status, "NOERROR");
-    // A loop below a name of its own must not affect other names, not even for this container.
+    // A loop below its own name must not affect other names, not even for this container.
     assert.equal((await dig(rig.looper, name)).status, "NOERROR");
   }
 }

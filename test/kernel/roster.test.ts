@@ -25,9 +25,9 @@ test("decisions about labels wait until the image's labels are known", async () 
   roster.refresh();
   assert.deepEqual(decided(), []);
   roster.put(aContainer({ imageLabels: { labels, source: "unknown" } }));
-  assert.deepEqual(decided(), [["serve", "its label"]]);
+  assert.deepEqual(decided(), [["serve", "label io."]]);
   roster.put(awaited);
-  assert.deepEqual(decided(), [["serve", "its label"]]);
+  assert.deepEqual(decided(), [["serve", "label io."]]);
   roster.put(aContainer({ labels }));
   assert.deepEqual(decided(), [["serve", undefined]]);
   close();

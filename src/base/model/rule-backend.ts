@@ -15,6 +15,6 @@ export type RuleBackendSetting = (typeof RULE_BACKEND_SETTINGS)[number];
 /** The backend in use. */
 export interface RuleBackendChoice {
   readonly backend: RuleBackend;
-  /** Conversations can have a connection tracking zone of their own. */
+  /** Conversations can have their own connection tracking zone. */
   readonly hasZones: boolean;
 }

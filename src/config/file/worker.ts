@@ -1,5 +1,5 @@
 /**
- * Worker: reads the settings file in a thread of its own. The packages for it take 15 MB, which are freed with the thread,
+ * Worker: reads the settings file in its own thread. The packages for it take 15 MB, which are freed with the thread,
  * and a long file does not delay queries.
  */
 import { Worker } from "node:worker_threads";

@@ -39,7 +39,7 @@ export function chooseRuleBackend(
   const failures: string[] = [];
   let cause: unknown;
   for (const backend of backends) {
-    // Connections work without a zone of their own; accept that where no backend supports zones.
+    // Connections work without their own zone; accept that where no backend supports zones.
     for (const hasZones of backend === "iptables-legacy" ? [true, false] : [true]) {
       try {
         tryBackend({ backend, hasZones }, runner, memory);

@@ -2,7 +2,7 @@
  * ResolvConfWriter: advertises our address to pods in a node's resolv.conf. It writes only if the file has no nameserver that a
  * pod could query, and restores the file only if it still contains what we wrote.
  *
- * The file has other writers, above all the node's entrypoint, which slowly replaces Docker's resolver by an address of its own
+ * The file has other writers, above all the node's entrypoint, which slowly replaces Docker's resolver by its own address
  * while dns11 attaches. The writer does not fight them: any nameserver that a pod can query is accepted. It checks other
  * programs' changes when they are done writing, and rewrites only a file that leaves pods without a usable nameserver.
  */

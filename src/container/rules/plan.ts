@@ -1,6 +1,6 @@
 /**
  * RulePlan: the rules of a namespace as values, for any rule backend. Two chains translate addresses (DNAT and SNAT,
- * UDP and TCP). One chain before connection tracking puts our connections into a conntrack zone of their own. If pods
+ * UDP and TCP). One chain before connection tracking puts our connections into their own conntrack zone. If pods
  * send queries through the namespace, incoming packets get the same treatment, and a guard chain protects our ports
  * from other packets.
  *

@@ -218,7 +218,7 @@ export class CacheEntry {
     return view;
   }
 
-  /** The reply in memory of its own, for several waiters. */
+  /** The reply in its own memory, for several waiters. */
   copyReply(): SharedReply | undefined {
     const reply = this.readReply();
     if (reply === undefined) return undefined;

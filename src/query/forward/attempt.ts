@@ -1,5 +1,5 @@
 /**
- * Attempt: one query to one server, as one of many on a shared socket or on a socket of its own. It ends exactly once,
+ * Attempt: one query to one server, as one of many on a shared socket or on its own socket. It ends exactly once,
  * with a reply that can be parsed or with the reason why there is none.
  */
 import { createSocket } from "node:dgram";

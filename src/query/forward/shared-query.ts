@@ -16,7 +16,7 @@ export function queryForKey({ name, type }: CacheKey): Buffer {
 
 /** Header and question of a client's query, with our own OPT. */
 export function queryFor(message: Buffer, questionEnd: number, bits: number): Buffer {
-  // From the pool: a buffer of its own would be one more object for the garbage collector.
+  // From the pool: a separate buffer would be one more object for the garbage collector.
   const query = Buffer.allocUnsafe(questionEnd + OPT_BYTES).fill(0);
   copyBytes(message, HEADER_BYTES, questionEnd, query, HEADER_BYTES);
   query[FLAGS_AT] = RD;

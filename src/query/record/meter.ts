@@ -15,7 +15,7 @@ import type { Server } from "../../base/model/view.ts";
 import { newCacheCounts } from "./cache-counts.ts";
 import { type Outcome, STAGE } from "./outcome.ts";
 
-/** Types with a series of their own; all others are `other`, because clients can make up any number. */
+/** Types with their own series; all others are `other`, because clients can make up any number. */
 const TYPES: readonly number[] = [
   TYPE.A,
   TYPE.NS,
@@ -161,7 +161,7 @@ export class Meter {
     return this.#responses[rcode] as number;
   }
 
-  /** Servers with a series of their own, and their numbers; all others are `other`. */
+  /** Servers with their own series, and their numbers; all others are `other`. */
   servers(): [string, number][] {
     return [...this.#servers, ["other", LIMITS.meteredServers]];
   }

@@ -14,7 +14,7 @@ export interface SocketPoolParts extends SocketParts {
   /** The pools that have sockets. */
   readonly pools: Set<SocketPool>;
   readonly sockets: { open: number };
-  /** The container's share, for a server of its own. */
+  /** The container's share, for its own server. */
   readonly share?: Share;
 }
 

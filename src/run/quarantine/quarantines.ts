@@ -105,8 +105,8 @@ function logCrash(context: CrashContext | null, history: CrashHistory, log: Log)
   }
   const { doing, containerId } = context;
   const container = containerId.slice(0, 12);
-  const action = history.quarantineOf(containerId) !== undefined ? "is quarantined" : "is attached last and alone";
-  const consequence =
-    history.quarantineOf(containerId) !== undefined || history.isSuspect(containerId) ? `; it ${action}` : "";
+  const isQuarantined = history.quarantineOf(containerId) !== undefined;
+  const action = isQuarantined ? "is quarantined" : "is attached last, on its own";
+  const consequence = isQuarantined || history.isSuspect(containerId) ? `; this container ${action}` : "";
   log.warn({ container, doing }, `previous run crashed or was killed while serving a container${consequence}`);
 }

@@ -143,7 +143,7 @@ export const ROWS: readonly Row[] = [
   row("B38 ndots: two labels", { name: "x9.ok.test", from: "ndots0", reply: HOST, queried: "9 udp" }),
   row("B39 no ndots: one label", { name: "single", from: "plain", reply: `${NXDOMAIN}; SOA`, queried: "9 udp" }),
   row("B40 internal, the host's server", { name: "x9.ok.test", from: "dark", reply: SERVFAIL, queried: "", ...RECENT }),
-  row("B41 internal, a server of its own", { name: "x.test", from: "darkGiven", reply: FIRST, queried: "1 udp" }),
+  row("B41 internal, its own server", { name: "x.test", from: "darkGiven", reply: FIRST, queried: "1 udp" }),
   row("B43 IPv6 only", { name: "x9.ok.test", from: "sixOnly", reply: HOST, queried: "9 udp", ...RECENT }),
   row("B43 IPv6 only, its name", {
     name: "six-only",

@@ -49,7 +49,7 @@ function bound(type: number, host: readonly number[], port: number, options: rea
   return bindSocket(fd, addressOf(host, port), ADDRESS_BYTES) === 0 ? fd : -1;
 }
 
-// Half of them UDP and half TCP, each on an address of its own, kept open until the test ends the attack. One process may not
+// Half of them UDP and half TCP, each on its own address, kept open until the test ends the attack. One process may not
 // open as many as the test needs, so each opens a part.
 export async function manySockets(count: number, part: number): Promise<object> {
   let made = 0;

@@ -8,7 +8,7 @@ export type DockerRules = "iptables-nft" | "iptables-legacy" | "nftables";
 
 export type ResolverPorts = { readonly udp: number; readonly tcp: number };
 
-/** A dockerd that uses nftables has a table of its own, which iptables does not show. */
+/** A dockerd that uses nftables has its own table, which iptables does not show. */
 export async function writeDockerRules(netnsPath: string, shape: DockerRules, ports: ResolverPorts): Promise<void> {
   if (shape === "nftables") await checkIn(netnsPath, "nft", ["-f", "-"], nftablesOf(ports));
   else await checkIn(netnsPath, `${shape}-restore`, ["--noflush"], iptablesOf(ports));

@@ -177,7 +177,7 @@ function reading(keeps: "full" | "hidden" = "full"): {
 
 function note(history: QueryHistory, name: string, rcode = 0): void {
   const reply = aReplyTo(aQuery({ name, type: TYPE.A }), rcode);
-  // Each query has a time of its own, as with a clock that is fine enough.
+  // Each query has its own time, as with a clock that is fine enough.
   const before = performance.now();
   while (performance.now() - before < 0.002);
   history.tick();

@@ -225,7 +225,7 @@ test("a name below a local-only domain gets NXDOMAIN", () => {
   assert.deepEqual([answered.reply.rcode, answered.reply.authorities.length], [3, 1]);
 });
 
-test("a name without a dot that has a route of its own is forwarded, even if ndots is set", () => {
+test("a name without a dot that has its own route is forwarded, even if ndots is set", () => {
   const client = aClient(aView([ONE], upstreams({ routes: [aRoute("lan", [aServer("10.0.0.1")])], isNdotsSet: true })));
   assert.equal(answerOnce(aQuery({ name: "lan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "deferred");
   assert.equal(answerOnce(aQuery({ name: "wan" }), { behaviour: STRICT_BEHAVIOUR, client }).kind, "reply");

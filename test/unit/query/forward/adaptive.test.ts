@@ -203,7 +203,7 @@ test("identical questions in flight are sent once, and each client gets its own 
   await upstream.receives(3);
 });
 
-test("a query with options of its own, or without recursion, is forwarded unchanged", async () => {
+test("a query with its own options, or without recursion, is forwarded unchanged", async () => {
   await using upstream = new UdpUpstream(good);
   const queryPath = new QueryPath();
   const client = clientOf(upstream.server);

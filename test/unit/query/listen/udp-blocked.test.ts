@@ -1,5 +1,5 @@
 // Proves that a client to which the kernel refuses to send costs no other client an answer. This file moves its thread
-// into a network namespace of its own, in which a rule drops packets to one port; the namespace ends with the process.
+// into its own network namespace, in which a rule drops packets to one port; the namespace ends with the process.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -13,7 +13,7 @@ const REPLY = aReplyTo(aQuery());
 
 const OTHER = TYPE_NAMES.length - 1;
 
-test("types without a series of their own are counted as other, however many there are", () => {
+test("types without their own series are counted as other, however many there are", () => {
   const meter = new Meter();
   for (let type = 0; type < 65_536; type++) meter.record(of(type, STAGE.deferred));
   const counts = TYPE_NAMES.map((_, index) => meter.requests(0, 0, index));

@@ -81,7 +81,7 @@ test("letters outside ASCII are lower-cased as Go does", () => {
   assert.deepEqual(nameKey("\u0130"), wireLabels("i"));
 });
 
-test("a name that no query can spell has a key of its own, which links can find", () => {
+test("a name that no query can spell has its own key, which links can find", () => {
   const keys = ["a b", "a@b", "ä", "a.", "a".repeat(64)].map((name) => nameKey(name));
   for (const key of keys) assert.ok((key[0] ?? 0) > 63);
   assert.equal(new Set(keys.map((key) => Buffer.from(key).toString("hex"))).size, keys.length);
