@@ -5,12 +5,12 @@
  * The steps, in order; the first that applies decides:
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
- * 2. classes other than IN and ANY: REFUSED for local names; all others continue at 7
+ * 2. classes other than IN and ANY: REFUSED for local names; other names in them continue at 7
  * 3. links and container names
  * 4. PTR: reverse names of containers
  * 5. TXT: our own probe of the redirect rules
  * 6. TXT: a probe of the loop guard that has come back
- * 7. the route of the name, which may say that it does not exist outside
+ * 7. the route of the name; a route marked local answers NXDOMAIN
  * 8. without a domain-specific route: names without a dot if ndots is set, then special names
  * 9. the cache
  * 10. upstream servers
