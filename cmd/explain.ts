@@ -4,6 +4,7 @@
 import type { Command } from "commander";
 
 import type { ExplainedStep, Explanation } from "../src/api/names.ts";
+import { causeLines } from "./cause-lines.ts";
 import { clientFor } from "./control-options.ts";
 import { type NameOptions, addNameOptions, nameRequestOf } from "./name-options.ts";
 import { milliseconds, replyLines } from "./reply.ts";
@@ -23,28 +24,19 @@ export function addExplain(program: Command): void {
   });
 }
 
-function explanationText({
-  container,
-  question,
-  networks,
-  steps,
-  answeredBy,
-  server,
-  ms,
-  reply,
-  hints,
-}: Explanation): string {
+/** The verdict first: the answer, why, and what to do; then how it came about. */
+function explanationText(explained: Explanation): string {
+  const { container, question, networks, steps, answeredBy, server, ms, reply, causes } = explained;
   const { name, sharedWith } = container;
   const shared = sharedWith === undefined ? "" : ` (network namespace of "${sharedWith}")`;
-  const head = `${question.name} ${question.type} in "${name}"${shared}, networks: ${networks.join(", ") || "none"}\n\n`;
+  const head = `${question.name} ${question.type} in "${name}"${shared}, networks: ${networks.join(", ") || "none"}\n`;
   const rows = steps.flatMap((step) => [row(step), ...eventRows(step)]);
   const from =
     answeredBy === "servers" && server !== null ? server : (answeredBy ?? "dns11, as no layer had an answer");
   const answer =
-    reply === null
-      ? `\nno reply after ${milliseconds(ms)}\n`
-      : `\n${reply.rcode} from ${from} in ${milliseconds(ms)}\n${replyLines(reply)}`;
-  return `${head}${table(["STEP", "ANSWERED", "WHY"], rows)}${answer}${hints.map((hint) => `hint: ${hint}\n`).join("")}`;
+    reply === null ? `no reply after ${milliseconds(ms)}\n` : `${reply.rcode} from ${from} in ${milliseconds(ms)}\n`;
+  const why = causes.map((each) => `${causeLines(each).join("\n")}\n`).join("");
+  return `${head}${answer}${why}${reply === null ? "" : replyLines(reply)}\n${table(["STEP", "ANSWERED", "WHY"], rows)}`;
 }
 
 function row({ layer, isAnswer, why }: ExplainedStep): string[] {

@@ -34,7 +34,7 @@ say 'web cannot reach the database'
 play docker exec web ping -c 1 db
 pause=4 play dns11 explain db --in web
 clear
-say 'the hint names the fix'
+say 'the second line names the cause, the third one the fix'
 play docker network connect back web
 play docker exec web ping -c 1 db
 sleep 1

@@ -73,6 +73,8 @@ export const CHECK_MEANINGS = {
   upstream:
     "each server, queried from where it is used for that container, by UDP and TCP, with time and response code",
   loop: "forwarding loops: a server that sends queries back",
+  "failing-names":
+    "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since",
   libc: "musl or glibc, and the limitations of that version",
   "kind-resolv-conf": "in a KIND node: whether pods can reach the servers its file names",
   "kind-rules": "which process owns dns11's rules in a node",

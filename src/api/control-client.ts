@@ -4,6 +4,7 @@
 import { type IncomingMessage, request } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
+import type { FailureReport, FailuresReport } from "./failures.ts";
 import type { RepairReport, Status } from "./status.ts";
 import type { CacheReport, FlushReport } from "./cache.ts";
 import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts";
@@ -67,14 +68,28 @@ export class ControlClient {
 
   /** Queries as they arrive, until `signal` or until dns11 stops. */
   async *follow(filter: QueriesRequest = {}, signal?: AbortSignal): AsyncGenerator<QueryReport | MissedReport, void> {
-    const answer = await this.#open("GET", `/v1/queries?${parametersOf({ ...filter, follow: true })}`);
+    yield* this.#stream<QueryReport | MissedReport>("/v1/queries", { ...filter, follow: true }, signal);
+  }
+
+  /** Names that fail, of one container or of all. */
+  async failures(container?: string): Promise<FailuresReport> {
+    return (await this.#call("GET", `/v1/failures?${parametersOf({ container })}`)) as FailuresReport;
+  }
+
+  /** The present failures, then each again whenever it happens again, until `signal` or until dns11 stops. */
+  async *followFailures(container?: string, signal?: AbortSignal): AsyncGenerator<FailureReport, void> {
+    yield* this.#stream<FailureReport>("/v1/failures", { container, follow: true }, signal);
+  }
+
+  async *#stream<T>(path: string, filter: object, signal?: AbortSignal): AsyncGenerator<T, void> {
+    const answer = await this.#open("GET", `${path}?${parametersOf(filter)}`);
     answer.socket.setTimeout(0);
     const stop = (): void => void answer.destroy();
     signal?.addEventListener("abort", stop, { once: true });
     if (signal?.aborted === true) stop();
     try {
       if (answer.statusCode !== 200) throw this.#errorOf(answer, await this.#bodyOf(answer));
-      for await (const line of linesOf(answer)) yield JSON.parse(line) as QueryReport | MissedReport;
+      for await (const line of linesOf(answer)) yield JSON.parse(line) as T;
     } catch (error) {
       // A stream that breaks off has ended, on either side.
       if (error instanceof Fault) throw error;

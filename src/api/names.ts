@@ -3,6 +3,7 @@
  * gets; an explanation returns how dns11 resolves the name.
  */
 import type { ReplyText } from "../base/model/reply-text.ts";
+import type { Cause } from "./causes.ts";
 import type { UpstreamEvent, StepLayer } from "../base/model/step.ts";
 
 export interface ContainerRef {
@@ -73,5 +74,8 @@ export interface Explanation {
   readonly ms: number;
   /** null if there was no reply. */
   readonly reply: ReplyText | null;
+  /** Why it fails, or what is surprising about the answer; the most likely cause first. */
+  readonly causes: readonly Cause[];
+  /** The same as text. */
   readonly hints: readonly string[];
 }

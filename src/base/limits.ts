@@ -272,6 +272,11 @@ export const LIMITS = {
   /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
   historiesLingering: 256,
   historyLingerMs: 60_000,
+  /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
+  failureBytes: { near: 2_304, outside: 1_152 },
+  /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
+  failureTables: 1_024,
+  failureLingerMs: 600_000,
   /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
   tailEveryMs: 50,
   /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */

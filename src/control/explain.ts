@@ -16,12 +16,14 @@ import { Trace } from "../query/trace.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
-import { hintsFor } from "./hints.ts";
 import { containerRef, readQuestion } from "./lookup.ts";
+import { causesOf } from "./causes/causes.ts";
+import { causeText } from "./causes/fixes.ts";
+import { Situations } from "./situations.ts";
 import type { ExplainedStep, Explanation, NameRequest } from "../api/names.ts";
 
 export async function explain(ports: ControlPorts, nameRequest: NameRequest): Promise<Explanation> {
-  const { containers, inside } = ports;
+  const { containers } = ports;
   const question = readQuestion(nameRequest.name, nameRequest.type);
   const fact = findContainer(containers.facts.values(), nameRequest.container);
   const owner = namespaceOwner(containers.facts, fact);
@@ -37,25 +39,35 @@ export async function explain(ports: ControlPorts, nameRequest: NameRequest): Pr
     return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
   });
   const { names } = containers.viewOf(owner);
+  const answeredBy = steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null;
+  const isAnswered = reply !== undefined && reply.answers.length > 0;
+  const causes = causesOf(
+    (await Situations.open(ports)).of(fact, owner, {
+      name: question.name,
+      typeName: question.typeName,
+      failure: isAnswered ? undefined : failureOf(reply?.rcode),
+      isFromUpstream: answeredBy === "servers" || answeredBy === "cache",
+      isTruncated: reply?.isTruncated === true,
+      isSpecial: answeredBy === "special",
+    }),
+  );
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
     networks: names.flatMap(({ places }) => places),
     steps,
-    answeredBy: steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null,
+    answeredBy,
     server: trace.server ?? null,
     ms,
     reply: reply ?? null,
-    hints: hintsFor({
-      fact,
-      owner,
-      question,
-      reply,
-      containers: [...containers.facts.values()],
-      stopped: await containers.stopped(),
-      resolvConf: inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner),
-    }),
+    causes,
+    hints: causes.map((each) => causeText(each)),
   };
+}
+
+/** An empty answer is a failure, too: a program gets no address. */
+function failureOf(rcode: string | undefined): string {
+  return rcode === undefined ? "no reply" : rcode === "NOERROR" ? "NODATA" : rcode;
 }
 
 /** The client of the container's namespace. A container that is not served has no answer to explain. */

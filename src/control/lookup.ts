@@ -15,7 +15,7 @@ import type { Server } from "../base/model/view.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "../query/forward/attempt.ts";
 import type { ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
-import { searchNames } from "./search-list.ts";
+import { searchNames } from "./causes/search-list.ts";
 import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../api/names.ts";
 
 type Protocol = "udp" | "tcp";

@@ -12,10 +12,11 @@ import type { RepairReport, ReloadReport, Status } from "../api/status.ts";
 import type { Answerer } from "../query/answer.ts";
 import type { ReplyCache } from "../query/cache/reply-cache.ts";
 import type { AdaptiveForwarder } from "../query/forward/adaptive.ts";
+import type { FailureTables } from "../query/failures/failure-tables.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
 import type { Forward } from "../query/ports.ts";
 import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
-import type { StoppedContainer } from "./hints.ts";
+import type { StoppedContainer } from "./causes/known-container.ts";
 import type { QueryReader } from "./query-reader.ts";
 
 /** The running containers and their state. */
@@ -27,7 +28,7 @@ export interface Containers {
   readonly viewOf: (fact: ContainerFact) => View;
   /** The report of a served KIND node. */
   readonly nodeReportOf: (fact: ContainerFact) => NodeReport | undefined;
-  /** Stopped containers, as far as they are known at the moment. */
+  /** Stopped containers; an answer may be a second old. */
   readonly stopped: () => Promise<readonly StoppedContainer[]>;
 }
 
@@ -78,6 +79,8 @@ export interface ControlPorts {
   /** The query histories of containers. */
   readonly histories: QueryHistories;
   readonly reader: QueryReader;
+  /** The failing names of containers. */
+  readonly failures: FailureTables;
   readonly status: () => Status;
   readonly reload: () => Promise<ReloadReport>;
 }

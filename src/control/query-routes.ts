@@ -72,7 +72,7 @@ function readRcode(word: string): number {
   throw new Fault("BAD_RCODE", `Invalid response code "${word}": use one of ${RCODE_NAMES.join(", ")}`);
 }
 
-function isFollowing(query: ApiRequest["query"]): boolean {
+export function isFollowing(query: ApiRequest["query"]): boolean {
   const text = query.get("follow") ?? "false";
   if (text === "true" || text === "false") return text === "true";
   throw new Fault("BAD_QUERY", `Invalid value "${text}" for follow: use true or false`);

@@ -5,6 +5,8 @@
 import type { CountersReport } from "../api/queries.ts";
 import type { RepairReport } from "../api/status.ts";
 import { Fault } from "../base/lib/fault.ts";
+import { FailureReader } from "./failure-reader.ts";
+import { failureRoutes } from "./failure-routes.ts";
 import { findContainer } from "./find-container.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -23,6 +25,11 @@ export function routesOf(ports: ControlPorts): Routes {
       reader,
       find: (nameOrId) => findClient(ports, nameOrId),
       counters: () => countersOf(ports),
+    }),
+    ...failureRoutes({
+      failures: ports.failures,
+      reader: new FailureReader(ports),
+      find: (nameOrId) => findClient(ports, nameOrId),
     }),
     ...resolverRoutes(ports),
   };

@@ -12,6 +12,7 @@ import {
   noUpstreamFinding,
   upstreamFinding,
 } from "./checks/upstream-check.ts";
+import { conflictFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
@@ -93,14 +94,18 @@ async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cle
     const queryOnce = queryHostServersOnce();
     const inspected = await inspectContainers(context);
     const chosen = container === undefined ? inspected : [chooseContainer(inspected, container)];
+    // Before any check queries something.
+    const failures =
+      context.status === undefined
+        ? undefined
+        : await readFailures(context.client, container === undefined ? undefined : chosen[0]?.fact.id);
     const hostFindings = await upstreamFindings(context.hostServers.servers, -1, context, queryOnce);
-    const containers = await mapConcurrent(
-      chosen,
-      AT_ONCE,
-      async (each) => await diagnoseContainer(each, inspected, context, queryOnce),
-    );
+    const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
+      const report = await diagnoseContainer(each, inspected, context, queryOnce);
+      return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
+    });
     return {
-      diagnosis: { machine: machine(hostFindings), containers },
+      diagnosis: { machine: machine([...hostFindings, ...conflictFindings(failures)]), containers },
       isRunning: context.status !== undefined,
       onlyId: container === undefined ? undefined : chosen[0]?.fact.id,
     };

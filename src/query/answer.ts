@@ -252,6 +252,7 @@ export class Answerer {
           "special",
           "ndots is set, so address queries for names without a dot are not forwarded",
         );
+        this.outcome.lacksAddress = type === TYPE.A;
         return noData(block, question, this.#behaviour);
       }
       const special = this.#special.answer(block, question, this.#limit);
@@ -290,6 +291,7 @@ export class Answerer {
       const addresses = type === TYPE.A ? local.v4 : local.v6;
       if (addresses.length === 0) {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
+        this.outcome.lacksAddress = type === TYPE.A;
         return noData(block, question, this.#behaviour);
       }
       this.#trace?.amendLast(true, "answered with its addresses");

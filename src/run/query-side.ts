@@ -22,6 +22,7 @@ import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
 import type { SlotLimit } from "../query/client/slots.ts";
+import { FailureTables } from "../query/failures/failure-tables.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
@@ -33,6 +34,7 @@ import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { raiseInlineLimit } from "./inline-limit.ts";
+import { LookupLog } from "./lookup-log.ts";
 
 export interface QuerySide {
   readonly meter: Meter;
@@ -43,6 +45,9 @@ export interface QuerySide {
   readonly reconfigure: (settings: RunSettings) => void;
   /** Recent queries of each container. */
   readonly histories: QueryHistories;
+  /** Failing names of each container. */
+  readonly failures: FailureTables;
+  readonly lookupLog: LookupLog;
   /** The current pipeline; a change of settings may replace it. */
   readonly pipeline: () => QueryPipeline;
 }
@@ -66,11 +71,14 @@ export function composeQuerySide(
 ): QuerySide {
   raiseInlineLimit();
   const meter = new Meter();
-  const parts: AnsweringParts = { block: new MessageBlock(LIMITS.udpBatch, SLOT_BYTES), log, limitedLog, meter };
+  let current = settings;
+  const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
+  const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
+  const parts: AnsweringParts = { block, log, limitedLog, lookupLog, meter };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
+  const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
-  let current = settings;
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
@@ -79,11 +87,17 @@ export function composeQuerySide(
     meter,
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
-      const endpoint = new Endpoint(sockets, { containerId, view, dial }, { udp, tcp, slots, histories, shares });
+      const endpoint = new Endpoint(
+        sockets,
+        { containerId, view, dial },
+        { udp, tcp, slots, histories, failures, shares },
+      );
       onClient(endpoint.client.number, containerId);
       return endpoint;
     },
     histories,
+    failures,
+    lookupLog,
     pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
     reconfigure: (next) => {
@@ -99,6 +113,7 @@ export function composeQuerySide(
       }
       current = next;
       histories.setNames(next.queries.names);
+      failures.setNames(next.queries.names);
     },
   };
 }
@@ -108,6 +123,7 @@ interface AnsweringParts {
   readonly block: MessageBlock;
   readonly log: Log;
   readonly limitedLog: RateLimitedLog;
+  readonly lookupLog: LookupLog;
   readonly meter: Meter;
 }
 
@@ -164,11 +180,10 @@ const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameserv
 
 function adaptive(
   { behaviour, upstream }: RunSettings,
-  { block, log, limitedLog, meter }: AnsweringParts,
+  { block, limitedLog, lookupLog, meter }: AnsweringParts,
 ): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
-  const failures = new Throttle(LOG_EVERY_MS);
   const socketsMax = Math.min(LIMITS.upstreamSocketsTotal, descriptorsMax() * LIMITS.upstreamDescriptorShare);
   const pool = new NameserverPool(
     {
@@ -206,9 +221,7 @@ function adaptive(
     loopGuard,
     ids,
     now,
-    onFailure: (reason) => {
-      failures.run((suppressed) => log.warn({ reason, suppressed }, "lookup failed"));
-    },
+    onFailure: (reason, client, { name, type }) => lookupLog.failed({ client, name, type, reason }),
     queriesMax: LIMITS.forwardQueriesShared,
     meter,
   });

@@ -12,6 +12,7 @@ import { MetricsListener } from "../control/metrics-listener.ts";
 import { monitoringRoutes } from "../control/monitoring-routes.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import { QueryLog } from "../control/query-log.ts";
+import { ContainerNames } from "../control/container-names.ts";
 import { QueryReader } from "../control/query-reader.ts";
 import { routesOf } from "../control/routes.ts";
 import { ControlSocket } from "../control/socket.ts";
@@ -201,6 +202,9 @@ export class Service {
       startAfter,
     };
     const containerSide = target.compose(sideParts);
+    querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
+    const names = new ContainerNames(() => containerSide.containers.facts.values());
+    querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
     const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
     const queryLog = new QueryLog(reader, log);
     queryLog.setOn(settings.queries.isLogged);
@@ -316,6 +320,7 @@ export class Service {
       resolver: querySide.pipeline,
       histories: querySide.histories,
       reader,
+      failures: querySide.failures,
       status: () => this.#status(containerSide, keeper, platform),
       reload: async () => await this.reload(),
     };

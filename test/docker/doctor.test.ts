@@ -406,9 +406,9 @@ function serveJson(socket: string, answers: Readonly<Record<string, unknown>>): 
   return createServer((connection) => {
     connection.on("data", (request) => {
       const path = / (\/[^ ?]*)/.exec(request.toString())?.[1] ?? "";
-      const body = JSON.stringify(answers[path]);
+      const body = JSON.stringify(answers[path] ?? { error: `Unknown path "${path}"` });
       const head = `connection: close\r\ncontent-length: ${Buffer.byteLength(body)}`;
-      connection.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
+      connection.end(`HTTP/1.1 ${path in answers ? 200 : 404} OK\r\n${head}\r\n\r\n${body}`);
     });
   }).listen(socket);
 }

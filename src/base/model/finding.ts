@@ -31,6 +31,7 @@ export const CHECKS = {
   upstream: "upstream",
   loop: "forwarding loop",
   libc: "C library",
+  "failing-names": "failing names",
   "kind-resolv-conf": "node resolv.conf",
   "kind-rules": "dns11 rules in the node",
   "kind-port-53": "node port 53",

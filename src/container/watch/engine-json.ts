@@ -13,6 +13,8 @@ export interface ContainerJson {
     readonly Restarting?: boolean;
     readonly Pid?: number;
     readonly StartedAt?: string;
+    readonly FinishedAt?: string;
+    readonly ExitCode?: number;
   };
   /** The image's id. */
   readonly Image?: string;
@@ -53,6 +55,7 @@ export interface ListedJson {
   readonly Id: string;
   readonly Names?: readonly string[];
   readonly State?: string;
+  readonly Labels?: Labels | null;
   readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, EndpointJson>> | null };
 }
 

@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 
 import { type Finding, finding } from "../../base/model/finding.ts";
+import { DOCTOR_PREFIX } from "../../base/model/probe-message.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
@@ -36,7 +37,7 @@ export async function checkContainer(target: ContainerTarget, { runner, memory }
   const [answers, passthrough, wildcard] = await Promise.all([
     queryOwnName(ownName, { ...query, client: "the container" }),
     isAnswered ? queryOwnName(ownName, { ...query, client: "the container past dns11", mark: PASSTHROUGH_MARK }) : [],
-    wildcardFinding(within, domains, `dns11-doctor-${randomBytes(8).toString("hex")}`),
+    wildcardFinding(within, domains, `${DOCTOR_PREFIX}${randomBytes(8).toString("hex")}`),
   ]);
   const isResolving = answers.every(({ state }) => state === "ok");
   return within(() => {

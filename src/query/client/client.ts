@@ -1,10 +1,11 @@
 /**
  * Client: one network namespace that sends queries. A query does not name its sender; the socket that received it does.
- * A client has the view of its namespace, its limits, and its query history.
+ * A client has the view of its namespace, its limits, its query history and its failing names.
  */
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import { Slots } from "./slots.ts";
+import { FailureTable } from "../failures/failure-table.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
@@ -26,6 +27,8 @@ export class Client {
   readonly shares: Shares;
   /** Its recent queries. */
   readonly history: QueryHistory;
+  /** Its names that fail. */
+  readonly failures: FailureTable;
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
   /** The nonce that a verification expects to arrive, as hexadecimal text. */
@@ -52,20 +55,24 @@ export class Client {
     slots: Slots = new Slots(),
     history: QueryHistory = new QueryHistory(),
     shares: Shares = sharePools(Number.POSITIVE_INFINITY).open(),
+    failures: FailureTable = new FailureTable(),
   ) {
     this.view = view;
     this.dial = dial;
     this.slots = slots;
     this.history = history;
     this.shares = shares;
+    this.failures = failures;
   }
 
-  /** Counts the outcome of a query and adds it to the history. */
+  /** Counts the outcome of a query and adds it to the history and, if it matters there, to the failures. */
   record(outcome: Outcome): void {
     const { stage, result } = outcome;
     this.#count(stage, result);
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
-    if (isAnswered && !outcome.isExplained) this.history.note(outcome);
+    if (!isAnswered || outcome.isExplained) return;
+    this.history.note(outcome);
+    if (outcome.rcode !== 0 || outcome.lacksAddress || this.failures.hasEntries) this.failures.note(outcome);
   }
 
   #count(stage: number, result: number): void {

@@ -13,6 +13,7 @@ import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
 import type { Client } from "../client/client.ts";
+import type { DeferredQuery } from "../ports.ts";
 import { notCachedReason } from "../cache/cache-ttl.ts";
 import { CacheWriter } from "../cache/cache-writer.ts";
 import { type CacheReader, STALE_AGE, staleError } from "../cache/cache-reader.ts";
@@ -34,7 +35,8 @@ import { type UpstreamRequest, InFlightQuery, cacheKeyOf, hasSignedWaiter } from
 import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
 
 /** Called for every query that no server answered, for the log. */
-type OnFailure = (reason: string) => void;
+/** Called for each client query that servers have failed. */
+type OnFailure = (reason: string, client: Client, query: Pick<DeferredQuery, "name" | "type">) => void;
 
 export interface AdaptiveParts {
   readonly behaviour: Behaviour;
@@ -305,7 +307,10 @@ export class AdaptiveForwarder {
     const { failures, wasSilent, extendedError } = result;
     const { key, client, waiters } = query.request;
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NO_NAMESERVER[1];
-    this.#parts.onFailure(reason);
+    for (const waiter of waiters) {
+      const { client: sender, deferred, isDone } = waiter;
+      if (!isDone && deferred.trace === undefined) this.#parts.onFailure(reason, sender, deferred);
+    }
     this.#serveStale(query);
     const why = extendedError ?? this.#error(wasSilent ? EXTENDED_ERROR.unreachable : EXTENDED_ERROR.network, reason);
     if (key !== undefined && isCurrent) {

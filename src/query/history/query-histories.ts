@@ -5,17 +5,18 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { QueryNames } from "../../base/model/query-record.ts";
-import { QueryHistory, type HistoryPolicy } from "./query-history.ts";
+import { type RecordingPolicy, changePolicy, recordingPolicy } from "../record/recording-policy.ts";
+import { QueryHistory } from "./query-history.ts";
 
 export class QueryHistories {
-  readonly #policy: HistoryPolicy;
+  readonly #policy: RecordingPolicy;
   readonly #open = new Set<QueryHistory>();
   /** Of containers that have ended, the oldest first, with the time at which each is dropped. */
   readonly #closed = new Map<QueryHistory, number>();
   readonly #now: () => number;
 
   constructor(names: QueryNames, now: () => number = () => performance.now()) {
-    this.#policy = { isEnabled: names !== "off", hasNames: names === "full" };
+    this.#policy = recordingPolicy(names);
     this.#now = now;
   }
 
@@ -25,11 +26,7 @@ export class QueryHistories {
 
   /** Changes what is recorded, and drops recorded data that would no longer be recorded now. */
   setNames(names: QueryNames): void {
-    const { isEnabled, hasNames } = this.#policy;
-    this.#policy.isEnabled = names !== "off";
-    this.#policy.hasNames = names === "full";
-    const isLess = (isEnabled && !this.#policy.isEnabled) || (hasNames && !this.#policy.hasNames);
-    if (!isLess) return;
+    if (!changePolicy(this.#policy, names)) return;
     for (const history of this.#open) history.clear();
     this.#closed.clear();
   }

@@ -8,13 +8,8 @@ import { type QueryRecord, QUERY_RESULTS } from "../../base/model/query-record.t
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
+import type { RecordingPolicy } from "../record/recording-policy.ts";
 import { NAME_AT, Ring } from "./ring.ts";
-
-/** Shared by all histories; changes with the settings. */
-export interface HistoryPolicy {
-  isEnabled: boolean;
-  hasNames: boolean;
-}
 
 const NO_TTL = 0xffff_ffff;
 /** Flag bits beside the result. */
@@ -22,13 +17,13 @@ const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
 /** Number of servers that fit into a record, 0 meaning none; one more clears the history. */
 const SERVERS_MAX = 255;
-const DISABLED: HistoryPolicy = { isEnabled: false, hasNames: false };
+const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
 export class QueryHistory {
   /** The container, and its name once it has ended and the registry no longer knows it. */
   readonly containerId: string;
   containerName: string | undefined;
-  readonly #policy: HistoryPolicy;
+  readonly #policy: RecordingPolicy;
   #ring: Ring | undefined;
   /** Number of the first record. Starting at the current time, numbers increase across restarts of a container. */
   readonly firstSeq = Date.now() * 1000;
@@ -40,7 +35,7 @@ export class QueryHistory {
   /** Arrival time of the queries that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
 
-  constructor(containerId = "", policy: HistoryPolicy = DISABLED) {
+  constructor(containerId = "", policy: RecordingPolicy = DISABLED) {
     this.containerId = containerId;
     this.#policy = policy;
   }

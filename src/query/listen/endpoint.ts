@@ -5,6 +5,7 @@
 import type { View } from "../../base/model/view.ts";
 import { Client, type Dial } from "../client/client.ts";
 import { type SlotLimit, Slots } from "../client/slots.ts";
+import type { FailureTables } from "../failures/failure-tables.ts";
 import type { QueryHistories } from "../history/query-histories.ts";
 import type { SharePools } from "../client/shares.ts";
 import { TcpListener } from "./tcp.ts";
@@ -23,6 +24,7 @@ interface EndpointParts {
   readonly tcp: TcpParts;
   readonly slots?: SlotLimit;
   readonly histories: QueryHistories;
+  readonly failures: FailureTables;
   readonly shares: SharePools;
 }
 
@@ -52,10 +54,14 @@ export class Endpoint {
   /** Takes ownership of the sockets. */
   constructor(pairs: readonly SocketPair[], { containerId, view, dial }: EndpointClient, parts: EndpointParts) {
     this.#parts = parts;
-    const { slots, histories, shares } = parts;
+    const { slots, histories, failures, shares } = parts;
     const history = histories.open(containerId);
-    this.#client = new Client(view, dial, new Slots(slots), history, shares.open());
-    this.#client.onClose(() => histories.close(history));
+    const failing = failures.open(containerId);
+    this.#client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
+    this.#client.onClose(() => {
+      histories.close(history);
+      failures.close(failing);
+    });
     this.add(pairs);
   }
 

@@ -47,6 +47,8 @@ export class Outcome {
   rcode = 0;
   type = 0;
   isStream = false;
+  /** The query was for an IPv4 address, and the answer is empty by our own decision: to its client, a failure. */
+  lacksAddress = false;
   /** It is being explained: no container sent it. */
   isExplained = false;
   /**
@@ -73,6 +75,7 @@ export class Outcome {
     this.rcode = 0;
     this.type = 0;
     this.isStream = isStream;
+    this.lacksAddress = false;
     this.question = this.reply = block;
     this.at = at;
     this.length = 0;

@@ -18,46 +18,26 @@ import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import type { StoppedContainers } from "./stopped-containers.ts";
 
 interface EnginePortsParts {
   readonly directory: Directory;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
   readonly roster: Roster;
+  readonly stopped: StoppedContainers;
 }
 
 const POLL_MS = 10;
 
-export function containersOf(
-  { directory, nodes, reconciler, roster }: EnginePortsParts,
-  { engine }: EngineAccess,
-): Containers {
+export function containersOf({ directory, nodes, reconciler, roster, stopped }: EnginePortsParts): Containers {
   return {
     facts: directory.containers,
     decisionOf: (id) => roster.decisionOf(id),
     attachmentOf: (id) => reconciler.attachmentOf(id),
     viewOf: (fact) => roster.viewOf(fact),
     nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined),
-    stopped: async () => {
-      try {
-        const all = await engine.allContainers();
-        return (
-          all
-            // A running container that is not known yet will be known in a moment.
-            .filter(
-              ({ Id: id, State: state }) => !directory.containers.has(id) && state !== "running" && state !== "paused",
-            )
-            .map(({ Names: names, State: state, NetworkSettings: settings }) => ({
-              name: names?.[0]?.replace(/^\//, "") ?? "",
-              state: state ?? "",
-              networks: Object.keys(settings?.Networks ?? {}),
-            }))
-        );
-      } catch {
-        // Unknown while the engine is away.
-        return [];
-      }
-    },
+    stopped: async () => await stopped.list(),
   };
 }
 

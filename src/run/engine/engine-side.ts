@@ -23,6 +23,7 @@ import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import { StoppedContainers } from "./stopped-containers.ts";
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
@@ -34,6 +35,7 @@ export class EngineSide implements ContainerSide {
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly follower: Follower;
+  readonly stopped: StoppedContainers;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
   #isDisconnected = false;
@@ -43,13 +45,14 @@ export class EngineSide implements ContainerSide {
     this.#link = link;
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.directory = this.#openDirectory();
+    this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
     this.follower = this.#openFollower();
-    this.containers = containersOf(this, link);
+    this.containers = containersOf(this);
     this.repairs = repairsOf(this, parts.quarantines);
     this.inside = insideOf(link, parts.platform);
   }
@@ -219,6 +222,8 @@ export class EngineSide implements ContainerSide {
       onContainer: (fact) => quarantines.recorder.attaching(fact.id, () => this.roster.put(fact)),
       onContainerGone: (id) => {
         querySide.histories.name(id, this.#nameOf(id));
+        querySide.failures.name(id, this.#nameOf(id));
+        this.stopped.forget(id);
         this.roster.remove(id);
       },
       onInspectFailed: (id, reason) => {

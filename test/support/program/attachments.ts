@@ -15,6 +15,7 @@ import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { View } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type Forward, SLOT_BYTES } from "../../../src/query/ports.ts";
+import { FailureTables } from "../../../src/query/failures/failure-tables.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
@@ -84,7 +85,7 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   return new ListeningEndpoint(
     bound,
     { containerId: "x", view, dial },
-    { udp, tcp, histories: new QueryHistories("full"), shares },
+    { udp, tcp, histories: new QueryHistories("full"), failures: new FailureTables("full"), shares },
   );
 }
 

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { LIMITS } from "../../../src/base/limits.ts";
-import { ndotsOf, searchNames } from "../../../src/control/search-list.ts";
-import { parseQuestion } from "../../../src/base/model/question-text.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { ndotsOf, searchNames } from "../../../../src/control/causes/search-list.ts";
+import { parseQuestion } from "../../../../src/base/model/question-text.ts";
 
 function names(name: string, search: readonly string[], options: readonly string[] = []): string[] {
   return searchNames(parseQuestion(name, "A"), { search, options }).map((question) => question.name);

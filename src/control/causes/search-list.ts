@@ -1,10 +1,10 @@
 /**
  * SearchList: the names that the C library in a container tries for a name, by the search list and ndots of its resolv.conf.
- * dns11 applies neither when it answers; hints mention them, and a lookup applies them on request.
+ * dns11 applies neither when it answers; causes mention them, and a lookup applies them on request.
  */
-import { LIMITS } from "../base/limits.ts";
-import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import { type ParsedQuestion, parseQuestion } from "../base/model/question-text.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
+import { type ParsedQuestion, parseQuestion } from "../../base/model/question-text.ts";
 
 /** The names that a program queries, in the order of the C library. */
 export function searchNames(

@@ -1,0 +1,65 @@
+/**
+ * Causes: why a name fails in a container, and what helps, as part of explanations and failures. A code is stable, so that
+ * programs can branch on it; the sentences are for people and may change.
+ */
+
+export type CauseCode =
+  /** The name is that of a container on a network that the client is not on. */
+  | "other-network"
+  /** The same, but only in another Compose project. */
+  | "other-project"
+  /** The container with this name is not running. */
+  | "not-running"
+  /** The container is on no network with names. */
+  | "no-dns-name"
+  /** Another name on the client's networks is very similar. */
+  | "similar-name"
+  /** The container has an IPv6 address only. */
+  | "no-ipv4"
+  /** By now it resolves. */
+  | "resolves-now"
+  /** The container is paused. */
+  | "paused"
+  /** An upstream server has an answer for what is a container's name elsewhere. */
+  | "shadowed"
+  /** Containers of several projects have the name on one network. */
+  | "ambiguous"
+  /** No container on this engine has the name. */
+  | "unknown-name"
+  /** Upstream servers report that the name does not exist. */
+  | "does-not-exist"
+  /** A rule of the settings, or of DNS, keeps the name from being forwarded. */
+  | "not-forwarded"
+  /** The client has no external network, so servers of the host are not queried for it. */
+  | "internal-network"
+  /** There is no upstream server. */
+  | "no-upstream"
+  /** All upstream servers for the name are down. */
+  | "upstreams-down"
+  /** The upstream servers are up, but fail for this name. */
+  | "upstream-error"
+  /** Programs in the container query another server. */
+  | "resolv-conf"
+  /** Programs query other names because of a search list. */
+  | "search-list"
+  | "truncated";
+
+/** A change of the Compose file. */
+export interface LastingFix {
+  /** null if it is not known. */
+  readonly file: string | null;
+  readonly service: string;
+  /** The key to change, such as `services.api.networks`. */
+  readonly key: string;
+  readonly change: string;
+}
+
+export interface Cause {
+  readonly code: CauseCode;
+  readonly sentence: string;
+  /** A command. */
+  readonly fix: string | null;
+  readonly lastingFix: LastingFix | null;
+  /** It keeps the name of a container from resolving, until it is fixed. */
+  readonly isBreaking: boolean;
+}

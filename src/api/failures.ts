@@ -1,0 +1,46 @@
+/**
+ * Failures: names that fail in containers, as returned by `GET /v1/failures`.
+ */
+import type { Cause } from "./causes.ts";
+
+export interface FailureReport {
+  readonly container: string;
+  readonly containerId: string;
+  /** false for a container that has ended; its failures are listed for ten minutes. */
+  readonly isRunning: boolean;
+  /** The Compose project and service of the container, if any. */
+  readonly project: string | null;
+  readonly service: string | null;
+  /** In lower case; null if names are hidden. */
+  readonly name: string | null;
+  readonly type: string;
+  /** A response code, or NODATA for a name without an IPv4 address. */
+  readonly result: string;
+  /** Queries that failed, without steps of a search list whose lookup succeeded. */
+  readonly count: number;
+  readonly perMinute: number;
+  readonly first: string;
+  readonly last: string;
+  /** When it last resolved, if it has since the first failure. */
+  readonly lastSuccess: string | null;
+  /** A name like a container's: a single label, or one that is known on this engine. */
+  readonly isContainerName: boolean;
+  /** The most likely cause; null if names are hidden. */
+  readonly cause: Cause | null;
+}
+
+/** A name of services of several projects on one network: answers alternate between them, so no query fails. */
+export interface NameConflict {
+  readonly name: string;
+  readonly network: string;
+  readonly containers: readonly string[];
+  readonly cause: Cause;
+}
+
+export interface FailuresReport {
+  /** The one that failed last comes first. */
+  readonly failures: readonly FailureReport[];
+  readonly conflicts: readonly NameConflict[];
+  /** Failures that are left out, because there are too many. */
+  readonly omitted: number;
+}

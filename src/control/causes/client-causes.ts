@@ -1,0 +1,46 @@
+/**
+ * ClientCauses: what programs in the container query instead of, or besides, the name in question: other servers, or other
+ * names.
+ */
+import type { Cause } from "../../api/causes.ts";
+import { parseQuestion, type ParsedQuestion } from "../../base/model/question-text.ts";
+import { ndotsOf, searchNames } from "./search-list.ts";
+import { type Situation, cause } from "./situation.ts";
+
+const RESOLVER = "127.0.0.11";
+
+export function resolverCauses({ client, resolvConf }: Situation): Cause[] {
+  if (resolvConf === undefined || resolvConf.nameservers.includes(RESOLVER)) return [];
+  const named = resolvConf.nameservers.join(", ") || "no nameserver";
+  const sentence = `resolv.conf of ${client.name} lists ${named} instead of ${RESOLVER}, so its programs do not use dns11`;
+  return [cause("resolv-conf", sentence)];
+}
+
+/** With a search list, programs query other names than this one. */
+export function searchCauses({ client, name, typeName, resolvConf, failure }: Situation): Cause[] {
+  if (resolvConf === undefined || resolvConf.search.length === 0) return [];
+  const question = questionOf(name, typeName);
+  if (question === undefined) return [];
+  const names = searchNames(question, resolvConf).map((each) => each.name);
+  const position = names.indexOf(question.name);
+  const listed = (list: readonly string[]): string => list.map((each) => `"${each}"`).join(", ");
+  if (position > 0) {
+    const ndots = ndotsOf(resolvConf.options);
+    const sentence =
+      `programs in ${client.name} query ${listed(names.slice(0, position))} before "${question.name}", because its resolv.conf ` +
+      `has a search list and ndots:${ndots}; a trailing dot prevents that`;
+    return [cause("search-list", sentence)];
+  }
+  if (failure === undefined || names.length < 2) return [];
+  const sentence = `programs in ${client.name} then query ${listed(names.slice(1))}, because of the search list in its resolv.conf (not with musl)`;
+  return [cause("search-list", sentence)];
+}
+
+function questionOf(name: string, typeName: string): ParsedQuestion | undefined {
+  try {
+    return parseQuestion(name, typeName);
+  } catch {
+    // A name that was queried need not be one that can be typed.
+    return undefined;
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * ContainerCauses: why the name of a container does not resolve: where the name is known, and what is between it and the
+ * client. Containers of the client's own project, or on its networks, come first.
+ */
+import type { Cause } from "../../api/causes.ts";
+import { nearest } from "../../base/lib/nearest.ts";
+import { commandOf, joinNetwork, serviceChange } from "./fixes.ts";
+import type { EndedState, KnownContainer } from "./known-container.ts";
+import type { NamePlace } from "./known-containers.ts";
+import { type Situation, cause } from "./situation.ts";
+
+const CAUSES_PER_NAME_MAX = 5;
+/** Names on the client's networks that are compared with a mistyped one. */
+const NEIGHBOURS_MAX = 2_000;
+
+/** The places of a name where the client does not find it. */
+export function containerCauses(situation: Situation): Cause[] {
+  const { known, name, owner } = situation;
+  const own = networksOf(owner);
+  const places = known.places(name.toLowerCase());
+  const reachable = places.filter(
+    (place) => isRunning(place) && place.endpoints.some((each) => own.has(each.networkName)),
+  );
+  if (reachable.length > 0) return resolvingCauses(situation, reachable, own);
+  const ranked = places
+    .map((place) => ({ place, rank: rankOf(place, situation, own) }))
+    .toSorted((a, b) => a.rank - b.rank)
+    .slice(0, CAUSES_PER_NAME_MAX);
+  return ranked.map(({ place }) => placeCause(situation, place));
+}
+
+/** A name on the client's networks that differs in a letter or two. */
+export function similarCauses({ known, name, owner, typeName }: Situation): Cause[] {
+  if (typeName === "PTR") return [];
+  const own = networksOf(owner);
+  const names = new Set<string>();
+  for (const { endpoints, ended, id } of known.all) {
+    if (ended !== undefined || id === owner.id || names.size > NEIGHBOURS_MAX) continue;
+    for (const each of endpoints) if (own.has(each.networkName)) for (const other of each.names) names.add(other);
+  }
+  const [first = ""] = name.toLowerCase().split(".");
+  if (names.has(name.toLowerCase()) || names.has(first)) return [];
+  const similar = nearest(name.toLowerCase(), [...names]);
+  if (similar === undefined) return [];
+  const sentence = `no container has the name "${name}", but there is "${similar}" on the networks of ${owner.name}`;
+  return [cause("similar-name", sentence, { fix: `use the name "${similar}"`, isBreaking: true })];
+}
+
+/** Containers with the name that resolve it but do not respond. */
+export function pausedCauses({ known, name, owner }: Situation): Cause[] {
+  const own = networksOf(owner);
+  return known
+    .places(name.toLowerCase())
+    .filter(({ container, endpoints }) => container.isPaused && endpoints.some((each) => own.has(each.networkName)))
+    .map(({ container }) =>
+      cause("paused", `container ${container.name} is paused: its name resolves, but it does not respond`, {
+        fix: commandOf("docker", "unpause", container.name),
+        isBreaking: true,
+      }),
+    );
+}
+
+/** Containers of several projects that share a name on a network of the client. */
+export function ambiguousCauses({ known, name, owner }: Situation): Cause[] {
+  const own = networksOf(owner);
+  const places = known.places(name.toLowerCase()).filter((place) => isRunning(place));
+  return [...own].flatMap((network) => {
+    const owners = places
+      .filter(({ endpoints }) => endpoints.some(({ networkName }) => networkName === network))
+      .map(({ container }) => container);
+    return ambiguity(name.toLowerCase(), network, owners) ?? [];
+  });
+}
+
+/**
+ * The cause if a name on a network belongs to services of several projects; undefined if it does not. A name that is not
+ * that of a service has been shared on purpose.
+ */
+export function ambiguity(name: string, network: string, owners: readonly KnownContainer[]): Cause | undefined {
+  const services = owners.filter(({ compose }) => compose?.service.toLowerCase() === name.split(".", 1)[0]);
+  const projects = new Set(services.map(({ compose }) => compose?.project));
+  if (projects.size < 2) return undefined;
+  const list = services.map(({ name: container, compose }) => `${container} (project ${compose?.project ?? ""})`);
+  const guest = services.findLast(({ compose }) => !network.startsWith(`${compose?.project ?? ""}_`));
+  const sentence = `"${name}" is ${projects.size} services on network ${network}: ${list.join(", ")}; answers alternate`;
+  return cause("ambiguous", sentence, {
+    isBreaking: true,
+    fix: guest === undefined ? null : commandOf("docker", "network", "disconnect", network, guest.name),
+    lastingFix:
+      guest === undefined
+        ? null
+        : serviceChange(guest, `networks.${network}`, "remove it, or rename the service: its name is an alias there"),
+  });
+}
+
+/** A name that fails but would resolve: for another type of address, or by now. */
+function resolvingCauses(
+  { name, failure, typeName }: Situation,
+  places: readonly NamePlace[],
+  own: Set<string>,
+): Cause[] {
+  const endpoints = places.flatMap((place) => place.endpoints).filter(({ networkName }) => own.has(networkName));
+  const owners = places.map(({ container }) => container.name).join(", ");
+  if (failure === "NODATA" && typeName === "A" && endpoints.every(({ ipv4 }) => ipv4 === undefined)) {
+    return [cause("no-ipv4", `"${name}" is container ${owners}, which has an IPv6 address only: query type AAAA`)];
+  }
+  const networks = [...new Set(endpoints.map(({ networkName }) => networkName))].join(", ");
+  return [cause("resolves-now", `"${name}" resolves now: it is container ${owners} on network ${networks}`)];
+}
+
+function placeCause(situation: Situation, { container, endpoints }: NamePlace): Cause {
+  const { name, owner, nowMs } = situation;
+  const networks = endpoints.map(({ networkName }) => networkName);
+  if (container.ended !== undefined) {
+    const on = networks.length === 0 ? "" : ` (network ${networks.join(", ")})`;
+    const sentence = `"${name}" is container ${container.name}, which ${endedText(container.ended, nowMs)}${on}`;
+    const isUp = container.ended.state === "restarting";
+    return cause("not-running", sentence, {
+      fix: commandOf("docker", isUp ? "logs" : "start", container.name),
+      lastingFix: restartFix(container, container.ended),
+      isBreaking: true,
+    });
+  }
+  const [network] = networks;
+  if (network === undefined) {
+    const [first] = owner.endpoints;
+    return cause(
+      "no-dns-name",
+      `"${name}" is container ${container.name}, which has no DNS name, because it is on no user-defined network`,
+      {
+        fix: first === undefined ? null : commandOf("docker", "network", "connect", first.networkName, container.name),
+        lastingFix: serviceChange(
+          container,
+          "network_mode",
+          "remove it, so that the service is on the project's network",
+        ),
+        isBreaking: true,
+      },
+    );
+  }
+  const isElsewhere =
+    owner.compose !== undefined &&
+    container.compose !== undefined &&
+    owner.compose.project !== container.compose.project;
+  const project = isElsewhere ? ` (project ${container.compose?.project ?? ""})` : "";
+  const sentence = `"${name}" is container ${container.name}${project} on network ${networks.join(", ")}; ${owner.name} is not on ${network}`;
+  return cause(isElsewhere ? "other-project" : "other-network", sentence, {
+    fix: commandOf("docker", "network", "connect", network, owner.name),
+    lastingFix: joinNetwork(owner, network),
+    isBreaking: true,
+  });
+}
+
+/** Exit codes of SIGINT, SIGKILL and SIGTERM: it was stopped. */
+const STOPPED_CODES = new Set([130, 137, 143]);
+
+/** A service that fails needs a restart policy; one that was stopped needs none. */
+function restartFix(container: KnownContainer, { exitCode, state }: EndedState): Cause["lastingFix"] {
+  if (state !== "exited" || exitCode === undefined || exitCode === 0 || STOPPED_CODES.has(exitCode)) return null;
+  return serviceChange(container, "restart", "set it to unless-stopped");
+}
+
+function endedText({ state, exitCode, atMs }: EndedState, nowMs: number): string {
+  if (state === "created") return "was created but never started";
+  const code = exitCode === undefined || state !== "exited" ? "" : ` with code ${exitCode}`;
+  const ago = atMs === undefined ? "" : ` ${ageText(nowMs - atMs)} ago`;
+  return state === "exited" ? `exited${code}${ago === "" ? "" : `,${ago}`}` : `is not running (${state})${ago}`;
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_SECONDS = 60;
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
+
+function ageText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / SECOND_MS));
+  if (seconds < 2 * MINUTE_SECONDS) return `${seconds} s`;
+  if (seconds < 2 * HOUR_SECONDS) return `${Math.round(seconds / MINUTE_SECONDS)} min`;
+  if (seconds < 2 * DAY_SECONDS) return `${Math.round(seconds / HOUR_SECONDS)} h`;
+  return `${Math.round(seconds / DAY_SECONDS)} days`;
+}
+
+/** Related containers first, then running ones. */
+function rankOf({ container, endpoints }: NamePlace, { owner }: Situation, own: Set<string>): number {
+  const isSameProject = owner.compose !== undefined && container.compose?.project === owner.compose.project;
+  const isRelated = isSameProject || endpoints.some(({ networkName }) => own.has(networkName));
+  return (isRelated ? 0 : 2) + (container.ended === undefined ? 0 : 1);
+}
+
+function isRunning({ container }: NamePlace): boolean {
+  return container.ended === undefined;
+}
+
+function networksOf({ endpoints }: KnownContainer): Set<string> {
+  return new Set(endpoints.map(({ networkName }) => networkName));
+}

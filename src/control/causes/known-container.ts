@@ -1,0 +1,97 @@
+/**
+ * KnownContainer: a container of this engine, running or not, as far as causes need it: its names on each network and its
+ * place in a Compose project.
+ */
+import type { Labels } from "../../container/registry/labels.ts";
+import { type ContainerFact, isUserDefined } from "../../container/registry/fact.ts";
+
+export interface KnownEndpoint {
+  readonly networkName: string;
+  /** Lower case. */
+  readonly names: readonly string[];
+  readonly ipv4: string | undefined;
+  readonly ipv6: string | undefined;
+}
+
+interface ComposePlace {
+  readonly project: string;
+  readonly service: string;
+  /** The first of its Compose files. */
+  readonly file: string | null;
+}
+
+/** How a container ended; it may also not have been started yet. */
+export interface EndedState {
+  readonly state: string;
+  readonly exitCode: number | undefined;
+  readonly atMs: number | undefined;
+}
+
+export interface KnownContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly compose: ComposePlace | undefined;
+  readonly isPaused: boolean;
+  /** On networks with names. */
+  readonly endpoints: readonly KnownEndpoint[];
+  /** undefined while it is running. */
+  readonly ended: EndedState | undefined;
+}
+
+/** A container that is not running, as the engine reports it. */
+export interface StoppedContainer extends EndedState {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Labels;
+  readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
+}
+
+const PREFIX = "com.docker.compose.";
+
+export function runningContainer(fact: ContainerFact): KnownContainer {
+  return {
+    id: fact.id,
+    name: fact.name,
+    compose: composePlace({ ...fact.imageLabels.labels, ...fact.labels }),
+    isPaused: fact.isPaused,
+    endpoints: fact.endpoints
+      .filter(({ networkName }) => isUserDefined(networkName))
+      .map(({ networkName, names, ipv4, ipv6 }) => ({ networkName, names: lowered(names), ipv4, ipv6 })),
+    ended: undefined,
+  };
+}
+
+/** Its service is among its names, because Compose gives it as an alias on every network. */
+export function stoppedContainer({ id, name, labels, networks, ...ended }: StoppedContainer): KnownContainer {
+  const compose = composePlace(labels);
+  const common = [name, ...(compose === undefined ? [] : [compose.service])];
+  return {
+    id,
+    name,
+    compose,
+    isPaused: false,
+    endpoints: networks
+      .filter((network) => isUserDefined(network.name))
+      .map((network) => ({
+        networkName: network.name,
+        names: lowered([...new Set([...common, ...network.aliases])]),
+        ipv4: undefined,
+        ipv6: undefined,
+      })),
+    ended,
+  };
+}
+
+/**
+ * An image may claim a place in a project, too: it is text for people, and decides the order of causes at most.
+ */
+function composePlace(labels: Labels): ComposePlace | undefined {
+  const project = labels[`${PREFIX}project`];
+  const service = labels[`${PREFIX}service`];
+  if (!project || !service) return undefined;
+  return { project, service, file: labels[`${PREFIX}project.config_files`]?.split(",", 1)[0] || null };
+}
+
+function lowered(names: readonly string[]): string[] {
+  return names.map((name) => name.toLowerCase());
+}

@@ -1,0 +1,52 @@
+/**
+ * Situation: everything that causes are derived from: a question and its result in one container, and what is known about
+ * all containers and the upstream servers of the name. Nothing here is found out by a query.
+ */
+import type { Cause, CauseCode, LastingFix } from "../../api/causes.ts";
+import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
+import type { KnownContainer } from "./known-container.ts";
+import type { KnownContainers } from "./known-containers.ts";
+
+/** The upstream servers for a name. */
+export interface RouteState {
+  /** The domain of the route; "." for all names. */
+  readonly domain: string;
+  readonly by: string | undefined;
+  readonly isLocal: boolean;
+  readonly servers: readonly {
+    readonly server: string;
+    readonly isDown: boolean;
+    readonly reason: string | undefined;
+  }[];
+  /** Left out, because the container has no external network. */
+  readonly withheld: readonly string[];
+}
+
+export interface Situation {
+  /** The container whose programs query, and the one whose network namespace it uses; usually the same. */
+  readonly client: KnownContainer;
+  readonly owner: KnownContainer;
+  readonly name: string;
+  readonly typeName: string;
+  /** A response code, or NODATA; undefined if there was an answer. */
+  readonly failure: string | undefined;
+  /** The answer or failure came from upstream servers, or from the cache. */
+  readonly isFromUpstream: boolean;
+  readonly isTruncated: boolean;
+  /** The answer is a local decision about a special name. */
+  readonly isSpecial: boolean;
+  readonly route: RouteState | undefined;
+  readonly known: KnownContainers;
+  readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;
+  readonly nowMs: number;
+}
+
+interface CauseParts {
+  readonly fix?: string | null;
+  readonly lastingFix?: LastingFix | null;
+  readonly isBreaking?: boolean;
+}
+
+export function cause(code: CauseCode, sentence: string, parts: CauseParts = {}): Cause {
+  return { code, sentence, fix: null, lastingFix: null, isBreaking: false, ...parts };
+}

@@ -1,0 +1,52 @@
+/**
+ * UpstreamCauses: why a name of the outside world fails, or what is no container's name: what upstream servers were queried,
+ * and in what state they are.
+ */
+import type { Cause } from "../../api/causes.ts";
+import { commandOf } from "./fixes.ts";
+import { type Situation, cause } from "./situation.ts";
+
+export function upstreamCauses(situation: Situation): Cause[] {
+  const { name, failure, route, owner, isSpecial } = situation;
+  const isSingle = !name.replace(/\.$/, "").includes(".");
+  if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];
+  if (isSingle && (failure === "NXDOMAIN" || failure === "NODATA")) {
+    return [cause("unknown-name", `no container on this engine has the name "${name}"`)];
+  }
+  if (failure === undefined || route === undefined) return [];
+  const { servers, withheld, isLocal, by, domain } = route;
+  if (isLocal) {
+    const source = by === undefined ? "" : ` (${by})`;
+    return [cause("not-forwarded", `names in "${domain}" are never forwarded${source}`)];
+  }
+  if (failure === "NXDOMAIN") return notFound(situation);
+  if (failure !== "SERVFAIL" && failure !== "REFUSED") return [];
+  if (servers.length === 0 && withheld.length > 0) {
+    const sentence = `${owner.name} is on internal networks only, so ${withheld.join(", ")} is not queried for it`;
+    return [
+      cause("internal-network", sentence, { fix: commandOf("docker", "network", "connect", "NETWORK", owner.name) }),
+    ];
+  }
+  if (servers.length === 0) return [cause("no-upstream", `there is no upstream server for "${name}"`)];
+  const down = servers.filter(({ isDown }) => isDown);
+  const list = (some: typeof servers): string => some.map(({ server }) => server).join(", ");
+  if (down.length === servers.length) {
+    const reason = down[0]?.reason === undefined ? "" : `: ${down[0].reason}`;
+    const sentence = `all ${servers.length} upstream servers are down (${list(down)})${reason}`;
+    return [cause("upstreams-down", sentence, { fix: "dns11 upstreams" })];
+  }
+  return [
+    cause(
+      "upstream-error",
+      `${list(servers)} failed for "${name}", but ${servers.length === 1 ? "is" : "are"} up: its zone may be broken`,
+    ),
+  ];
+}
+
+/** The name does not exist upstream. */
+function notFound({ name, route }: Situation): Cause[] {
+  const servers = (route?.servers ?? []).map(({ server }) => server).join(", ");
+  return [
+    cause("does-not-exist", `"${name}" does not exist, according to its upstream servers (${servers || "none"})`),
+  ];
+}

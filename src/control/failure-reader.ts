@@ -1,0 +1,183 @@
+/**
+ * FailureReader: reads the failure tables for people and programs, with the cause of each failure. Recording does not know
+ * about readers: followers poll.
+ */
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+
+import type { FailureReport, FailuresReport, NameConflict } from "../api/failures.ts";
+import { rcodeName } from "../base/dns/rcode.ts";
+import { typeName } from "../base/dns/record-type.ts";
+import type { FailureRecord } from "../base/model/failure-record.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import type { FailureTable } from "../query/failures/failure-table.ts";
+import { causesOf } from "./causes/causes.ts";
+import { ambiguity } from "./causes/container-causes.ts";
+import type { KnownContainer } from "./causes/known-container.ts";
+import { namespaceOwner } from "./find-container.ts";
+import type { ControlPorts } from "./ports.ts";
+import { Situations } from "./situations.ts";
+
+type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures">;
+
+/** Failures in one response: those that happened last. */
+const RETURNED_MAX = 1_000;
+/** How often followers are sent what has changed. */
+const POLL_MS = 250;
+/** RFC 6761 and RFC 7686: never forwarded. */
+const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)$/;
+
+export class FailureReader {
+  readonly #ports: Ports;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+  }
+
+  /** Of one container, or of all. */
+  async read(containerId?: string): Promise<FailuresReport> {
+    const situations = await Situations.open(this.#ports);
+    const failures: FailureReport[] = [];
+    for (const table of [...this.#ports.failures.tables(containerId)]) {
+      failures.push(...this.#reports(table, situations, () => true));
+      // Let pending queries run first.
+      await turn();
+    }
+    failures.sort((a, b) => (a.last < b.last ? 1 : -1));
+    return {
+      failures: failures.slice(0, RETURNED_MAX),
+      conflicts: conflictsOf(situations, containerId),
+      omitted: Math.max(0, failures.length - RETURNED_MAX),
+    };
+  }
+
+  /** The present failures, then each again whenever it has happened again, until `signal`. */
+  async *follow(signal: AbortSignal, containerId?: string): AsyncGenerator<FailureReport, void> {
+    const seen = new WeakMap<FailureTable, Map<string, number>>();
+    while (!signal.aborted) {
+      const changed = [...this.#ports.failures.tables(containerId)].filter(
+        (table) => table.lastMs > Math.max(-1, ...(seen.get(table)?.values() ?? [])),
+      );
+      const situations = changed.length === 0 ? undefined : await Situations.open(this.#ports);
+      for (const table of situations === undefined ? [] : changed) {
+        const before = seen.get(table) ?? new Map<string, number>();
+        const reports = this.#reports(table, situations as Situations, (record) => {
+          const key = `${record.type} ${record.rcode} ${record.name ?? ""}`;
+          const isNew = record.lastMs > (before.get(key) ?? -1);
+          before.set(key, record.lastMs);
+          return isNew;
+        });
+        seen.set(table, before);
+        yield* reports.toSorted((a, b) => (a.last < b.last ? -1 : 1));
+      }
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #reports(table: FailureTable, situations: Situations, isWanted: (record: FailureRecord) => boolean): FailureReport[] {
+    const { facts } = this.#ports.containers;
+    const fact = facts.get(table.containerId);
+    const owner = fact === undefined ? undefined : ownerOf(facts, fact);
+    const search = fact === undefined ? [] : searchDomains(situations, fact, owner ?? fact);
+    const wallMs = Date.now() - performance.now();
+    return [...table.records()]
+      .filter((record) => !isSearchStep(record, search) && isWanted(record))
+      .map((record) => report(record, { table, fact, owner: owner ?? fact, situations, wallMs }));
+  }
+}
+
+interface ReportContext {
+  readonly table: FailureTable;
+  readonly fact: ContainerFact | undefined;
+  readonly owner: ContainerFact | undefined;
+  readonly situations: Situations;
+  /** The time origin of `performance.now`. */
+  readonly wallMs: number;
+}
+
+function report(record: FailureRecord, { table, fact, owner, situations, wallMs }: ReportContext): FailureReport {
+  const { name, rcode, count, steps, perMinute, firstMs, lastMs, successMs } = record;
+  const known = situations.known.byId(table.containerId);
+  const compose = known?.compose;
+  const result = rcode === 0 ? "NODATA" : rcodeName(rcode);
+  const type = typeName(record.type);
+  const iso = (ms: number): string => new Date(wallMs + ms).toISOString();
+  const [cause = null] =
+    name === null || fact === undefined
+      ? []
+      : causesOf(
+          situations.of(fact, owner ?? fact, {
+            name,
+            typeName: type,
+            failure: result,
+            isFromUpstream: false,
+            isTruncated: false,
+            isSpecial: SPECIAL.test(name),
+          }),
+        );
+  return {
+    container: fact?.name ?? table.containerName ?? known?.name ?? table.containerId.slice(0, 12),
+    containerId: table.containerId,
+    isRunning: fact !== undefined,
+    project: compose?.project ?? null,
+    service: compose?.service ?? null,
+    name,
+    type,
+    result,
+    count: count - steps,
+    perMinute,
+    first: iso(firstMs),
+    last: iso(lastMs),
+    lastSuccess: successMs === undefined ? null : iso(successMs),
+    isContainerName: isContainerName(record, situations, cause?.code === "no-ipv4"),
+    cause,
+  };
+}
+
+/** A name that only lacks an IPv4 address resolves for programs that query both families. */
+function isContainerName({ name, isNear }: FailureRecord, { known }: Situations, onlyLacksIpv4: boolean): boolean {
+  if (onlyLacksIpv4) return false;
+  return isNear || (name !== null && known.places(name).length > 0);
+}
+
+function ownerOf(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact {
+  try {
+    return namespaceOwner(facts, fact);
+  } catch {
+    // Its owner has ended, so it will, too.
+    return fact;
+  }
+}
+
+function searchDomains(situations: Situations, fact: ContainerFact, owner: ContainerFact): readonly string[] {
+  const { search = [] } = situations.resolvConfOf(fact, owner) ?? {};
+  return search.map((domain) => domain.toLowerCase().replace(/\.$/, "")).filter((domain) => domain !== "");
+}
+
+/** The last failure was a step through the search list of a lookup that then succeeded. */
+function isSearchStep({ name, isStepLast }: FailureRecord, search: readonly string[]): boolean {
+  if (!isStepLast || name === null || search.length === 0) return false;
+  return !name.includes(".") || search.some((domain) => name.endsWith(`.${domain}`));
+}
+
+/** Names of services of several projects on one network. */
+function conflictsOf({ known }: Situations, containerId: string | undefined): NameConflict[] {
+  const byName = new Map<string, KnownContainer[]>();
+  for (const container of known.all) {
+    if (container.ended !== undefined || container.compose === undefined) continue;
+    const name = container.compose.service.toLowerCase();
+    for (const { networkName, names } of container.endpoints) {
+      if (!names.includes(name)) continue;
+      const key = `${networkName}\n${name}`;
+      byName.set(key, [...(byName.get(key) ?? []), container]);
+    }
+  }
+  const networks = new Set(
+    containerId === undefined ? undefined : known.byId(containerId)?.endpoints.map(({ networkName }) => networkName),
+  );
+  return [...byName].flatMap(([key, owners]) => {
+    const [network = "", name = ""] = key.split("\n");
+    const cause = ambiguity(name, network, owners);
+    if (cause === undefined || (containerId !== undefined && !networks.has(network))) return [];
+    return [{ name, network, containers: owners.map((each) => each.name), cause }];
+  });
+}

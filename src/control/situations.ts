@@ -1,0 +1,87 @@
+/**
+ * Situations: collects what causes are derived from, for one report: all containers, the upstream servers of a name and
+ * their state, and the resolv.conf of a container. It sends no query.
+ */
+import { presentation } from "../base/dns/name.ts";
+import { serverText } from "../base/model/server-text.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ResolvConf } from "../container/watch/resolv-conf.ts";
+import { Endpoint } from "../query/listen/endpoint.ts";
+import { runningContainer, stoppedContainer } from "./causes/known-container.ts";
+import { KnownContainers } from "./causes/known-containers.ts";
+import type { RouteState, Situation } from "./causes/situation.ts";
+import type { ControlPorts } from "./ports.ts";
+
+type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside">;
+
+/** The parts of a situation that depend on the question. */
+export type NameSituation = Pick<
+  Situation,
+  "name" | "typeName" | "failure" | "isFromUpstream" | "isTruncated" | "isSpecial"
+>;
+
+export class Situations {
+  readonly known: KnownContainers;
+  readonly #ports: Ports;
+  readonly #resolvConfs = new Map<string, ResolvConf | undefined>();
+
+  private constructor(ports: Ports, known: KnownContainers) {
+    this.#ports = ports;
+    this.known = known;
+  }
+
+  static async open(ports: Ports): Promise<Situations> {
+    const { containers } = ports;
+    const stopped = await containers.stopped();
+    const running = [...containers.facts.values()].map((fact) => runningContainer(fact));
+    // It may have started meanwhile.
+    const ended = stopped.filter(({ id }) => !containers.facts.has(id)).map((each) => stoppedContainer(each));
+    return new Situations(ports, new KnownContainers([...running, ...ended]));
+  }
+
+  of(fact: ContainerFact, owner: ContainerFact, question: NameSituation): Situation {
+    return {
+      ...question,
+      client: this.known.byId(fact.id) ?? runningContainer(fact),
+      owner: this.known.byId(owner.id) ?? runningContainer(owner),
+      route: this.#routeOf(owner, question.name.toLowerCase()),
+      known: this.known,
+      resolvConf: this.resolvConfOf(fact, owner),
+      nowMs: Date.now(),
+    };
+  }
+
+  resolvConfOf(fact: ContainerFact, owner: ContainerFact): ResolvConf | undefined {
+    const { inside } = this.#ports;
+    if (!this.#resolvConfs.has(fact.id)) {
+      this.#resolvConfs.set(fact.id, inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner));
+    }
+    return this.#resolvConfs.get(fact.id);
+  }
+
+  /** The route of a name that is not local, as the query path chooses it: the longest suffix first. */
+  #routeOf(owner: ContainerFact, name: string): RouteState | undefined {
+    const { containers, resolver } = this.#ports;
+    const bare = name.replace(/\.$/, "");
+    const route = containers.viewOf(owner).upstreams.routes.find(({ suffix }) => {
+      const domain = presentation(suffix, 0, suffix.length);
+      return domain === "." || bare === domain || bare.endsWith(`.${domain}`);
+    });
+    if (route === undefined) return undefined;
+    const { upstreamState } = resolver();
+    const now = upstreamState?.now() ?? 0;
+    const endpoint = containers.attachmentOf(owner.id)?.endpoint;
+    const client = endpoint instanceof Endpoint ? endpoint.client : undefined;
+    return {
+      domain: presentation(route.suffix, 0, route.suffix.length),
+      by: route.by,
+      isLocal: route.isLocal,
+      withheld: (route.withheld ?? []).map((server) => serverText(server)),
+      servers: route.servers.map((server) => {
+        const health = upstreamState?.pool.find(client, server)?.health;
+        const isDown = health?.checkIsDown(now, client?.number) === true;
+        return { server: serverText(server), isDown, reason: isDown ? health?.reason : undefined };
+      }),
+    };
+  }
+}

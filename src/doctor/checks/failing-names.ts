@@ -1,0 +1,75 @@
+/**
+ * Failing names: what fails in containers according to a running dns11, and why. It is a problem only if the cause is known,
+ * a container's name fails for it, and the name has failed lately and not resolved since.
+ */
+import type { Cause } from "../../api/causes.ts";
+import type { ControlClient } from "../../api/control-client.ts";
+import type { FailureReport, FailuresReport, NameConflict } from "../../api/failures.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
+
+const RECENT_MS = 300_000;
+const NO_FAILURES: FailuresReport = { failures: [], conflicts: [], omitted: 0 };
+
+/** Of one container, or of all; undefined if they are unknown. */
+export async function readFailures(client: ControlClient, container?: string): Promise<FailuresReport | undefined> {
+  try {
+    return await client.failures(container);
+  } catch {
+    // Not recorded, not served, or an older dns11: the check is left out.
+    return undefined;
+  }
+}
+
+/** The findings about the names that fail in one container. */
+export function failureFindings(
+  { failures }: FailuresReport = NO_FAILURES,
+  containerId: string,
+  nowMs = Date.now(),
+): Finding[] {
+  const groups = new Map<string, FailureReport[]>();
+  for (const each of failures) {
+    if (each.containerId !== containerId || !isFailing(each, nowMs)) continue;
+    const key = JSON.stringify([each.name, each.result, each.cause?.sentence]);
+    groups.set(key, [...(groups.get(key) ?? []), each]);
+  }
+  return [...groups.values()].map((reports) => failureFinding(reports, nowMs));
+}
+
+/** The findings about names that several projects have on one network. */
+export function conflictFindings({ conflicts }: FailuresReport = NO_FAILURES): Finding[] {
+  return conflicts.map(({ cause }: NameConflict) =>
+    finding("failing-names", "problem", cause.sentence, remedyOf(cause)),
+  );
+}
+
+/** It has failed lately and not resolved since. Names that the outside world does not know are not a fault here. */
+function isFailing({ last, lastSuccess, isContainerName, result, isRunning }: FailureReport, nowMs: number): boolean {
+  if (!isRunning || nowMs - Date.parse(last) > RECENT_MS) return false;
+  if (lastSuccess !== null && lastSuccess >= last) return false;
+  return isContainerName || result !== "NXDOMAIN";
+}
+
+function failureFinding(reports: readonly FailureReport[], nowMs: number): Finding {
+  const [{ name, result, cause, isContainerName }] = reports as readonly [FailureReport];
+  const count = reports.reduce((sum, each) => sum + each.count, 0);
+  const lastMs = Math.max(...reports.map(({ last }) => Date.parse(last)));
+  const ago = Math.max(0, Math.round((nowMs - lastMs) / 1_000));
+  const what = `${name === null ? "a name (hidden)" : `"${name}"`} does not resolve: ${count} ${count === 1 ? "query" : "queries"} got ${result}, the last ${ago} s ago`;
+  const detail = cause === null ? what : `${what}; ${cause.sentence}`;
+  const isProblem = isContainerName && cause?.isBreaking === true;
+  return finding(
+    "failing-names",
+    isProblem ? "problem" : "warning",
+    detail,
+    cause === null ? undefined : remedyOf(cause),
+  );
+}
+
+function remedyOf({ fix, lastingFix }: Cause): string | undefined {
+  const now = fix === null ? [] : [`To fix it now: ${fix}`];
+  const lasting =
+    lastingFix === null
+      ? []
+      : [`To fix it for good, in ${lastingFix.file ?? "the Compose file"}: ${lastingFix.key}: ${lastingFix.change}`];
+  return now.length + lasting.length === 0 ? undefined : [...now, ...lasting].join(". ");
+}

@@ -1,0 +1,83 @@
+// Proves the text of `dns11 failures`: one row for each name and cause, with the cause and its fix below it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { failuresText } from "../../../cmd/failures.ts";
+import type { Cause } from "../../../src/api/causes.ts";
+import type { FailureReport } from "../../../src/api/failures.ts";
+
+const NOW = Date.parse("2026-01-01T12:00:00Z");
+
+const CAUSE: Cause = {
+  code: "other-network",
+  sentence: '"db" is container shop-db-1 on network shop_back; shop-api-1 is not on shop_back',
+  fix: "docker network connect shop_back shop-api-1",
+  lastingFix: { file: "/srv/compose.yaml", service: "api", key: "services.api.networks", change: 'add "back"' },
+  isBreaking: true,
+};
+
+function aFailure(parts: Partial<FailureReport> = {}): FailureReport {
+  return {
+    container: "shop-api-1",
+    containerId: "c1",
+    isRunning: true,
+    project: "shop",
+    service: "api",
+    name: "db",
+    type: "A",
+    result: "NXDOMAIN",
+    count: 59,
+    perMinute: 30,
+    first: new Date(NOW - 60_000).toISOString(),
+    last: new Date(NOW - 1_500).toISOString(),
+    lastSuccess: null,
+    isContainerName: true,
+    cause: CAUSE,
+    ...parts,
+  };
+}
+
+function text(failures: readonly FailureReport[], showsAll = false): string {
+  return failuresText({ failures, conflicts: [], omitted: 0 }, showsAll, NOW);
+}
+
+test("types of one name are one row, with its cause and fixes below", () => {
+  const shown = text([aFailure(), aFailure({ type: "AAAA" })]);
+  const [head, row, ...rest] = shown.split("\n");
+  assert.match(head ?? "", /^CONTAINER +NAME +TYPE +RESULT +COUNT +RATE +FIRST +LAST$/);
+  assert.match(row ?? "", /^shop-api-1 +db +A,AAAA +NXDOMAIN +118 +60\/min +\d\d:\d\d:\d\d +1 s ago$/);
+  assert.deepEqual(rest, [
+    `  why: ${CAUSE.sentence}`,
+    "  fix: docker network connect shop_back shop-api-1",
+    '  for good: /srv/compose.yaml: services.api.networks: add "back"',
+    "",
+  ]);
+});
+
+test("names of the outside world, and names that have resolved since, are counted and shown with --all", () => {
+  const outside = aFailure({ name: "nx.example", isContainerName: false, cause: null });
+  const mended = aFailure({ name: "web", lastSuccess: new Date(NOW).toISOString() });
+  assert.equal(text([outside, mended]), "no container's name fails\n\n2 failures of other names not shown (--all)\n");
+  assert.match(text([outside, mended], true), /nx\.example[^]*web/);
+  assert.match(text([aFailure({ lastSuccess: new Date(NOW - 5_000).toISOString() })]), /^shop-api-1 +db/m);
+});
+
+test("an ended container, a hidden name, and a name of two projects", () => {
+  const shown = failuresText(
+    {
+      failures: [aFailure({ isRunning: false, name: null, cause: null })],
+      conflicts: [{ name: "db", network: "shared", containers: ["shop-db-1", "other-db-1"], cause: CAUSE }],
+      omitted: 0,
+    },
+    false,
+    NOW,
+  );
+  assert.match(shown, /^shop-api-1 \(ended\) +\(hidden\) /m);
+  assert.match(shown, /\ndb on network shared is ambiguous\n {2}why: /);
+});
+
+test("control characters of a name or a label are written out", () => {
+  const evil = { ...CAUSE, sentence: "\u001B[2J" };
+  assert.ok(!text([aFailure({ container: "\u001B[31m", cause: evil })]).includes("\u001B"));
+});

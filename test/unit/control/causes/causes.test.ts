@@ -1,0 +1,245 @@
+// Proves the causes of a failure, and that there is none where it does not apply.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Cause } from "../../../../src/api/causes.ts";
+import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import { causesOf } from "../../../../src/control/causes/causes.ts";
+import { commandOf } from "../../../../src/control/causes/fixes.ts";
+import {
+  type StoppedContainer,
+  runningContainer,
+  stoppedContainer,
+} from "../../../../src/control/causes/known-container.ts";
+import { KnownContainers } from "../../../../src/control/causes/known-containers.ts";
+import type { RouteState, Situation } from "../../../../src/control/causes/situation.ts";
+import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
+
+const RESOLVER = { nameservers: ["127.0.0.11"], search: [], options: ["ndots:0"] };
+const ROUTE: RouteState = {
+  domain: ".",
+  by: undefined,
+  isLocal: false,
+  servers: [{ server: "host(10.0.0.1)", isDown: false, reason: undefined }],
+  withheld: [],
+};
+const NOW = Date.parse("2026-01-01T12:00:00Z");
+
+const web = composed("web", "front");
+const api = composed("api", "front");
+const db = composed("db", "back", { alias: "Postgres" });
+const plain = aContainer({ id: "plain", name: "plain", endpoints: [anEndpoint({ networkName: "bridge", names: [] })] });
+
+/** A container as Compose creates it in a project, on one of its networks. */
+function composed(
+  service: string,
+  network: string,
+  { project = "shop", alias = service, ...parts }: { project?: string; alias?: string } & Partial<ContainerFact> = {},
+): ContainerFact {
+  const name = `${project}-${service}-1`;
+  const labels = {
+    "com.docker.compose.project": project,
+    "com.docker.compose.service": service,
+    "com.docker.compose.project.config_files": `/srv/${project}/compose.yaml,/srv/${project}/other.yaml`,
+  };
+  const networkName = network === "shared" ? network : `${project}_${network}`;
+  return aContainer({
+    id: name,
+    name,
+    labels,
+    endpoints: [anEndpoint({ networkName, names: [name, service, alias] })],
+    ...parts,
+  });
+}
+
+function stopped(parts: Partial<StoppedContainer> = {}): StoppedContainer {
+  return {
+    id: "gone",
+    name: "shop-cache-1",
+    state: "exited",
+    exitCode: 137,
+    atMs: NOW - 720_000,
+    labels: { "com.docker.compose.project": "shop", "com.docker.compose.service": "cache" },
+    networks: [{ name: "shop_front", aliases: ["redis"] }],
+    ...parts,
+  };
+}
+
+type Parts = Partial<Omit<Situation, "known">> & {
+  readonly containers?: readonly ContainerFact[];
+  readonly gone?: readonly StoppedContainer[];
+};
+
+function causes(name: string, { containers = [web, api, db, plain], gone = [], ...parts }: Parts = {}): Cause[] {
+  return causesOf({
+    client: runningContainer(web),
+    owner: runningContainer(web),
+    name,
+    typeName: "A",
+    failure: "NXDOMAIN",
+    isFromUpstream: false,
+    isTruncated: false,
+    isSpecial: false,
+    route: ROUTE,
+    known: new KnownContainers([...containers.map(runningContainer), ...gone.map(stoppedContainer)]),
+    resolvConf: RESOLVER,
+    nowMs: NOW,
+    ...parts,
+  });
+}
+
+function first(name: string, parts: Parts = {}): Cause {
+  return causes(name, parts)[0] ?? assert.fail("no cause");
+}
+
+test("a name on another network of the project, with and without the network, in any letter case", () => {
+  for (const name of ["db", "postgres", "DB.shop_back"]) {
+    const { code, sentence, fix, lastingFix, isBreaking } = first(name);
+    assert.deepEqual([code, isBreaking], ["other-network", true], name);
+    assert.equal(sentence, `"${name}" is container shop-db-1 on network shop_back; shop-web-1 is not on shop_back`);
+    assert.equal(fix, "docker network connect shop_back shop-web-1");
+    assert.deepEqual(lastingFix, {
+      file: "/srv/shop/compose.yaml",
+      service: "web",
+      key: "services.web.networks",
+      change: 'add "back"',
+    });
+  }
+});
+
+test("an answer of a container has no cause", () => {
+  assert.deepEqual(causes("api", { failure: undefined }), []);
+});
+
+test("a stopped container by its name, service and alias, with its exit code, age and fix", () => {
+  for (const name of ["shop-cache-1", "cache", "redis", "cache.shop_front"]) {
+    const { code, sentence, fix, lastingFix } = first(name, { gone: [stopped()] });
+    assert.equal(code, "not-running", name);
+    assert.equal(
+      sentence,
+      `"${name}" is container shop-cache-1, which exited with code 137, 12 min ago (network shop_front)`,
+    );
+    assert.equal(fix, "docker start shop-cache-1");
+    assert.equal(lastingFix, null, "it was stopped on purpose");
+  }
+  assert.notEqual(first("cache.two", { gone: [stopped()] }).code, "not-running");
+  assert.equal(first("cache", { gone: [stopped({ exitCode: 1 })] }).lastingFix?.key, "services.cache.restart");
+  assert.match(first("cache", { gone: [stopped({ state: "created", atMs: undefined })] }).sentence, /never started/);
+});
+
+test("the project's own stopped container comes before a running one of another project", () => {
+  const other = composed("cache", "net", { project: "other" });
+  const [one, two] = causes("cache", { containers: [web, other], gone: [stopped()] });
+  assert.deepEqual([one?.code, two?.code], ["not-running", "other-project"]);
+});
+
+test("a name that exists only in another project", () => {
+  const queue = composed("queue", "net", { project: "other" });
+  const { code, sentence, lastingFix } = first("queue", { containers: [web, queue] });
+  assert.equal(code, "other-project");
+  assert.match(sentence, /is container other-queue-1 \(project other\) on network other_net/);
+  assert.equal(lastingFix?.change, 'add "other_net", and declare networks.other_net with "external: true"');
+});
+
+test("a container on the default bridge has no DNS name", () => {
+  const { code, sentence, fix } = first("plain");
+  assert.equal(code, "no-dns-name");
+  assert.match(sentence, /"plain" is container plain, which has no DNS name/);
+  assert.equal(fix, "docker network connect shop_front plain");
+});
+
+test("a similar name on its own networks, but on no other, and not for names with dots", () => {
+  const { code, sentence, isBreaking } = first("apu");
+  assert.deepEqual([code, isBreaking], ["similar-name", true]);
+  assert.match(sentence, /"apu", but there is "api"/);
+  assert.equal(first("dbx").code, "unknown-name");
+  assert.equal(first("apu.example").code, "does-not-exist");
+});
+
+test("services of two projects with one name on one network: whose they are, and which one to remove", () => {
+  const networks = (service: string, project: string): ContainerFact => composed(service, "shared", { project });
+  const [mine, other] = [networks("db", "shop"), networks("db", "other")];
+  const asker = composed("web", "shared");
+  const parts = { containers: [asker, mine, other], owner: runningContainer(asker), failure: undefined };
+  const { code, sentence, fix } = first("db", parts);
+  assert.equal(code, "ambiguous");
+  assert.match(sentence, /2 services on network shared: shop-db-1 \(project shop\), other-db-1 \(project other\)/);
+  assert.equal(fix, "docker network disconnect shared other-db-1");
+  assert.deepEqual(causes("db", { ...parts, containers: [asker, mine] }), []);
+  const replica = composed("db", "shared", { id: "shop-db-2", name: "shop-db-2" });
+  assert.deepEqual(causes("db", { ...parts, containers: [asker, mine, replica] }), [], "one service, two replicas");
+});
+
+test("an alias that several projects share on purpose is not ambiguous", () => {
+  const blue = composed("blue", "shared", { alias: "app" });
+  const green = composed("green", "shared", { alias: "app", project: "next" });
+  const asker = composed("web", "shared");
+  const parts = { containers: [asker, blue, green], owner: runningContainer(asker), failure: undefined };
+  assert.deepEqual(causes("app", parts), []);
+});
+
+test("a paused container", () => {
+  const paused = composed("api", "front", { isPaused: true });
+  const { code, fix } = first("api", { failure: undefined, containers: [web, paused] });
+  assert.deepEqual([code, fix], ["paused", "docker unpause shop-api-1"]);
+});
+
+test("an upstream's wildcard that answers for a container elsewhere", () => {
+  const { code, sentence, fix } = first("db", { failure: undefined, isFromUpstream: true });
+  assert.equal(code, "shadowed");
+  assert.match(sentence, /an upstream server answers for "db"; "db" is container shop-db-1 on network shop_back/);
+  assert.equal(fix, "docker network connect shop_back shop-web-1");
+  assert.deepEqual(causes("example.com", { failure: undefined, isFromUpstream: true }), []);
+});
+
+test("a name that resolves by now is no breakage, nor one with an IPv6 address only", () => {
+  const now = first("api");
+  assert.deepEqual([now.code, now.isBreaking], ["resolves-now", false]);
+  const six = composed("six", "front");
+  const endpoints = six.endpoints.map((each) => ({ ...each, ipv4: undefined, ipv6: "fd00::2" }));
+  const parts = { containers: [web, { ...six, endpoints }], failure: "NODATA" };
+  assert.equal(first("six", parts).code, "no-ipv4");
+});
+
+test("what upstream servers are, and in what state, for names of the outside world", () => {
+  assert.equal(first("nx.example").code, "does-not-exist");
+  assert.equal(first("x.invalid", { isSpecial: true }).code, "not-forwarded");
+  const route = (parts: Partial<RouteState>): Parts => ({ failure: "SERVFAIL", route: { ...ROUTE, ...parts } });
+  assert.equal(first("a.test", route({})).code, "upstream-error");
+  assert.equal(
+    first("a.test", { ...route({ domain: "test", isLocal: true, by: "the setting dns" }) }).code,
+    "not-forwarded",
+  );
+  const down = [{ server: "host(10.0.0.1)", isDown: true, reason: "does not answer" }];
+  assert.match(first("a.test", route({ servers: down })).sentence, /all 1 upstream servers are down .*does not answer/);
+  assert.equal(first("a.test", route({ servers: [] })).code, "no-upstream");
+  const internal = first("a.test", route({ servers: [], withheld: ["host(10.0.0.1)"] }));
+  assert.equal(internal.code, "internal-network");
+  assert.ok([internal, first("a.test", route({}))].every(({ isBreaking }) => !isBreaking));
+});
+
+test("a failing server is the cause only if no container has the name", () => {
+  const parts = { failure: "SERVFAIL" };
+  assert.equal(first("db", parts).code, "other-network");
+});
+
+test("a resolv.conf with other nameservers", () => {
+  const other = { ...RESOLVER, nameservers: ["10.0.0.1"] };
+  assert.match(causes("x", { resolvConf: other }).at(-1)?.sentence ?? "", /lists 10\.0\.0\.1 instead of 127\.0\.0\.11/);
+  const none = { ...RESOLVER, nameservers: [] };
+  assert.match(causes("x", { resolvConf: none }).at(-1)?.sentence ?? "", /lists no nameserver/);
+});
+
+test("names that a search list puts before, and those after it only if the name was not found", () => {
+  const resolvConf = { ...RESOLVER, search: ["corp.test"], options: ["ndots:2"] };
+  const last = (name: string, parts: Parts): string => causes(name, { resolvConf, ...parts }).at(-1)?.sentence ?? "";
+  assert.match(last("a.b", { failure: undefined }), /query "a\.b\.corp\.test" before "a\.b".*ndots:2/);
+  assert.match(last("a.b.c", {}), /then query "a\.b\.c\.corp\.test"/);
+  assert.equal(last("a.b.c", { failure: undefined }), "");
+  assert.doesNotMatch(last("a.b.", {}), /corp/);
+});
+
+test("names in a command are quoted for a shell", () => {
+  assert.equal(commandOf("docker", "start", "a; rm -rf /", "it's"), "docker start 'a; rm -rf /' 'it'\\''s'");
+});

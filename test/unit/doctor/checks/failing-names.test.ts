@@ -1,0 +1,87 @@
+// Proves which failures are problems for the doctor, which are warnings, and which are neither.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Cause } from "../../../../src/api/causes.ts";
+import type { FailureReport } from "../../../../src/api/failures.ts";
+import { conflictFindings, failureFindings } from "../../../../src/doctor/checks/failing-names.ts";
+
+const NOW = Date.parse("2026-01-01T12:00:00Z");
+const CAUSE: Cause = {
+  code: "other-network",
+  sentence: '"db" is container db on network back; api is not on back',
+  fix: "docker network connect back api",
+  lastingFix: { file: "/srv/compose.yaml", service: "api", key: "services.api.networks", change: 'add "back"' },
+  isBreaking: true,
+};
+
+function aFailure(parts: Partial<FailureReport> = {}): FailureReport {
+  return {
+    container: "api",
+    containerId: "c1",
+    isRunning: true,
+    project: null,
+    service: null,
+    name: "db",
+    type: "A",
+    result: "NXDOMAIN",
+    count: 3,
+    perMinute: 3,
+    first: before(60_000),
+    last: before(2_000),
+    lastSuccess: null,
+    isContainerName: true,
+    cause: CAUSE,
+    ...parts,
+  };
+}
+
+function before(ms: number): string {
+  return new Date(NOW - ms).toISOString();
+}
+
+function findings(...failures: readonly FailureReport[]): ReturnType<typeof failureFindings> {
+  return failureFindings({ failures, conflicts: [], omitted: 0 }, "c1", NOW);
+}
+
+test("a container's name that fails for a known cause is one problem for all types, with both fixes", () => {
+  const [only, ...others] = findings(aFailure(), aFailure({ type: "AAAA" }));
+  assert.deepEqual(others, []);
+  assert.deepEqual([only?.code, only?.state], ["failing-names", "problem"]);
+  assert.equal(only?.detail, `"db" does not resolve: 6 queries got NXDOMAIN, the last 2 s ago; ${CAUSE.sentence}`);
+  assert.equal(
+    only.remedy,
+    'To fix it now: docker network connect back api. To fix it for good, in /srv/compose.yaml: services.api.networks: add "back"',
+  );
+});
+
+test("without a cause that breaks a container's name it is a warning", () => {
+  const unknown: Cause = { ...CAUSE, code: "unknown-name", isBreaking: false };
+  for (const each of [
+    aFailure({ cause: unknown }),
+    aFailure({ cause: null, name: null }),
+    aFailure({ isContainerName: false, result: "SERVFAIL" }),
+  ]) {
+    assert.deepEqual(
+      findings(each).map(({ state }) => state),
+      ["warning"],
+    );
+  }
+});
+
+test("what is long ago, has resolved since, is of another container or does not exist anywhere is nothing", () => {
+  assert.deepEqual(findings(aFailure({ last: before(301_000) })), []);
+  assert.deepEqual(findings(aFailure({ lastSuccess: before(1_000) })), []);
+  assert.equal(findings(aFailure({ lastSuccess: before(3_000) })).length, 1);
+  assert.deepEqual(findings(aFailure({ containerId: "c2" })), []);
+  assert.deepEqual(findings(aFailure({ isRunning: false })), []);
+  assert.deepEqual(findings(aFailure({ isContainerName: false })), []);
+  assert.deepEqual(failureFindings(undefined, "c1"), []);
+});
+
+test("a name of two projects on one network is a problem", () => {
+  const conflicts = [{ name: "db", network: "shared", containers: ["a", "b"], cause: { ...CAUSE, lastingFix: null } }];
+  const [only] = conflictFindings({ failures: [], conflicts, omitted: 0 });
+  assert.deepEqual([only?.state, only?.remedy], ["problem", "To fix it now: docker network connect back api"]);
+});

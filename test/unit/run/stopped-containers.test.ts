@@ -1,0 +1,74 @@
+// Proves that the engine is asked for stopped containers at most once a second, and again at once when one ends.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+
+import { StoppedContainers } from "../../../src/run/engine/stopped-containers.ts";
+import type { ContainerJson, ListedJson } from "../../../src/container/watch/engine-json.ts";
+
+// Waiting for the next call does not keep a process alive.
+const alive = setInterval(() => undefined, 1_000);
+after(() => clearInterval(alive));
+
+function rig(listed: ListedJson[], isAway = false) {
+  const calls = { lists: 0, inspects: 0 };
+  const engine = {
+    allContainers: async () => {
+      calls.lists++;
+      if (isAway) throw new Error("away");
+      return await Promise.resolve(listed);
+    },
+    container: async (id: string): Promise<ContainerJson | undefined> => {
+      calls.inspects++;
+      return await Promise.resolve({
+        Id: id,
+        Name: `/${id}`,
+        State: { ExitCode: 137, FinishedAt: "2026-01-01T12:00:00Z" },
+        Config: { Labels: { a: "b" } },
+        NetworkSettings: { Networks: { back: { Aliases: ["db"], DNSNames: ["db", "postgres"] } } },
+      });
+    },
+  };
+  return { calls, stopped: new StoppedContainers(engine, (id) => id === "running-id") };
+}
+
+const DB: ListedJson = { Id: "db-id", Names: ["/db"], State: "exited" };
+
+test("containers that are not running, with aliases, labels, exit code and time", async () => {
+  const { stopped } = rig([DB, { Id: "web-id", State: "running" }, { Id: "running-id", State: "exited" }]);
+  assert.deepEqual(await stopped.list(), [
+    {
+      id: "db-id",
+      name: "db-id",
+      state: "exited",
+      exitCode: 137,
+      atMs: Date.parse("2026-01-01T12:00:00Z"),
+      labels: { a: "b" },
+      networks: [{ name: "back", aliases: ["db", "db", "postgres"] }],
+    },
+  ]);
+});
+
+test("many readers cause one call, and a container is inspected once until it ends again", async () => {
+  const { calls, stopped } = rig([DB]);
+  await Promise.all([stopped.list(), stopped.list()]);
+  await stopped.list();
+  assert.deepEqual(calls, { lists: 1, inspects: 1 });
+  stopped.forget("other-id");
+  await stopped.list();
+  assert.deepEqual(calls, { lists: 2, inspects: 1 });
+  stopped.forget("db-id");
+  await stopped.list();
+  assert.deepEqual(calls, { lists: 3, inspects: 2 });
+});
+
+test("a large number of stopped containers is inspected in part", async () => {
+  const { calls, stopped } = rig(Array.from({ length: 100 }, (_, index) => ({ Id: `id-${index}`, State: "exited" })));
+  assert.equal((await stopped.list()).length, 100);
+  assert.equal(calls.inspects, 64);
+});
+
+test("while the engine is away nothing is known", async () => {
+  const { stopped } = rig([DB], true);
+  assert.deepEqual(await stopped.list(), []);
+});
