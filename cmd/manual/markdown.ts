@@ -5,6 +5,7 @@
 import type { Command } from "commander";
 
 import { EXIT } from "../exit-code.ts";
+import { showWholeHelp } from "../help-layout.ts";
 import { commandsOf } from "../shell/complete.ts";
 import { settingsKeys, valueText } from "./keys.ts";
 import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
@@ -50,9 +51,10 @@ function named(command: Command, parents: readonly string[]): { readonly path: s
   return [{ path, command }, ...inner.flatMap((each) => named(each, path))];
 }
 
-/** As `--help` prints it where there is no terminal. */
+/** As `--help-all` prints it where there is no terminal. */
 function helpOf(command: Command): string {
   let text = "";
+  showWholeHelp(command);
   command.configureOutput({ writeOut: (part) => void (text += part), getOutHelpWidth: () => HELP_WIDTH });
   command.outputHelp();
   return text;
