@@ -5,6 +5,7 @@ import { type Command, Help, Option } from "commander";
 
 import { EXAMPLES } from "./examples.ts";
 
+export const HELP_ALL = "--help-all";
 const GAP = 2;
 
 /** Commands whose whole help is asked for. */
@@ -33,7 +34,7 @@ export function showWholeHelp(command: Command): void {
 export function addHelpAll(command: Command): void {
   const rare = rareOptions(command, command.createHelp());
   if (rare.size === 0) return;
-  command.addOption(new Option("--help-all", `show ${rare.size} more options`));
+  command.addOption(new Option(HELP_ALL, `show ${rare.size} more options`));
   command.on("option:help-all", () => {
     showWholeHelp(command);
     command.help();

@@ -43,6 +43,14 @@ test("commands are grouped, with one line for each", async () => {
   assert.doesNotMatch(stdout, /^ {10,}/m, "a description that does not fit on its line");
 });
 
+test("the page of all help texts has what a user sees", async () => {
+  const { stdout: page } = await dns11(["man", "commands.md"]);
+  for (const words of [["--help"], ["run", "--help-all"], ["cache", "flush", "--help"]]) {
+    const { stdout } = await dns11(words);
+    assert.ok(page.includes(`\n\`\`\`text dns11 ${words.join(" ")}\n${stdout.trimEnd()}\n\`\`\`\n`), words.join(" "));
+  }
+});
+
 test("run shows the differences from Docker only with --help-all", async () => {
   const [short, long] = [(await dns11(["run", "--help"])).stdout, (await dns11(["run", "--help-all"])).stdout];
   assert.match(short, /^  --help-all +show 22 more options$/m);
