@@ -18,6 +18,8 @@ export type CauseCode =
   | "no-ipv4"
   /** By now it resolves. */
   | "resolves-now"
+  /** The container has another address than when the client last queried its name. */
+  | "moved"
   /** The container is paused. */
   | "paused"
   /** An upstream server has an answer for what is a container's name elsewhere. */

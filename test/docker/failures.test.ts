@@ -159,7 +159,10 @@ test("one name of two projects on one network: no query fails, but answers alter
   for (const { name } of [mine, other]) await instance.waitFor(name, "attached");
   const { stdout } = await command("failures");
   const fix = "docker network disconnect shared other-store-1";
-  assert.match(stdout, /store on network shared is ambiguous\n {2}why: .*shop-store-1 \(project shop\), other-store-1/);
+  assert.match(
+    stdout,
+    /store on network shared resolves, but misleads its clients\n {2}why: .*shop-store-1 \(project shop\), other-store-1/,
+  );
   assert.ok(stdout.includes(`  fix: ${fix}\n`), stdout);
   const doctor = await command("doctor");
   assert.equal(doctor.code, 1, doctor.stdout);
