@@ -13,6 +13,7 @@ import type { FailureTable } from "../query/failures/failure-table.ts";
 import { causesOf } from "./causes/causes.ts";
 import { namespaceOwner } from "./find-container.ts";
 import { misleadingNames } from "./misleading-names.ts";
+import { unwatchedContainers } from "./unwatched-containers.ts";
 import type { ControlPorts } from "./ports.ts";
 import { Situations } from "./situations.ts";
 
@@ -45,6 +46,7 @@ export class FailureReader {
     return {
       failures: failures.slice(0, RETURNED_MAX),
       misleading: await misleadingNames(this.#ports, situations, containerId),
+      unwatched: await unwatchedContainers(this.#ports, situations, containerId),
       omitted: Math.max(0, failures.length - RETURNED_MAX),
     };
   }
@@ -127,9 +129,17 @@ function report(record: FailureRecord, { table, fact, owner, situations, wallMs 
     first: iso(firstMs),
     last: iso(lastMs),
     lastSuccess: successMs === undefined ? null : iso(successMs),
-    isContainerName: isContainerName(record, situations, cause?.code === "no-ipv4"),
+    isContainerName: isContainerName(
+      record,
+      situations,
+      cause?.code === "no-ipv4" && hasResolved(record, table, situations),
+    ),
     cause,
   };
+}
+
+function hasResolved({ name }: FailureRecord, { containerId }: FailureTable, { answers }: Situations): boolean {
+  return name !== null && answers.of(containerId).has(name);
 }
 
 /** A name that only lacks an IPv4 address resolves for programs that query both families. */

@@ -24,15 +24,15 @@ export type NameSituation = Pick<
 
 export class Situations {
   readonly known: KnownContainers;
+  readonly answers: LastAnswers;
   readonly #ports: Ports;
-  readonly #answers: LastAnswers;
   #moves: readonly Move[] | undefined;
   readonly #resolvConfs = new Map<string, ResolvConf | undefined>();
 
   private constructor(ports: Ports, known: KnownContainers) {
     this.#ports = ports;
     this.known = known;
-    this.#answers = new LastAnswers(ports.histories);
+    this.answers = new LastAnswers(ports.histories);
   }
 
   static async open(ports: Ports): Promise<Situations> {
@@ -65,7 +65,7 @@ export class Situations {
     const nowMs = performance.now();
     return this.#moves
       .filter((move) => networks.has(move.networkName) && isNamed(move, name))
-      .filter(({ atMs }) => (this.#answers.of(owner.id, name) ?? nowMs) < atMs)
+      .filter(({ atMs }) => (this.answers.of(owner.id).get(name)?.atMs ?? nowMs) < atMs)
       .map((move) => ({ ...move, agoMs: nowMs - move.atMs }));
   }
 

@@ -8,7 +8,7 @@ import type { FailureReport, FailuresReport, MisleadingName } from "../../api/fa
 import { type Finding, finding } from "../../base/model/finding.ts";
 
 const RECENT_MS = 300_000;
-const NO_FAILURES: FailuresReport = { failures: [], misleading: [], omitted: 0 };
+const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
 
 /** Of one container, or of all; undefined if they are unknown. */
 export async function readFailures(client: ControlClient, container?: string): Promise<FailuresReport | undefined> {
