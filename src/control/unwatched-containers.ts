@@ -48,5 +48,5 @@ export async function unwatchedContainers(
 }
 
 function notServed({ name }: ContainerFact, reason: string): Cause {
-  return cause("not-served", `dns11 cannot serve ${name}: ${reason}`, { fix: commandOf("dns11", "doctor", name) });
+  return cause("not-served", `dns11 does not serve "${name}": ${reason}`, { fix: commandOf("dns11", "doctor", name) });
 }
