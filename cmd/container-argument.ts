@@ -5,9 +5,8 @@
 import type { Command } from "commander";
 
 import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
-import type { NameRequest } from "../src/api/names.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
-import { type NamedContainer, containersCalled, severalText } from "../src/base/model/container-choice.ts";
+import { type NamedContainer, containersCalled, inProject, severalText } from "../src/base/model/container-choice.ts";
 import { printable } from "./printable.ts";
 
 export interface ProjectOptions {
@@ -44,13 +43,22 @@ export async function containersRequest(
 }
 
 /** The request once for each container that it is to be made in. */
-export async function requestsFor<T extends NameRequest>(
+export async function requestsFor<T extends { readonly container: string }>(
   client: ControlClient,
   request: T,
   { project, all }: ChoiceOptions,
 ): Promise<T[]> {
   const chosen = containersCalled((await client.status()).containers, request.container, project);
   return withoutOthers(chosen, request.container, all).map(({ id }) => ({ ...request, container: id }));
+}
+
+/** The names of a project's containers; undefined for all containers. */
+export async function namesOfProject(
+  client: ControlClient,
+  { project }: ProjectOptions,
+): Promise<ReadonlySet<string> | undefined> {
+  if (project === undefined) return undefined;
+  return new Set(inProject((await client.status()).containers, project).map(({ name }) => name));
 }
 
 /** The first of several, unless all are wanted. */
