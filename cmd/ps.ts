@@ -77,14 +77,14 @@ export function psText(status: Status, { isWide = false, display = PLAIN, nowMs 
 }
 
 const PLACE: readonly PsColumn[] = [
-  { title: "PROJECT", min: 7, drop: 3, cell: ({ project }) => project ?? "-" },
-  { title: "SERVICE", min: 7, drop: 2, cell: ({ service }) => service ?? "-" },
+  { title: "PROJECT", min: 8, drop: 3, cell: ({ project }) => project ?? "-" },
+  { title: "SERVICE", min: 9, drop: 2, cell: ({ service }) => service ?? "-" },
 ];
 
 const COMMON: readonly PsColumn[] = [
-  { title: "CONTAINER", min: 12, cell: ({ name }) => name },
+  { title: "CONTAINER", min: 14, cell: ({ name }) => name },
   { title: "STATE", cell: stateCell },
-  { title: "NETWORKS", min: 10, drop: 4, cell: ({ networks }) => networks.join(",") || "-" },
+  { title: "NETWORKS", min: 12, drop: 4, cell: ({ networks }) => networks.join(",") || "-" },
   { title: "Q/MIN", isNumber: true, cell: (each) => countCell(each, "queries") },
   { title: "NX", isNumber: true, drop: 1, cell: (each) => countCell(each, "nxdomain") },
   { title: "FAIL", isNumber: true, cell: (each) => countCell(each, "failures", "red") },

@@ -117,9 +117,9 @@ function containersLine({ containers }: Status): Line {
   const [opening, skipped] = [inState("opening").length, inState("skipped").length];
   const parts = [
     `${served.length} of ${containers.length} served`,
-    ...(broken.length === 0 ? [] : [`${broken.length} failed (${someNames(broken)}): dns11 ps`]),
     ...(opening === 0 ? [] : [`${opening} being attached`]),
     ...(skipped === 0 ? [] : [`${skipped} skipped`]),
+    ...(broken.length === 0 ? [] : [`${broken.length} failed (${someNames(broken)}): dns11 ps`]),
   ];
   return { label: "containers", text: parts.join(", "), colour: broken.length > 0 ? "red" : undefined };
 }
