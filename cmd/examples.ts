@@ -29,7 +29,14 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "kind detach": [["dns11 kind detach kind-worker", "give a node back to Docker's resolver"]],
   "kind attach": [["dns11 kind attach kind-worker", "serve it again"]],
   status: [["dns11 status", "whether dns11, its containers and its nameservers are well"]],
-  ps: [["dns11 ps", "every container, and why one is not served"]],
+  ps: [
+    ["dns11 ps", "every container, and why one is not served"],
+    ["dns11 ps --project shop --watch", "one Compose project, live"],
+  ],
+  names: [
+    ["dns11 names --in web", "which names web can resolve, and which not"],
+    ["dns11 names", "all container names, by network"],
+  ],
   lookup: [
     ["dns11 lookup db --in web", "the address that web gets"],
     ["dns11 lookup example.com --in web --type MX", "another record type"],

@@ -105,11 +105,11 @@ test("a wildcard upstream that answers for a container on another network", asyn
 test("a container that has come back with another address, while its client keeps the old one", async () => {
   await using db = await shop.service("db", ["shop_front"]);
   await shop.resolves(web, "db");
-  const before = db.address("shop_front");
+  const former = db.address("shop_front");
   await db.stop();
   await using _other = await shop.service("other", ["shop_front"]);
   await db.start();
-  assert.notEqual(db.address("shop_front"), before, "another container has its address");
+  assert.notEqual(db.address("shop_front"), former, "another container has its address");
   await shop.instance.waitFor(db.name, "attached");
   const cause = await shop.causeIn(web.name, "moved", async () => undefined);
   assert.equal(cause.fix, "docker restart shop-web-1");
