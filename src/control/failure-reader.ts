@@ -13,6 +13,7 @@ import type { FailureTable } from "../query/failures/failure-table.ts";
 import { causesOf } from "./causes/causes.ts";
 import { ambiguity } from "./causes/container-causes.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
+import { isSpecialName } from "./causes/situation.ts";
 import { namespaceOwner } from "./find-container.ts";
 import type { ControlPorts } from "./ports.ts";
 import { Situations } from "./situations.ts";
@@ -23,8 +24,6 @@ type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures
 const RETURNED_MAX = 1_000;
 /** How often followers are sent what has changed. */
 const POLL_MS = 250;
-/** RFC 6761 and RFC 7686: never forwarded. */
-const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)$/;
 
 export class FailureReader {
   readonly #ports: Ports;
@@ -111,7 +110,7 @@ function report(record: FailureRecord, { table, fact, owner, situations, wallMs 
             failure: result,
             isFromUpstream: false,
             isTruncated: false,
-            isSpecial: SPECIAL.test(name),
+            isSpecial: isSpecialName(name),
           }),
         );
   return {

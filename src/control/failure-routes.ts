@@ -5,7 +5,7 @@ import { Fault } from "../base/lib/fault.ts";
 import type { FailureTables } from "../query/failures/failure-tables.ts";
 import type { FailureReader } from "./failure-reader.ts";
 import type { ApiRequest, Routes } from "./http.ts";
-import { isFollowing } from "./query-routes.ts";
+import { isTrue } from "./query-routes.ts";
 
 interface FailureRouteParts {
   readonly failures: FailureTables;
@@ -28,7 +28,7 @@ export function failureRoutes({ failures, reader, find }: FailureRouteParts): Ro
       }
       const container = query.get("container");
       const id = container === null || container === "" ? undefined : idOf(container, failures, find);
-      return isFollowing(query) ? reader.follow(signal, id) : reader.read(id);
+      return isTrue(query, "follow") ? reader.follow(signal, id) : reader.read(id);
     },
   };
 }

@@ -10,6 +10,7 @@ import { failureRoutes } from "./failure-routes.ts";
 import { findContainer } from "./find-container.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
+import { QueryDetails } from "./query-details.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
 import { resolverRoutes } from "./resolver-routes.ts";
 
@@ -23,6 +24,7 @@ export function routesOf(ports: ControlPorts): Routes {
     ...queryRoutes({
       histories,
       reader,
+      details: new QueryDetails(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
       counters: () => countersOf(ports),
     }),

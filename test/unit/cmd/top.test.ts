@@ -144,6 +144,7 @@ function aReport(parts: Partial<QueryReport> = {}): QueryReport {
     type: "A",
     rcode: "NOERROR",
     answers: 1,
+    addresses: [],
     ttl: 60,
     transport: "udp",
     result: "local",
