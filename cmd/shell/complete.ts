@@ -123,7 +123,9 @@ async function valueOf(
   fetchNames: FetchContainerNames,
 ): Promise<Completion> {
   const name = nameOf(target);
-  if (CONTAINERS.test(name)) return startingWith(typed, plain(await fetchNames(position.flags)));
+  // Most names to query are those of containers, and the last one is the container to query from.
+  const isQueried = !("long" in target) && target.variadic && name === "name";
+  if (isQueried || CONTAINERS.test(name)) return startingWith(typed, plain(await fetchNames(position.flags)));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };
   // The argument of `help` is the name of a command.
   if (name === "command" && !("long" in target)) {

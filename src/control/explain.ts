@@ -26,10 +26,7 @@ import { type SituationPorts, Situations } from "./situations.ts";
 import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../api/names.ts";
 
 /** What came of the question, before it is known why. */
-type Resolved = Pick<
-  Explanation,
-  "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"
->;
+type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried">;
 
 export async function explain(
   ports: ControlPorts,

@@ -9,7 +9,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import type { Outcome } from "../record/outcome.ts";
 
 /** Addresses per query: a name with more is rare, and a record of the history has to stay short. */
-export const ADDRESSES_MAX = 2;
+const ADDRESSES_MAX = 2;
 /** Records that are looked at: addresses may be behind a chain of aliases. */
 const RECORDS_MAX = 8;
 const IPV4_BYTES = 4;

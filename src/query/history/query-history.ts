@@ -133,8 +133,7 @@ export class QueryHistory {
     for (let i = 0; i < length; i++) bytes[to + i] = question[from + i] as number;
     for (let i = 0; i < addressBytes; i++) bytes[to + length + i] = copied[i] as number;
     const flags = result | (isStream ? BY_STREAM : 0) | (isNamed ? 0 : NAMELESS);
-    ring.words[(at >> 2) + 5] =
-      (rcode << 24) | (addresses << ADDRESSES_SHIFT) | (flags << 16) | (server << 8) | length;
+    ring.words[(at >> 2) + 5] = (rcode << 24) | (addresses << ADDRESSES_SHIFT) | (flags << 16) | (server << 8) | length;
     this.#nextSeq++;
     return at;
   }

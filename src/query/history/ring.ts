@@ -11,7 +11,7 @@ import { addressSize } from "./answer-addresses.ts";
 /** Arrival (8 bytes), duration, TTL, type and number of answers, and one word of single bytes; then name and addresses. */
 const FIXED_BYTES = 24;
 /** The word of a record whose upper half is its type. */
-const TYPE_WORD = 4;
+const KINDS_WORD = 4;
 /** The word of a record whose lowest byte is the length of its name, with the number of its addresses among the flags. */
 const LENGTHS_WORD = 5;
 /** The two bits of that word with the number of addresses. */
@@ -77,7 +77,7 @@ export class Ring {
 
   #sizeAt(at: number): number {
     const count = this.addressesAt(at);
-    const addresses = count === 0 ? 0 : count * addressSize((this.words[(at >> 2) + TYPE_WORD] as number) >>> 16);
+    const addresses = count === 0 ? 0 : count * addressSize((this.words[(at >> 2) + KINDS_WORD] as number) >>> 16);
     return sizeOf(((this.words[(at >> 2) + LENGTHS_WORD] as number) & 0xff) + addresses);
   }
 }

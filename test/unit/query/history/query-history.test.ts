@@ -132,7 +132,8 @@ test("after any sequence of queries the last ones are there, complete and withou
   fc.assert(
     fc.property(fc.array(name, { minLength: 1, maxLength: 600 }), (names) => {
       const history = aHistory();
-      for (const [index, each] of names.entries()) note(history, { name: each, type: index, answers: answersOf(index) });
+      for (const [index, each] of names.entries())
+        note(history, { name: each, type: index, answers: answersOf(index) });
       const kept = [...history.since(ALL)];
       const first = names.length - kept.length;
       for (const { type, addresses } of kept) assert.deepEqual(addresses, addressesOf(type));
