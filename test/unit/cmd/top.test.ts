@@ -16,7 +16,7 @@ test("rates and shares come from counters, names and times from the queries seen
   statistics.addCounters(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
   for (let i = 1; i <= 100; i++) statistics.addQuery(aReport({ result: "forwarded", ms: i }), START_MS);
   statistics.addCounters(
-    counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }),
+    counted({ web: { queries: 1_100, cached: 800, failed: 10, nxdomain: 20 }, db: { queries: 7 } }),
     START_MS + 2_000,
   );
   const { all, containers, names, unseen } = statistics.snapshot(START_MS + 2_000);
@@ -27,6 +27,9 @@ test("rates and shares come from counters, names and times from the queries seen
     queries: 1_000,
     cached: 0.75,
     errors: 0.01,
+    stale: 0,
+    nxdomain: 20,
+    failed: 0,
     p50Ms: 50,
     p99Ms: 99,
   });
