@@ -4,8 +4,8 @@
 import type { Command } from "commander";
 
 import { explanationText } from "./explain/explanation-text.ts";
-import { forEachInTurn, withNameClient } from "./name-client.ts";
-import { type NameOptions, addNameOptions, nameRequestsOf, withContainerHint } from "./name-options.ts";
+import { askForNames } from "./name-client.ts";
+import { type NameOptions, addNameOptions } from "./name-options.ts";
 import { displayOf } from "./terminal.ts";
 
 interface ExplainOptions extends NameOptions {
@@ -26,16 +26,7 @@ export function addExplain(program: Command): void {
 }
 
 async function explain(words: readonly string[], options: ExplainOptions): Promise<void> {
-  const requests = nameRequestsOf(words, options, "explain");
-  let explained;
-  try {
-    explained = await withNameClient(
-      options,
-      async (client) => await forEachInTurn(requests, async (each) => await client.explain(each)),
-    );
-  } catch (error) {
-    throw withContainerHint(error, words, options, "explain");
-  }
+  const explained = await askForNames(words, options, "explain", async (client, each) => await client.explain(each));
   const isVerbose = options.verbose === true;
   const texts =
     options.json === true

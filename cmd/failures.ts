@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import type { FailureReport, FailuresReport } from "../src/api/failures.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { causeLines } from "./cause-lines.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { printableLines } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
@@ -14,7 +15,7 @@ import { type Display, PLAIN, displayOf } from "./terminal.ts";
 import { ago, localTime } from "./time.ts";
 import { wrapped } from "./wrap.ts";
 
-interface FailuresOptions extends ControlOptions {
+interface FailuresOptions extends ControlOptions, ProjectOptions {
   readonly follow?: boolean;
   readonly all?: boolean;
 }
@@ -27,25 +28,26 @@ export function addFailures(program: Command): void {
     .option("--all", "also names of the outside world, and names that have resolved since")
     .option("--follow", "show failures as they happen")
     .option("--json", "print JSON; with --follow, one object per line");
-  addControlOptions(command).action(
+  addControlOptions(addProjectOption(command)).action(
     async (container: string | undefined, options: FailuresOptions) => await failures(container, options),
   );
 }
 
 async function failures(container: string | undefined, options: FailuresOptions): Promise<void> {
   const client = await clientFor(options);
+  const chosen = await containersRequest(client, container, options);
   if (options.follow === true) {
     const signal = abortOnSignal();
     // The reader may close the pipe at any time.
     process.stdout.on("error", () => process.exit());
-    for await (const each of client.followFailures(container, signal)) {
+    for await (const each of client.followFailures(chosen, signal)) {
       if (options.json === true) process.stdout.write(`${JSON.stringify(each)}\n`);
       else if (options.all === true || each.isContainerName) process.stdout.write(followedText(each));
     }
     if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
     return;
   }
-  const report = await client.failures(container);
+  const report = await client.failures(chosen);
   if (options.json === true) process.stdout.write(`${JSON.stringify(report)}\n`);
   else process.stdout.write(failuresText(report, options.all === true, Date.now(), displayOf(process.stdout)));
 }

@@ -6,8 +6,8 @@ import type { Command } from "commander";
 
 import type { Lookup } from "../src/api/names.ts";
 import { EXIT } from "./exit-code.ts";
-import { forEachInTurn, withNameClient } from "./name-client.ts";
-import { type NameOptions, addNameOptions, nameRequestsOf, withContainerHint } from "./name-options.ts";
+import { askForNames } from "./name-client.ts";
+import { type NameOptions, addNameOptions } from "./name-options.ts";
 import { printable } from "./printable.ts";
 import { milliseconds, replyLines } from "./reply.ts";
 import { table } from "./table.ts";
@@ -35,16 +35,12 @@ export function addLookup(program: Command): void {
 
 async function lookup(words: readonly string[], options: LookupOptions): Promise<void> {
   const { tcp = false, search = false } = options;
-  const requests = nameRequestsOf(words, options, "lookup");
-  let found;
-  try {
-    found = await withNameClient(
-      options,
-      async (client) => await forEachInTurn(requests, async (each) => await client.lookup({ ...each, tcp, search })),
-    );
-  } catch (error) {
-    throw withContainerHint(error, words, options, "lookup");
-  }
+  const found = await askForNames(
+    words,
+    options,
+    "lookup",
+    async (client, each) => await client.lookup({ ...each, tcp, search }),
+  );
   const texts =
     options.json === true
       ? found.map((each) => `${JSON.stringify(each)}\n`).join("")

@@ -7,11 +7,12 @@ import { isIP } from "node:net";
 import type { Command } from "commander";
 
 import { Fault, codeOf } from "../src/base/lib/fault.ts";
-import type { NameRequest } from "../src/api/names.ts";
+import { type ProjectOptions, addEachOption, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 
-export interface NameOptions extends ControlOptions {
+export interface NameOptions extends ControlOptions, ProjectOptions {
   readonly in?: string;
+  readonly all?: boolean;
   readonly type?: string;
   readonly x?: boolean;
 }
@@ -23,15 +24,20 @@ export function addNameOptions(command: Command): Command {
       "<name...>",
       "names to query, or IP addresses for reverse lookups; then the container, unless --in names it",
     )
-    .option("--in <container>", "container to query from: its name or the beginning of its ID")
+    .option("--in <container>", "container to query from: its name, Compose service or ID")
     .option("-t, --type <type>", 'record type: A, AAAA, MX, TXT ..., or TYPEnnn (default: "A", for an address "PTR")')
     .option("-x", "reverse lookup; NAME must be an IP address");
-  return addJsonOption(addControlOptions(command));
+  return addJsonOption(addControlOptions(addEachOption(addProjectOption(command))));
 }
 
-/** One request for each name. */
-export function nameRequestsOf(words: readonly string[], options: NameOptions, command: string): NameRequest[] {
-  const { type } = options;
+/** What is asked, and in which container. */
+export interface Question {
+  readonly names: readonly string[];
+  readonly container: string;
+  readonly type: string | undefined;
+}
+
+export function questionOf(words: readonly string[], options: NameOptions, command: string): Question {
   const isNamed = options.in !== undefined && options.in !== "";
   const names = isNamed ? words : words.slice(0, -1);
   const container = isNamed ? options.in : words.at(-1);
@@ -41,7 +47,7 @@ export function nameRequestsOf(words: readonly string[], options: NameOptions, c
     });
   }
   for (const name of names) requireAddress(name, options);
-  return names.map((name) => ({ container, name, ...(type !== undefined && { type }) }));
+  return { names, container, type: options.type };
 }
 
 function requireAddress(name: string, { type, x: isReverse }: NameOptions): void {

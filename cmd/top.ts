@@ -5,6 +5,7 @@ import type { Command } from "commander";
 
 import type { ControlClient } from "../src/api/control-client.ts";
 import { Fault, codeOf } from "../src/base/lib/fault.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { errorText } from "./exit-code.ts";
 import { explanationText } from "./explain/explanation-text.ts";
@@ -16,7 +17,7 @@ import { renderSnapshot } from "./top/render.ts";
 import { Screen } from "./top/screen.ts";
 import { type Inquiry, TopView } from "./top/view.ts";
 
-interface TopOptions extends ControlOptions {
+interface TopOptions extends ControlOptions, ProjectOptions {
   readonly once?: boolean;
 }
 
@@ -36,23 +37,24 @@ export function addTop(program: Command): void {
     )
     .option("--once", "print one snapshot after a second and exit; the default without a terminal")
     .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
-  addControlOptions(command).action(async (options: TopOptions) => await top(options));
+  addControlOptions(addProjectOption(command)).action(async (options: TopOptions) => await top(options));
 }
 
 async function top(options: TopOptions): Promise<void> {
   const client = await clientFor(options);
   const signal = abortOnSignal();
+  const places = options.project === undefined ? {} : { project: options.project };
   const isJson = options.json === true;
   if (options.once === true || (!isJson && !process.stdout.isTTY)) {
-    await watch(client, signal, (snapshot) => {
+    await watch(client, places, signal, (snapshot) => {
       process.stdout.write(isJson ? `${JSON.stringify(snapshot)}\n` : plain(snapshot));
       return false;
     });
   } else if (isJson) {
     process.stdout.on("error", () => process.exit());
-    await watch(client, signal, (snapshot) => process.stdout.write(`${JSON.stringify(snapshot)}\n`) || true);
+    await watch(client, places, signal, (snapshot) => process.stdout.write(`${JSON.stringify(snapshot)}\n`) || true);
   } else {
-    await live(client, signal);
+    await live(client, places, signal);
   }
 }
 
@@ -62,7 +64,7 @@ function plain(snapshot: Snapshot): string {
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
+async function live(client: ControlClient, places: ProjectOptions, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const paint = painterFor(process.stdout);
   const draw = (): void => screen.draw(view.frame(screen.size, paint));
@@ -73,7 +75,7 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
   });
   const screen = new Screen((key) => view.press(key), draw);
   try {
-    await watch(client, AbortSignal.any([signal, quit.signal]), (snapshot) => {
+    await watch(client, places, AbortSignal.any([signal, quit.signal]), (snapshot) => {
       view.update(snapshot);
       draw();
       return true;
@@ -87,33 +89,39 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
 async function answerTo(client: ControlClient, inquiry: Inquiry, width: number): Promise<string> {
   const display = { ...PLAIN, width };
   if (inquiry.kind === "container") {
-    return failuresText(await client.failures(inquiry.container), true, Date.now(), display);
+    return failuresText(await client.failures({ container: inquiry.container }), true, Date.now(), display);
   }
   const { container, name, type } = inquiry;
   return explanationText(await client.explain({ container, name, type }), false, display);
 }
 
 /** Passes a snapshot to `show` every second until `show` returns false. */
-async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot: Snapshot) => boolean): Promise<void> {
+async function watch(
+  client: ControlClient,
+  places: ProjectOptions,
+  signal: AbortSignal,
+  show: (snapshot: Snapshot) => boolean,
+): Promise<void> {
   const statistics = new QueryStatistics();
   const done = new AbortController();
   const end = AbortSignal.any([signal, done.signal]);
   let failure: unknown;
   const following = (async () => {
-    for await (const each of client.follow({ last: LAST_COUNTED }, end)) statistics.addQuery(each, Date.now());
+    for await (const each of client.follow({ ...places, last: LAST_COUNTED }, end))
+      statistics.addQuery(each, Date.now());
     if (!end.aborted) throw new Fault("ENDED", "dns11 has stopped");
   })().catch((error: unknown) => {
     failure = error;
     done.abort();
   });
   try {
-    statistics.addCounters(await client.counters(), Date.now());
-    await addState(client, statistics);
+    statistics.addCounters(await client.counters(places), Date.now());
+    await addState(client, places, statistics);
     for (let second = 1; ; second++) {
       await pause(INTERVAL_MS, end);
       if (end.aborted) break;
-      statistics.addCounters(await client.counters(), Date.now());
-      if (second % STATE_EVERY_S === 0) await addState(client, statistics);
+      statistics.addCounters(await client.counters(places), Date.now());
+      if (second % STATE_EVERY_S === 0) await addState(client, places, statistics);
       if (!show(statistics.snapshot(Date.now()))) break;
     }
   } finally {
@@ -124,10 +132,10 @@ async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot
 }
 
 /** What fails, and which servers are down. */
-async function addState(client: ControlClient, statistics: QueryStatistics): Promise<void> {
+async function addState(client: ControlClient, places: ProjectOptions, statistics: QueryStatistics): Promise<void> {
   statistics.setUpstreams(await client.upstreams());
   try {
-    statistics.setFailures(await client.failures());
+    statistics.setFailures(await client.failures(places));
   } catch (error) {
     // Failures are not recorded; the stream of queries says so, too.
     if (codeOf(error) !== "QUERIES_OFF") throw error;

@@ -143,6 +143,7 @@ const ROOMS: readonly Room[] = [
   // Facts are below the code that interprets them.
   { room: "src/container/registry/fact.ts", mayImport: ["src/container/registry/labels.ts"], modules: [] },
   { room: "src/container/registry/labels.ts", mayImport: ["src/base/model"], modules: [] },
+  { room: "src/container/registry/compose.ts", mayImport: ["src/container/registry/labels.ts"], modules: [] },
   {
     room: "src/container/names/name-source.ts",
     mayImport: ["src/container/registry/fact.ts", "src/base/model"],
@@ -248,6 +249,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/api",
       "src/container/attach",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
       "src/container/watch/resolv-conf.ts",
       "src/base/log/log.ts",
@@ -261,6 +263,7 @@ const ROOMS: readonly Room[] = [
     room: "src/control/causes",
     mayImport: [
       "src/api/causes.ts",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
       "src/container/registry/labels.ts",
       "src/container/watch/resolv-conf.ts",

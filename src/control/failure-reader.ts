@@ -10,6 +10,8 @@ import { typeName } from "../base/dns/record-type.ts";
 import type { FailureRecord } from "../base/model/failure-record.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
+import type { ComposePlace } from "../container/registry/compose.ts";
+import type { ComposeFilter } from "./compose-filter.ts";
 import { causesOf } from "./causes/causes.ts";
 import { ambiguity } from "./causes/container-causes.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
@@ -25,6 +27,11 @@ const RETURNED_MAX = 1_000;
 /** How often followers are sent what has changed. */
 const POLL_MS = 250;
 
+/** Without any field, all failures. */
+export interface FailureFilter extends Partial<ComposeFilter> {
+  readonly containerId?: string | undefined;
+}
+
 export class FailureReader {
   readonly #ports: Ports;
 
@@ -33,10 +40,11 @@ export class FailureReader {
   }
 
   /** Of one container, or of all. */
-  async read(containerId?: string): Promise<FailuresReport> {
+  async read({ containerId, acceptsPlace, acceptsId }: FailureFilter = {}): Promise<FailuresReport> {
     const situations = await Situations.open(this.#ports);
     const failures: FailureReport[] = [];
     for (const table of [...this.#ports.failures.tables(containerId)]) {
+      if (acceptsId?.(table.containerId) === false) continue;
       failures.push(...this.#reports(table, situations, () => true));
       // Let pending queries run first.
       await turn();
@@ -44,17 +52,23 @@ export class FailureReader {
     failures.sort((a, b) => (a.last < b.last ? 1 : -1));
     return {
       failures: failures.slice(0, RETURNED_MAX),
-      conflicts: conflictsOf(situations, containerId),
+      conflicts: conflictsOf(situations, containerId)
+        .filter(({ places }) => acceptsPlace === undefined || places.some(acceptsPlace))
+        .map(({ conflict }) => conflict),
       omitted: Math.max(0, failures.length - RETURNED_MAX),
     };
   }
 
   /** The present failures, then each again whenever it has happened again, until `signal`. */
-  async *follow(signal: AbortSignal, containerId?: string): AsyncGenerator<FailureReport, void> {
+  async *follow(
+    signal: AbortSignal,
+    { containerId, acceptsId }: FailureFilter = {},
+  ): AsyncGenerator<FailureReport, void> {
     const seen = new WeakMap<FailureTable, Map<string, number>>();
     while (!signal.aborted) {
       const changed = [...this.#ports.failures.tables(containerId)].filter(
-        (table) => table.lastMs > Math.max(-1, ...(seen.get(table)?.values() ?? [])),
+        (table) =>
+          acceptsId?.(table.containerId) !== false && table.lastMs > Math.max(-1, ...(seen.get(table)?.values() ?? [])),
       );
       const situations = changed.length === 0 ? undefined : await Situations.open(this.#ports);
       for (const table of situations === undefined ? [] : changed) {
@@ -158,8 +172,13 @@ function isSearchStep({ name, isStepLast }: FailureRecord, search: readonly stri
   return !name.includes(".") || search.some((domain) => name.endsWith(`.${domain}`));
 }
 
+interface ConflictPlaces {
+  readonly conflict: NameConflict;
+  readonly places: readonly ComposePlace[];
+}
+
 /** Names of services of several projects on one network. */
-function conflictsOf({ known }: Situations, containerId: string | undefined): NameConflict[] {
+function conflictsOf({ known }: Situations, containerId: string | undefined): ConflictPlaces[] {
   const byName = new Map<string, KnownContainer[]>();
   for (const container of known.all) {
     if (container.ended !== undefined || container.compose === undefined) continue;
@@ -177,6 +196,7 @@ function conflictsOf({ known }: Situations, containerId: string | undefined): Na
     const [network = "", name = ""] = key.split("\n");
     const cause = ambiguity(name, network, owners);
     if (cause === undefined || (containerId !== undefined && !networks.has(network))) return [];
-    return [{ name, network, containers: owners.map((each) => each.name), cause }];
+    const places = owners.flatMap(({ compose }) => compose ?? []);
+    return [{ conflict: { name, network, containers: owners.map((each) => each.name), cause }, places }];
   });
 }

@@ -1,12 +1,13 @@
 /**
  * QueryRoutes: `GET /v1/queries` with `container`, `name` (a pattern), `rcode` (a comma-separated list), `last` (how many),
- * `since` (a sequence number), `follow=true` (new queries as they arrive) and `causes=true` (why they failed), and
- * `GET /v1/counters`.
+ * `since` (a sequence number), `project` and `service` (Compose), `follow=true` (new queries as they arrive) and `causes=true`
+ * (why they failed), and `GET /v1/counters`.
  */
 import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../base/dns/rcode.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
+import { COMPOSE_KEYS, type ComposeFilter } from "./compose-filter.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { QueryDetails } from "./query-details.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
@@ -18,24 +19,23 @@ interface QueryRouteParts {
   readonly details: QueryDetails;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
-  readonly counters: () => CountersReport;
+  readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
+  readonly counters: (filter: ComposeFilter | undefined) => CountersReport;
 }
 
-const KEYS: readonly string[] = ["container", "name", "rcode", "last", "since", "follow", "causes"];
+const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "name", "rcode", "last", "since", "follow", "causes"];
 /** The default of `last`. */
 const DEFAULT_LAST = 1_000;
 
-export function queryRoutes({ histories, reader, details, find, counters }: QueryRouteParts): Routes {
+export function queryRoutes({ histories, reader, details, find, composeFilterOf, counters }: QueryRouteParts): Routes {
   return {
     "GET /v1/queries": async ({ query, signal }) => {
-      const unknown = [...query.keys()].find((key) => !KEYS.includes(key));
-      if (unknown !== undefined) {
-        throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${KEYS.join(", ")}`);
-      }
+      refuseUnknown(query, KEYS);
       if (!histories.isEnabled) {
         throw new Fault("QUERIES_OFF", "There is no query history, because queries.names is off");
       }
-      const filter = filterOf(query, (nameOrId) => find(nameOrId));
+      const accepts = (await composeFilterOf(query))?.acceptsId;
+      const filter = { ...filterOf(query, (nameOrId) => find(nameOrId)), accepts };
       const since = numberOf(query, "since", Number.MAX_SAFE_INTEGER);
       const last = numberOf(query, "last", LIMITS.queriesReturned);
       if (since !== undefined && filter.containerId === undefined) {
@@ -50,8 +50,18 @@ export function queryRoutes({ histories, reader, details, find, counters }: Quer
         throw new Fault("BAD_QUERY", "The parameter since cannot be combined with follow: use last");
       return details.follow(reader.follow(filter, last ?? 0, signal), wantsCauses);
     },
-    "GET /v1/counters": counters,
+    "GET /v1/counters": async ({ query }) => {
+      refuseUnknown(query, COMPOSE_KEYS);
+      return counters(await composeFilterOf(query));
+    },
   };
+}
+
+export function refuseUnknown(query: ApiRequest["query"], keys: readonly string[]): void {
+  const unknown = [...query.keys()].find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${keys.join(", ")}`);
+  }
 }
 
 /** The ID of a stopped container whose queries are still in the history. */

@@ -178,7 +178,7 @@ test("names of the outside world are apart, and no problem", async () => {
   assert.match((await command("failures", single.name, "--all")).stdout, /a\.nx\.test +A +NXDOMAIN +1 /);
   const { code, stdout } = await command("doctor", single.name);
   assert.equal(code, 0, stdout);
-  const { failures } = await (await client()).failures(single.name);
+  const { failures } = await (await client()).failures({ container: single.name });
   assert.deepEqual(
     failures.map(({ name }) => name),
     ["a.nx.test"],
@@ -196,7 +196,7 @@ test("a step of a search list whose lookup succeeds is no failure", async () => 
   await dig(searching, "web.nx.test");
   await failureOf("web.nx.test", "does-not-exist");
   await dig(searching, "web");
-  const { failures } = await (await client()).failures(searching.name);
+  const { failures } = await (await client()).failures({ container: searching.name });
   assert.deepEqual(failures, []);
 });
 
@@ -204,7 +204,7 @@ test("failures are followed as they happen, and a lookup that servers fail is lo
   const control = await client();
   const stop = new AbortController();
   const names: string[] = [];
-  for await (const { name, cause } of control.followFailures("shop-api-1", stop.signal)) {
+  for await (const { name, cause } of control.followFailures({ container: "shop-api-1" }, stop.signal)) {
     names.push(name ?? "");
     if (names.length === 1) await dig(api, "a.servfail.test");
     if (name !== "a.servfail.test") continue;

@@ -5,6 +5,7 @@
 import { engineAddress } from "../../api/engine-address.ts";
 import type { Explanation, Lookup, LookupRequest, NameRequest } from "../../api/names.ts";
 import { LIMITS } from "../../base/limits.ts";
+import type { NamedContainer } from "../../base/model/container-choice.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { closeEngineHost, openEngineHost, socketPeerPid } from "../../container/namespace/engine-host.ts";
 import { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
@@ -13,6 +14,7 @@ import { Directory } from "../../container/registry/directory.ts";
 import { Engine } from "../../container/watch/engine.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { explainFromInside } from "../../control/explain.ts";
+import { namedContainer } from "../../control/find-container.ts";
 import { lookup } from "../../control/lookup.ts";
 import type { ContainerAccess } from "../../control/ports.ts";
 import type { SituationPorts } from "../../control/situations.ts";
@@ -57,6 +59,10 @@ export class Standalone {
       resolver: () => ({ upstreamState: undefined }),
     };
     return new Standalone(ports, access, signal);
+  }
+
+  async containers(): Promise<readonly NamedContainer[]> {
+    return await Promise.resolve([...this.#ports.containers.facts.values()].map(namedContainer));
   }
 
   async explain(nameRequest: NameRequest): Promise<Explanation> {
