@@ -14,6 +14,8 @@ import { wrapped } from "../wrap.ts";
 /** Two blanks, then the longest label and two blanks. */
 const LABEL_WIDTH = 10;
 const INDENT = " ".repeat(2 + LABEL_WIDTH);
+/** The longest one that fits is shown. */
+const HINTS = ["  (-v shows each step)", "  (-v: steps)"];
 /** Layers that are part of each way, and of interest only where they answer. */
 const QUIET_LAYERS: ReadonlySet<string> = new Set(["reverse", "route", "special"]);
 
@@ -104,11 +106,10 @@ function pathLines(explained: Explanation, isVerbose: boolean, display: Display)
   const way = notServed === null ? layers : [`${server ?? "nameservers"} (resolv.conf)`];
   const end = reply === null ? "no reply" : reply.rcode;
   const text = `${way.join(" - ") || (answeredBy ?? "dns11")} -> ${end} in ${milliseconds(ms)}`;
-  const hint = "  (-v shows each step)";
-  const [first = "", ...rest] = labelled("path", text, display);
-  const isShort = rest.length === 0 && first.length + hint.length <= display.width;
-  const isHinted = !isVerbose && steps.length > 0 && isShort;
-  return [isHinted ? first + display.paint(hint, "dim") : first, ...rest];
+  const lines = labelled("path", text, display);
+  const room = display.width - INDENT.length - text.length;
+  const hint = isVerbose || steps.length === 0 ? undefined : HINTS.find(({ length }) => length <= room);
+  return hint === undefined ? lines : [`${lines[0] ?? ""}${display.paint(hint, "dim")}`];
 }
 
 function labelled(label: string, text: string, { width, paint }: Display): string[] {

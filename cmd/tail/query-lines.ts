@@ -12,6 +12,8 @@ import { wrapped } from "../wrap.ts";
 const CONTAINER_WIDTH_MAX = 32;
 const TIME_WIDTH = 12;
 const GAP = "  ";
+/** Below this width the source is not a column, but among the details. */
+const NARROW = 100;
 /** What does not fit stands below the container. */
 const BELOW = " ".repeat(TIME_WIDTH + GAP.length);
 
@@ -35,7 +37,8 @@ export class QueryLines {
   }
 
   #header(): string {
-    const cells = ["TIME".padEnd(TIME_WIDTH), "CONTAINER".padEnd(this.#width), "RESULT  ", "SOURCE   "];
+    const source = this.#isNarrow ? [] : ["SOURCE   "];
+    const cells = ["TIME".padEnd(TIME_WIDTH), "CONTAINER".padEnd(this.#width), "RESULT  ", ...source];
     return this.#display.paint([...cells, "     TOOK", "TYPE ", "NAME", "ANSWER"].join(GAP), "bold");
   }
 
@@ -49,7 +52,7 @@ export class QueryLines {
       [preciseTime(time), "dim"],
       [container],
       [rcode.padEnd(8), colourOf(rcode)],
-      [result.padEnd(9)],
+      ...(this.#isNarrow ? [] : [[result.padEnd(9)] as const]),
       [(ms === 0 ? "-" : `${ms.toFixed(1)} ms`).padStart(9)],
       [(type ?? "-").padEnd(5)],
       [printable(name ?? "(no name)")],
@@ -62,7 +65,7 @@ export class QueryLines {
   /** The answer, and where it comes from; the cause of a failure. On the same line if there is room. */
   #answer(query: QueryReport, length: number): string {
     const { width, paint } = this.#display;
-    const [answer, details] = [answerText(query), detailsText(query)];
+    const [answer, details] = [answerText(query), detailsText(query, this.#isNarrow)];
     const text = [answer, details].filter((part) => part !== "").join(GAP);
     if (text === "") return "";
     if (length + GAP.length + text.length > width) {
@@ -71,6 +74,10 @@ export class QueryLines {
     }
     const shown = details === "" ? answer : [answer, paint(details, "dim")].filter((part) => part !== "").join(GAP);
     return GAP + shown;
+  }
+
+  get #isNarrow(): boolean {
+    return this.#display.width < NARROW;
   }
 
   #widen(name: string): void {
@@ -90,8 +97,9 @@ function answerText({ addresses, answers, owners = [], cause }: QueryReport): st
   return more > 0 ? `${shown.join(", ")}, ${more} more` : shown.join(", ");
 }
 
-function detailsText({ ttl, upstream, transport }: QueryReport): string {
+function detailsText({ result, ttl, upstream, transport }: QueryReport, hasSource: boolean): string {
   const parts = [
+    hasSource ? result : undefined,
     ttl === null ? undefined : `ttl ${ttl}`,
     transport === "tcp" ? "tcp" : undefined,
     upstream === null ? undefined : `from ${printable(upstream)}`,

@@ -2,8 +2,9 @@
  * Render: formats a snapshot as lines that fit the screen, with containers above names, or beside them on a wide screen.
  */
 import { printable } from "../printable.ts";
-import type { Paint } from "../terminal.ts";
+import type { Colour, Paint } from "../terminal.ts";
 import { localTime } from "../time.ts";
+import type { Outage } from "./outage.ts";
 import type { Figures, Snapshot } from "./query-statistics.ts";
 import { type Choice, NO_CHOICE, type Rows, rowsOf } from "./rows.ts";
 
@@ -20,6 +21,7 @@ export interface Focus {
 }
 
 const WIDE = 140;
+const GAP = "  ";
 const BETWEEN = "   ";
 /** The minimum width of the name column. */
 const NAME_MIN = 12;
@@ -74,15 +76,20 @@ export function renderSnapshot(
 function titleOf(snapshot: Snapshot, columns: number, paint: Paint): string[] {
   const { time, all, containers, unseen, outage } = snapshot;
   const nowMs = Date.parse(time);
-  const first = [
-    `dns11 top ${localTime(time, nowMs)}`,
-    `${containers.length} ${containers.length === 1 ? "container" : "containers"}`,
-    `${rate(all.perSecond)} q/s`,
-    `${percent(all.cached)} cached`,
-    ...(all.stale > 0 ? [`${all.stale} stale`] : []),
-    `${all.nxdomain} NX`,
-    `${all.failed} FAIL`,
-  ].join("  ");
+  const isTotal = outage !== null && outage.down === outage.all;
+  // What is dropped last on a narrow screen has the lowest number.
+  const parts: TitlePart[] = [
+    { drop: 0, text: `dns11 top ${localTime(time, nowMs)}` },
+    ...(outage === null
+      ? []
+      : [{ drop: 0, text: outageText(outage, nowMs), colour: isTotal ? ("red" as const) : ("yellow" as const) }]),
+    { drop: 3, text: `${containers.length} ${containers.length === 1 ? "container" : "containers"}` },
+    { drop: 2, text: `${rate(all.perSecond)} q/s` },
+    { drop: 5, text: `${percent(all.cached)} cached` },
+    ...(all.stale > 0 ? [{ drop: 4, text: `${count(all.stale)} stale` }] : []),
+    { drop: 1, text: `${count(all.nxdomain)} NX` },
+    { drop: 1, text: `${count(all.failed)} FAIL` },
+  ];
   const second = [
     "last minute",
     all.p50Ms === null
@@ -90,18 +97,30 @@ function titleOf(snapshot: Snapshot, columns: number, paint: Paint): string[] {
       : `forwarded queries: p50 ${duration(all.p50Ms)}, p99 ${duration(all.p99Ms)}`,
     ...(unseen > 0 ? [`${unseen} queries not sampled`] : []),
   ].join("; ");
-  const below = paint(second.slice(0, columns), "dim");
-  if (outage === null) return [paint(first.slice(0, columns), "bold"), below];
-  const { down, all: servers, since } = outage;
-  const isTotal = down === servers;
+  const shown = fitting(parts, columns).map(({ text, colour = "bold" }) => paint(text.slice(0, columns), colour));
+  return [shown.join(GAP), paint(second.slice(0, columns), "dim")];
+}
+
+interface TitlePart {
+  readonly text: string;
+  readonly colour?: Colour;
+  /** The highest number is dropped first; 0 is never dropped. */
+  readonly drop: number;
+}
+
+function fitting(parts: readonly TitlePart[], columns: number): readonly TitlePart[] {
+  const length = parts.reduce((sum, { text }) => sum + text.length, GAP.length * (parts.length - 1));
+  const least = Math.max(...parts.map(({ drop }) => drop));
+  if (length <= columns || least === 0) return parts;
+  return fitting(
+    parts.filter(({ drop }) => drop < least),
+    columns,
+  );
+}
+
+function outageText({ down, all, since }: Outage, nowMs: number): string {
   const when = since === null ? "" : ` since ${localTime(since, nowMs).replace(/:\d\d$/, "")}`;
-  const text = isTotal ? `upstream DOWN ${down}/${servers}${when}` : `upstream ${down}/${servers} down${when}`;
-  const shown = paint(text.slice(0, columns), isTotal ? "red" : "yellow");
-  // The outage matters more than the figures.
-  const room = Math.max(0, columns - text.length - 2);
-  const [begin] = first.split(/ {2}(?=\d+ containers?)/);
-  const figures = first.length <= room ? first : (begin ?? "").slice(0, room);
-  return [`${paint(figures, "bold")}  ${shown}`, below];
+  return down === all ? `upstream DOWN ${down}/${all}${when}` : `upstream ${down}/${all} down${when}`;
 }
 
 function containerPanel({ containers }: Rows, focus: Focus | undefined): Panel {

@@ -37,6 +37,9 @@ const HELP = `Keys of dns11 top
 NX are names that do not exist. FAIL are errors, and names of containers
 that do not resolve. STALE are expired answers, because no server replied.`;
 
+/** In the order of their importance. */
+const KEYS = ["? help", "q quit", "/ filter", "s sort", "f failures", "enter explain", "p pause"];
+
 export class TopView {
   readonly #parts: TopViewParts;
   #choice: Choice = NO_CHOICE;
@@ -74,7 +77,7 @@ export class TopView {
     if (this.#snapshot === undefined) return [];
     const inner: Size = { columns, rows: Math.max(1, rows - 1) };
     const lines = renderSnapshot(this.#snapshot, inner, paint, this.#choice, this.#focus());
-    const [text, colour] = this.#footer();
+    const [text, colour] = this.#footer(columns);
     const blank = Array.from({ length: Math.max(0, rows - 1 - lines.length) }, () => "");
     return [...lines.slice(0, rows - 1), ...blank, paint(text.slice(0, columns), colour)];
   }
@@ -177,7 +180,7 @@ export class TopView {
     return this.#snapshot === undefined ? { containers: [], names: [] } : rowsOf(this.#snapshot, this.#choice);
   }
 
-  #footer(): [string, Colour] {
+  #footer(columns: number): [string, Colour] {
     const { sort, filter, isFailuresOnly } = this.#choice;
     if (this.#isTyping) return [`/${filter}_  (enter keeps the filter, escape drops it)`, "bold"];
     const state = [
@@ -186,9 +189,15 @@ export class TopView {
       ...(filter === "" ? [] : [`filter: ${filter}`]),
       ...(isFailuresOnly ? ["failures only"] : []),
     ];
-    const keys = "[s]ort [/]filter [f]ailures [space]pause [enter]explain [?]help [q]uit";
-    return [`${state.join("  ")}  ${keys}`, this.#isPaused ? "yellow" : "dim"];
+    return [withKeys(state, columns), this.#isPaused ? "yellow" : "dim"];
   }
+}
+
+/** The state, and as many keys as fit. */
+function withKeys(state: readonly string[], columns: number): string {
+  let text = state.join("  ");
+  for (const key of KEYS) if (text.length + 2 + key.length <= columns) text += `  ${key}`;
+  return text;
 }
 
 /** Lines that do not fit are left out, but not how to return. */

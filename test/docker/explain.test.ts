@@ -299,7 +299,7 @@ test("the last word is the container; a word that is none is an error that says 
   await using instance = await startDns11(engine);
   const unknown = await command(instance, "explain", "web", "db", "nobody");
   assert.equal(unknown.code, 1);
-  assert.match(unknown.stderr, /No running container named "nobody"/);
+  assert.match(unknown.stderr, /No running container or service named "nobody"/);
   assert.match(unknown.stderr, /The last word is the container.*explain web db nobody --in CONTAINER/);
   const alone = await command(instance, "explain", "web");
   assert.deepEqual([alone.code, /use dns11 explain web CONTAINER/.test(alone.stderr)], [2, true], alone.stderr);
@@ -322,7 +322,11 @@ test("without a running dns11, causes and the reply of Docker's resolver are exp
   assert.match(found.stdout, /^web A in "app": NOERROR from 127\.0\.0\.11 over udp in /);
   assert.match(found.stdout, /CONTAINER\n.*  web\n/);
   const nobody = await standalone("lookup", "web", "nobody");
-  assert.deepEqual([nobody.code, /No running container named "nobody"/.test(nobody.stderr)], [1, true], nobody.stderr);
+  assert.deepEqual(
+    [nobody.code, /No running container or service named "nobody"/.test(nobody.stderr)],
+    [1, true],
+    nobody.stderr,
+  );
 });
 
 test("without the capabilities to enter a container, the causes are explained and no query is sent", async () => {

@@ -165,7 +165,7 @@ test("queries of a new container are followed, and stay listed after it is remov
 
 test("tail fails with a reason for containers without queries and for invalid options", async () => {
   for (const [args, expected, message] of [
-    [["tail", "nobody"], 1, /No running container named "nobody"/],
+    [["tail", "nobody"], 1, /No running container or service named "nobody"/],
     [["tail", "plain"], 1, /dns11 does not serve "plain": it is on no user-defined network/],
     [["tail", "--rcode", "bogus"], 2, /Invalid response code "bogus": use one of NOERROR, /],
   ] as const) {

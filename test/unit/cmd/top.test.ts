@@ -6,9 +6,8 @@ import { test } from "node:test";
 import { renderSnapshot } from "../../../cmd/top/render.ts";
 import { QueryStatistics } from "../../../cmd/top/query-statistics.ts";
 import { painterFor } from "../../../cmd/terminal.ts";
-import type { QueryReport } from "../../../src/api/queries.ts";
+import { START_MS, aReport } from "../support/query-reports.ts";
 
-const START_MS = Date.parse("2026-01-01T12:00:00Z");
 const plain = (text: string): string => text;
 
 test("rates and shares come from counters, names and times from the queries seen", () => {
@@ -136,23 +135,4 @@ function counted(
   containers: Readonly<Record<string, Readonly<Record<string, number>>>>,
 ): Parameters<QueryStatistics["addCounters"]>[0] {
   return { containers: Object.entries(containers).map(([container, counters]) => ({ container, counters })) };
-}
-
-function aReport(parts: Partial<QueryReport> = {}): QueryReport {
-  return {
-    container: "web",
-    seq: 1,
-    time: new Date(START_MS).toISOString(),
-    name: "example.org",
-    type: "A",
-    rcode: "NOERROR",
-    answers: 1,
-    addresses: [],
-    ttl: 60,
-    transport: "udp",
-    result: "local",
-    upstream: null,
-    ms: 0,
-    ...parts,
-  };
 }
