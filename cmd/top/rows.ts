@@ -5,7 +5,7 @@ import type { ContainerFigures, Figures, NameFigures, Snapshot } from "./query-s
 
 /** By queries, failures, names that do not exist, expired answers, time, or name. */
 export const SORT_KEYS = ["queries", "fail", "nx", "stale", "slow", "name"] as const;
-export type SortKey = (typeof SORT_KEYS)[number];
+type SortKey = (typeof SORT_KEYS)[number];
 
 export interface Choice {
   readonly sort: SortKey;
