@@ -6,7 +6,7 @@ import type { Command } from "commander";
 
 import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
-import { type NamedContainer, containersCalled, severalText } from "../src/base/model/container-choice.ts";
+import { type NamedContainer, containersCalled, inProject, severalText } from "../src/base/model/container-choice.ts";
 import { printable } from "./printable.ts";
 
 export interface ProjectOptions {
@@ -49,6 +49,15 @@ export function containersToAsk(
   { project, all }: ChoiceOptions,
 ): readonly NamedContainer[] {
   return withoutOthers(containersCalled(running, word, project), word, all);
+}
+
+/** The names of a project's containers; undefined for all containers. */
+export async function namesOfProject(
+  client: ControlClient,
+  { project }: ProjectOptions,
+): Promise<ReadonlySet<string> | undefined> {
+  if (project === undefined) return undefined;
+  return new Set(inProject((await client.status()).containers, project).map(({ name }) => name));
 }
 
 /** The first of several, unless all are wanted. */

@@ -17,6 +17,7 @@ import { addHelp } from "./help.ts";
 import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
+import { addNames } from "./names.ts";
 import { addPs } from "./ps.ts";
 import { addReload } from "./reload.ts";
 import { addRun } from "./run.ts";
@@ -41,6 +42,7 @@ const program = new Command(isPlugin ? "docker dns" : "dns11")
 addRun(program);
 addStatus(program);
 addPs(program);
+addNames(program);
 addLookup(program);
 addExplain(program);
 addFailures(program);

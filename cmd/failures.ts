@@ -97,7 +97,7 @@ export function failuresText(
 }
 
 /** A name of a container that has not resolved since it failed. */
-function isCurrent({ isContainerName, last, lastSuccess }: FailureReport): boolean {
+export function isCurrent({ isContainerName, last, lastSuccess }: FailureReport): boolean {
   return isContainerName && (lastSuccess === null || lastSuccess < last);
 }
 

@@ -376,7 +376,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "cmd",
     mayImport: ["src/api", "src/config", "src/doctor", "src/base/log/log.ts", "src/run", ...BASE],
-    modules: ["commander", "node:fs", "node:net"],
+    modules: ["commander", "node:fs", "node:net", "node:timers/promises"],
   },
 ];
 

@@ -12,8 +12,9 @@ export interface Outage {
 
 /** null if no server is known to be down. */
 export function outageOf({ upstreams }: UpstreamReport): Outage | null {
-  const down = upstreams.filter(({ state }) => state === "down");
+  const servers = upstreams.filter(({ isBackup }) => !isBackup);
+  const down = servers.filter(({ state }) => state === "down");
   if (down.length === 0) return null;
   const since = down.flatMap((server) => server.since ?? []).toSorted();
-  return { down: down.length, all: upstreams.length, since: since.at(-1) ?? null };
+  return { down: down.length, all: servers.length, since: since.at(-1) ?? null };
 }

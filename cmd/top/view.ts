@@ -144,11 +144,14 @@ export class TopView {
     if (inquiry === undefined) return;
     const pending = { text: "Asking dns11 ..." };
     this.#overlay = pending;
-    void this.#parts.ask(inquiry, this.#width).then((text) => {
-      if (this.#overlay !== pending) return;
-      this.#overlay = { text: text.trimEnd() };
-      this.#parts.onChange();
-    });
+    void this.#show(pending, this.#parts.ask(inquiry, this.#width));
+  }
+
+  async #show(pending: object, answer: Promise<string>): Promise<void> {
+    const text = await answer;
+    if (this.#overlay !== pending) return;
+    this.#overlay = { text: text.trimEnd() };
+    this.#parts.onChange();
   }
 
   #inquiry(): Inquiry | undefined {

@@ -55,7 +55,12 @@ export async function listNames(
   for (const [name, holders] of [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (++looked % NAMES_A_TURN === 0) await turn();
     if (holders.length === 0 ? filter !== undefined : !holders.some(({ container }) => isWanted(container))) continue;
-    for (const listed of resolver === undefined ? byNetwork(name, holders) : resolver.list(name, holders)) {
+    for (const listed of resolver === undefined
+      ? byNetwork(
+          name,
+          holders.filter(({ container }) => isWanted(container)),
+        )
+      : resolver.list(name, holders)) {
       if (names.length < LIMITS.namesListed) names.push(listed);
       else omitted++;
     }

@@ -63,7 +63,10 @@ export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promi
   const first = await examineAll(options, cleanUp !== undefined);
   if (cleanUp === undefined) return first.diagnosis;
   const { machine, containers } = first.diagnosis;
-  const hostActions = first.isRunning ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
+  // Leftovers of the whole machine are no matter of one project.
+  const isOneProject = options.project !== undefined && first.onlyId === undefined;
+  const hostActions =
+    first.isRunning || isOneProject ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
   const repaired = await fixContainers(options, containers);
   const second = (await examineAll(options, true)).diagnosis;
   const withActions = (report: Report, did: readonly string[] = []): Report => ({

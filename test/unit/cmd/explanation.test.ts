@@ -211,7 +211,7 @@ for (const width of [80, 160]) {
       ([title, each, isVerbose = false]) => `--- ${title}\n${explanationText(each, isVerbose, display)}`,
     );
     const text = texts.join("\n");
-    assertGolden(`explain-${width}`, text);
+    assertGolden(`explain.${width}`, text);
     const tooLong = text.split("\n").filter((line) => line.length > width && !line.startsWith("  fix "));
     assert.deepEqual(tooLong, []);
   });

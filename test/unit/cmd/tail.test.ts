@@ -47,7 +47,7 @@ for (const width of [80, 160]) {
   test(`queries at ${width} columns are as captured`, () => {
     const lines = new QueryLines({ ...PLAIN, width }, ["shop-api-1", "shop-worker-1"]);
     const text = QUERIES.map((each) => `${lines.next(each)}\n`).join("");
-    assertGolden(`tail-${width}`, text);
+    assertGolden(`tail.${width}`, text);
     assert.deepEqual(
       text.split("\n").filter((line) => line.length > width),
       [],

@@ -70,7 +70,7 @@ function rows(screen: string, table: "CONTAINER" | "NAME"): string[] {
 for (const columns of [80, 160]) {
   test(`a snapshot with an outage at ${columns} columns is as captured`, () => {
     const lines = renderSnapshot(project(), { columns, rows: undefined }, (text) => text);
-    assertGolden(`top-${columns}`, lines.map((line) => `${line.trimEnd()}\n`).join(""));
+    assertGolden(`top.${columns}`, lines.map((line) => `${line.trimEnd()}\n`).join(""));
     for (const line of lines) assert.ok(line.length <= columns, line);
   });
 }
@@ -84,7 +84,7 @@ test("a live screen, its help and its filter are as captured", () => {
     ["paused, only failures", reader.type(ENTER, "f", " ")],
     ["help", reader.type("?")],
   ];
-  assertGolden("top-keys-80", screens.map(([title, screen]) => `--- ${title}\n${screen}`).join("\n"));
+  assertGolden("top-keys.80", screens.map(([title, screen]) => `--- ${title}\n${screen}`).join("\n"));
 });
 
 test("s cycles through the orders; failing names of containers come first when sorted by failures", () => {

@@ -1,14 +1,14 @@
 /**
- * Golden: captures of what commands print, as files beside the tests. To write them again after a change, run the test with
- * GOLDEN=write and read the difference.
+ * Golden: captures of what commands print, as files beside the tests. After a change, UPDATE_GOLDEN=1 writes them anew, to be
+ * read before they are committed.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 
 const FOLDER = "test/unit/cmd/golden";
 
-export function assertGolden(name: string, text: string): void {
+export function assertGolden(name: string, shown: string): void {
   const path = `${FOLDER}/${name}.txt`;
-  if (process.env["GOLDEN"] === "write") writeFileSync(path, text);
-  assert.equal(text, readFileSync(path, "utf8"), path);
+  if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, shown);
+  assert.equal(shown, readFileSync(path, "utf8"), path);
 }
