@@ -206,6 +206,28 @@ for (const press of ["q", "\u0003"]) {
   });
 }
 
+test("top explains the selected name: enter on a row that fails", async () => {
+  await using alone = await runContainer(engine, { name: "alone", networks: ["n2"] });
+  await instance.waitFor(alone.name, "attached");
+  await dig(web, alone.name);
+  const words = ["top", "-H", engine.host, "--state-dir", instance.stateDir];
+  const output = await onTerminal(words, {
+    keys: [
+      { when: /NAME +FROM/, press: "?" },
+      { when: /Keys of dns11 top/, press: "x" },
+      // Failing names of containers are first when sorted by failures; the filter leaves this one.
+      { when: /NAME +FROM/, press: "s/alone" },
+      { when: /\/alone_/, press: "\r\t" },
+      { when: /sort: fail {2}filter: alone/, press: "\r" },
+      { when: /why +"alone" is container alone on network n2; web is not on n2/, press: "x" },
+      { when: /NAME +FROM/, press: "q" },
+    ],
+  });
+  assert.match(output, /alone \(A\) in web: NXDOMAIN/);
+  assert.match(output, /fix +docker network connect n2 web/);
+  assert.ok(output.endsWith(`${ESC}[?25h${ESC}[?1049lleft 0 isig icanon \r\n`), output.slice(-200));
+});
+
 test("with NO_COLOR there are no colours", async () => {
   for (const args of [["top"], ["tail", "--no-follow"]]) {
     assert.doesNotMatch(await terminal(args, "q", { NO_COLOR: "1" }), COLOUR);
@@ -307,7 +329,7 @@ async function command(args: readonly string[], of: Dns11 = instance): Promise<C
 // top exits at a key, tail on its own.
 async function terminal(args: readonly string[], press = "q", env: NodeJS.ProcessEnv = {}): Promise<string> {
   const words = [...args, "-H", engine.host, "--state-dir", instance.stateDir];
-  return await onTerminal(words, { env, ...(args[0] === "top" && { key: { when: /NAME +FROM/, press } }) });
+  return await onTerminal(words, { env, ...(args[0] === "top" && { keys: [{ when: /NAME +FROM/, press }] }) });
 }
 
 function reportsIn(text: string): QueryReport[] {
