@@ -17,8 +17,7 @@ export function addExplain(program: Command): void {
     .command("explain")
     .summary("Explain how a name resolves, or why it fails")
     .description(
-      "Explain how names resolve in a container, or why they fail: the answer, the cause and the fix. Without a running " +
-        "dns11 it queries the nameservers of the container and knows the causes, but no steps.",
+      "Explain how names resolve in a container, or why they fail, and what to do; works without a running dns11",
     );
   addNameOptions(command)
     .option("-v, --verbose", "show each step, with the upstream queries, and the whole reply")

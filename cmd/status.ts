@@ -176,7 +176,7 @@ function failingLine(report: FailuresReport | undefined): Line {
   if (names + conflicts === 0) return { label, text: "no container's name" };
   const parts = [
     ...(names === 0 ? [] : [`${count(names, "name")} in ${count(containers, "container")}`]),
-    ...(conflicts === 0 ? [] : [`${count(conflicts, "ambiguous name")}`]),
+    ...(conflicts === 0 ? [] : [count(conflicts, "ambiguous name")]),
   ];
   return { label, text: `${parts.join(", ")}: dns11 failures`, colour: "red" };
 }

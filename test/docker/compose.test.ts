@@ -70,11 +70,11 @@ async function namesIn(container: string, ...args: string[]): Promise<NameList> 
 }
 
 test("ps has projects, services and the queries of the last minute; -p and a service filter", async () => {
-  const before = await instance.container(web.name);
+  const early = await instance.container(web.name);
   for (const name of ["db", "api", "nx.test"]) await dig(web, name);
-  const after = await instance.container(web.name);
+  const late = await instance.container(web.name);
   const grown = (key: "queries" | "nxdomain" | "failures"): number =>
-    (after?.recent?.[key] ?? 0) - (before?.recent?.[key] ?? 0);
+    (late?.recent?.[key] ?? 0) - (early?.recent?.[key] ?? 0);
   assert.deepEqual([grown("queries"), grown("nxdomain"), grown("failures")], [3, 2, 1], "db is a container's name");
   const all = await succeed("ps");
   assert.match(all, /^PROJECT +SERVICE +CONTAINER +STATE +NETWORKS +Q\/MIN +NX +FAIL +WHY$/m);
@@ -164,10 +164,10 @@ test("names lists what a container resolves, and what it does not", async () => 
   ]);
   const elsewhere = names
     .filter(({ name }) => name === "db")
-    .map(({ network, state, owners }) => [network, state, owners[0]?.container]);
+    .map(({ network, state, owners }) => `${network} ${state} ${owners[0]?.container}`);
   assert.deepEqual(elsewhere.toSorted(), [
-    ["other_default", "other-network", "other-db-1"],
-    ["shop_back", "other-network", "shop-db-1"],
+    "other_default other-network other-db-1",
+    "shop_back other-network shop-db-1",
   ]);
   assert.equal(names.find(({ name }) => name === "plain")?.state, "no-network");
   for (const { name, state, addresses, isId } of names) {
