@@ -1,6 +1,6 @@
 /**
- * AnswerAddresses: the first addresses of an answer, copied out of the reply for the query history, because people ask where
- * a name led, and the reply is gone when they do. It runs on the query path, so it allocates nothing.
+ * AnswerAddresses: finds the first addresses of an answer for the query history, because people ask where a name led, and the
+ * reply is gone when they do. It runs on the query path, so it allocates nothing.
  */
 import { u16 } from "../../base/dns/bytes.ts";
 import { POINTER, POINTER_BYTES } from "../../base/dns/name.ts";
@@ -15,33 +15,31 @@ const RECORDS_MAX = 8;
 const IPV4_BYTES = 4;
 const IPV6_BYTES = 16;
 
-/** The addresses that were copied last, one after the other. */
-export const copied = new Uint8Array(ADDRESSES_MAX * IPV6_BYTES);
+/** Where the addresses that were found last are in the reply. */
+export const addressAt = new Uint32Array(ADDRESSES_MAX);
 
 /** The length of an address in answers of this type; 0 for other types. */
 export function addressSize(type: number): number {
   return type === TYPE.A ? IPV4_BYTES : type === TYPE.AAAA ? IPV6_BYTES : 0;
 }
 
-/** Copies the first addresses of the answer, and returns their number. */
-export function copyAddresses(outcome: Outcome): number {
+/** Finds the first addresses of the answer, and returns their number. */
+export function findAddresses(outcome: Outcome): number {
   const { reply, type, nameEnd } = outcome;
   const size = addressSize(type);
   if (size === 0 || nameEnd === 0) return 0;
   const end = outcome.at + outcome.length;
   let at = nameEnd + QUESTION_FIXED_BYTES;
   let count = 0;
-  for (let record = Math.min(outcome.answers, RECORDS_MAX); record > 0 && count < ADDRESSES_MAX; record--) {
-    const fixed = ownerEnd(reply, at, end);
+  for (let left = Math.min(outcome.answers, RECORDS_MAX); left > 0 && count < ADDRESSES_MAX; left--) {
+    // Most owners are a pointer to the question.
+    const fixed = at < end && (reply[at] as number) >= POINTER ? at + POINTER_BYTES : ownerEnd(reply, at, end);
     const data = fixed + RECORD_FIXED_BYTES;
     if (data > end) break;
     const length = u16(reply, fixed + DATA_LENGTH_AT);
-    if (data + length > end) break;
-    if (length === size && u16(reply, fixed) === type) {
-      for (let i = 0, to = count * size; i < size; i++) copied[to + i] = reply[data + i] as number;
-      count++;
-    }
     at = data + length;
+    if (at > end) break;
+    if (length === size && u16(reply, fixed) === type) addressAt[count++] = data;
   }
   return count;
 }

@@ -10,7 +10,7 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import type { RecordingPolicy } from "../record/recording-policy.ts";
-import { addressSize, copied, copyAddresses } from "./answer-addresses.ts";
+import { addressAt, addressSize, findAddresses } from "./answer-addresses.ts";
 import { ADDRESSES_SHIFT, NAME_AT, Ring } from "./ring.ts";
 
 const NO_TTL = 0xffff_ffff;
@@ -125,13 +125,16 @@ export class QueryHistory {
     // Without the root label.
     const length = isNamed ? nameEnd - from - 1 : 0;
     // Addresses are as private as names.
-    const addresses = isNamed && rcode === 0 ? copyAddresses(outcome) : 0;
-    const addressBytes = addresses * addressSize(outcome.type);
-    const at = ring.reserve(length + addressBytes);
+    const addresses = isNamed && rcode === 0 ? findAddresses(outcome) : 0;
+    const size = addresses === 0 ? 0 : addressSize(outcome.type);
+    const at = ring.reserve(length + addresses * size);
     const { bytes } = ring;
-    const to = at + NAME_AT;
-    for (let i = 0; i < length; i++) bytes[to + i] = question[from + i] as number;
-    for (let i = 0; i < addressBytes; i++) bytes[to + length + i] = copied[i] as number;
+    let to = at + NAME_AT;
+    for (let i = 0; i < length; i++) bytes[to++] = question[from + i] as number;
+    for (let index = 0; index < addresses; index++) {
+      const start = addressAt[index] as number;
+      for (let i = 0; i < size; i++) bytes[to++] = outcome.reply[start + i] as number;
+    }
     const flags = result | (isStream ? BY_STREAM : 0) | (isNamed ? 0 : NAMELESS);
     ring.words[(at >> 2) + 5] = (rcode << 24) | (addresses << ADDRESSES_SHIFT) | (flags << 16) | (server << 8) | length;
     this.#nextSeq++;
