@@ -42,14 +42,13 @@ export async function containersRequest(
   return { service: word, ...(project !== undefined && { project }) };
 }
 
-/** The request once for each container that it is to be made in. */
-export async function requestsFor<T extends { readonly container: string }>(
-  client: ControlClient,
-  request: T,
+/** The containers to ask, of those that are running. */
+export function containersToAsk(
+  running: readonly NamedContainer[],
+  word: string,
   { project, all }: ChoiceOptions,
-): Promise<T[]> {
-  const chosen = containersCalled((await client.status()).containers, request.container, project);
-  return withoutOthers(chosen, request.container, all).map(({ id }) => ({ ...request, container: id }));
+): readonly NamedContainer[] {
+  return withoutOthers(containersCalled(running, word, project), word, all);
 }
 
 /** The names of a project's containers; undefined for all containers. */

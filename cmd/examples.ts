@@ -11,7 +11,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "": [
     ["dns11 run", "serve all containers, until Ctrl-C"],
     ["dns11 doctor", "find what breaks DNS, and how to fix it"],
-    ["dns11 explain db --in web", "why db resolves in web, or why not"],
+    ["dns11 explain db web", "why db resolves in web, or why not"],
   ],
   run: [
     ["dns11 run --dry-run", "show what would be done"],
@@ -38,9 +38,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 names", "all container names, by network"],
   ],
   lookup: [
-    ["dns11 lookup db --in web", "the address that web gets"],
-    ["dns11 lookup example.com --in web --type MX", "another record type"],
-    ["dns11 lookup -x 172.18.0.2 --in web", "the name of an address"],
+    ["dns11 lookup db web", "the address that web gets"],
+    ["dns11 lookup example.com web --type MX", "another record type"],
+    ["dns11 lookup -x 172.18.0.2 web", "the name of an address"],
   ],
   tail: [
     ["dns11 tail", "the queries of all containers"],
@@ -67,9 +67,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 failures --all", "names of the outside world, too"],
   ],
   explain: [
-    ["dns11 explain db --in web", "why db resolves in web, or why not"],
-    ["dns11 explain example.com --in web --type AAAA", "another record type"],
-    ["dns11 explain -x 172.18.0.2 --in web", "the name of an address"],
+    ["dns11 explain db web", "why db resolves in web, or why not"],
+    ["dns11 explain db cache web --type AAAA", "several names, and another record type"],
+    ["dns11 explain -x 172.18.0.2 web", "the name of an address"],
   ],
   doctor: [
     ["dns11 doctor", "check all containers and the machine"],

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 
 import type { ContainerRef } from "../src/api/names.ts";
 import type { ListedName, NameList } from "../src/api/name-list.ts";
-import { type ProjectOptions, addEachOption, addProjectOption, requestsFor } from "./container-argument.ts";
+import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { printableLines } from "./printable.ts";
 import { wideOption } from "./ps.ts";
@@ -32,7 +32,7 @@ export function addNames(program: Command): void {
     const requests =
       word === undefined
         ? [project === undefined ? {} : { project }]
-        : await requestsFor(client, { container: word }, options);
+        : containersToAsk((await client.status()).containers, word, options).map(({ id }) => ({ container: id }));
     const display = displayOf(process.stdout);
     for (const [index, each] of requests.entries()) {
       const list = await client.names(each);

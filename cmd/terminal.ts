@@ -1,7 +1,7 @@
 /**
  * Terminal: colours and the width of the output. NO_COLOR, FORCE_COLOR, TERM and COLUMNS have their usual meaning.
  */
-export type Colour = "red" | "green" | "yellow" | "dim" | "bold";
+export type Colour = "red" | "green" | "yellow" | "dim" | "bold" | "inverse";
 
 export type Paint = (text: string, colour: Colour) => string;
 
@@ -14,7 +14,7 @@ export interface Display {
 
 type Stream = { readonly isTTY?: boolean; readonly columns?: number };
 
-const CODES: Readonly<Record<Colour, number>> = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1 };
+const CODES: Readonly<Record<Colour, number>> = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1, inverse: 7 };
 
 /** For files and pipes: programs such as grep expect a row on one line, with all its columns. */
 export const PLAIN: Display = { width: Number.POSITIVE_INFINITY, paint: (text) => text };

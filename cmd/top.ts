@@ -1,23 +1,29 @@
 /**
- * dns11 top: a live view of query rates, cache hits, errors and latency, updated every second.
+ * dns11 top: a live view of query rates, cache hits, failures and latency, updated every second.
  */
 import type { Command } from "commander";
 
 import type { ControlClient } from "../src/api/control-client.ts";
-import { Fault } from "../src/base/lib/fault.ts";
+import { Fault, codeOf } from "../src/base/lib/fault.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { errorText } from "./exit-code.ts";
+import { explanationText } from "./explain/explanation-text.ts";
+import { failuresText } from "./failures.ts";
 import { abortOnSignal } from "./run.ts";
-import { painterFor } from "./terminal.ts";
+import { PLAIN, painterFor } from "./terminal.ts";
 import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
 import { renderSnapshot } from "./top/render.ts";
 import { Screen } from "./top/screen.ts";
+import { type Inquiry, TopView } from "./top/view.ts";
 
 interface TopOptions extends ControlOptions, ProjectOptions {
   readonly once?: boolean;
 }
 
 const INTERVAL_MS = 1_000;
+/** Finding out why names fail costs more than reading counters. */
+const STATE_EVERY_S = 3;
 /** Past queries that the first snapshot includes. */
 const LAST_COUNTED = 10_000;
 const PLAIN_COLUMNS = 80;
@@ -26,7 +32,9 @@ export function addTop(program: Command): void {
   const command = program
     .command("top")
     .summary("Live view of the busiest containers and names")
-    .description("Live view of the busiest containers and names: rates, cache hits, errors, latency. Press q to quit.")
+    .description(
+      "Live view of the busiest containers and names: rates, cache hits, failures, latency. Press ? for the keys, q to quit.",
+    )
     .option("--once", "print one snapshot after a second and exit; the default without a terminal")
     .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
   addControlOptions(addProjectOption(command)).action(async (options: TopOptions) => await top(options));
@@ -59,20 +67,32 @@ function plain(snapshot: Snapshot): string {
 async function live(client: ControlClient, places: ProjectOptions, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const paint = painterFor(process.stdout);
-  let last: Snapshot | undefined;
-  const draw = (): void => {
-    if (last !== undefined) screen.draw(renderSnapshot(last, screen.size, paint));
-  };
-  const screen = new Screen(() => quit.abort(), draw);
+  const draw = (): void => screen.draw(view.frame(screen.size, paint));
+  const view = new TopView({
+    ask: async (inquiry, width) => await answerTo(client, inquiry, width).catch(errorText),
+    onChange: draw,
+    onQuit: () => quit.abort(),
+  });
+  const screen = new Screen((key) => view.press(key), draw);
   try {
     await watch(client, places, AbortSignal.any([signal, quit.signal]), (snapshot) => {
-      last = snapshot;
+      view.update(snapshot);
       draw();
       return true;
     });
   } finally {
     screen.close();
   }
+}
+
+/** Why a name fails in a container, or what fails in it. */
+async function answerTo(client: ControlClient, inquiry: Inquiry, width: number): Promise<string> {
+  const display = { ...PLAIN, width };
+  if (inquiry.kind === "container") {
+    return failuresText(await client.failures({ container: inquiry.container }), true, Date.now(), display);
+  }
+  const { container, name, type } = inquiry;
+  return explanationText(await client.explain({ container, name, type }), false, display);
 }
 
 /** Passes a snapshot to `show` every second until `show` returns false. */
@@ -96,10 +116,12 @@ async function watch(
   });
   try {
     statistics.addCounters(await client.counters(places), Date.now());
-    for (;;) {
+    await addState(client, places, statistics);
+    for (let second = 1; ; second++) {
       await pause(INTERVAL_MS, end);
       if (end.aborted) break;
       statistics.addCounters(await client.counters(places), Date.now());
+      if (second % STATE_EVERY_S === 0) await addState(client, places, statistics);
       if (!show(statistics.snapshot(Date.now()))) break;
     }
   } finally {
@@ -107,6 +129,17 @@ async function watch(
     await following;
   }
   if (failure !== undefined) throw failure;
+}
+
+/** What fails, and which servers are down. */
+async function addState(client: ControlClient, places: ProjectOptions, statistics: QueryStatistics): Promise<void> {
+  statistics.setUpstreams(await client.upstreams());
+  try {
+    statistics.setFailures(await client.failures(places));
+  } catch (error) {
+    // Failures are not recorded; the stream of queries says so, too.
+    if (codeOf(error) !== "QUERIES_OFF") throw error;
+  }
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

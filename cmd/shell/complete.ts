@@ -131,7 +131,11 @@ async function valueOf(
   fetchNames: FetchNames,
 ): Promise<Completion> {
   const name = nameOf(target);
-  if (CONTAINERS.test(name)) return startingWith(typed, plain((await fetchNames(position.flags)).containers));
+  // Most names to query are those of containers, and the last one is the container to query from.
+  const isQueried = !("long" in target) && target.variadic && name === "name";
+  if (isQueried || CONTAINERS.test(name)) {
+    return startingWith(typed, plain((await fetchNames(position.flags)).containers));
+  }
   if (name === PROJECT) return startingWith(typed, plain((await fetchNames(position.flags)).projects));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };
   // The argument of `help` is the name of a command.

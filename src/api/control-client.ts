@@ -35,6 +35,8 @@ export interface QueriesRequest extends ContainersRequest {
   readonly rcode?: string;
   /** The number of past queries. */
   readonly last?: number;
+  /** Whether to say why queries failed. */
+  readonly causes?: boolean;
 }
 
 export class ControlClient {

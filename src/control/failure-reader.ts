@@ -12,6 +12,7 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
 import type { ComposeFilter } from "./compose-filter.ts";
 import { causesOf } from "./causes/causes.ts";
+import { isSpecialName } from "./causes/situation.ts";
 import { namespaceOwner } from "./find-container.ts";
 import { misleadingNames } from "./misleading-names.ts";
 import { unwatchedContainers } from "./unwatched-containers.ts";
@@ -24,8 +25,6 @@ type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures
 const RETURNED_MAX = 1_000;
 /** How often followers are sent what has changed. */
 const POLL_MS = 250;
-/** RFC 6761 and RFC 7686: never forwarded. */
-const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)$/;
 
 /** Without any field, all failures. */
 export interface FailureFilter extends Partial<ComposeFilter> {
@@ -125,7 +124,7 @@ function report(record: FailureRecord, { table, fact, owner, situations, wallMs 
             failure: result,
             isFromUpstream: false,
             isTruncated: false,
-            isSpecial: SPECIAL.test(name),
+            isSpecial: isSpecialName(name),
           }),
         );
   return {

@@ -6,7 +6,7 @@ import type { FailureTables } from "../query/failures/failure-tables.ts";
 import { COMPOSE_KEYS, type ComposeFilter } from "./compose-filter.ts";
 import type { FailureReader } from "./failure-reader.ts";
 import type { ApiRequest, Routes } from "./http.ts";
-import { isFollowing, refuseUnknown } from "./query-routes.ts";
+import { isTrue, refuseUnknown } from "./query-routes.ts";
 
 interface FailureRouteParts {
   readonly failures: FailureTables;
@@ -28,7 +28,7 @@ export function failureRoutes({ failures, reader, find, composeFilterOf }: Failu
       const container = query.get("container");
       const id = container === null || container === "" ? undefined : idOf(container, failures, find);
       const filter = { containerId: id, ...(await composeFilterOf(query)) };
-      return isFollowing(query) ? reader.follow(signal, filter) : reader.read(filter);
+      return isTrue(query, "follow") ? reader.follow(signal, filter) : reader.read(filter);
     },
   };
 }

@@ -43,17 +43,17 @@ export class QueryReader {
     return await this.#read(filter, limit, since, new WeakMap());
   }
 
-  /** The last queries, then new ones as they arrive, until `signal`. */
+  /** The last queries, then new ones as they arrive, in batches, until `signal`. */
   async *follow(
     filter: QueryFilter,
     last: number,
     signal: AbortSignal,
-  ): AsyncGenerator<QueryReport | MissedReport, void> {
+  ): AsyncGenerator<readonly (QueryReport | MissedReport)[], void> {
     const cursor = new HistoryCursor(this.#histories, filter);
     const { queries } = last > 0 ? await this.#read(filter, last, undefined, cursor.positions) : { queries: [] };
-    yield* queries;
+    yield queries;
     while (!signal.aborted) {
-      yield* this.#newReports(cursor.takeNew());
+      yield this.#newReports(cursor.takeNew());
       await sleep(LIMITS.tailEveryMs, undefined, { signal }).catch(() => undefined);
     }
   }

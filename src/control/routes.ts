@@ -11,6 +11,7 @@ import { type ComposeFilter, composeFilterOf } from "./compose-filter.ts";
 import { findContainer } from "./find-container.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
+import { QueryDetails } from "./query-details.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
 import { resolverRoutes } from "./resolver-routes.ts";
@@ -25,6 +26,7 @@ export function routesOf(ports: ControlPorts): Routes {
     ...queryRoutes({
       histories,
       reader,
+      details: new QueryDetails(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
       counters: (filter) => countersOf(ports, filter),

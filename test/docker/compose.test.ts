@@ -111,7 +111,7 @@ test("a service stands for its container; of several, the first is used and said
     several.stderr,
     'dns11: "api" is 2 containers: shop-api-1, shop-api-2; using shop-api-1 (--all uses each)\n',
   );
-  assert.match(several.stdout, /^web A in "shop-api-1"/);
+  assert.match(several.stdout, /^web \(A\) in shop-api-1: [\d.]+ {2}shop-web-1 \(project shop\)/);
   const each = await command("explain", "web", "--in", "api", "--all", "--json");
   assert.deepEqual(
     each.stdout

@@ -32,8 +32,9 @@ async function assertDiagnosed(name: string, code: CauseCode, fix: string, type 
   const sentence = unwrapped(failure.cause?.sentence ?? "");
   assert.ok(shown.includes(`why: ${sentence} fix: ${fix}`), shown);
   const explained = (await shop.command("explain", name, "--in", "shop-api-1")).stdout.split("\n");
-  assert.match(explained[1] ?? "", /^NXDOMAIN /);
-  assert.equal(withoutAge(explained[2]), `  why: ${withoutAge(failure.cause?.sentence)}`);
+  assert.equal(explained[0], `${name} (A) in shop-api-1: NXDOMAIN`);
+  assert.equal(withoutAge(explained[1]), `  why       ${withoutAge(failure.cause?.sentence)}`);
+  assert.equal(explained[2], `  fix       ${fix}`);
   const { code: exitCode, stdout } = await shop.command("doctor", "shop-api-1");
   assert.equal(exitCode, 1, stdout);
   assert.ok(stdout.includes(fix), stdout);
@@ -110,7 +111,9 @@ test("one name of two projects on one network: no query fails, but answers alter
   assert.equal(doctor.code, 1, doctor.stdout);
   assert.ok(doctor.stdout.includes(fix), doctor.stdout);
   const explained = await shop.command("explain", "store", "--in", mine.name);
-  assert.match(explained.stdout.split("\n")[2] ?? "", /^ {2}why: "store" is 2 services on network shared/);
+  assert.match(explained.stdout, /^store \(A\) in shop-store-1: 2 addresses\n/);
+  assert.match(explained.stdout, /\n {2}[\d.]+ {2}other-store-1 \(project other\)\n/);
+  assert.match(explained.stdout, /\n {2}why {7}"store" is 2 services on network shared/);
 });
 
 test("names of the outside world are apart, and no problem", async () => {

@@ -2,7 +2,7 @@
 // formatted and compared with files. `UPDATE_GOLDEN=1` writes them anew, to be read before they are committed.
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 
@@ -15,6 +15,7 @@ import type { FailuresReport } from "../../../src/api/failures.ts";
 import type { NameList } from "../../../src/api/name-list.ts";
 import type { Status } from "../../../src/api/status.ts";
 import type { UpstreamReport } from "../../../src/api/upstreams.ts";
+import { assertGolden } from "../support/golden.ts";
 
 // Times are local.
 process.env["TZ"] = "UTC";
@@ -74,10 +75,4 @@ function outage(): Parameters<typeof statusText>[0] {
 
 function recorded(name: string): unknown {
   return JSON.parse(readFileSync(join(FOLDER, `${name}.json`), "utf8"));
-}
-
-function assertGolden(name: string, shown: string): void {
-  const path = join(FOLDER, `${name}.txt`);
-  if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, shown);
-  assert.equal(shown, readFileSync(path, "utf8"));
 }
