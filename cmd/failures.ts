@@ -75,7 +75,7 @@ const HEAD: readonly Column[] = [
 ];
 
 export function failuresText(
-  { failures: all, conflicts, omitted }: FailuresReport,
+  { failures: all, misleading, unwatched, omitted }: FailuresReport,
   showsAll: boolean,
   nowMs = Date.now(),
   display: Display = PLAIN,
@@ -84,9 +84,14 @@ export function failuresText(
   const rows = groupsOf(shown).map((group): Row => {
     return { cells: cells(group, nowMs), notes: causeLines(group.report.cause, display.width) };
   });
-  const conflictLines = conflicts.flatMap(({ name, network, cause }) => [
+  const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
     "",
-    `${name} on network ${network} is ambiguous`,
+    `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
+    ...causeLines(cause, display.width),
+  ]);
+  const unwatchedLines = unwatched.flatMap(({ container, cause }) => [
+    "",
+    `${container}: its failures are not seen`,
     ...causeLines(cause, display.width),
   ]);
   const hidden = all.length - shown.length + omitted;
@@ -94,7 +99,7 @@ export function failuresText(
   const isHidden = hidden > 0 && (!showsAll || omitted > 0);
   return [
     rows.length === 0 ? "no container's name fails\n" : table(HEAD, rows, display),
-    printableLines(conflictLines),
+    printableLines([...misleadingLines, ...unwatchedLines]),
     isHidden ? printableLines(["", ...wrapped(hint, display.width)]) : "",
   ].join("");
 }

