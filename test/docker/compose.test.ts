@@ -112,7 +112,7 @@ test("--watch repeats on the terminal until q, and in colours; in a pipe it prin
   ] as const) {
     // Drawn a second time, over the first.
     const when = new RegExp(`\\u001B\\[H[^]*${title}[^]*\\u001B\\[H[^]*${title}`, "i");
-    const shown = await onTerminal([word, "--watch", ...at], { columns: 80, key: { when, press: "q" } });
+    const shown = await onTerminal([word, "--watch", ...at], { columns: 80, keys: [{ when, press: "q" }] });
     assert.match(shown, /left 0 icanon isig|left 0 isig icanon/);
   }
   const coloured = await onTerminal(["ps", ...at], { columns: 80 });
