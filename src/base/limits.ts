@@ -152,9 +152,9 @@ export const LIMITS = {
   /** Consecutive timeouts, and the time they must span, before an upstream is down. */
   downAfterQueries: 3,
   downAfterMs: 1_000,
-  /** Consecutive errors (SERVFAIL, REFUSED) before an upstream is tried last. */
+  /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
   downAfterErrors: 8,
-  /** How many of these must come from containers other than the first, where several use the upstream. */
+  /** How many of these, in different zones again, must come from containers other than the first, where several use it. */
   downAfterErrorsOthers: 3,
   /** How long until an upstream that is down gets a trial query, in addition to the one that another upstream gets. */
   trialMsFirst: 500,
@@ -338,9 +338,19 @@ export const LIMITS = {
   logLinesPerSubject: 4,
   /** How many subjects are tracked. */
   logSubjects: 4_096,
-  /** Lines with one text, about any subject, in so much time. */
-  logLinesPerKind: 100,
+  /**
+   * Lines with one text in so much time: the first line of each container or server, and beyond these so many of all and of
+   * each. So none uses up the room of another.
+   */
   logKindMs: 60_000,
+  logOwnersPerKind: 400,
+  logLinesPerKind: 100,
+  logLinesPerOwner: 8,
+  /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
+  logServerMs: 60_000,
+  /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
+  logNames: 16,
+  logNameChars: 300,
 
   /**
    * Consecutive crashes of dns11 while it worked for one container, each so soon after the one before, until that

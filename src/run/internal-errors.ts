@@ -52,7 +52,7 @@ export class InternalErrors {
         stack,
         { ...fields, reason: reasonOf(error) },
         "internal error repeated",
-        "internal error",
+        { topic: "internal error" },
       );
   }
 }
