@@ -5,6 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
+import type { ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
 import type { CacheReport, FlushReport } from "./cache.ts";
 import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts";
@@ -54,6 +55,11 @@ export class ControlClient {
   /** Verifies a container, by its name or ID, and attaches it again if needed. */
   async repair(container: string): Promise<RepairReport> {
     return (await this.#call("POST", "/v1/repair", { container })) as RepairReport;
+  }
+
+  /** Announces test queries from a container's namespace, which then count nowhere. */
+  async announceProbes(probes: ProbesRequest): Promise<void> {
+    await this.#call("POST", "/v1/probes", probes);
   }
 
   /** Query counters of all containers. */

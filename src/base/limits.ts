@@ -348,6 +348,9 @@ export const LIMITS = {
   logLinesPerOwner: 8,
   /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
   logServerMs: 60_000,
+  /** Queries of dns11's own that are announced in one container, and how long each is expected. */
+  ownQueries: 64,
+  ownQueryMs: 10_000,
   /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
   logNames: 16,
   logNameChars: 300,

@@ -1,6 +1,6 @@
 /**
- * Explain: resolves one question exactly as the container's own queries, and records every decision. It counts as a query of
- * the container, and replies are cached as usual.
+ * Explain: resolves one question exactly as the container's own queries, and records every decision. Replies are cached as
+ * usual, but it counts nowhere as a query of the container.
  */
 import { randomInt } from "node:crypto";
 

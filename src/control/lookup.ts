@@ -1,6 +1,7 @@
 /**
  * Lookup: resolves a question from inside a container as a program in it would: with the nameservers of its own resolv.conf,
  * in their order, over sockets in its own namespace. So the reply comes from whichever server is in use there, dns11 or not.
+ * It counts nowhere as a query of the container.
  */
 import { randomInt } from "node:crypto";
 
@@ -15,6 +16,7 @@ import type { Server } from "../base/model/view.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "../query/forward/attempt.ts";
 import type { ControlPorts } from "./ports.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
+import { servedClient } from "./probes.ts";
 import { searchNames } from "./causes/search-list.ts";
 import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../api/names.ts";
 
@@ -58,11 +60,16 @@ export async function lookup(
   const names = lookupRequest.search === true ? searchNames(question, resolvConf) : [question];
   const began = performance.now();
   const namespace = inside.open(owner);
+  const client = servedClient(containers, owner.id);
   try {
     const resolver = new StubResolver(
       serversOf(resolvConf),
       lookupRequest.tcp === true ? "tcp" : "udp",
-      namespace.dial,
+      (server, protocol) => {
+        const fd = namespace.dial(server, protocol);
+        client?.ownQueries.announce(protocol === "tcp", namespace.portOf(fd));
+        return fd;
+      },
     );
     const { reply: found, question: queried } = await resolver.resolve(names, signal);
     return {

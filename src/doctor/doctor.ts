@@ -13,6 +13,7 @@ import {
   upstreamFinding,
 } from "./checks/upstream-check.ts";
 import { conflictFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
@@ -137,7 +138,8 @@ async function diagnoseContainer(
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
     fd = proveNamespace(claim, context.host, context.runner.homeId).fd;
     const { served, isAnswered, servers } = each;
-    const target = { fact, fd, resolvConf: readContainerResolvConf(fact, context), served, isAnswered, servers };
+    const resolvConf = readContainerResolvConf(fact, context);
+    const target = { fact, fd, resolvConf, served, isAnswered, servers, announce: announcing(fact.id, context) };
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
     const [findings, upstream] = await Promise.all([
       checkNamespace(each, target, tools, context),
@@ -167,8 +169,20 @@ async function checkNamespace(
   if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(target, tools);
   const { resolvConfPath: path } = fact;
   const resolvConf = path === undefined ? undefined : readEngineFile(context.host, path);
-  const node = { fact: nodeFactOf(fact, networkOf, undefined), fd: target.fd, resolvConf };
+  const node = {
+    fact: nodeFactOf(fact, networkOf, undefined),
+    fd: target.fd,
+    resolvConf,
+    announce: target.announce,
+  };
   return [...(await checkNode(node, tools)), ...checkNodeNamespace(target, tools)];
+}
+
+/** An older dns11 counts the test queries as the container's. */
+function announcing(container: string, { client, status }: DoctorContext): Announce {
+  return async (ports) => {
+    if (status !== undefined) await client.announceProbes({ container, ...ports }).catch(() => undefined);
+  };
 }
 
 async function upstreamFindings(

@@ -2,6 +2,8 @@
  * Upstream check: queries each upstream of a container over UDP and TCP, from the namespace in which dns11 or Docker queries it;
  * and looks for forwarding loops.
  */
+import { randomBytes } from "node:crypto";
+
 import { isSameAddress } from "../../base/model/address.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
@@ -11,7 +13,7 @@ import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
 import { type ExchangeResult, type Within, exchange } from "../../container/rules/exchange.ts";
-import { REPLY_TIMEOUT_MS } from "./own-name.ts";
+import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";
 
 /** A container with its upstream servers. */
 export interface ContainerServers {
@@ -82,12 +84,14 @@ export function addressesOf({ endpoints }: ContainerFact): string[] {
 export async function wildcardFinding(
   within: Within,
   domains: readonly string[],
-  nonce: string,
+  announce: Announce,
 ): Promise<Finding | undefined> {
+  const nonce = `dns11-doctor-${randomBytes(8).toString("hex")}`;
   const results = await Promise.all(
     domains.map(async (domain) => {
       const message = (id: number): Buffer => nameQuery(`${nonce}.${domain}`, "A", id);
-      const legs = await exchange(within, { destination: DOCKER_RESOLVER, message, waitMs: REPLY_TIMEOUT_MS });
+      const request = { destination: DOCKER_RESOLVER, message, announce, waitMs: REPLY_TIMEOUT_MS };
+      const legs = await exchange(within, request);
       const answers = legs.map(({ reply, id }) => (reply === undefined ? undefined : nameAnswer(reply, id)));
       return answers.some((answer) => typeof answer === "object" && answer.length > 0) ? domain : undefined;
     }),

@@ -4,6 +4,7 @@
  */
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
+import { OwnQueries } from "./own-queries.ts";
 import { Slots } from "./slots.ts";
 import { FailureTable } from "../failures/failure-table.ts";
 import { QueryHistory } from "../history/query-history.ts";
@@ -29,6 +30,8 @@ export class Client {
   readonly history: QueryHistory;
   /** Its names that fail. */
   readonly failures: FailureTable;
+  /** Queries of dns11's own that will come from its namespace. */
+  readonly ownQueries = new OwnQueries();
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
   /** The nonce that a verification expects to arrive, as hexadecimal text. */
@@ -68,9 +71,10 @@ export class Client {
   /** Counts the outcome of a query and adds it to the history and, if it matters there, to the failures. */
   record(outcome: Outcome): void {
     const { stage, result } = outcome;
+    if (outcome.isOwn) return;
     this.#count(stage, result);
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
-    if (!isAnswered || outcome.isExplained) return;
+    if (!isAnswered) return;
     this.history.note(outcome);
     if (outcome.rcode !== 0 || outcome.lacksAddress || this.failures.hasEntries) this.failures.note(outcome);
   }

@@ -6,7 +6,6 @@
  * random domains does not lose the failures that matter.
  */
 import type { FailureRecord } from "../../base/model/failure-record.ts";
-import { DOCTOR_PREFIX } from "../../base/model/probe-message.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type RecordingPolicy, recordingPolicy } from "../record/recording-policy.ts";
@@ -39,7 +38,6 @@ const NO_PARTS: FailureTableParts = {
   now: () => 0,
   onFirst: () => undefined,
 };
-const DOCTOR_BYTES = Buffer.from(DOCTOR_PREFIX, "latin1");
 const name = new FoldedName();
 
 export class FailureTable {
@@ -72,7 +70,7 @@ export class FailureTable {
     name.read(outcome);
     if (rcode === 0 && !lacksAddress) {
       if (policy.hasNames) this.#succeed(outcome);
-    } else if (!isDoctors()) this.#fail(outcome, policy.hasNames);
+    } else this.#fail(outcome, policy.hasNames);
   }
 
   *records(): Generator<FailureRecord> {
@@ -151,10 +149,4 @@ export class FailureTable {
     this.lastMs = this.#parts.now();
     return this.lastMs;
   }
-}
-
-function isDoctors(): boolean {
-  if (name.firstLength <= DOCTOR_BYTES.length) return false;
-  for (let i = 0; i < DOCTOR_BYTES.length; i++) if (name.bytes[i + 1] !== DOCTOR_BYTES[i]) return false;
-  return true;
 }

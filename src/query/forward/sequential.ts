@@ -110,7 +110,7 @@ export class SequentialForwarder {
       const why = servers.length === 0 ? "no upstream servers" : "all servers failed";
       pending.journal?.note(performance.now(), undefined, why);
       const { deferred, failures } = pending;
-      if (deferred.trace === undefined) this.#events.onFailure(failures.join("; ") || why, client, deferred);
+      if (deferred.isOwn !== true) this.#events.onFailure(failures.join("; ") || why, client, deferred);
       this.#fail(pending, RCODE.SERVFAIL);
     } else {
       client.slots.take(
@@ -198,7 +198,7 @@ export class SequentialForwarder {
     pending.isDone = true;
     this.#admission.release(client, heldBytes);
     outcome.complete(deferred, reply, result, server);
-    outcome.isExplained = deferred.trace !== undefined;
+    outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, performance.now());
     client.record(outcome);
     pending.respond(reply, outcome);
