@@ -29,18 +29,9 @@ import type { Server } from "../base/model/view.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
 import { type DoctorContext, type MachineOptions, checkMachine } from "./machine-check.ts";
+import { problemsIn } from "./problems.ts";
+import { type Diagnosis, type Report, HOST } from "./report.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
-
-export interface Report extends Repair {
-  /** A container's name, or "Docker host". */
-  readonly subject: string;
-  readonly findings: readonly Finding[];
-}
-
-export interface Diagnosis {
-  readonly machine: Report;
-  readonly containers: readonly Report[];
-}
 
 export interface DiagnosisOptions extends MachineOptions {
   /** A container's name or id prefix; undefined for all running containers. */
@@ -68,10 +59,14 @@ export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promi
     did,
     left: notRepairable(report.findings),
   });
-  return {
-    machine: withActions(second.machine, hostActions),
-    containers: second.containers.map((each) => withActions(each, repaired.get(each.subject))),
-  };
+  return diagnosisOf(
+    withActions(second.machine, hostActions),
+    second.containers.map((each) => withActions(each, repaired.get(each.subject))),
+  );
+}
+
+function diagnosisOf(machine: Report, containers: readonly Report[]): Diagnosis {
+  return { machine, containers, problems: problemsIn([machine, ...containers]) };
 }
 
 interface Examination {
@@ -84,12 +79,12 @@ interface Examination {
 async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cleanUp">): Promise<Examination> {
   const { findings, context } = await checkMachine(options);
   const machine = (more: readonly Finding[]): Report => ({
-    subject: "Docker host",
+    subject: HOST,
     findings: [...findings, ...more],
     ...NOTHING,
   });
   if (context === undefined) {
-    return { diagnosis: { machine: machine([]), containers: [] }, isRunning: false, onlyId: undefined };
+    return { diagnosis: diagnosisOf(machine([]), []), isRunning: false, onlyId: undefined };
   }
   try {
     const queryOnce = queryHostServersOnce();
@@ -106,7 +101,7 @@ async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cle
       return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
     });
     return {
-      diagnosis: { machine: machine([...hostFindings, ...conflictFindings(failures)]), containers },
+      diagnosis: diagnosisOf(machine([...hostFindings, ...conflictFindings(failures)]), containers),
       isRunning: context.status !== undefined,
       onlyId: container === undefined ? undefined : chosen[0]?.fact.id,
     };

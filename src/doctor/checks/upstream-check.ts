@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 
 import { isSameAddress } from "../../base/model/address.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -23,6 +23,9 @@ export interface ContainerServers {
 
 const USE_ANOTHER_SERVER = "Set a server that answers: docker run --dns, the host's resolv.conf, or dns11's settings.";
 
+/** A verb phrase about one server, and about several. */
+type OneOrMany = readonly [one: string, many: string];
+
 /** Queries one server, from inside its namespace. */
 export async function queryServer(within: Within, { from, address, port }: Server): Promise<readonly ExchangeResult[]> {
   const mark = from === "docker" ? PASSTHROUGH_MARK : undefined;
@@ -36,14 +39,30 @@ export function upstreamFinding(server: Server, legs: readonly ExchangeResult[])
   }));
   const detail = `${serverText(server)}: ${replies.map(({ leg, code }) => legText(leg, code)).join(", ")}`;
   const [udp, tcp] = replies;
-  if (udp?.code === undefined) return finding("upstream", "problem", detail, USE_ANOTHER_SERVER);
+  const report = (state: FindingState, [one, many]: OneOrMany, remedy: string): Finding => {
+    const titles = { title: `upstream {} ${one}`, titleOfMany: `upstreams {} ${many}` };
+    return { ...finding("upstream", state, detail, remedy), shared: { key: one, ...titles, about: serverText(server) } };
+  };
+  if (udp?.code === undefined) return report("problem", failureText(udp?.leg), USE_ANOTHER_SERVER);
   if (tcp?.code === undefined) {
     const remedy = "Allow TCP port 53 to this server; replies that do not fit into a UDP packet need it.";
-    return finding("upstream", "warning", detail, remedy);
+    const [one, many] = failureText(tcp?.leg);
+    return report("warning", [`${one} over TCP`, `${many} over TCP`], remedy);
   }
-  if (udp.code === "SERVFAIL" || udp.code === "REFUSED")
-    return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
+  if (udp.code === "SERVFAIL" || udp.code === "REFUSED") {
+    return report("warning", [`answers ${udp.code}`, `answer ${udp.code}`], USE_ANOTHER_SERVER);
+  }
   return finding("upstream", "ok", detail);
+}
+
+/** Why a server gave no valid reply. An empty one is a closed connection. */
+function failureText(leg: ExchangeResult | undefined): OneOrMany {
+  if (leg?.failure === "ECONNREFUSED") return ["refuses (ECONNREFUSED)", "refuse (ECONNREFUSED)"];
+  if (leg?.failure !== undefined) return [`cannot be queried (${leg.failure})`, `cannot be queried (${leg.failure})`];
+  if (leg?.reply?.length === 0) return ["closes the connection", "close the connection"];
+  if (leg?.reply !== undefined) return ["sends invalid replies", "send invalid replies"];
+  const within = `within ${REPLY_TIMEOUT_MS / 1000} s`;
+  return [`does not answer ${within}`, `do not answer ${within}`];
 }
 
 /** `isInternal`: all networks of the container are internal, so it has no upstreams by design. */

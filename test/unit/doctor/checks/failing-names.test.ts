@@ -80,8 +80,8 @@ test("what is long ago, has resolved since, is of another container or does not 
   assert.deepEqual(failureFindings(undefined, "c1"), []);
 });
 
-test("a name of two projects on one network is a problem", () => {
+test("a name of two projects on one network is a warning, because no query fails", () => {
   const conflicts = [{ name: "db", network: "shared", containers: ["a", "b"], cause: { ...CAUSE, lastingFix: null } }];
   const [only] = conflictFindings({ failures: [], conflicts, omitted: 0 });
-  assert.deepEqual([only?.state, only?.remedy], ["problem", "To fix it now: docker network connect back api"]);
+  assert.deepEqual([only?.state, only?.remedy], ["warning", "To fix it now: docker network connect back api"]);
 });
