@@ -3,16 +3,24 @@
  */
 import type { Command } from "commander";
 
+import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
+import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
 import { diagnosisText } from "./doctor-text.ts";
+import { printableText } from "./printable.ts";
 import { displayOf } from "./terminal.ts";
+import { versionReport } from "./version.ts";
+
+const KIB = 1024;
 
 interface DoctorOptions extends ControlOptions {
   readonly fix?: boolean;
   readonly all?: boolean;
+  readonly bundle?: string;
+  readonly redact: boolean;
 }
 
 export function addDoctor(program: Command): void {
@@ -21,6 +29,8 @@ export function addDoctor(program: Command): void {
     .summary("Find what breaks DNS, and suggest fixes")
     .description("Find what breaks DNS in one container or in all, and suggest fixes; works without a running dns11")
     .option("--all", "also show the checks that passed")
+    .option("--bundle <file>", "also write what a bug report needs to a new file, a .tar.gz archive")
+    .option("--no-redact", "with --bundle, keep names and addresses as they are")
     .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
   addJsonOption(addControlOptions(command)).action(
     async (container: string | undefined, options: DoctorOptions) =>
@@ -46,15 +56,23 @@ export function setExitCode(findings: readonly Finding[]): void {
 }
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
-  const { host, stateDir, fix, json, all } = options;
+  const { host, stateDir, fix, json, all, bundle } = options;
   const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
   const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
-  const diagnosis = await diagnose({
-    hostFlag: host,
-    stateDir,
-    container,
-    ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
-  });
+  const { BundleFile } = await import("../src/doctor/bundle/bundle.ts");
+  const file = bundle === undefined ? undefined : new BundleFile(bundle);
+  const machine = { hostFlag: host, stateDir };
+  let diagnosis: Diagnosis;
+  try {
+    diagnosis = await diagnose({
+      ...machine,
+      container,
+      ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
+    });
+  } catch (error) {
+    file?.discard();
+    throw error;
+  }
   const findings = [diagnosis.machine, ...diagnosis.containers].flatMap((report) => report.findings);
   process.stdout.write(
     json === true
@@ -62,4 +80,16 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
       : diagnosisText(diagnosis, { showsAll: all === true, display: displayOf(process.stdout) }),
   );
   setExitCode(findings);
+  if (file === undefined) return;
+  const isRedacted = options.redact;
+  const text = diagnosisText(diagnosis, { showsAll: true });
+  const version = versionReport();
+  const written = await file.write({ ...machine, version, diagnosis, diagnosisText: text, isRedacted });
+  process.stderr.write(bundleText(bundle ?? "", written, isRedacted));
+}
+
+function bundleText(path: string, { files, bytes }: WrittenBundle, isRedacted: boolean): string {
+  const names = isRedacted ? "names and public addresses are replaced" : "names and addresses are not replaced";
+  const size = `${files} files, ${Math.ceil(bytes / KIB)} KiB`;
+  return printableText(`wrote ${path} (${size}); ${names}: read it before you share it\n`);
 }

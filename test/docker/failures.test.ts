@@ -162,7 +162,7 @@ test("one name of two projects on one network: no query fails, but answers alter
   const fix = "docker network disconnect shared other-store-1";
   assert.match(stdout, /store on network shared is ambiguous\n {2}why: .*shop-store-1 \(project shop\), other-store-1/);
   assert.ok(stdout.includes(`  fix: ${fix}\n`), stdout);
-  const doctor = await command("doctor");
+  const doctor = await command("doctor", mine.name);
   assert.equal(doctor.code, 0, doctor.stdout);
   assert.match(doctor.stdout, /^WARNING {2}.*"store" is 2 services on network shared/m);
   assert.ok(doctor.stdout.includes(`Fix now:      ${fix}\n`), doctor.stdout);
