@@ -1,7 +1,9 @@
 /**
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
- * container or the network sends is limited here and nowhere else.
+ * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
  */
+import { LOG_LIMITS } from "./log/log-limits.ts";
+
 export const LIMITS = {
   /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
   udpBatch: 64,
@@ -332,28 +334,10 @@ export const LIMITS = {
   /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
   engineStartWaitMs: 60_000,
 
-  /** A line with the same subject and text is logged once in this time, with the number of those held back. */
-  logRepeatMs: 600_000,
-  /** Different lines about one container or server in that time. */
-  logLinesPerSubject: 4,
-  /** How many subjects are tracked. */
-  logSubjects: 4_096,
-  /**
-   * Lines with one text in so much time: the first line of each container or server, and beyond these so many of all and of
-   * each. So none uses up the room of another.
-   */
-  logKindMs: 60_000,
-  logOwnersPerKind: 400,
-  logLinesPerKind: 100,
-  logLinesPerOwner: 8,
-  /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
-  logServerMs: 60_000,
+  ...LOG_LIMITS,
   /** Queries of dns11's own that are announced in one container, and how long each is expected. */
   ownQueries: 64,
   ownQueryMs: 10_000,
-  /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
-  logNames: 16,
-  logNameChars: 300,
 
   /**
    * Consecutive crashes of dns11 while it worked for one container, each so soon after the one before, until that

@@ -24,7 +24,10 @@ export function announceProbes({ containers }: ControlPorts, body: unknown): { r
 }
 
 /** The client of a container's namespace; undefined if it is not served. */
-export function servedClient({ attachmentOf }: Pick<ControlPorts["containers"], "attachmentOf">, id: string): Client | undefined {
+export function servedClient(
+  { attachmentOf }: Pick<ControlPorts["containers"], "attachmentOf">,
+  id: string,
+): Client | undefined {
   const endpoint = attachmentOf(id)?.endpoint;
   return endpoint instanceof Endpoint ? endpoint.client : undefined;
 }

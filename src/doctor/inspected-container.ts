@@ -108,7 +108,11 @@ function defaultBridgeFinding(name: string): Finding {
     ...finding("attachment", "warning", `on the default bridge (${DEFAULT_BRIDGE}): ${why}`, `Run: ${connect}`),
     fixNow: connect,
     fixForGood: LEAVE_DEFAULT_BRIDGE,
-    shared: { key: DEFAULT_BRIDGE, title: "on the default bridge, where Docker has no DNS for container names{}", about: "" },
+    shared: {
+      key: DEFAULT_BRIDGE,
+      title: "on the default bridge, where Docker has no DNS for container names{}",
+      about: "",
+    },
   };
 }
 

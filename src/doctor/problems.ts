@@ -19,7 +19,7 @@ export interface Problem {
   readonly remedies: readonly string[];
 }
 
-export interface Symptom {
+interface Symptom {
   readonly text: string;
   readonly subjects: readonly string[];
 }
@@ -90,9 +90,8 @@ function groupOf(groups: Map<string, Group>, { code, state, shared, detail }: Fi
 function problemOf({ roots, symptoms }: Group): Problem {
   const findings = roots.map(({ finding }) => finding);
   const [{ state, what, detail, shared }] = findings as [Finding];
-  const distinct = (pick: (finding: Finding) => string | undefined): string[] => [
-    ...new Set(findings.map(pick).filter((text) => text !== undefined && text !== "")),
-  ] as string[];
+  const distinct = (pick: (finding: Finding) => string | undefined): string[] =>
+    [...new Set(findings.map(pick).filter((text) => text !== undefined && text !== ""))] as string[];
   const about = distinct((each) => each.shared?.about);
   const hasFixes = findings.some(({ fixNow, fixForGood }) => fixNow !== undefined || fixForGood !== undefined);
   return {

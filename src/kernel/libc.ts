@@ -194,11 +194,6 @@ export function localAddress(fd: number): Buffer {
   return address;
 }
 
-/** The port that an internet socket sends from. */
-export function localPort(fd: number): number {
-  return localAddress(fd).readUInt16BE(2);
-}
-
 function setOption(fd: number, name: number, value: number, about: string, level = SOL_SOCKET): void {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(value >>> 0);

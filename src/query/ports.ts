@@ -53,14 +53,7 @@ export interface DeferredQuery {
 export interface SyncAnswerer {
   /** The outcome of the last query, valid until the next one. */
   readonly outcome: Outcome;
-  answer(
-    client: Client,
-    block: Buffer,
-    offset: number,
-    length: number,
-    isStream: boolean,
-    isOwn?: boolean,
-  ): number;
+  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean, isOwn?: boolean): number;
   takeDeferred(block: Buffer): DeferredQuery;
 }
 

@@ -63,7 +63,10 @@ test("a bundle has all files, and nothing that names what runs here", async () =
   assert.match(stderr, /^wrote .*a\.tar\.gz \(12 files, \d+ KiB\); names and public addresses are replaced/m);
   assert.match(stdout, /acme-payroll-1/, "what is printed here is not redacted");
   for (const file of FILES) assert.ok(Object.keys(JSON.parse(textOf(path, `${file}.json`)) as object).length > 0, file);
-  assert.match(textOf(path, "resolv-conf.txt"), /^# container-1 \(engine\)\nnameserver 127\.0\.0\.11\nsearch name-/m);
+  assert.match(
+    textOf(path, "resolv-conf.txt"),
+    /^# container-1 \(engine\)\nsearch name-\d+\.name-\d+\.test\nnameserver 127\.0\.0\.11\n/m,
+  );
   assert.match(textOf(path, "rules.txt"), /table ip dns11 \{[^]*dnat to 127\.0\.0\.11:/);
   assert.match(textOf(path, "README.txt"), /doctor\.txt +what dns11 doctor prints/);
   assert.doesNotMatch(textOf(path, "README.txt"), /Missing/);

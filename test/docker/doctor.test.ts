@@ -466,7 +466,10 @@ test("a dns11 that hangs and one that was killed are found, and --fix removes wh
 test("the exit code is 2 if a check could not run: no engine, no such container, no capability", async () => {
   const away = await dns11(["doctor", "-H", `unix://${folder}/nothing.sock`]);
   assert.equal(away.code, 2);
-  assert.match(away.stdout, /UNKNOWN +Docker host: Docker Engine: No engine socket at .*\n +Fix: Check that Docker is installed and running/);
+  assert.match(
+    away.stdout,
+    /UNKNOWN +Docker host: Docker Engine: No engine socket at .*\n +Fix: Check that Docker is installed and running/,
+  );
   const unknown = await dns11(["doctor", "-H", engine.host, "nobody"]);
   assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
   assert.match(unknown.stderr, /^dns11: No running container named "nobody"\n {2}Use a container name/);

@@ -55,15 +55,15 @@ async function command(...args: string[]): Promise<string> {
 
 test("what lookup, explain and doctor query appears nowhere", async () => {
   await dig(app, "own.nx.test");
-  const before = await seen();
-  assert.match(JSON.stringify(before), /own\.nx\.test/);
+  const earlier = await seen();
+  assert.match(JSON.stringify(earlier), /own\.nx\.test/);
   assert.match(await command("lookup", "asked.nx.test", "--in", "app"), /NXDOMAIN/);
   assert.match(await command("lookup", "app", "--in", "app", "--tcp"), new RegExp(app.address("n1")));
   assert.match(await command("explain", "asked.servfail.test", "--in", "app"), /SERVFAIL/);
   assert.match(await command("doctor", "app"), /healthy/);
   const queried = await upstream.queriesFor("asked.nx.test");
   assert.equal(queried.length, 1, "the lookup was a real query");
-  assert.deepEqual(await seen(), before);
+  assert.deepEqual(await seen(), earlier);
   assert.doesNotMatch(instance.log, /asked\.servfail\.test/, "nor in the log");
 });
 
@@ -85,7 +85,10 @@ test("a container cannot hide a query: an announced port is good for one query, 
     const { failures } = await client.failures("app");
     return failures.some(({ name }) => name === "dns11-doctor-0123456789abcdef.nx.test") ? failures : undefined;
   });
-  assert.equal(failing.some(({ name }) => name === "first.nx.test"), false);
+  assert.equal(
+    failing.some(({ name }) => name === "first.nx.test"),
+    false,
+  );
 });
 
 test("invalid announcements are refused", async () => {

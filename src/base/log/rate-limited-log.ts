@@ -85,8 +85,7 @@ export class RateLimitedLog {
     for (const [key, subject] of this.#subjects) {
       if (now < subject.untilMs) continue;
       this.#subjects.delete(key);
-      if (subject.suppressed > 0)
-        this.#repeat(subject);
+      if (subject.suppressed > 0) this.#repeat(subject);
     }
     for (const [text, kind] of this.#kinds) {
       if (now < kind.untilMs) continue;

@@ -18,13 +18,13 @@ import {
   disconnect,
   errnoName,
   lastErrno,
-  localPort,
   receive,
   scopeOf,
   send,
   setMark,
   socket,
 } from "../../kernel/libc.ts";
+import { localPort } from "../../kernel/local-port.ts";
 import { withLength } from "../../base/lib/framing.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Protocol } from "./plan.ts";

@@ -93,10 +93,14 @@ async function daemonReports({ stateDir, hostFlag }: BundleOptions, missing: str
   } catch (error) {
     missing.push(`everything from a running dns11: ${reasonOf(error)}`);
   }
-  return reports as DaemonReports;
+  return reports;
 }
 
-function redactorFor({ status, failures }: DaemonReports, texts: ContainerTexts | undefined, diagnosis: Diagnosis): Redactor {
+function redactorFor(
+  { status, failures }: DaemonReports,
+  texts: ContainerTexts | undefined,
+  diagnosis: Diagnosis,
+): Redactor {
   const redactor = new Redactor();
   const facts = texts?.facts ?? [];
   const reported = status?.containers ?? [];
@@ -120,7 +124,10 @@ function redactorFor({ status, failures }: DaemonReports, texts: ContainerTexts 
     ...endpoints.map(({ networkName }) => networkName),
     ...reported.flatMap(({ networks }) => networks),
   ]);
-  redactor.add("id", [...facts, ...reported].flatMap(({ id }) => [id, id.slice(0, 12)]));
+  redactor.add(
+    "id",
+    [...facts, ...reported].flatMap(({ id }) => [id, id.slice(0, 12)]),
+  );
   redactor.addQueried(failing.flatMap(({ name }) => name ?? []));
   return redactor;
 }

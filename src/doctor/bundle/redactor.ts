@@ -44,7 +44,8 @@ export class Redactor {
   addQueried(names: Iterable<string>): void {
     for (const name of names) {
       this.#domain(name);
-      for (const [word] of name.matchAll(WORD)) if (word !== name && !KEPT_LABELS.has(word)) this.#substitute(word, "name");
+      for (const [word] of name.matchAll(WORD))
+        if (word !== name && !KEPT_LABELS.has(word)) this.#substitute(word, "name");
     }
   }
 

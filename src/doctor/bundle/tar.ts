@@ -11,7 +11,7 @@ const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const MODE = "0000600";
 /** Field offsets of the header. */
-const AT = { name: 0, mode: 100, uid: 108, gid: 116, size: 124, mtime: 136, sum: 148, type: 156, magic: 257 } as const;
+const AT = { name: 0, mode: 100, uid: 108, gid: 116, size: 124, mtime: 136, sum: 148, type: 156, magic: 257, version: 263 } as const;
 const SUM_BYTES = 8;
 
 export function tarOf(files: readonly ArchivedFile[], date: Date): Buffer {
@@ -32,7 +32,8 @@ function header(path: string, bytes: number, date: Date): Buffer {
   block.write(octal(bytes, 11), AT.size, "latin1");
   block.write(octal(Math.floor(date.getTime() / 1_000), 11), AT.mtime, "latin1");
   block.write("0", AT.type, "latin1");
-  block.write("ustar\0" + "00", AT.magic, "latin1");
+  block.write("ustar", AT.magic, "latin1");
+  block.write("00", AT.version, "latin1");
   // The sum is computed with blanks in its own place.
   block.fill(" ", AT.sum, AT.sum + SUM_BYTES);
   const sum = block.reduce((total, byte) => total + byte, 0);

@@ -60,7 +60,13 @@ function failureFinding(reports: readonly FailureReport[], nowMs: number): Findi
   const what = `${about} does not resolve: ${symptom}`;
   const isProblem = isContainerName && cause?.isBreaking === true;
   const state = isProblem ? "problem" : "warning";
-  const shared = { key: keyOf(name, cause), title: "{} does not resolve", titleOfMany: "{} do not resolve", about, symptom: `${about}: ${symptom}` };
+  const shared = {
+    key: keyOf(name, cause),
+    title: "{} does not resolve",
+    titleOfMany: "{} do not resolve",
+    about,
+    symptom: `${about}: ${symptom}`,
+  };
   if (cause === null) return { ...finding("failing-names", state, what), shared };
   return {
     ...finding("failing-names", state, `${what}; ${cause.sentence}`, remedyOf(cause)),

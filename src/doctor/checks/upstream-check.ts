@@ -41,7 +41,10 @@ export function upstreamFinding(server: Server, legs: readonly ExchangeResult[])
   const [udp, tcp] = replies;
   const report = (state: FindingState, [one, many]: OneOrMany, remedy: string): Finding => {
     const titles = { title: `upstream {} ${one}`, titleOfMany: `upstreams {} ${many}` };
-    return { ...finding("upstream", state, detail, remedy), shared: { key: one, ...titles, about: serverText(server) } };
+    return {
+      ...finding("upstream", state, detail, remedy),
+      shared: { key: one, ...titles, about: serverText(server) },
+    };
   };
   if (udp?.code === undefined) return report("problem", failureText(udp?.leg), USE_ANOTHER_SERVER);
   if (tcp?.code === undefined) {

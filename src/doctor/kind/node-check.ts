@@ -102,11 +102,7 @@ function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding
   });
 }
 
-async function podFindings(
-  target: NodeTarget,
-  servers: readonly string[],
-  tools: NodeCheckTools,
-): Promise<Finding[]> {
+async function podFindings(target: NodeTarget, servers: readonly string[], tools: NodeCheckTools): Promise<Finding[]> {
   if (servers.length === 0) return [];
   const { fact, fd } = target;
   let pod;

@@ -298,7 +298,8 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       this.#queryTcp(candidate, "the reply was truncated");
       return;
     }
-    this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isCut)}`);
+    const text = `answered ${rcodeName(reply.rcode)} after ${(now - sentMs).toFixed(1)} ms${isCut ? ", truncated" : ""}`;
+    this.#journal?.replied(now, nameserver.server, text);
     this.#end();
     const { rcode } = reply;
     const { server } = nameserver;
@@ -393,8 +394,4 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#hooks.deadlines.clear(this);
     for (const connection of this.#connections ?? []) connection.destroy();
   }
-}
-
-function repliedText({ rcode }: UpstreamReply, ms: number, isCut: boolean): string {
-  return `${rcodeName(rcode)} after ${ms.toFixed(1)} ms${isCut ? ", truncated" : ""}`;
 }

@@ -204,13 +204,9 @@ export class EngineSide implements ContainerSide {
       onDisconnected: (reason) => {
         counts.engineLosses++;
         this.#isDisconnected = true;
-        limitedLog.log(
-          "warn",
-          "",
-          { reason },
-          "lost the connection to the engine, serving the last known names",
-          { topic: "engine" },
-        );
+        limitedLog.log("warn", "", { reason }, "lost the connection to the engine, serving the last known names", {
+          topic: "engine",
+        });
       },
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {

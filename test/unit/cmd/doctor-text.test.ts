@@ -107,7 +107,10 @@ for (const width of [80, 160]) {
 test("without problems there is one line", () => {
   const healthy = diagnosis(report(HOST), report("web"));
   assert.equal(diagnosisText(healthy, { showsAll: false }), "healthy (2 checks passed, --all shows them)\n");
-  assert.match(diagnosisText(healthy, { showsAll: true }), /^Docker host\nSTATE +CHECK[^]*\nhealthy \(2 checks passed\)\n$/);
+  assert.match(
+    diagnosisText(healthy, { showsAll: true }),
+    /^Docker host\nSTATE +CHECK[^]*\nhealthy \(2 checks passed\)\n$/,
+  );
 });
 
 test("states have colours", () => {

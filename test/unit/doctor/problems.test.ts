@@ -12,7 +12,10 @@ function report(subject: string, ...findings: readonly Finding[]): { subject: st
 
 function upstream(address: string, key = "refuses"): Finding {
   const titles = { title: `upstream {} ${key}`, titleOfMany: `upstreams {} ${key}` };
-  return { ...finding("upstream", "problem", `${address}: ${key} in 1 ms`), shared: { key, ...titles, about: address } };
+  return {
+    ...finding("upstream", "problem", `${address}: ${key} in 1 ms`),
+    shared: { key, ...titles, about: address },
+  };
 }
 
 function problem(code: CheckCode, detail: string, remedy?: string): Finding {
@@ -50,7 +53,9 @@ test("what a firewall rule causes is its symptom, also through another symptom; 
 });
 
 test("a warning explains nothing, and what nothing explains is a problem of its own", () => {
-  const found = problemsIn([report("web", problem("answers", "no reply"), finding("foreign-rules", "warning", "a rule"))]);
+  const found = problemsIn([
+    report("web", problem("answers", "no reply"), finding("foreign-rules", "warning", "a rule")),
+  ]);
   assert.deepEqual(
     found.map(({ state, title }) => [state, title]),
     [

@@ -26,8 +26,14 @@ test("names are replaced as words, the same everywhere", () => {
 
 test("domains are replaced label by label, so that what they share can be seen; files and known endings stay", () => {
   const made = redactor();
-  assert.equal(made.text("db.corp.acme.com x.acme.com. web.acme.com"), "name-1.corp.name-2.com name-4.name-2.com. container-2.name-2.com");
-  assert.equal(made.text("see resolv.conf, docker.sock and 28.5.2+dfsg4"), "see resolv.conf, docker.sock and 28.5.2+dfsg4");
+  assert.equal(
+    made.text("db.corp.acme.com x.acme.com. web.acme.com"),
+    "name-1.corp.name-2.com name-4.name-2.com. container-2.name-2.com",
+  );
+  assert.equal(
+    made.text("see resolv.conf, docker.sock and 28.5.2+dfsg4"),
+    "see resolv.conf, docker.sock and 28.5.2+dfsg4",
+  );
   assert.equal(made.text(").hidden.evil.org"), ").name-5.name-6.org");
 });
 
@@ -49,7 +55,11 @@ test("directories are replaced, except for those of the system; the file stays",
 
 test("values of JSON are replaced as deep as they are, and secrets whatever they are", () => {
   const made = redactor();
-  const value = { "shop-api-1": { list: ["web", 3, null, true] }, apiToken: "abc", nested: { password: 3, token: null } };
+  const value = {
+    "shop-api-1": { list: ["web", 3, null, true] },
+    apiToken: "abc",
+    nested: { password: 3, token: null },
+  };
   assert.deepEqual(made.value(value), {
     "container-1": { list: ["container-2", 3, null, true] },
     apiToken: "(redacted)",
@@ -58,7 +68,10 @@ test("values of JSON are replaced as deep as they are, and secrets whatever they
 });
 
 test("with any names, none of them is left, whatever surrounds it", () => {
-  const names = Array.from({ length: 500 }, (_, index) => `q${(index * 7919).toString(36)}x${index % 3 === 0 ? "-y" : "_z"}`);
+  const names = Array.from(
+    { length: 500 },
+    (_, index) => `q${(index * 7919).toString(36)}x${index % 3 === 0 ? "-y" : "_z"}`,
+  );
   const made = new Redactor();
   made.add("container", names);
   for (const around of [" ", '"', "(", ".", "/", ",", ":", "=", "\n", "\\"]) {

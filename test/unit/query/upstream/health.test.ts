@@ -55,7 +55,11 @@ test("failures of one container's names do not bring it down for others; those o
   for (let count = 0; count < 100; count++) fail(health, ATTACKER, count, count);
   assert.deepEqual([health.checkIsDown(100, ATTACKER), health.checkIsDown(100, VICTIM)], [true, false]);
   for (let count = 0; count < LIMITS.downAfterErrorsOthers; count++) fail(health, VICTIM, 200, 1);
-  assert.deepEqual([health.checkIsDown(200, VICTIM), health.checkIsDown(200)], [false, false], "one zone of the victim");
+  assert.deepEqual(
+    [health.checkIsDown(200, VICTIM), health.checkIsDown(200)],
+    [false, false],
+    "one zone of the victim",
+  );
   fail(health, VICTIM, 200, 2);
   assert.deepEqual([health.checkIsDown(300, VICTIM), health.checkIsDown(300)], [true, true]);
 });
