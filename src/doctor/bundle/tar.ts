@@ -11,7 +11,18 @@ const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const MODE = "0000600";
 /** Field offsets of the header. */
-const AT = { name: 0, mode: 100, uid: 108, gid: 116, size: 124, mtime: 136, sum: 148, type: 156, magic: 257, version: 263 } as const;
+const AT = {
+  name: 0,
+  mode: 100,
+  uid: 108,
+  gid: 116,
+  size: 124,
+  mtime: 136,
+  sum: 148,
+  type: 156,
+  magic: 257,
+  version: 263,
+} as const;
 const SUM_BYTES = 8;
 
 export function tarOf(files: readonly ArchivedFile[], date: Date): Buffer {
