@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
 import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
@@ -16,7 +17,7 @@ import { versionReport } from "./version.ts";
 
 const KIB = 1024;
 
-interface DoctorOptions extends ControlOptions {
+interface DoctorOptions extends ControlOptions, ProjectOptions {
   readonly fix?: boolean;
   readonly all?: boolean;
   readonly bundle?: string;
@@ -32,7 +33,7 @@ export function addDoctor(program: Command): void {
     .option("--bundle <file>", "also write what a bug report needs to a new file, a .tar.gz archive")
     .option("--no-redact", "with --bundle, keep names and addresses as they are")
     .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
-  addJsonOption(addControlOptions(command)).action(
+  addJsonOption(addControlOptions(addProjectOption(command))).action(
     async (container: string | undefined, options: DoctorOptions) =>
       await exitUncheckedOnError(async () => await runDoctor(container, options)),
   );
@@ -56,7 +57,7 @@ export function setExitCode(findings: readonly Finding[]): void {
 }
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
-  const { host, stateDir, fix, json, all, bundle } = options;
+  const { host, stateDir, fix, json, all, bundle, project } = options;
   const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
   const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
   const { BundleFile } = await import("../src/doctor/bundle/bundle.ts");
@@ -67,6 +68,7 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
     diagnosis = await diagnose({
       ...machine,
       container,
+      project,
       ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
     });
   } catch (error) {

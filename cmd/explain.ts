@@ -5,6 +5,7 @@ import type { Command } from "commander";
 
 import type { ExplainedStep, Explanation } from "../src/api/names.ts";
 import { causeLines } from "./cause-lines.ts";
+import { requestsFor } from "./container-argument.ts";
 import { clientFor } from "./control-options.ts";
 import { type NameOptions, addNameOptions, nameRequestOf } from "./name-options.ts";
 import { milliseconds, replyLines } from "./reply.ts";
@@ -17,10 +18,13 @@ export function addExplain(program: Command): void {
     .summary("Explain how a name resolves, or why it fails")
     .description("Explain, step by step, how dns11 resolves a name for a container, or why it fails");
   addNameOptions(command).action(async (name: string, options: NameOptions) => {
-    const explained = await (await clientFor(options)).explain(nameRequestOf(name, options, "explain"));
-    process.stdout.write(
-      options.json === true ? `${JSON.stringify(explained)}\n` : printableText(explanationText(explained)),
-    );
+    const client = await clientFor(options);
+    for (const request of await requestsFor(client, nameRequestOf(name, options, "explain"), options)) {
+      const explained = await client.explain(request);
+      process.stdout.write(
+        options.json === true ? `${JSON.stringify(explained)}\n` : printableText(explanationText(explained)),
+      );
+    }
   });
 }
 

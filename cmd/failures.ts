@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import type { FailureReport, FailuresReport } from "../src/api/failures.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { causeLines } from "./cause-lines.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { printableLines } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
@@ -14,7 +15,7 @@ import { type Display, PLAIN, displayOf } from "./terminal.ts";
 import { ago, localTime } from "./time.ts";
 import { wrapped } from "./wrap.ts";
 
-interface FailuresOptions extends ControlOptions {
+interface FailuresOptions extends ControlOptions, ProjectOptions {
   readonly follow?: boolean;
   readonly all?: boolean;
 }
@@ -27,25 +28,26 @@ export function addFailures(program: Command): void {
     .option("--all", "also names of the outside world, and names that have resolved since")
     .option("--follow", "show failures as they happen")
     .option("--json", "print JSON; with --follow, one object per line");
-  addControlOptions(command).action(
+  addControlOptions(addProjectOption(command)).action(
     async (container: string | undefined, options: FailuresOptions) => await failures(container, options),
   );
 }
 
 async function failures(container: string | undefined, options: FailuresOptions): Promise<void> {
   const client = await clientFor(options);
+  const chosen = await containersRequest(client, container, options);
   if (options.follow === true) {
     const signal = abortOnSignal();
     // The reader may close the pipe at any time.
     process.stdout.on("error", () => process.exit());
-    for await (const each of client.followFailures(container, signal)) {
+    for await (const each of client.followFailures(chosen, signal)) {
       if (options.json === true) process.stdout.write(`${JSON.stringify(each)}\n`);
       else if (options.all === true || each.isContainerName) process.stdout.write(followedText(each));
     }
     if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
     return;
   }
-  const report = await client.failures(container);
+  const report = await client.failures(chosen);
   if (options.json === true) process.stdout.write(`${JSON.stringify(report)}\n`);
   else process.stdout.write(failuresText(report, options.all === true, Date.now(), displayOf(process.stdout)));
 }
@@ -70,7 +72,7 @@ const HEAD: readonly Column[] = [
 ];
 
 export function failuresText(
-  { failures: all, conflicts, omitted }: FailuresReport,
+  { failures: all, misleading, unwatched, omitted }: FailuresReport,
   showsAll: boolean,
   nowMs = Date.now(),
   display: Display = PLAIN,
@@ -79,9 +81,14 @@ export function failuresText(
   const rows = groupsOf(shown).map((group): Row => {
     return { cells: cells(group, nowMs), notes: causeLines(group.report.cause, display.width) };
   });
-  const conflictLines = conflicts.flatMap(({ name, network, cause }) => [
+  const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
     "",
-    `${name} on network ${network} is ambiguous`,
+    `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
+    ...causeLines(cause, display.width),
+  ]);
+  const unwatchedLines = unwatched.flatMap(({ container, cause }) => [
+    "",
+    `${container}: its failures are not seen`,
     ...causeLines(cause, display.width),
   ]);
   const hidden = all.length - shown.length + omitted;
@@ -89,13 +96,13 @@ export function failuresText(
   const isHidden = hidden > 0 && (!showsAll || omitted > 0);
   return [
     rows.length === 0 ? "no container's name fails\n" : table(HEAD, rows, display),
-    printableLines(conflictLines),
+    printableLines([...misleadingLines, ...unwatchedLines]),
     isHidden ? printableLines(["", ...wrapped(hint, display.width)]) : "",
   ].join("");
 }
 
 /** A name of a container that has not resolved since it failed. */
-function isCurrent({ isContainerName, last, lastSuccess }: FailureReport): boolean {
+export function isCurrent({ isContainerName, last, lastSuccess }: FailureReport): boolean {
   return isContainerName && (lastSuccess === null || lastSuccess < last);
 }
 

@@ -5,6 +5,7 @@
 import type { Command } from "commander";
 
 import type { Lookup } from "../src/api/names.ts";
+import { requestsFor } from "./container-argument.ts";
 import { clientFor } from "./control-options.ts";
 import { EXIT } from "./exit-code.ts";
 import { type NameOptions, addNameOptions, nameRequestOf } from "./name-options.ts";
@@ -30,10 +31,13 @@ export function addLookup(program: Command): void {
     .action(async (name: string, options: LookupOptions) => {
       const { tcp = false, search = false, fail, json } = options;
       const lookupRequest = { ...nameRequestOf(name, options, "lookup"), tcp, search };
-      const found = await (await clientFor(options)).lookup(lookupRequest);
-      process.stdout.write(json === true ? `${JSON.stringify(found)}\n` : printableText(lookupText(found)));
-      if (found.rcode === null) process.exitCode = EXIT.noReply;
-      else if (fail === true && found.answers.length === 0) process.exitCode = EXIT.failure;
+      const client = await clientFor(options);
+      for (const request of await requestsFor(client, lookupRequest, options)) {
+        const found = await client.lookup(request);
+        process.stdout.write(json === true ? `${JSON.stringify(found)}\n` : printableText(lookupText(found)));
+        if (found.rcode === null) process.exitCode = EXIT.noReply;
+        else if (fail === true && found.answers.length === 0) process.exitCode ??= EXIT.failure;
+      }
     });
 }
 

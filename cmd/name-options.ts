@@ -7,10 +7,12 @@ import type { Command } from "commander";
 
 import { Fault } from "../src/base/lib/fault.ts";
 import type { NameRequest } from "../src/api/names.ts";
+import { type ProjectOptions, addEachOption, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 
-export interface NameOptions extends ControlOptions {
+export interface NameOptions extends ControlOptions, ProjectOptions {
   readonly in?: string;
+  readonly all?: boolean;
   readonly type?: string;
   readonly x?: boolean;
 }
@@ -18,10 +20,10 @@ export interface NameOptions extends ControlOptions {
 export function addNameOptions(command: Command): Command {
   command
     .argument("<name>", "the name to query, or an IP address for a reverse lookup")
-    .option("--in <container>", "container to query from (required): its name or the beginning of its ID")
+    .option("--in <container>", "container to query from (required): its name, Compose service or ID")
     .option("-t, --type <type>", 'record type: A, AAAA, MX, TXT ..., or TYPEnnn (default: "A", for an address "PTR")')
     .option("-x", "reverse lookup; NAME must be an IP address");
-  return addJsonOption(addControlOptions(command));
+  return addJsonOption(addControlOptions(addEachOption(addProjectOption(command))));
 }
 
 export function nameRequestOf(

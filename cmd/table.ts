@@ -14,6 +14,8 @@ export interface Column {
   readonly min?: number;
   /** Numbers are aligned on the right. */
   readonly isNumber?: boolean;
+  /** Of the last column: where less than this is left for it, its texts are on lines of their own below their rows. */
+  readonly below?: number;
 }
 
 export type Cell = string | { readonly text: string; readonly colour?: Colour | undefined };
@@ -31,6 +33,7 @@ interface ShownColumn extends Column {
 }
 
 const GAP = "  ";
+const NOTE_INDENT = "    ";
 /** Below this width the last column is not readable. */
 const LAST_MIN = 24;
 
@@ -39,8 +42,11 @@ export function table(
   rows: readonly (Row | readonly Cell[])[],
   display: Display = PLAIN,
 ): string {
-  const all = rows.map((row) => ("cells" in row ? row : { cells: row }));
-  const columns = layOut(columnsOf(head), all, display.width);
+  const given = rows.map((row) => ("cells" in row ? row : { cells: row }));
+  const { titled, all } = isBelow(head, given, display)
+    ? lastBelow(head, given, display)
+    : { titled: head, all: given };
+  const columns = layOut(columnsOf(titled), all, display.width);
   const titles = columns.map(({ title }) => [title]);
   const lines = [
     joined(columns, titles, (text) => (text.trim() === "" ? text : display.paint(text, "bold"))),
@@ -56,11 +62,39 @@ function columnsOf(head: readonly (string | Column)[]): Column[] {
   });
 }
 
+/** Whether the last column would be too narrow. */
+function isBelow(head: readonly (string | Column)[], rows: readonly Row[], { width }: Display): boolean {
+  const columns = columnsOf(head);
+  const least = columns.at(-1)?.below;
+  if (least === undefined) return false;
+  const natural = columns.map(({ title }, index) => widest(title, rows, index));
+  const last = natural.pop() ?? 0;
+  return sum(natural) + gaps(columns) + Math.min(last, least) > width;
+}
+
+function lastBelow(
+  head: readonly (string | Column)[],
+  rows: readonly Row[],
+  { width }: Display,
+): { readonly titled: readonly (string | Column)[]; readonly all: readonly Row[] } {
+  const all = rows.map(({ cells, notes = [] }): Row => {
+    const last = cells[head.length - 1];
+    const lines = textOf(last) === "" ? [] : wrapped(NOTE_INDENT + textOf(last), width, NOTE_INDENT);
+    const colour = typeof last === "object" ? last.colour : undefined;
+    return { cells: cells.slice(0, head.length - 1), notes: [...lines.map((text) => ({ text, colour })), ...notes] };
+  });
+  return { titled: head.slice(0, -1), all };
+}
+
+function widest(title: string, rows: readonly Row[], index: number): number {
+  return rows.reduce((width, { cells }) => Math.max(width, textOf(cells[index]).length), title.length);
+}
+
 /** The columns that fit, each with its width. */
 function layOut(columns: readonly Column[], rows: readonly Row[], room: number): ShownColumn[] {
   const shown = columns.map((column, index): ShownColumn => {
-    const widest = rows.reduce((width, { cells }) => Math.max(width, textOf(cells[index]).length), column.title.length);
-    return { ...column, index, width: column.min === undefined ? widest : Math.min(widest, Math.max(room, 1)) };
+    const natural = widest(column.title, rows, index);
+    return { ...column, index, width: column.min === undefined ? natural : Math.min(natural, Math.max(room, 1)) };
   });
   while (sum(shown.map(leastWidth)) + gaps(shown) > room) {
     const [next] = shown.filter(({ drop }) => drop !== undefined).toSorted((a, b) => (b.drop ?? 0) - (a.drop ?? 0));
@@ -78,11 +112,9 @@ function leastWidth({ width, min, title }: ShownColumn): number {
 /** Makes the widest columns that may be wrapped narrower until all fit. */
 function narrow(columns: readonly ShownColumn[], room: number): void {
   for (let excess = sum(columns.map(({ width }) => width)) + gaps(columns) - room; excess > 0; excess--) {
-    const widest = columns
-      .filter((column) => column.width > leastWidth(column))
-      .toSorted((a, b) => b.width - a.width)[0];
-    if (widest === undefined) return;
-    widest.width--;
+    const [next] = columns.filter((column) => column.width > leastWidth(column)).toSorted((a, b) => b.width - a.width);
+    if (next === undefined) return;
+    next.width--;
   }
 }
 

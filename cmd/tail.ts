@@ -5,12 +5,13 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { MissedReport, QueryReport } from "../src/api/queries.ts";
 import { Fault } from "../src/base/lib/fault.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { abortOnSignal } from "./run.ts";
 import { printable } from "./printable.ts";
 import { type Colour, type Paint, painterFor } from "./terminal.ts";
 
-interface TailOptions extends ControlOptions {
+interface TailOptions extends ControlOptions, ProjectOptions {
   readonly name?: string;
   readonly rcode?: string;
   readonly last?: number;
@@ -30,7 +31,7 @@ export function addTail(program: Command): void {
     .addOption(new Option("--last <number>", "start with this many past queries").argParser(readCount))
     .option("--no-follow", `show past queries (the last ${LAST_SHOWN}, or --last) and exit`)
     .option("--json", "print one JSON object per line");
-  addControlOptions(command).action(
+  addControlOptions(addProjectOption(command)).action(
     async (container: string | undefined, options: TailOptions) => await tail(container, options),
   );
 }
@@ -39,12 +40,14 @@ async function tail(container: string | undefined, options: TailOptions): Promis
   const { name, rcode, last } = options;
   const client = await clientFor(options);
   const signal = abortOnSignal();
+  const chosen = await containersRequest(client, container, options);
   const filter = {
-    ...(container !== undefined && { container }),
+    ...chosen,
     ...(name !== undefined && { name }),
     ...(rcode !== undefined && { rcode }),
   };
-  const names = container === undefined ? (await client.counters()).containers.map((each) => each.container) : [];
+  const { container: only, ...places } = chosen;
+  const names = only === undefined ? (await client.counters(places)).containers.map((each) => each.container) : [];
   const write = lineWriter(painterFor(process.stdout), names);
   const show = options.json === true ? (each: object) => JSON.stringify(each) : write;
   if (!options.follow) {

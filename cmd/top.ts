@@ -5,6 +5,7 @@ import type { Command } from "commander";
 
 import type { ControlClient } from "../src/api/control-client.ts";
 import { Fault } from "../src/base/lib/fault.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { abortOnSignal } from "./run.ts";
 import { painterFor } from "./terminal.ts";
@@ -12,7 +13,7 @@ import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
 import { renderSnapshot } from "./top/render.ts";
 import { Screen } from "./top/screen.ts";
 
-interface TopOptions extends ControlOptions {
+interface TopOptions extends ControlOptions, ProjectOptions {
   readonly once?: boolean;
 }
 
@@ -28,23 +29,24 @@ export function addTop(program: Command): void {
     .description("Live view of the busiest containers and names: rates, cache hits, errors, latency. Press q to quit.")
     .option("--once", "print one snapshot after a second and exit; the default without a terminal")
     .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
-  addControlOptions(command).action(async (options: TopOptions) => await top(options));
+  addControlOptions(addProjectOption(command)).action(async (options: TopOptions) => await top(options));
 }
 
 async function top(options: TopOptions): Promise<void> {
   const client = await clientFor(options);
   const signal = abortOnSignal();
+  const places = options.project === undefined ? {} : { project: options.project };
   const isJson = options.json === true;
   if (options.once === true || (!isJson && !process.stdout.isTTY)) {
-    await watch(client, signal, (snapshot) => {
+    await watch(client, places, signal, (snapshot) => {
       process.stdout.write(isJson ? `${JSON.stringify(snapshot)}\n` : plain(snapshot));
       return false;
     });
   } else if (isJson) {
     process.stdout.on("error", () => process.exit());
-    await watch(client, signal, (snapshot) => process.stdout.write(`${JSON.stringify(snapshot)}\n`) || true);
+    await watch(client, places, signal, (snapshot) => process.stdout.write(`${JSON.stringify(snapshot)}\n`) || true);
   } else {
-    await live(client, signal);
+    await live(client, places, signal);
   }
 }
 
@@ -54,7 +56,7 @@ function plain(snapshot: Snapshot): string {
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
+async function live(client: ControlClient, places: ProjectOptions, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const paint = painterFor(process.stdout);
   let last: Snapshot | undefined;
@@ -63,7 +65,7 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
   };
   const screen = new Screen(() => quit.abort(), draw);
   try {
-    await watch(client, AbortSignal.any([signal, quit.signal]), (snapshot) => {
+    await watch(client, places, AbortSignal.any([signal, quit.signal]), (snapshot) => {
       last = snapshot;
       draw();
       return true;
@@ -74,24 +76,30 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
 }
 
 /** Passes a snapshot to `show` every second until `show` returns false. */
-async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot: Snapshot) => boolean): Promise<void> {
+async function watch(
+  client: ControlClient,
+  places: ProjectOptions,
+  signal: AbortSignal,
+  show: (snapshot: Snapshot) => boolean,
+): Promise<void> {
   const statistics = new QueryStatistics();
   const done = new AbortController();
   const end = AbortSignal.any([signal, done.signal]);
   let failure: unknown;
   const following = (async () => {
-    for await (const each of client.follow({ last: LAST_COUNTED }, end)) statistics.addQuery(each, Date.now());
+    for await (const each of client.follow({ ...places, last: LAST_COUNTED }, end))
+      statistics.addQuery(each, Date.now());
     if (!end.aborted) throw new Fault("ENDED", "dns11 has stopped");
   })().catch((error: unknown) => {
     failure = error;
     done.abort();
   });
   try {
-    statistics.addCounters(await client.counters(), Date.now());
+    statistics.addCounters(await client.counters(places), Date.now());
     for (;;) {
       await pause(INTERVAL_MS, end);
       if (end.aborted) break;
-      statistics.addCounters(await client.counters(), Date.now());
+      statistics.addCounters(await client.counters(places), Date.now());
       if (!show(statistics.snapshot(Date.now()))) break;
     }
   } finally {

@@ -19,12 +19,18 @@ export function wrapped(text: string, width: number, indent = ""): string[] {
       rest = rest.trimStart();
     }
     while (line.length + rest.trimEnd().length > width) {
-      const room = Math.max(1, width - line.length);
-      lines.push(line + rest.slice(0, room));
-      rest = rest.slice(room);
+      const cut = cutOf(rest, Math.max(1, width - line.length));
+      lines.push(line + rest.slice(0, cut));
+      rest = rest.slice(cut);
       line = indent;
     }
     if (line !== indent || rest.trim() !== "") line += rest;
   }
   return line.trim() === "" ? lines : [...lines, line.trimEnd()];
+}
+
+/** Names are cut after a part, if one fits. */
+function cutOf(name: string, room: number): number {
+  const parts = name.slice(0, room).match(/^.*[-_.]/)?.[0].length ?? 0;
+  return parts > room / 2 ? parts : room;
 }

@@ -76,6 +76,7 @@ try {
   const captured = {};
   captured["status"] = capture("dns11 status");
   captured["ps"] = capture("dns11 ps");
+  captured["names"] = capture("dns11 names --in web");
   captured["explain"] = capture("dns11 explain db --in web");
   captured["explain-fixed"] = capture("dns11 explain db --in api-1");
   captured["tail"] = capture("dns11 tail web --no-follow");

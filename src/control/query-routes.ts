@@ -1,11 +1,12 @@
 /**
  * QueryRoutes: `GET /v1/queries` with `container`, `name` (a pattern), `rcode` (a comma-separated list), `last` (how many),
- * `since` (a sequence number) and `follow=true` (new queries as they arrive), and `GET /v1/counters`.
+ * `since` (a sequence number), `project` and `service` (Compose), and `follow=true` (new queries as they arrive), and `GET /v1/counters`.
  */
 import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../base/dns/rcode.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
+import { COMPOSE_KEYS, type ComposeFilter } from "./compose-filter.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
 import type { CountersReport } from "../api/queries.ts";
@@ -15,24 +16,23 @@ interface QueryRouteParts {
   readonly reader: QueryReader;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
-  readonly counters: () => CountersReport;
+  readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
+  readonly counters: (filter: ComposeFilter | undefined) => CountersReport;
 }
 
-const KEYS: readonly string[] = ["container", "name", "rcode", "last", "since", "follow"];
+const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "name", "rcode", "last", "since", "follow"];
 /** The default of `last`. */
 const DEFAULT_LAST = 1_000;
 
-export function queryRoutes({ histories, reader, find, counters }: QueryRouteParts): Routes {
+export function queryRoutes({ histories, reader, find, composeFilterOf, counters }: QueryRouteParts): Routes {
   return {
-    "GET /v1/queries": ({ query, signal }) => {
-      const unknown = [...query.keys()].find((key) => !KEYS.includes(key));
-      if (unknown !== undefined) {
-        throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${KEYS.join(", ")}`);
-      }
+    "GET /v1/queries": async ({ query, signal }) => {
+      refuseUnknown(query, KEYS);
       if (!histories.isEnabled) {
         throw new Fault("QUERIES_OFF", "There is no query history, because queries.names is off");
       }
-      const filter = filterOf(query, (nameOrId) => find(nameOrId));
+      const accepts = (await composeFilterOf(query))?.acceptsId;
+      const filter = { ...filterOf(query, (nameOrId) => find(nameOrId)), accepts };
       const since = numberOf(query, "since", Number.MAX_SAFE_INTEGER);
       const last = numberOf(query, "last", LIMITS.queriesReturned);
       if (since !== undefined && filter.containerId === undefined) {
@@ -43,8 +43,18 @@ export function queryRoutes({ histories, reader, find, counters }: QueryRoutePar
         throw new Fault("BAD_QUERY", "The parameter since cannot be combined with follow: use last");
       return reader.follow(filter, last ?? 0, signal);
     },
-    "GET /v1/counters": counters,
+    "GET /v1/counters": async ({ query }) => {
+      refuseUnknown(query, COMPOSE_KEYS);
+      return counters(await composeFilterOf(query));
+    },
   };
+}
+
+export function refuseUnknown(query: ApiRequest["query"], keys: readonly string[]): void {
+  const unknown = [...query.keys()].find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${keys.join(", ")}`);
+  }
 }
 
 /** The ID of a stopped container whose queries are still in the history. */

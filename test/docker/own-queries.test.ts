@@ -42,7 +42,7 @@ async function seen(): Promise<object> {
   return {
     counters: await client.counters(),
     queries: (await client.queries({ container: "app" })).queries.map(({ name }) => name),
-    failures: (await client.failures("app")).failures.map(({ name }) => name),
+    failures: (await client.failures({ container: "app" })).failures.map(({ name }) => name),
     requests: sumOf(text, "dns11_dns_requests_total"),
     cache: [hits, misses],
   };
@@ -82,7 +82,7 @@ test("a container cannot hide a query: an announced port is good for one query, 
     [false, true, true],
   );
   const failing = await waitFor("its failures", async () => {
-    const { failures } = await client.failures("app");
+    const { failures } = await client.failures({ container: "app" });
     return failures.some(({ name }) => name === "dns11-doctor-0123456789abcdef.nx.test") ? failures : undefined;
   });
   assert.equal(

@@ -142,7 +142,7 @@ test("queries of a new container are followed, and stay listed after it is remov
 
 test("tail fails with a reason for containers without queries and for invalid options", async () => {
   for (const [args, expected, message] of [
-    [["tail", "nobody"], 1, /No running container named "nobody"/],
+    [["tail", "nobody"], 1, /No running container or service named "nobody"/],
     [["tail", "plain"], 1, /dns11 does not serve "plain": it is on no user-defined network/],
     [["tail", "--rcode", "bogus"], 2, /Invalid response code "bogus": use one of NOERROR, /],
   ] as const) {
@@ -212,13 +212,15 @@ test("ps lists every container with its state and rules, or the reason why it is
       ["web", "attached", "nft-owner", undefined],
     ],
   );
-  const { stdout } = await command(["ps"]);
-  assert.match(stdout, /^CONTAINER +STATE +SINCE +VERIFIED +RULES +PORTS +QUERIES/);
+  const short = await command(["ps"]);
+  assert.match(short.stdout, /^CONTAINER +STATE +NETWORKS +Q\/MIN +NX +FAIL +WHY$/m);
+  assert.match(short.stdout, /^web +ok +\S+ +\d+ +\d+ +\d+$/m);
+  const { stdout } = await command(["ps", "-o", "wide"]);
   assert.match(
     stdout,
-    /^web +attached +\d\d:\d\d:\d\d +\d\d:\d\d:\d\d +nft-owner +\d+\/udp \d+\/tcp +[1-9]\d* .*host\(127\.0\.0\.1\)$/m,
+    /^web +ok .* \d+[sm] +\d+[sm] ago +nft-owner +\d+\/udp \d+\/tcp +[1-9]\d* .*host\(127\.0\.0\.1\)$/m,
   );
-  assert.match(stdout, /^plain +skipped +- .* it is on no user-defined network/m);
+  assert.match(stdout, /^plain +skipped +bridge .* it is on no user-defined network/m);
 });
 
 test("queries.names: hidden removes past names, off disables the history, and both apply at reload", async () => {

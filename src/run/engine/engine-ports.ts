@@ -37,6 +37,7 @@ export function containersOf({ directory, nodes, reconciler, roster, stopped }: 
     attachmentOf: (id) => reconciler.attachmentOf(id),
     viewOf: (fact) => roster.viewOf(fact),
     nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined),
+    formerAddresses: () => directory.former.list(),
     stopped: async () => await stopped.list(),
   };
 }

@@ -46,7 +46,7 @@ function failing(subject: string, cause: Cause): Finding[] {
     isContainerName: true,
     cause,
   };
-  return failureFindings({ failures: [failure], conflicts: [], omitted: 0 }, subject, NOW);
+  return failureFindings({ failures: [failure], misleading: [], unwatched: [], omitted: 0 }, subject, NOW);
 }
 
 function refused(address: string): Finding {
