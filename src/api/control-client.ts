@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
-import type { ProbesRequest } from "./probes.ts";
+import type { ProbesReport, ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
 import type { CacheReport, FlushReport } from "./cache.ts";
 import type { NameList } from "./name-list.ts";
@@ -66,8 +66,8 @@ export class ControlClient {
   }
 
   /** Announces test queries from a container's namespace, which then count nowhere. */
-  async announceProbes(probes: ProbesRequest): Promise<void> {
-    await this.#call("POST", "/v1/probes", probes);
+  async announceProbes(probes: ProbesRequest): Promise<ProbesReport> {
+    return (await this.#call("POST", "/v1/probes", probes)) as ProbesReport;
   }
 
   /** Query counters of all containers. */

@@ -1,7 +1,7 @@
 /**
  * Probes: `POST /v1/probes`, by which the doctor, a process of its own, announces its test queries; and the same for lookups.
  */
-import type { ProbesRequest } from "../api/probes.ts";
+import type { ProbesReport, ProbesRequest } from "../api/probes.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { Client } from "../query/client/client.ts";
@@ -13,7 +13,7 @@ const PORT_MAX = 0xffff;
 const USE = 'use {"container": "NAME", "udp": [PORT], "tcp": [PORT]}';
 
 /** Announces queries from these source ports; returns how many. A container that is not served records no queries. */
-export function announceProbes({ containers }: ControlPorts, body: unknown): { readonly announced: number } {
+export function announceProbes({ containers }: ControlPorts, body: unknown): ProbesReport {
   const { container, udp, tcp } = probesIn(body);
   const owner = namespaceOwner(containers.facts, findContainer(containers.facts.values(), container));
   const client = servedClient(containers, owner.id);
