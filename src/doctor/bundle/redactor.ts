@@ -7,11 +7,11 @@ import { isIP } from "node:net";
 
 type Kind = "container" | "network" | "project" | "service" | "id";
 
-/** Labels that identify nobody, and words of Compose files. */
+/** Labels that identify nobody, words of Compose files, and results. */
 const KEPT_LABELS = new Set(
   (
     "com net org io local internal lan home corp arpa in-addr ip6 test example invalid localhost onion docker svc " +
-    "cluster services networks network_mode restart dns11"
+    "cluster services networks network_mode restart dns11 noerror nxdomain nodata servfail refused formerr notimp"
   ).split(" "),
 );
 /** Endings of file names, which look like domains. */
