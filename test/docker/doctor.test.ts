@@ -478,7 +478,7 @@ test("the exit code is 2 if a check could not run: no engine, no such container,
   assert.equal(unprivileged.code, 2, unprivileged.stderr);
   assert.match(
     unprivileged.stdout,
-    /unknown +capabilities +Missing capabilities: CAP_NET_ADMIN \(to install rules there\).*--cap-add/,
+    /UNKNOWN +Docker host: capabilities: Missing capabilities: CAP_NET_ADMIN \(to install rules there\)\n +Fix: .*--cap-add/,
   );
 });
 
@@ -507,7 +507,10 @@ test("a kernel without owned tables is a warning, and an engine that is too old 
   const rootless = { ...info, SecurityOptions: [...options, "name=rootless"] };
   const version = await engine.api("/version");
   const output = await doctorOfFake({ ...answers, "/version": version, "/info": rootless });
-  assert.match(output, /problem +Docker Engine +This engine is rootless: .*Use an engine that runs as root/);
+  assert.match(
+    output,
+    /PROBLEM +Docker host: Docker Engine: This engine is rootless: .*\n +Fix: Use an engine that runs as root/,
+  );
 });
 
 /** The doctor's output for an engine that gives these answers. */
