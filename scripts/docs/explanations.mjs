@@ -56,7 +56,7 @@ export const CHECK_MEANINGS = {
   "host-resolv-conf": "which servers the engine's host uses",
   namespace: "whether the container's namespace can be entered",
   attachment:
-    "whether dns11 serves the container, since when, and if not, why; a warning for the default bridge, where Docker has no DNS for container names",
+    "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",
   "resolv-conf": "whether the container's file names 127.0.0.11, and who wrote it",
   "resolv-options": "options that the C library ignores silently",
   search:

@@ -6,6 +6,7 @@ import { type Decision, decide } from "../container/attach/decision.ts";
 import type { ContainerServers } from "./checks/upstream-check.ts";
 import type { ContainerTarget } from "./checks/container-target.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
+import { composePlaceOf } from "../container/registry/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
 import { ImageLabels } from "../container/watch/image-labels.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
@@ -90,7 +91,7 @@ function inspectedContainer(
     isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
-    attachment: attachmentFinding(decision, fact.name, status, context.status !== undefined),
+    attachment: attachmentFinding(decision, fact, status, context.status !== undefined),
     servers: serversOf(fact, namespaceKind, status, networkOf, context),
   };
 }
@@ -101,11 +102,15 @@ function namespaceKindOf(decision: Decision): NamespaceKind {
   return decision.code === DEFAULT_BRIDGE ? "default-bridge" : "with-resolver";
 }
 
-function defaultBridgeFinding(name: string): Finding {
+/** A service is meant to be found by its name; other containers there may well not need one. */
+function defaultBridgeFinding(fact: ContainerFact): Finding {
+  const { name } = fact;
   const connect = `docker network connect NETWORK ${name}`;
   const why = "Docker has no DNS for container names there, so it finds no container by name, and none finds it";
+  const detail = `on the default bridge (${DEFAULT_BRIDGE}): ${why}`;
+  if (composePlaceOf(fact) === undefined) return finding("attachment", "ok", detail);
   return {
-    ...finding("attachment", "warning", `on the default bridge (${DEFAULT_BRIDGE}): ${why}`, `Run: ${connect}`),
+    ...finding("attachment", "warning", detail, `Run: ${connect}`),
     fixNow: connect,
     fixForGood: LEAVE_DEFAULT_BRIDGE,
     shared: {
@@ -118,11 +123,11 @@ function defaultBridgeFinding(name: string): Finding {
 
 function attachmentFinding(
   decision: Decision,
-  name: string,
+  fact: ContainerFact,
   status: ContainerStatus | undefined,
   isRunning: boolean,
 ): Finding {
-  if (decision.kind === "skip" && decision.code === DEFAULT_BRIDGE) return defaultBridgeFinding(name);
+  if (decision.kind === "skip" && decision.code === DEFAULT_BRIDGE) return defaultBridgeFinding(fact);
   if (decision.kind === "skip" && NEVER_SERVED.has(decision.code)) {
     return finding("attachment", "ok", `not served by dns11 (${decision.code}): ${decision.reason}`);
   }

@@ -1,8 +1,6 @@
 // Proves how a diagnosis is shown: golden captures at 80 and 160 columns, and nothing from a container steers the terminal.
-// To write the captures again after a change: GOLDEN=write npm test -- unit/cmd/doctor-text
 
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { diagnosisText } from "../../../cmd/doctor-text.ts";
@@ -11,6 +9,7 @@ import type { Cause } from "../../../src/api/causes.ts";
 import type { FailureReport } from "../../../src/api/failures.ts";
 import { failureFindings } from "../../../src/doctor/checks/failing-names.ts";
 import { upstreamFinding } from "../../../src/doctor/checks/upstream-check.ts";
+import { assertGolden } from "../support/golden.ts";
 import { problemsIn } from "../../../src/doctor/problems.ts";
 import { type Diagnosis, type Report, HOST } from "../../../src/doctor/report.ts";
 
@@ -95,9 +94,7 @@ for (const width of [80, 160]) {
   test(`a diagnosis at ${width} columns is as captured`, () => {
     const display = { width, paint: (text: string) => text };
     const text = diagnosisText(example(), { showsAll: false, display });
-    const path = `test/unit/cmd/golden/doctor-${width}.txt`;
-    if (process.env["GOLDEN"] === "write") writeFileSync(path, text);
-    assert.equal(text, readFileSync(path, "utf8"));
+    assertGolden(`doctor-${width}`, text);
     // Commands stay on one line, so that they can be copied.
     const tooLong = text.split("\n").filter((line) => line.length > width && !line.includes("Fix now"));
     assert.deepEqual(tooLong, []);
