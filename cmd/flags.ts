@@ -22,6 +22,7 @@ const FLAGS = {
   only: "only",
   "trust-image-labels": "trust-image-labels",
   "label-servers": "label-servers",
+  "host-docker-internal": "host-docker-internal",
   dns: "dns",
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
@@ -94,6 +95,12 @@ function optionOf(key: FlagKey): Option {
         "--label-servers <source>",
         `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")} ${valueNote(key)}`,
         READERS["label-servers"],
+      );
+    case "host-docker-internal":
+      return valueOption(
+        "--host-docker-internal <off|gateway>",
+        `let containers without such an entry resolve host.docker.internal to the host's address on the default bridge ${valueNote(key)}`,
+        READERS["host-docker-internal"],
       );
     case "dns":
       return listOption(

@@ -10,6 +10,7 @@ import {
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
+import { HOST_NAME_SETTINGS } from "../base/model/host-name-setting.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
@@ -46,6 +47,7 @@ export const READERS = {
   /** One filter. */
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
+  "host-docker-internal": oneOf(HOST_NAME_SETTINGS),
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),
   /** One server or route. */
   dns: (value: unknown) => parseRoute(readText(value)),

@@ -2,6 +2,7 @@
  * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
  * missing key is not set.
  */
+import type { HostNameSetting } from "../base/model/host-name-setting.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
@@ -29,6 +30,7 @@ export type Values = {
   only: readonly OnlyFilter[];
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
+  "host-docker-internal": HostNameSetting;
   ttl: number;
   dns: readonly RouteText[];
   "dns-opt": readonly DnsOption[];

@@ -3,6 +3,7 @@
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
+import type { HostNameSetting } from "../base/model/host-name-setting.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
@@ -23,6 +24,8 @@ export interface Settings {
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;
+  /** Whether containers resolve host.docker.internal without an entry of their own. */
+  readonly hostName: HostNameSetting;
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */

@@ -9,6 +9,7 @@ import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
 import { ImageLabels } from "../container/watch/image-labels.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
+import { ContainerFilesReader } from "../container/watch/container-files.ts";
 import { containerFact, isUp } from "../container/watch/translate.ts";
 import { LIMITS } from "../base/limits.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
@@ -53,6 +54,7 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
     { ...parts, onEvent: noop, onChange: noop, reinspect: noop },
     { behaviour: DEFAULT_BEHAVIOUR, resolvConf: undefined },
   );
+  const files = new ContainerFilesReader({ host: parts.host, upstreams, reinspect: noop });
   try {
     const listed = await engine.containers();
     const images = new ImageLabels(engine);
@@ -62,13 +64,14 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
     });
     const facts = inspected
       .filter((each) => each !== undefined)
-      .map(({ json, labels }) => containerFact(json, upstreams.nameserversOf(json), labels))
+      .map(({ json, labels }) => containerFact(json, files.read(json), labels))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const networks = await readNetworks(facts, engine);
     const reported = new Map(status?.containers.map((container) => [container.id, container]));
     return facts.map((fact) => inspectedContainer(fact, (id) => networks.get(id), reported.get(fact.id), context));
   } finally {
     upstreams.close();
+    files.close();
   }
 }
 

@@ -46,7 +46,7 @@ export function factOf(index: number, path: string): ContainerFact {
     startedAt: "",
     resolvConfPath: undefined,
     kindSearch: undefined,
-    hostGateway: undefined,
+    extraHosts: [],
     nameservers: { kind: "unknown" },
     endpoints: [endpoint],
   };

@@ -2,18 +2,21 @@
  * NameSources: the sources of names in order of precedence. A source is a folder beside this file and a line in it.
  */
 import type { DockerNetworks } from "./docker/networks.ts";
-import { NODE_HOST } from "./node-host/node-host.ts";
+import type { EngineHostName } from "./host-name/host-name.ts";
+import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { NameSource } from "./name-source.ts";
 
 /** Sources that the directory fills. */
 interface NameSourceParts {
   readonly networks: DockerNetworks;
+  readonly engineHost: EngineHostName;
 }
 
-export function nameSources({ networks }: NameSourceParts): readonly NameSource[] {
+export function nameSources({ networks, engineHost }: NameSourceParts): readonly NameSource[] {
   return [
     // Docker's names take precedence.
     networks,
-    NODE_HOST,
+    EXTRA_HOSTS,
+    engineHost,
   ];
 }

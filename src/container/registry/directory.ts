@@ -7,9 +7,10 @@ import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
-import { HOST_DOCKER_INTERNAL } from "../names/node-host/node-host.ts";
+import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
+import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
@@ -39,7 +40,8 @@ const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
-  readonly #sources = nameSources({ networks: this.#networks });
+  readonly #engineHost = new EngineHostName((id) => this.network(id));
+  readonly #sources = nameSources({ networks: this.#networks, engineHost: this.#engineHost });
   readonly #containers = new Map<string, ContainerFact>();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
@@ -58,6 +60,16 @@ export class Directory {
   /** Sets the host's servers. Existing views do not change. */
   setHost(servers: readonly Server[]): void {
     this.#host = servers;
+  }
+
+  /** Sets the addresses of the engine's host for containers. Returns whether views change, once they are made again. */
+  setHostGateway(gateway: HostGateway): boolean {
+    return this.#engineHost.setGateway(gateway);
+  }
+
+  /** Sets whether containers resolve host.docker.internal without an entry. Existing views do not change. */
+  setHostName(setting: HostNameSetting): void {
+    this.#engineHost.setForContainers(setting === "gateway");
   }
 
   /** Sets the routes of the settings. Existing views do not change. */

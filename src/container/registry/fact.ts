@@ -22,6 +22,12 @@ export interface EndpointFact {
   readonly gatewayPriority: number;
 }
 
+/** One name with one address; several entries can have one name. */
+export interface HostEntry {
+  readonly name: string;
+  readonly address: string;
+}
+
 /** A container's nameservers. */
 export type NameserversFact =
   | {
@@ -51,8 +57,8 @@ export interface ContainerFact extends SplitLabels {
   readonly resolvConfPath: string | undefined;
   /** The configured search list of a KIND node. */
   readonly kindSearch: string | undefined;
-  /** The address that the user gave host.docker.internal with --add-host. */
-  readonly hostGateway: string | undefined;
+  /** What `--add-host` (extra_hosts) gave it. */
+  readonly extraHosts: readonly HostEntry[];
   readonly nameservers: NameserversFact;
   readonly endpoints: readonly EndpointFact[];
 }

@@ -20,6 +20,7 @@ export interface ContainerJson {
   readonly Image?: string;
   readonly ImageManifestDescriptor?: { readonly platform?: ImagePlatform | null } | null;
   readonly ResolvConfPath?: string;
+  readonly HostsPath?: string;
   readonly Config?: {
     readonly Hostname?: string;
     readonly Env?: readonly string[] | null;

@@ -5,6 +5,7 @@ import { addressBytes } from "../../base/model/address.ts";
 import {
   type ContainerFact,
   type EndpointFact,
+  type HostEntry,
   type NameserversFact,
   type NetworkFact,
   isUserDefined,
@@ -15,7 +16,6 @@ import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./eng
 const SHORT_ID_LENGTH = 12;
 /** KIND sets this variable on its nodes if the cluster's configuration has a search list. */
 const KIND_SEARCH = "KIND_DNS_SEARCH";
-const HOST_NAME = "host.docker.internal";
 
 /** Whether the container and its network are up; between two starts of a restart policy neither is. */
 export function isUp({ State: state }: ContainerJson): boolean {
@@ -27,10 +27,16 @@ export function mergedLabels(json: ContainerJson): Labels {
   return json.Config?.Labels ?? {};
 }
 
+/** What is only in files that the engine made for a container. */
+export interface ContainerFiles {
+  readonly nameservers: NameserversFact;
+  readonly extraHosts: readonly HostEntry[];
+}
+
 /** Labels that have not been split count as the image's. */
 export function containerFact(
   json: ContainerJson,
-  nameservers: NameserversFact,
+  { nameservers, extraHosts }: ContainerFiles,
   labels: SplitLabels = splitLabels(mergedLabels(json), undefined),
 ): ContainerFact {
   const networks = Object.entries(json.NetworkSettings?.Networks ?? {});
@@ -45,7 +51,7 @@ export function containerFact(
     startedAt: json.State?.StartedAt ?? "",
     resolvConfPath: json.ResolvConfPath || undefined,
     kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),
-    hostGateway: (json.HostConfig?.ExtraHosts ?? []).flatMap(hostGateway).at(0),
+    extraHosts,
     nameservers,
     endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
   };
@@ -93,13 +99,6 @@ function namesOf(json: ContainerJson, networkName: string, endpoint: EndpointJso
 /** The value of an environment variable; the last one applies. */
 function variable(all: readonly string[], name: string): string | undefined {
   return all.findLast((text) => text.startsWith(`${name}=`))?.slice(name.length + 1);
-}
-
-/** The address of host.docker.internal in an `--add-host`; "host-gateway" is an address that only the engine knows. */
-function hostGateway(text: string): string[] {
-  const [, name, value] = /^([^:=]+)[:=](.*)$/s.exec(text) ?? [];
-  const bare = value?.replace(/^\[(.*)\]$/, "$1");
-  return name === HOST_NAME && address(bare) !== undefined ? [bare as string] : [];
 }
 
 function address(text: string | undefined): string | undefined {

@@ -15,6 +15,7 @@ import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../..
 import { Directory } from "../../container/registry/directory.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
+import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
@@ -34,6 +35,7 @@ export class EngineSide implements ContainerSide {
   readonly nodes: Nodes;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
+  readonly files: ContainerFilesReader;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
   readonly #parts: ContainerSideParts;
@@ -51,6 +53,11 @@ export class EngineSide implements ContainerSide {
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
+    this.files = new ContainerFilesReader({
+      host: link.host,
+      upstreams: this.hostUpstreams,
+      reinspect: (ids) => this.follower.reinspect(ids),
+    });
     this.follower = this.#openFollower();
     this.containers = containersOf(this);
     this.repairs = repairsOf(this, parts.quarantines);
@@ -78,6 +85,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setRules(settings.routes);
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setServersMax(serversMax(settings));
+    this.directory.setHostName(settings.hostName);
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
     if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
@@ -102,12 +110,17 @@ export class EngineSide implements ContainerSide {
 
   async abandon(): Promise<void> {
     await this.reconciler.abandon();
-    this.hostUpstreams.close();
+    this.#closeFiles();
   }
 
   async stop(): Promise<void> {
     await this.reconciler.stop();
+    this.#closeFiles();
+  }
+
+  #closeFiles(): void {
     this.hostUpstreams.close();
+    this.files.close();
   }
 
   #openDirectory(): Directory {
@@ -115,6 +128,7 @@ export class EngineSide implements ContainerSide {
     const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
     directory.setRules(settings.routes);
     directory.setLabelPolicy(settings.labels);
+    directory.setHostName(settings.hostName);
     return directory;
   }
 
@@ -231,7 +245,7 @@ export class EngineSide implements ContainerSide {
         const container = this.#nameOf(id);
         limitedLog.log("warn", container, { container, reason }, "cannot inspect container, retrying");
       },
-      nameserversOf: (json) => this.hostUpstreams.nameserversOf(json),
+      filesOf: (json) => this.files.read(json),
       known: () => this.directory.containers,
       hasNetwork: (id) => this.directory.network(id) !== undefined,
     });
@@ -258,14 +272,18 @@ export class EngineSide implements ContainerSide {
 
   /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
-    let gateway: string | undefined;
+    let gateways: readonly string[] = [];
     try {
       const json = await this.#link.engine.network("bridge");
-      gateway = (json?.IPAM?.Config ?? []).map(gatewayOf).find((each) => each !== undefined);
+      gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
     } catch {
       // Nodes can also be reached in other ways, and the next connection tries again.
     }
-    if (this.nodes.setHostGateway(gateway)) this.roster.refresh();
+    const isForContainers = this.directory.setHostGateway({
+      ipv4: gateways.find((address) => !address.includes(":")),
+      ipv6: gateways.find((address) => address.includes(":")),
+    });
+    if (this.nodes.setHostGateway(gateways[0]) || isForContainers) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */
@@ -291,8 +309,10 @@ export class EngineSide implements ContainerSide {
 }
 
 /** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string | undefined {
-  return gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
+function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
+  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
+  // Some engines write it with the length of the prefix.
+  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }
 
 /** Docker uses three servers of a list and ignores the others. */

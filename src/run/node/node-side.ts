@@ -192,7 +192,7 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
     kindSearch: fact.search,
-    hostGateway: undefined,
+    extraHosts: [],
     nameservers: { kind: "unknown" },
     endpoints: [],
   };

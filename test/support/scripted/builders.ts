@@ -241,7 +241,7 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     startedAt: "",
     resolvConfPath: undefined,
     kindSearch: undefined,
-    hostGateway: undefined,
+    extraHosts: [],
     nameservers: { kind: "listed", servers: [], isNdotsSet: false, isOwn: false },
     endpoints: [anEndpoint()],
     ...parts,

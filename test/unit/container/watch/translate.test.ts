@@ -16,7 +16,7 @@ type EndpointJson = NonNullable<NonNullable<ContainerJson["NetworkSettings"]>["N
 
 const ID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const SHORT_ID = "0123456789ab";
-const NAMESERVERS = { kind: "unknown" } as const;
+const FILES = { nameservers: { kind: "unknown" }, extraHosts: [] } as const;
 
 // As reported by 20.10: no DNSNames, and the short id among the aliases.
 const OLD_ENDPOINT: EndpointJson = {
@@ -51,7 +51,7 @@ const CONTAINER: ContainerJson = {
 };
 
 test("a container of a current engine becomes a fact", () => {
-  assert.deepEqual(containerFact(CONTAINER, NAMESERVERS), {
+  assert.deepEqual(containerFact(CONTAINER, FILES), {
     id: ID,
     name: "web",
     isPaused: false,
@@ -63,8 +63,7 @@ test("a container of a current engine becomes a fact", () => {
     startedAt: "2026-01-01T00:00:00Z",
     resolvConfPath: "/var/lib/docker/containers/0123/resolv.conf",
     kindSearch: undefined,
-    hostGateway: undefined,
-    nameservers: NAMESERVERS,
+    ...FILES,
     endpoints: [
       {
         endpointId: "end1",
@@ -91,7 +90,7 @@ test("without DNSNames the names are composed: name, aliases, short id, hostname
 
 test("a hostname equal to the short id, as by default, is one name", () => {
   const json = { ...CONTAINER, Config: { Hostname: SHORT_ID }, NetworkSettings: { Networks: { one: OLD_ENDPOINT } } };
-  assert.deepEqual(containerFact(json, NAMESERVERS).endpoints[0]?.names, ["web", "shared", SHORT_ID]);
+  assert.deepEqual(containerFact(json, FILES).endpoints[0]?.names, ["web", "shared", SHORT_ID]);
 });
 
 test("an empty list of DNSNames is used as it is", () => {
@@ -120,13 +119,13 @@ test("an invalid address counts as none", () => {
 });
 
 test("a nearly empty container becomes a fact, too", () => {
-  const fact = containerFact({ Id: ID, Name: "web" }, NAMESERVERS);
+  const fact = containerFact({ Id: ID, Name: "web" }, FILES);
   assert.deepEqual(
     [fact.name, fact.pid, fact.sandboxKey, fact.networkMode, fact.labels, fact.endpoints],
     ["web", 0, "", "", {}, []],
   );
   const nulls = { ...CONTAINER, Config: { Labels: null }, NetworkSettings: { Networks: null } };
-  assert.deepEqual(containerFact(nulls, NAMESERVERS).labels, {});
+  assert.deepEqual(containerFact(nulls, FILES).labels, {});
 });
 
 test("a container is up while it runs, paused or not, and not between two starts", () => {
@@ -161,7 +160,7 @@ const LISTED: ListedJson = {
 };
 
 test("the fingerprint of a list entry equals that of the fact, until something changes", () => {
-  const known = knownFingerprint(containerFact(CONTAINER, NAMESERVERS));
+  const known = knownFingerprint(containerFact(CONTAINER, FILES));
   assert.equal(listedFingerprint(LISTED), known);
   const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
   for (const [what, listed] of Object.entries<ListedJson>({
@@ -186,7 +185,7 @@ test("the fingerprint of a list entry equals that of the fact, until something c
 
 test("neither the order of networks nor one that is only configured changes the fingerprint", () => {
   const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
-  const fact = containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: NEW_ENDPOINT, two } } }, NAMESERVERS);
+  const fact = containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: NEW_ENDPOINT, two } } }, FILES);
   const listed = { ...LISTED, NetworkSettings: { Networks: { three: {}, two, one: NEW_ENDPOINT } } };
   assert.equal(listedFingerprint(listed), knownFingerprint(fact));
 });
@@ -196,7 +195,7 @@ function up(state: NonNullable<ContainerJson["State"]>): boolean {
 }
 
 function factWith(endpoint: EndpointJson): ReturnType<typeof containerFact> {
-  return containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: endpoint } } }, NAMESERVERS);
+  return containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: endpoint } } }, FILES);
 }
 
 function namesOf(endpoint: EndpointJson): readonly string[] | undefined {
