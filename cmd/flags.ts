@@ -22,6 +22,7 @@ const FLAGS = {
   only: "only",
   "trust-image-labels": "trust-image-labels",
   "label-servers": "label-servers",
+  "default-bridge": "default-bridge",
   "host-docker-internal": "host-docker-internal",
   dns: "dns",
   "dns-opt": "dns-opt",
@@ -95,6 +96,12 @@ function optionOf(key: FlagKey): Option {
         "--label-servers <source>",
         `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")} ${valueNote(key)}`,
         READERS["label-servers"],
+      );
+    case "default-bridge":
+      return valueOption(
+        "--default-bridge <off|names>",
+        `serve containers on the default bridge, too, so that they resolve each other ${valueNote(key)}`,
+        READERS["default-bridge"],
       );
     case "host-docker-internal":
       return valueOption(

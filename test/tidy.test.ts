@@ -170,6 +170,16 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   {
+    room: "src/container/names/default-bridge",
+    mayImport: [
+      "src/container/names/docker",
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
     room: "src/container/names/extra-hosts",
     mayImport: [
       "src/container/names/docker/docker-name.ts",
@@ -182,6 +192,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/names/name-sources.ts",
     mayImport: [
+      "src/container/names/default-bridge",
       "src/container/names/docker",
       "src/container/names/extra-hosts",
       "src/container/names/host-name",
@@ -211,6 +222,20 @@ const ROOMS: readonly Room[] = [
       ...BASE,
     ],
     modules: ["dockerode", "node:module", "node:readline", "node:timers/promises", "node:fs", "node:path"],
+  },
+  {
+    room: "src/container/bridge",
+    mayImport: [
+      "src/container/attach/attach-mode.ts",
+      "src/container/capture",
+      "src/container/namespace",
+      "src/container/registry/fact.ts",
+      "src/container/watch/debounce-timer.ts",
+      "src/kernel/libc.ts",
+      "src/kernel/regular-file.ts",
+      ...BASE,
+    ],
+    modules: ["node:fs", "node:net"],
   },
   {
     room: "src/container/kind",
@@ -244,6 +269,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/roster.ts",
     mayImport: [
+      "src/container/bridge/bridges.ts",
       "src/container/attach",
       "src/container/kind/nodes.ts",
       "src/container/names/name-source.ts",
@@ -341,6 +367,7 @@ const ROOMS: readonly Room[] = [
       "src/api",
       "src/config",
       "src/container/attach",
+      "src/container/bridge/bridges.ts",
       "src/container/capture",
       "src/container/kind",
       "src/container/namespace",
@@ -506,6 +533,7 @@ const OPENERS = new Map([
   ["src/container/namespace/proof.ts", "namespaces that the engine names"],
   ["src/api/engine-address.ts", "settings of the user who started dns11"],
   ["src/container/watch/path-watch.ts", "with O_PATH"],
+  ["src/container/bridge/bridges.ts", "for a watch, by regular-file.ts"],
   ["src/container/kind/in-node.ts", "files of the node; ResolverFile uses regular-file.ts"],
   ["src/container/kind/journal.ts", "dns11's own folder"],
   ["src/container/kind/nodes.ts", "with O_PATH; ResolverFile uses regular-file.ts"],

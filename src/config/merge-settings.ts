@@ -44,6 +44,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     trustsImages: precedence.take("trust-image-labels", LABEL_DEFAULTS.trustsImages),
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
+  const defaultBridge = precedence.take("default-bridge", "off");
   const hostName = precedence.take("host-docker-internal", "off");
   const behaviour = behaviourOf(precedence, isStrict);
   const everyone = precedence.take("dns", [], (routes) => routes.map((route) => routeText(route)));
@@ -58,6 +59,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     only,
     labels,
+    defaultBridge,
     hostName,
     kind: kindOf(precedence),
     resolvConf,

@@ -10,6 +10,7 @@ import {
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
+import { DEFAULT_BRIDGE_SETTINGS } from "../base/model/default-bridge-setting.ts";
 import { HOST_NAME_SETTINGS } from "../base/model/host-name-setting.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
@@ -47,6 +48,7 @@ export const READERS = {
   /** One filter. */
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
+  "default-bridge": oneOf(DEFAULT_BRIDGE_SETTINGS),
   "host-docker-internal": oneOf(HOST_NAME_SETTINGS),
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),
   /** One server or route. */

@@ -2,6 +2,7 @@
  * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
  * missing key is not set.
  */
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../base/model/host-name-setting.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
@@ -30,6 +31,7 @@ export type Values = {
   only: readonly OnlyFilter[];
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
+  "default-bridge": DefaultBridgeSetting;
   "host-docker-internal": HostNameSetting;
   ttl: number;
   dns: readonly RouteText[];

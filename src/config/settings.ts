@@ -3,6 +3,7 @@
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../base/model/host-name-setting.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
@@ -24,6 +25,8 @@ export interface Settings {
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;
+  /** Whether containers on the default bridge are served. */
+  readonly defaultBridge: DefaultBridgeSetting;
   /** Whether containers resolve host.docker.internal without an entry of their own. */
   readonly hostName: HostNameSetting;
   /** Which containers are KIND nodes, and how their pods reach us. */

@@ -7,6 +7,7 @@ import { serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
+import { RESOLVER } from "./causes/client-causes.ts";
 import { runningContainer, stoppedContainer } from "./causes/known-container.ts";
 import { KnownContainers } from "./causes/known-containers.ts";
 import type { RouteState, Situation } from "./causes/situation.ts";
@@ -32,10 +33,11 @@ export class Situations {
 
   static async open(ports: Ports): Promise<Situations> {
     const { containers } = ports;
+    const setting = containers.defaultBridge();
     const stopped = await containers.stopped();
-    const running = [...containers.facts.values()].map((fact) => runningContainer(fact));
+    const running = [...containers.facts.values()].map((fact) => runningContainer(fact, setting));
     // It may have started meanwhile.
-    const ended = stopped.filter(({ id }) => !containers.facts.has(id)).map((each) => stoppedContainer(each));
+    const ended = stopped.filter(({ id }) => !containers.facts.has(id)).map((each) => stoppedContainer(each, setting));
     return new Situations(ports, new KnownContainers([...running, ...ended]));
   }
 
@@ -46,6 +48,7 @@ export class Situations {
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: this.#routeOf(owner, question.name.toLowerCase()),
       known: this.known,
+      resolvers: owner.nameservers.kind === "captured" ? owner.nameservers.servers : [RESOLVER],
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };

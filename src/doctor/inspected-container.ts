@@ -14,6 +14,7 @@ import { containerFact, isUp } from "../container/watch/translate.ts";
 import { LIMITS } from "../base/limits.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
 import { DEFAULT_BEHAVIOUR } from "../base/model/behaviour.ts";
+import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import { serversIn } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
@@ -24,7 +25,7 @@ import { readContainerResolvConf } from "./container-resolv-conf.ts";
 import type { ContainerStatus } from "../api/status.ts";
 
 /** What the doctor can check in the container's network namespace. */
-type NamespaceKind = "with-resolver" | "default-bridge" | "elsewhere";
+type NamespaceKind = "with-resolver" | "captured" | "default-bridge" | "elsewhere";
 
 export interface InspectedContainer extends ContainerServers, Pick<ContainerTarget, "served" | "isAnswered"> {
   readonly fact: ContainerFact;
@@ -38,9 +39,10 @@ export interface InspectedContainer extends ContainerServers, Pick<ContainerTarg
 const DNS_PORT = 53;
 /** The namespace belongs to the host or another container, or has no network; it is not checked under this name. */
 const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
-const DEFAULT_BRIDGE = "default-network-only";
-/** Containers that no dns11 ever serves, whatever its settings. */
-const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, DEFAULT_BRIDGE, "swarm-network"]);
+/** On the default bridge, and not served. */
+const DEFAULT_BRIDGE: ReadonlySet<string> = new Set(["default-network-only", "no-nameserver"]);
+/** Containers that dns11 does not serve, and that is no fault. */
+const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, ...DEFAULT_BRIDGE, "swarm-network"]);
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
 const RELEASE = "Fix the cause, then run `dns11 doctor --fix` to release the container.";
 const RETRIES = "Fix the cause. dns11 then retries on its own; `dns11 doctor --fix` retries at once.";
@@ -81,9 +83,11 @@ function inspectedContainer(
   status: ContainerStatus | undefined,
   context: DoctorContext,
 ): InspectedContainer {
-  const decision = decide(fact, networkOf, []);
+  // What a running dns11 serves there is a setting of its own.
+  const isSkipped = status === undefined || status.state === "skipped";
+  const decision = decide(fact, networkOf, [], LABEL_DEFAULTS, isSkipped ? "off" : "names");
   const isAnswered = status?.state === "attached" || status?.state === "verifying";
-  const namespaceKind = namespaceKindOf(decision);
+  const namespaceKind = namespaceKindOf(decision, fact);
   return {
     fact,
     namespaceKind,
@@ -97,10 +101,10 @@ function inspectedContainer(
   };
 }
 
-function namespaceKindOf(decision: Decision): NamespaceKind {
-  if (decision.kind === "serve") return "with-resolver";
+function namespaceKindOf(decision: Decision, { nameservers }: ContainerFact): NamespaceKind {
+  if (decision.kind === "serve") return nameservers.kind === "captured" ? "captured" : "with-resolver";
   if (NOT_INSPECTED.has(decision.code)) return "elsewhere";
-  return decision.code === DEFAULT_BRIDGE ? "default-bridge" : "with-resolver";
+  return DEFAULT_BRIDGE.has(decision.code) ? "default-bridge" : "with-resolver";
 }
 
 function attachmentFinding(decision: Decision, status: ContainerStatus | undefined, isRunning: boolean): Finding {
@@ -153,7 +157,7 @@ function serversOf(
   context: DoctorContext,
 ): readonly Server[] {
   if (namespaceKind === "elsewhere") return [];
-  if (namespaceKind === "default-bridge") {
+  if (namespaceKind === "default-bridge" && status?.upstreams === undefined) {
     const { nameservers } = parseResolvConf(readContainerResolvConf(fact, context).text ?? "");
     return nameservers.map((address) => ({ from: "container", address, port: DNS_PORT }));
   }
@@ -173,6 +177,8 @@ function serversOfDocker(
         .map(({ from, address }) => ({ from, address, port: DNS_PORT }));
     case "host":
       return isInternalOnly ? [] : hostServers.servers;
+    case "captured":
+      return nameservers.servers.map((address) => ({ from: "container", address, port: DNS_PORT }));
     case "unknown":
       return [{ from: "docker", address: DOCKER_RESOLVER, port: DNS_PORT }];
   }

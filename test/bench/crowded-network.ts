@@ -49,6 +49,7 @@ export function factOf(index: number, path: string): ContainerFact {
     extraHosts: [],
     nameservers: { kind: "unknown" },
     endpoints: [endpoint],
+    onDefaultBridge: undefined,
   };
 }
 

@@ -5,11 +5,13 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
+import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
+import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
@@ -32,6 +34,7 @@ const DOCKER_SERVER: Server = { from: "docker", address: "127.0.0.11", port: DNS
 const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
   listed: "Docker's list for this container",
   host: "the host's current resolv.conf",
+  captured: "resolv.conf of the container",
   unknown: "",
 };
 /** Drivers whose networks have no external access, with or without a gateway. */
@@ -40,8 +43,13 @@ const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
+  readonly #defaultBridge = new DefaultBridgeNames();
   readonly #engineHost = new EngineHostName((id) => this.network(id));
-  readonly #sources = nameSources({ networks: this.#networks, engineHost: this.#engineHost });
+  readonly #sources = nameSources({
+    networks: this.#networks,
+    defaultBridge: this.#defaultBridge,
+    engineHost: this.#engineHost,
+  });
   readonly #containers = new Map<string, ContainerFact>();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
@@ -70,6 +78,11 @@ export class Directory {
   /** Sets whether containers resolve host.docker.internal without an entry. Existing views do not change. */
   setHostName(setting: HostNameSetting): void {
     this.#engineHost.setForContainers(setting === "gateway");
+  }
+
+  /** Sets whether containers on the default bridge resolve each other. Existing views do not change. */
+  setDefaultBridge(setting: DefaultBridgeSetting): void {
+    this.#defaultBridge.setSetting(setting);
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -103,12 +116,14 @@ export class Directory {
   /** Replaces a container's facts. Its networks must be known already. */
   putContainer(fact: ContainerFact): void {
     this.#networks.join(fact, this.#containers.get(fact.id));
+    this.#defaultBridge.put(fact);
     this.#containers.set(fact.id, fact);
   }
 
   removeContainer(id: string): void {
     const fact = this.#containers.get(id);
     if (fact !== undefined) this.#networks.leave(fact);
+    this.#defaultBridge.remove(id);
     this.#containers.delete(id);
   }
 
@@ -180,7 +195,11 @@ export class Directory {
     if (nameservers.kind === "unknown") return dockerServers;
     // Without host servers, engines up to 27 still have servers of their own.
     if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : dockerServers;
-    return nameservers.servers
+    const servers =
+      nameservers.kind === "captured"
+        ? nameservers.servers.map((address) => ({ from: "container" as const, address }))
+        : nameservers.servers;
+    return servers
       .filter(({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)))
       .slice(0, this.#serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));

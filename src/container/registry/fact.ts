@@ -40,6 +40,8 @@ export type NameserversFact =
     }
   /** The current servers of the host's resolv.conf. */
   | { readonly kind: "host"; readonly isNdotsSet: boolean }
+  /** Those of its resolv.conf, at which it is served: the container has no resolver of Docker's. */
+  | { readonly kind: "captured"; readonly servers: readonly string[]; readonly isNdotsSet: false }
   /** The list cannot be determined. */
   | { readonly kind: "unknown" };
 
@@ -61,7 +63,11 @@ export interface ContainerFact extends SplitLabels {
   readonly extraHosts: readonly HostEntry[];
   readonly nameservers: NameserversFact;
   readonly endpoints: readonly EndpointFact[];
+  /** Its place on the default bridge, with the names that Docker would give it on another network. */
+  readonly onDefaultBridge: BridgeEndpoint | undefined;
 }
+
+export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;
 
 export interface NetworkFact {
   readonly id: string;
@@ -71,8 +77,11 @@ export interface NetworkFact {
   readonly isInternal: boolean;
 }
 
+/** The network of containers that were started without one. */
+export const DEFAULT_BRIDGE = "bridge";
+
 /** Predefined networks, on which Docker provides no resolver. */
-const WITHOUT_RESOLVER = new Set(["bridge", "host", "none", "default"]);
+const WITHOUT_RESOLVER = new Set([DEFAULT_BRIDGE, "host", "none", "default"]);
 
 /** Whether a container on this network has Docker's embedded DNS, and a name there. */
 export function isUserDefined(networkName: string): boolean {

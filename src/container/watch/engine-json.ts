@@ -28,6 +28,8 @@ export interface ContainerJson {
   };
   readonly HostConfig?: {
     readonly NetworkMode?: string;
+    /** Of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
+    readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;
     readonly DnsOptions?: readonly string[] | null;
     readonly ExtraHosts?: readonly string[] | null;

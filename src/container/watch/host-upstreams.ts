@@ -1,12 +1,14 @@
 /**
  * HostUpstreams: the current nameservers of the engine's host, and which containers use them.
  */
-import { type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
+import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../registry/fact.ts";
+import { capturedServers } from "./captured-servers.ts";
 import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-file.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
+import { isOnDefaultBridgeOnly } from "./translate.ts";
 import { UnreadFiles } from "./unread-files.ts";
 import type { ContainerJson } from "./engine-json.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
@@ -58,6 +60,7 @@ export class HostUpstreams {
     const file = tryReadContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
     const isHostUnread = this.#now.isBusy === true;
     if (file.kind === "busy" || isHostUnread) this.#unread.add(json.Id);
+    if (isOnDefaultBridgeOnly(json)) return capturedNameservers(file);
     return nameserversOf({
       resolvConf: file.kind === "read" ? file.text : undefined,
       hostServers: () => this.#addressesOfHost(),
@@ -120,6 +123,11 @@ export class HostUpstreams {
     const details = { before: textOf(before), now: textOf(now), ...(invalid.length > 0 && { invalid }) };
     this.#parts.onEvent(details, "the host's nameservers changed");
   }
+}
+
+function capturedNameservers(file: EngineFile): NameserversFact {
+  if (file.kind !== "read") return { kind: "unknown" };
+  return { kind: "captured", servers: capturedServers(parseResolvConf(file.text).nameservers), isNdotsSet: false };
 }
 
 /** The servers in order, the upstreams of a stub in parentheses. */

@@ -4,6 +4,8 @@
 import { addressBytes } from "../../base/model/address.ts";
 import {
   type ContainerFact,
+  type BridgeEndpoint,
+  DEFAULT_BRIDGE,
   type EndpointFact,
   type HostEntry,
   type NameserversFact,
@@ -54,7 +56,14 @@ export function containerFact(
     extraHosts,
     nameservers,
     endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
+    onDefaultBridge: bridgeEndpoint(json),
   };
+}
+
+/** Whether the container has no resolver of Docker's, because it is on the default bridge alone. */
+export function isOnDefaultBridgeOnly(json: ContainerJson): boolean {
+  const joined = Object.entries(json.NetworkSettings?.Networks ?? {}).filter(([, { EndpointID }]) => EndpointID);
+  return joined.length > 0 && joined.every(([name]) => name === DEFAULT_BRIDGE);
 }
 
 export function networkFact(json: NetworkJson): NetworkFact {
@@ -86,13 +95,28 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
   ];
 }
 
+function bridgeEndpoint(json: ContainerJson): BridgeEndpoint | undefined {
+  const { EndpointID, IPAddress, GlobalIPv6Address } = json.NetworkSettings?.Networks?.[DEFAULT_BRIDGE] ?? {};
+  if (!EndpointID) return undefined;
+  return {
+    names: composedNames(json, []),
+    links: json.HostConfig?.Links ?? [],
+    ipv4: address(IPAddress),
+    ipv6: address(GlobalIPv6Address),
+  };
+}
+
 /** Engines from 25 on report the names; for older ones they are composed as those engines do internally. */
 function namesOf(json: ContainerJson, networkName: string, endpoint: EndpointJson): string[] {
   if (endpoint.DNSNames != null) return [...endpoint.DNSNames];
   // The default bridge has no names (until a container is renamed: then the engine gives it some there, too).
   if (!isUserDefined(networkName)) return [];
+  return composedNames(json, endpoint.Aliases ?? []);
+}
+
+function composedNames(json: ContainerJson, aliases: readonly string[]): string[] {
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
-  const names = [bareName(json.Name), ...(endpoint.Aliases ?? []), shortId, json.Config?.Hostname ?? ""];
+  const names = [bareName(json.Name), ...aliases, shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];
 }
 

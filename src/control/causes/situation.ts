@@ -37,6 +37,8 @@ export interface Situation {
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;
   readonly known: KnownContainers;
+  /** The addresses at which dns11 answers the client. */
+  readonly resolvers: readonly string[];
   readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;
   readonly nowMs: number;
 }

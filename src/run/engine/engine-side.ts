@@ -9,6 +9,7 @@ import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { Bridges } from "../../container/bridge/bridges.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
@@ -33,6 +34,7 @@ export class EngineSide implements ContainerSide {
   readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
+  readonly bridges: Bridges;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
@@ -50,6 +52,11 @@ export class EngineSide implements ContainerSide {
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
+    this.bridges = new Bridges({
+      host: link.host,
+      onChange: (id) => this.reconciler.updateCapture(id),
+      onFileChange: (id) => this.follower.reinspect([id]),
+    });
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
@@ -86,6 +93,8 @@ export class EngineSide implements ContainerSide {
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setServersMax(serversMax(settings));
     this.directory.setHostName(settings.hostName);
+    this.directory.setDefaultBridge(settings.defaultBridge);
+    this.roster.setDefaultBridge(settings.defaultBridge);
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
     if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
@@ -121,6 +130,7 @@ export class EngineSide implements ContainerSide {
   #closeFiles(): void {
     this.hostUpstreams.close();
     this.files.close();
+    this.bridges.close();
   }
 
   #openDirectory(): Directory {
@@ -129,6 +139,7 @@ export class EngineSide implements ContainerSide {
     directory.setRules(settings.routes);
     directory.setLabelPolicy(settings.labels);
     directory.setHostName(settings.hostName);
+    directory.setDefaultBridge(settings.defaultBridge);
     return directory;
   }
 
@@ -178,9 +189,11 @@ export class EngineSide implements ContainerSide {
       directory: this.directory,
       reconciler: this.reconciler,
       nodes: this.nodes,
+      bridges: this.bridges,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       labelPolicy: settings.labels,
+      defaultBridge: settings.defaultBridge,
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
@@ -265,9 +278,14 @@ export class EngineSide implements ContainerSide {
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
       const about = { container, code, reason, culprits };
-      const resolver = code === "OWNED_ELSEWHERE" ? "served by another dns11" : "Docker's resolver answers";
-      limitedLog.log("warn", container, about, `not attached, ${resolver}`, "attaching");
+      limitedLog.log("warn", container, about, `not attached, ${this.#whoAnswers(id, code)}`, "attaching");
     }
+  }
+
+  #whoAnswers(id: string, code: string): string {
+    if (code === "OWNED_ELSEWHERE") return "served by another dns11";
+    const isCaptured = this.directory.containers.get(id)?.nameservers.kind === "captured";
+    return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
   }
 
   /** The default address of the engine's host for containers: the host's side of the default bridge. */

@@ -74,6 +74,7 @@ class NodeSide implements ContainerSide {
       decisionOf: () => ({ kind: "serve" }),
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
       viewOf: () => this.#view(),
+      defaultBridge: () => "off",
       nodeReportOf: () => this.#mode.report(),
       stopped: async () => await Promise.resolve([]),
     };
@@ -195,5 +196,6 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     extraHosts: [],
     nameservers: { kind: "unknown" },
     endpoints: [],
+    onDefaultBridge: undefined,
   };
 }

@@ -244,6 +244,7 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     extraHosts: [],
     nameservers: { kind: "listed", servers: [], isNdotsSet: false, isOwn: false },
     endpoints: [anEndpoint()],
+    onDefaultBridge: undefined,
     ...parts,
   };
 }

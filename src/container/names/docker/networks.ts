@@ -14,7 +14,8 @@ import { type JoinedNetwork, inSearchOrder } from "./search-order.ts";
 interface KnownNetwork {
   readonly fact: NetworkFact;
   readonly names: NetworkNames;
-  readonly suffix: Uint8Array | undefined;
+  /** As a container without links sees it. */
+  readonly visible: VisibleNetwork;
 }
 
 export class DockerNetworks implements NameSource {
@@ -27,7 +28,7 @@ export class DockerNetworks implements NameSource {
   put(fact: NetworkFact): void {
     if (this.#networks.has(fact.id)) return;
     const names = new NetworkNames(fact.name);
-    this.#networks.set(fact.id, { fact, names, suffix: spelledLabels(fact.name) });
+    this.#networks.set(fact.id, { fact, names, visible: visibleNetwork(fact, names) });
   }
 
   remove(id: string): void {
@@ -66,10 +67,18 @@ export class DockerNetworks implements NameSource {
   #visible({ networkId, links }: EndpointFact): VisibleNetwork[] {
     const network = this.#networks.get(networkId);
     if (network === undefined) return [];
-    const { fact, names, suffix } = network;
-    const { id, name } = fact;
-    return [{ id, name, suffix, suffixFolded: suffix && folded(suffix), names, links: linksOf(links) }];
+    return [{ ...network.visible, links: linksOf(links) }];
   }
+}
+
+/** A network as a container with these links sees it. */
+export function visibleNetwork(
+  { id, name }: Pick<NetworkFact, "id" | "name">,
+  names: NetworkNames,
+  links: readonly string[] = [],
+): VisibleNetwork {
+  const suffix = spelledLabels(name);
+  return { id, name, suffix, suffixFolded: suffix && folded(suffix), names, links: linksOf(links) };
 }
 
 /** Of several links with one alias the last applies. */

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import type { ContainerJson, ListedJson } from "../../../../src/container/watch/engine-json.ts";
 import {
   containerFact,
+  isOnDefaultBridgeOnly,
   isUp,
   knownFingerprint,
   listedFingerprint,
@@ -78,7 +79,31 @@ test("a container of a current engine becomes a fact", () => {
         gatewayPriority: 7,
       },
     ],
+    onDefaultBridge: undefined,
   });
+});
+
+test("on the default bridge a container has the names that other networks would give it, and its links", () => {
+  const bridge = { ...OLD_ENDPOINT, Links: null, Aliases: null };
+  const json = {
+    ...CONTAINER,
+    HostConfig: { NetworkMode: "default", Links: ["/db:/web/store"] },
+    NetworkSettings: { Networks: { bridge } },
+  };
+  assert.deepEqual(containerFact(json, FILES).onDefaultBridge, {
+    names: ["web", SHORT_ID, "host1"],
+    links: ["/db:/web/store"],
+    ipv4: "172.20.0.2",
+    ipv6: undefined,
+  });
+  assert.equal(isOnDefaultBridgeOnly(json), true);
+  for (const Networks of [
+    {},
+    { one: NEW_ENDPOINT },
+    { bridge, one: NEW_ENDPOINT },
+    { bridge: { ...bridge, EndpointID: "" } },
+  ])
+    assert.equal(isOnDefaultBridgeOnly({ ...json, NetworkSettings: { Networks } }), false);
 });
 
 test("without DNSNames the names are composed: name, aliases, short id, hostname, each once", () => {
