@@ -162,6 +162,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/names/host-name",
     mayImport: [
+      "src/container/names/gateways.ts",
       "src/container/names/name-source.ts",
       "src/container/registry/fact.ts",
       "src/base/dns",
@@ -175,6 +176,19 @@ const ROOMS: readonly Room[] = [
       "src/container/names/docker",
       "src/container/names/name-source.ts",
       "src/container/registry/fact.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  { room: "src/container/names/gateways.ts", mayImport: ["src/container/registry/fact.ts"], modules: [] },
+  {
+    room: "src/container/names/other-networks",
+    mayImport: [
+      "src/container/names/docker/networks.ts",
+      "src/container/names/gateways.ts",
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/base/dns",
       "src/base/model",
     ],
     modules: [],
@@ -197,6 +211,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/extra-hosts",
       "src/container/names/host-name",
       "src/container/names/name-source.ts",
+      "src/container/names/other-networks",
     ],
     modules: [],
   },

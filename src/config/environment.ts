@@ -12,6 +12,7 @@ const VARIABLES = {
   only: ["DNS11_ONLY", (text: string) => words(text, /\s+/).map((word) => READERS.only(word))],
   "trust-image-labels": ["DNS11_TRUST_IMAGE_LABELS", readBooleanText],
   "label-servers": ["DNS11_LABEL_SERVERS", READERS["label-servers"]],
+  visible: ["DNS11_VISIBLE", READERS.visible],
   "default-bridge": ["DNS11_DEFAULT_BRIDGE", READERS["default-bridge"]],
   "host-docker-internal": ["DNS11_HOST_DOCKER_INTERNAL", READERS["host-docker-internal"]],
   ttl: ["DNS11_TTL", READERS.ttl],

@@ -44,6 +44,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     trustsImages: precedence.take("trust-image-labels", LABEL_DEFAULTS.trustsImages),
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
+  const visible = precedence.take("visible", "network");
   const defaultBridge = precedence.take("default-bridge", "off");
   const hostName = precedence.take("host-docker-internal", "off");
   const behaviour = behaviourOf(precedence, isStrict);
@@ -59,6 +60,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     only,
     labels,
+    visible,
     defaultBridge,
     hostName,
     kind: kindOf(precedence),

@@ -10,6 +10,7 @@ import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { QueryNames } from "../base/model/query-record.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { ServerOrder } from "../base/model/upstream-policy.ts";
+import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
@@ -31,6 +32,7 @@ export type Values = {
   only: readonly OnlyFilter[];
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
+  visible: VisibleSetting;
   "default-bridge": DefaultBridgeSetting;
   "host-docker-internal": HostNameSetting;
   ttl: number;

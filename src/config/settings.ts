@@ -11,6 +11,7 @@ import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
@@ -25,6 +26,8 @@ export interface Settings {
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;
+  /** Whose names containers resolve. */
+  readonly visible: VisibleSetting;
   /** Whether containers on the default bridge are served. */
   readonly defaultBridge: DefaultBridgeSetting;
   /** Whether containers resolve host.docker.internal without an entry of their own. */

@@ -62,6 +62,7 @@ export const SCHEMA = map({
   only: list(READERS.only),
   "trust-image-labels": leaf(readBoolean).optional(),
   "label-servers": leaf(READERS["label-servers"]).optional(),
+  visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),
   ttl: leaf(READERS.ttl).optional(),

@@ -5,6 +5,7 @@ import type { DockerNetworks } from "./docker/networks.ts";
 import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import type { EngineHostName } from "./host-name/host-name.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
+import type { OtherNetworks } from "./other-networks/other-networks.ts";
 import type { NameSource } from "./name-source.ts";
 
 /** Sources that the directory fills. */
@@ -12,14 +13,21 @@ interface NameSourceParts {
   readonly networks: DockerNetworks;
   readonly defaultBridge: DefaultBridgeNames;
   readonly engineHost: EngineHostName;
+  readonly elsewhere: OtherNetworks;
 }
 
-export function nameSources({ networks, defaultBridge, engineHost }: NameSourceParts): readonly NameSource[] {
+export function nameSources({
+  networks,
+  defaultBridge,
+  engineHost,
+  elsewhere,
+}: NameSourceParts): readonly NameSource[] {
   return [
     // Docker's names take precedence.
     networks,
     defaultBridge,
     EXTRA_HOSTS,
     engineHost,
+    elsewhere,
   ];
 }

@@ -9,12 +9,14 @@ import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
+import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
+import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
@@ -44,11 +46,13 @@ export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
   readonly #defaultBridge = new DefaultBridgeNames();
+  readonly #elsewhere = new OtherNetworks(this.#networks);
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #sources = nameSources({
     networks: this.#networks,
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
+    elsewhere: this.#elsewhere,
   });
   readonly #containers = new Map<string, ContainerFact>();
   #host: readonly Server[] = [];
@@ -83,6 +87,11 @@ export class Directory {
   /** Sets whether containers on the default bridge resolve each other. Existing views do not change. */
   setDefaultBridge(setting: DefaultBridgeSetting): void {
     this.#defaultBridge.setSetting(setting);
+  }
+
+  /** Sets whose names containers resolve. Existing views do not change. */
+  setVisible(setting: VisibleSetting): void {
+    this.#elsewhere.setSetting(setting);
   }
 
   /** Sets the routes of the settings. Existing views do not change. */

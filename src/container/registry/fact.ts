@@ -75,6 +75,8 @@ export interface NetworkFact {
   readonly driver: string;
   readonly scope: string;
   readonly isInternal: boolean;
+  /** The Compose project that made it. */
+  readonly project: string | undefined;
 }
 
 /** The network of containers that were started without one. */

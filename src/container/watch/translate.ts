@@ -73,6 +73,7 @@ export function networkFact(json: NetworkJson): NetworkFact {
     driver: json.Driver ?? "",
     scope: json.Scope ?? "local",
     isInternal: json.Internal === true,
+    project: json.Labels?.["com.docker.compose.project"],
   };
 }
 

@@ -94,6 +94,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setServersMax(serversMax(settings));
     this.directory.setHostName(settings.hostName);
     this.directory.setDefaultBridge(settings.defaultBridge);
+    this.directory.setVisible(settings.visible);
     this.roster.setDefaultBridge(settings.defaultBridge);
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
@@ -140,6 +141,7 @@ export class EngineSide implements ContainerSide {
     directory.setLabelPolicy(settings.labels);
     directory.setHostName(settings.hostName);
     directory.setDefaultBridge(settings.defaultBridge);
+    directory.setVisible(settings.visible);
     return directory;
   }
 

@@ -251,5 +251,13 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
 
 export function aNetworkFact(parts: Partial<NetworkFact> = {}): NetworkFact {
   const name = parts.name ?? "one";
-  return { id: `id-of-${name}`, name, driver: "bridge", scope: "local", isInternal: false, ...parts };
+  return {
+    id: `id-of-${name}`,
+    name,
+    driver: "bridge",
+    scope: "local",
+    isInternal: false,
+    project: undefined,
+    ...parts,
+  };
 }

@@ -13,6 +13,7 @@ import {
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact } from "../../registry/fact.ts";
+import { type Gateways, gatewaysOf } from "../gateways.ts";
 import type { NameSource, NodeContext } from "../name-source.ts";
 
 export const HOST_DOCKER_INTERNAL = "host.docker.internal";
@@ -20,10 +21,7 @@ const LABELS = folded(wireLabels(HOST_DOCKER_INTERNAL) as Uint8Array);
 const NONE = new Uint8Array(0);
 
 /** The addresses of the engine's host for containers: its own on the default bridge. */
-export interface HostGateway {
-  readonly ipv4: string | undefined;
-  readonly ipv6: string | undefined;
-}
+export type HostGateway = Gateways;
 
 const NO_GATEWAY: HostGateway = { ipv4: undefined, ipv6: undefined };
 
@@ -78,14 +76,11 @@ export class EngineHostName implements NameSource {
     return this.#isForContainers ? hostNames(this.#reachableBy(container), "host-docker-internal") : undefined;
   }
 
-  /** A container without a gateway does not reach the host. On internal networks, old engines report one all the same. */
-  #reachableBy({ endpoints }: ContainerFact): (string | undefined)[] {
+  /** A container without a gateway does not reach the host. */
+  #reachableBy(container: ContainerFact): (string | undefined)[] {
     const { ipv4, ipv6 } = this.#gateway;
-    const open = endpoints.filter(({ networkId }) => this.#networkOf(networkId)?.isInternal !== true);
-    const first = (key: "ipv4Gateway" | "ipv6Gateway"): string | undefined =>
-      open.map((endpoint) => endpoint[key]).find((gateway) => gateway !== undefined);
-    const [gateway4, gateway6] = [first("ipv4Gateway"), first("ipv6Gateway")];
-    return [gateway4 && (ipv4 ?? gateway4), gateway6 && (ipv6 ?? gateway6)];
+    const own = gatewaysOf(container, this.#networkOf);
+    return [own.ipv4 && (ipv4 ?? own.ipv4), own.ipv6 && (ipv6 ?? own.ipv6)];
   }
 }
 

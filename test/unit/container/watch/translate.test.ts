@@ -167,7 +167,7 @@ test("a container is up while it runs, paused or not, and not between two starts
 });
 
 test("a network becomes a fact, by default local and not internal", () => {
-  const bare = { id: "net1", name: "one", driver: "", scope: "local", isInternal: false };
+  const bare = { id: "net1", name: "one", driver: "", scope: "local", isInternal: false, project: undefined };
   assert.deepEqual(networkFact({ Id: "net1", Name: "one" }), bare);
   assert.deepEqual(networkFact({ Id: "net1", Name: "one", Driver: "overlay", Scope: "swarm", Internal: true }), {
     ...bare,
@@ -175,6 +175,8 @@ test("a network becomes a fact, by default local and not internal", () => {
     scope: "swarm",
     isInternal: true,
   });
+  const Labels = { "com.docker.compose.project": "shop" };
+  assert.deepEqual(networkFact({ Id: "net1", Name: "one", Labels }), { ...bare, project: "shop" });
 });
 
 const LISTED: ListedJson = {
