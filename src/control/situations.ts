@@ -3,17 +3,23 @@
  * their state, and the resolv.conf of a container. It sends no query.
  */
 import { presentation } from "../base/dns/name.ts";
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { RESOLVER } from "./causes/client-causes.ts";
-import { runningContainer, stoppedContainer } from "./causes/known-container.ts";
+import { type KnownContainer, runningContainer, stoppedContainer } from "./causes/known-container.ts";
 import { KnownContainers } from "./causes/known-containers.ts";
-import type { RouteState, Situation } from "./causes/situation.ts";
-import type { ControlPorts } from "./ports.ts";
+import { movesOf } from "./causes/moves.ts";
+import type { Move, RouteState, Situation } from "./causes/situation.ts";
+import { type AnswerHistories, LastAnswers } from "./last-answers.ts";
+import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside">;
+export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
+  readonly resolver: () => Pick<ActiveResolver, "upstreamState">;
+  readonly histories: AnswerHistories;
+}
 
 /** The parts of a situation that depend on the question. */
 export type NameSituation = Pick<
@@ -21,24 +27,39 @@ export type NameSituation = Pick<
   "name" | "typeName" | "failure" | "isFromUpstream" | "isTruncated" | "isSpecial"
 >;
 
+/** Without the stopped containers, which the engine has to be asked for. */
+export function runningContainers(
+  facts: ReadonlyMap<string, ContainerFact>,
+  setting: DefaultBridgeSetting,
+): KnownContainer[] {
+  return [...facts.values()].map((fact) => runningContainer(fact, setting));
+}
+
+/** The addresses at which dns11 answers a container. */
+export function resolversOf({ nameservers }: ContainerFact): readonly string[] {
+  return nameservers.kind === "captured" ? nameservers.servers : [RESOLVER];
+}
+
 export class Situations {
   readonly known: KnownContainers;
-  readonly #ports: Ports;
+  readonly answers: LastAnswers;
+  readonly #ports: SituationPorts;
+  #moves: readonly Move[] | undefined;
   readonly #resolvConfs = new Map<string, ResolvConf | undefined>();
 
-  private constructor(ports: Ports, known: KnownContainers) {
+  private constructor(ports: SituationPorts, known: KnownContainers) {
     this.#ports = ports;
     this.known = known;
+    this.answers = new LastAnswers(ports.histories);
   }
 
-  static async open(ports: Ports): Promise<Situations> {
-    const { containers } = ports;
-    const setting = containers.defaultBridge();
-    const stopped = await containers.stopped();
-    const running = [...containers.facts.values()].map((fact) => runningContainer(fact, setting));
+  static async open(ports: SituationPorts): Promise<Situations> {
+    const { facts, stopped: list, defaultBridge } = ports.containers;
+    const stopped = await list();
+    const setting = defaultBridge();
     // It may have started meanwhile.
-    const ended = stopped.filter(({ id }) => !containers.facts.has(id)).map((each) => stoppedContainer(each, setting));
-    return new Situations(ports, new KnownContainers([...running, ...ended]));
+    const ended = stopped.filter(({ id }) => !facts.has(id)).map((each) => stoppedContainer(each, setting));
+    return new Situations(ports, new KnownContainers([...runningContainers(facts, setting), ...ended]));
   }
 
   of(fact: ContainerFact, owner: ContainerFact, question: NameSituation): Situation {
@@ -47,11 +68,24 @@ export class Situations {
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: this.#routeOf(owner, question.name.toLowerCase()),
+      moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
-      resolvers: owner.nameservers.kind === "captured" ? owner.nameservers.servers : [RESOLVER],
+      resolvers: resolversOf(owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };
+  }
+
+  /** Containers with the name that have moved since the client last queried it. */
+  #movesSince(owner: ContainerFact, name: string): Situation["moves"] {
+    this.#moves ??= movesOf(this.#ports.containers.formerAddresses(), this.known);
+    if (this.#moves.length === 0) return [];
+    const networks = new Set(owner.endpoints.map(({ networkName }) => networkName));
+    const nowMs = performance.now();
+    return this.#moves
+      .filter((move) => networks.has(move.networkName) && isNamed(move, name))
+      .filter(({ atMs }) => (this.answers.of(owner.id).get(name)?.atMs ?? nowMs) < atMs)
+      .map((move) => ({ ...move, agoMs: nowMs - move.atMs }));
   }
 
   resolvConfOf(fact: ContainerFact, owner: ContainerFact): ResolvConf | undefined {
@@ -87,4 +121,8 @@ export class Situations {
       }),
     };
   }
+}
+
+function isNamed({ names, networkName }: Move, name: string): boolean {
+  return names.includes(name) || names.some((each) => `${each}.${networkName.toLowerCase()}` === name);
 }

@@ -19,6 +19,7 @@ import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
+import { FormerAddresses } from "./former-addresses.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 
@@ -55,6 +56,7 @@ export class Directory {
     elsewhere: this.#elsewhere,
   });
   readonly #containers = new Map<string, ContainerFact>();
+  readonly former = new FormerAddresses();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
@@ -124,14 +126,19 @@ export class Directory {
 
   /** Replaces a container's facts. Its networks must be known already. */
   putContainer(fact: ContainerFact): void {
-    this.#networks.join(fact, this.#containers.get(fact.id));
+    const before = this.#containers.get(fact.id);
+    if (before !== undefined) this.former.note(before, fact);
+    this.#networks.join(fact, before);
     this.#defaultBridge.put(fact);
     this.#containers.set(fact.id, fact);
   }
 
   removeContainer(id: string): void {
     const fact = this.#containers.get(id);
-    if (fact !== undefined) this.#networks.leave(fact);
+    if (fact !== undefined) {
+      this.#networks.leave(fact);
+      this.former.note(fact);
+    }
     this.#defaultBridge.remove(id);
     this.#containers.delete(id);
   }

@@ -41,3 +41,9 @@ export class ContainerFilesReader {
     return [];
   }
 }
+
+/** What the engine's API tells without these files: neither servers nor the addresses of host-gateway. */
+export function apiFiles({ HostConfig: config }: ContainerJson): ContainerFiles {
+  const extraHosts = extraHostsOf(config?.ExtraHosts ?? [], () => ({ kind: "absent" }));
+  return { nameservers: { kind: "unknown" }, extraHosts: extraHosts === "busy" ? [] : extraHosts };
+}

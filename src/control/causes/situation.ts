@@ -22,13 +22,35 @@ export interface RouteState {
   readonly withheld: readonly string[];
 }
 
+/** A container that has another address than a while ago. */
+export interface Move {
+  readonly container: string;
+  readonly networkName: string;
+  /** Lower case. */
+  readonly names: readonly string[];
+  readonly from: string;
+  readonly to: string;
+  /** On the clock of `performance.now`. */
+  readonly atMs: number;
+}
+
+/** The `failure` of a name that could not be queried: whether it fails is not known. */
+export const NOT_QUERIED = "not queried";
+
+/** RFC 6761 and RFC 7686: never forwarded. */
+const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)\.?$/i;
+
+export function isSpecialName(name: string): boolean {
+  return SPECIAL.test(name);
+}
+
 export interface Situation {
   /** The container whose programs query, and the one whose network namespace it uses; usually the same. */
   readonly client: KnownContainer;
   readonly owner: KnownContainer;
   readonly name: string;
   readonly typeName: string;
-  /** A response code, or NODATA; undefined if there was an answer. */
+  /** A response code, NODATA or NOT_QUERIED; undefined if there was an answer. */
   readonly failure: string | undefined;
   /** The answer or failure came from upstream servers, or from the cache. */
   readonly isFromUpstream: boolean;
@@ -36,6 +58,8 @@ export interface Situation {
   /** The answer is a local decision about a special name. */
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;
+  /** Containers with the name that have moved since the client last queried it. */
+  readonly moves: readonly (Move & { readonly agoMs: number })[];
   readonly known: KnownContainers;
   /** The addresses at which dns11 answers the client. */
   readonly resolvers: readonly string[];

@@ -17,10 +17,9 @@ import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
 import { Engine } from "../../container/watch/engine.ts";
 import { engineAddress } from "../../api/engine-address.ts";
-import type { ContainerJson } from "../../container/watch/engine-json.ts";
 import { ImageLabels } from "../../container/watch/image-labels.ts";
-import { extraHostsOf } from "../../container/watch/extra-hosts.ts";
-import { type ContainerFiles, containerFact, isUp } from "../../container/watch/translate.ts";
+import { apiFiles } from "../../container/watch/container-files.ts";
+import { containerFact, isUp } from "../../container/watch/translate.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
@@ -77,21 +76,15 @@ async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise
   for (const { Id: id } of await engine.containers()) {
     const json = await engine.container(id);
     if (json === undefined || !isUp(json)) continue;
-    const fact = containerFact(json, filesOf(json), await images.split(json));
+    const fact = containerFact(json, apiFiles(json), await images.split(json));
     if (isNode(fact, filters)) facts.push(fact);
   }
   return facts;
 }
 
-/** Neither servers nor the addresses of host-gateway are checked here. */
-function filesOf({ HostConfig: config }: ContainerJson): ContainerFiles {
-  const extraHosts = extraHostsOf(config?.ExtraHosts ?? [], () => ({ kind: "absent" }));
-  return { nameservers: { kind: "unknown" }, extraHosts: extraHosts === "busy" ? [] : extraHosts };
-}
-
 async function nodeNamed(engine: Engine, node: string): Promise<ContainerFact> {
   const json = await engine.container(encodeURIComponent(node));
-  if (json !== undefined && isUp(json)) return containerFact(json, filesOf(json));
+  if (json !== undefined && isUp(json)) return containerFact(json, apiFiles(json));
   throw new Fault("NO_SUCH_NODE", `No running container named "${node}"`, {
     remedy: "Use a node name from `docker ps`.",
   });

@@ -38,6 +38,7 @@ export function containersOf({ directory, nodes, reconciler, roster, stopped }: 
     viewOf: (fact) => roster.viewOf(fact),
     defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined),
+    formerAddresses: () => directory.former.list(),
     stopped: async () => await stopped.list(),
   };
 }
@@ -69,7 +70,7 @@ async function attachAfterRelease(
   return "failed";
 }
 
-export function insideOf({ host }: EngineAccess, { runner }: Platform): ContainerAccess {
+export function insideOf({ host }: Pick<EngineAccess, "host">, { runner }: Pick<Platform, "runner">): ContainerAccess {
   return {
     open: (fact) => {
       try {

@@ -76,6 +76,7 @@ class NodeSide implements ContainerSide {
       viewOf: () => this.#view(),
       defaultBridge: () => "off",
       nodeReportOf: () => this.#mode.report(),
+      formerAddresses: () => [],
       stopped: async () => await Promise.resolve([]),
     };
     this.repairs = {
