@@ -44,6 +44,9 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     trustsImages: precedence.take("trust-image-labels", LABEL_DEFAULTS.trustsImages),
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
+  const visible = precedence.take("visible", "network");
+  const defaultBridge = precedence.take("default-bridge", "off");
+  const hostName = precedence.take("host-docker-internal", "off");
   const behaviour = behaviourOf(precedence, isStrict);
   const everyone = precedence.take("dns", [], (routes) => routes.map((route) => routeText(route)));
   const options = precedence.take("dns-opt", [], (all) => all.map(({ text }) => text));
@@ -57,6 +60,9 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     only,
     labels,
+    visible,
+    defaultBridge,
+    hostName,
     kind: kindOf(precedence),
     resolvConf,
     ruleBackend,

@@ -20,6 +20,7 @@ export interface ContainerJson {
   readonly Image?: string;
   readonly ImageManifestDescriptor?: { readonly platform?: ImagePlatform | null } | null;
   readonly ResolvConfPath?: string;
+  readonly HostsPath?: string;
   readonly Config?: {
     readonly Hostname?: string;
     readonly Env?: readonly string[] | null;
@@ -27,6 +28,8 @@ export interface ContainerJson {
   };
   readonly HostConfig?: {
     readonly NetworkMode?: string;
+    /** Of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
+    readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;
     readonly DnsOptions?: readonly string[] | null;
     readonly ExtraHosts?: readonly string[] | null;
@@ -66,6 +69,7 @@ export interface NetworkJson {
   readonly Driver?: string;
   readonly Scope?: string;
   readonly Internal?: boolean;
+  readonly Labels?: Labels | null;
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
 

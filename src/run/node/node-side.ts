@@ -74,6 +74,7 @@ class NodeSide implements ContainerSide {
       decisionOf: () => ({ kind: "serve" }),
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
       viewOf: () => this.#view(),
+      defaultBridge: () => "off",
       nodeReportOf: () => this.#mode.report(),
       formerAddresses: () => [],
       stopped: async () => await Promise.resolve([]),
@@ -193,8 +194,9 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
     kindSearch: fact.search,
-    hostGateway: undefined,
+    extraHosts: [],
     nameservers: { kind: "unknown" },
     endpoints: [],
+    onDefaultBridge: undefined,
   };
 }
