@@ -14,6 +14,7 @@ export function findConflicts(precedence: Precedence, settings: Settings, option
     ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...hostNamesOff(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...duplicateTimeout(precedence, options).map(([key, what]) => conflictText(precedence, key, what)),
   ];
 }
@@ -59,6 +60,11 @@ function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings):
 function nothingToLog({ queries }: Settings): readonly Conflict[] {
   if (!queries.isLogged || queries.names !== "off") return [];
   return [["queries.log", "has no effect with queries.names: off. Use queries.names: hidden, or remove this setting"]];
+}
+
+function hostNamesOff(precedence: Precedence, { hostNames }: Settings): readonly Conflict[] {
+  if (hostNames.means !== "off" || precedence.layerOf("host-domain") === undefined) return [];
+  return [["host-domain", "has no effect with host-names: off. Use host-names: capture, or remove this setting"]];
 }
 
 function duplicateTimeout(precedence: Precedence, options: readonly DnsOption[]): readonly Conflict[] {

@@ -10,11 +10,12 @@ import {
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
+import { HOST_MEANS } from "../base/model/host-policy.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
-import { parseRoute } from "../base/model/server-text.ts";
+import { parseDomain, parseRoute } from "../base/model/server-text.ts";
 import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
@@ -52,6 +53,8 @@ export const READERS = {
   /** One option. */
   "dns-opt": (value: unknown) => parseDnsOption(readText(value)),
   "resolv-conf": readPath,
+  "host-names": oneOf(HOST_MEANS),
+  "host-domain": readHostDomain,
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
@@ -134,6 +137,21 @@ function readMetricsAddress(value: unknown): string {
   const isAddress = addressBytes(address) !== undefined && address.includes(":") === (bracketed !== undefined);
   if (isAddress && !address.includes("%") && Number(port) <= PORT_MAX) return text;
   throw new Error(`invalid address ${quoteValue(value)}: use IP:PORT, such as 127.0.0.1:9511 or [::1]:9511, or off`);
+}
+
+/** Domains that have another meaning on every machine: names of this machine, multicast DNS, reverse names. */
+const TAKEN_DOMAIN = /(^|\.)(localhost|local|arpa|invalid|onion)$/;
+/** Redirect rules compare up to 128 bytes. */
+const HOST_DOMAIN_CHARS = 100;
+
+function readHostDomain(value: unknown): string {
+  const domain = parseDomain(readText(value));
+  if (domain === "" || domain.length > HOST_DOMAIN_CHARS)
+    throw new Error(
+      `invalid domain ${quoteValue(value)}: use a domain name of at most ${HOST_DOMAIN_CHARS} characters`,
+    );
+  if (!TAKEN_DOMAIN.test(domain)) return domain;
+  throw new Error(`invalid domain ${quoteValue(value)}: use one without a meaning of its own, such as docker`);
 }
 
 function readPath(value: unknown): string {

@@ -2,6 +2,7 @@
  * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
  * missing key is not set.
  */
+import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
@@ -34,6 +35,8 @@ export type Values = {
   "dns-opt": readonly DnsOption[];
   networks: ReadonlyMap<string, readonly RouteText[]>;
   "resolv-conf": string;
+  "host-names": HostPolicy["means"];
+  "host-domain": string;
   "forward.order": ServerOrder;
   "forward.budget": number;
   "forward.max-concurrent": number;

@@ -23,7 +23,7 @@ import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.t
 import { guard } from "../../base/lib/guard.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import type { View } from "../../base/model/view.ts";
-import { DOCKER_RESOLVER } from "../capture/capture.ts";
+import { probedAddress, protocolsOf } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
@@ -246,13 +246,14 @@ export class Attachment {
   }
 
   async #probe(
-    { endpoint, isTrial }: Serving,
+    { endpoint, isTrial, capture }: Serving,
     from: number,
-    destination = DOCKER_RESOLVER,
+    destination = probedAddress(capture),
     sourcePort?: number,
   ): Promise<ProbeResult> {
     const within = <T>(work: () => T): T => this.#parts.runner.within(from, work);
-    return await probe(within, destination, endpoint.probeTarget, isTrial, sourcePort);
+    const request = { destination, protocols: protocolsOf(capture), isTrial, sourcePort };
+    return await probe(within, endpoint.probeTarget, request);
   }
 
   #startServing(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {

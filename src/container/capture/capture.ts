@@ -9,6 +9,22 @@ export interface Capture {
   readonly bypassInterfaces: readonly number[];
   /** Packets from outside may reach 127.0.0.0/8 in this namespace: drop those that no rule redirected there. */
   readonly guardsLoopback: boolean;
+  /** What differs on the host, where programs may ask other servers for all names but ours. */
+  readonly host?: HostSelection;
+}
+
+/** On the host only queries for some names are redirected, and only over UDP, where the rules can read them. */
+interface HostSelection {
+  /** Wire names, each with its final zero byte: queries for these and for names below them are redirected. */
+  readonly names: readonly Uint8Array[];
+  /** The control group whose processes are never redirected: the engine's, which forwards for containers. */
+  readonly spared: ControlGroup;
+}
+
+/** A control group of version 2, and its depth below the root. */
+export interface ControlGroup {
+  readonly id: bigint;
+  readonly level: number;
 }
 
 /** One pair of sockets, and the addresses whose port 53 is redirected to it. All of one family. */
@@ -28,5 +44,15 @@ export const DOCKER_RESOLVER = "127.0.0.11";
 
 /** The redirect of every container with Docker's embedded DNS. */
 export const DOCKER_REDIRECT: Redirect = { bind: DOCKER_RESOLVER, fromInside: [DOCKER_RESOLVER], fromPods: [] };
+
+/** The protocols in which queries of the namespace itself are redirected. */
+export function protocolsOf({ host }: Capture): readonly ("udp" | "tcp")[] {
+  return host === undefined ? ["udp", "tcp"] : ["udp"];
+}
+
+/** The address to which a probe is sent. */
+export function probedAddress({ redirects, host }: Capture): string {
+  return (host === undefined ? undefined : redirects[0]?.fromInside[0]) ?? DOCKER_RESOLVER;
+}
 
 export const CONTAINER_CAPTURE: Capture = { redirects: [DOCKER_REDIRECT], bypassInterfaces: [], guardsLoopback: false };

@@ -41,6 +41,8 @@ export interface ExchangeRequest {
   readonly sourcePort?: number | undefined;
   /** The mark of the packets; by default none. */
   readonly mark?: number | undefined;
+  /** By default UDP and TCP. */
+  readonly protocols?: readonly Protocol[];
   /** The timeout. */
   readonly waitMs?: number;
 }
@@ -83,7 +85,7 @@ export async function exchange(within: Within, request: ExchangeRequest): Promis
   const legs: Leg[] = [];
   try {
     within(() => {
-      for (const protocol of ["udp", "tcp"] as const) legs.push(startLeg(protocol, request));
+      for (const protocol of request.protocols ?? (["udp", "tcp"] as const)) legs.push(startLeg(protocol, request));
     });
     await pollUntilDone(legs, memory, request.waitMs ?? LIMITS.probeMs);
     return legs.map(({ protocol, id, reply, failure, tookMs }) => ({ protocol, id, reply, failure, tookMs }));

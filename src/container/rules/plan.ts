@@ -8,7 +8,7 @@
  * do no harm: without our rules the next packet is tracked in the default zone, by Docker's rules. Nor do they affect
  * our next start, which uses another zone.
  */
-import type { Capture, Redirect } from "../capture/capture.ts";
+import { type Capture, type ControlGroup, type Redirect, protocolsOf } from "../capture/capture.ts";
 
 export type Protocol = "udp" | "tcp";
 
@@ -38,6 +38,10 @@ export interface Match {
   readonly isToLoopback?: true;
   readonly sourcePort?: number;
   readonly destinationPort?: number;
+  /** The sending process is in this control group. */
+  readonly controlGroup?: ControlGroup;
+  /** The packet has these bytes, in any letter case. */
+  readonly bytes?: Uint8Array;
   /** No DNAT rule has changed the destination. */
   readonly isNotDnat?: true;
 }
@@ -155,13 +159,15 @@ function tablePlans(
     const inside = insideChains(input, listeners, queriesFor(listeners, "fromInside"));
     const servesPods = listeners.some(({ redirect }) => redirect.fromPods.length > 0);
     const pods = servesPods ? podChains(input, family, listeners, queriesFor(listeners, "fromPods")) : [];
-    return [{ family, name: TABLE_NAME, chains: [...inside, ...pods] }];
+    const hostGuard = input.capture.host === undefined ? [] : [guardChain(listeners.flatMap(portGuards))];
+    return [{ family, name: TABLE_NAME, chains: [...inside, ...pods, ...hostGuard] }];
   });
 }
 
 function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
   const bypass: RulePlan[] = [
     { match: { mark: input.passthroughMark }, action: { kind: "accept" } },
+    ...sparedGroups(input),
     ...input.sparedPorts.map((sourcePort) => ({
       match: { protocol: "tcp" as const, sourcePort, destinationPort: DNS_PORT },
       action: { kind: "accept" as const },
@@ -212,18 +218,24 @@ function podChains(
       priority: PRIORITY_NAT,
       rules: [...bypass, ...queries.translate],
     },
-    {
-      name: GUARD_CHAIN,
-      type: "filter",
-      hook: "input",
-      priority: PRIORITY_GUARD,
-      rules: family === "ip" && capture.guardsLoopback ? [LOOPBACK_GUARD] : listeners.flatMap(portGuards),
-    },
+    guardChain(family === "ip" && capture.guardsLoopback ? [LOOPBACK_GUARD] : listeners.flatMap(portGuards)),
   ];
 }
 
 /** The chain whose rules drop and count packets. */
 export const GUARD_CHAIN = "guard";
+
+function guardChain(rules: readonly RulePlan[]): ChainPlan {
+  return { name: GUARD_CHAIN, type: "filter", hook: "input", priority: PRIORITY_GUARD, rules };
+}
+
+/** On the host the engine forwards queries of containers, which must not see what the host sees. */
+function sparedGroups({ capture: { host } }: PlanInput): RulePlan[] {
+  if (host === undefined) return [];
+  return [
+    { match: { destinationPort: DNS_PORT, protocol: "udp", controlGroup: host.spared }, action: { kind: "accept" } },
+  ];
+}
 
 const LOOPBACK_GUARD: RulePlan = {
   match: { isFromOutside: true, isToLoopback: true, isNotDnat: true },
@@ -247,14 +259,21 @@ function portGuards({ listening }: ListeningRedirect): RulePlan[] {
   }));
 }
 
-function queriesOf({ zone }: PlanInput, listeners: readonly ListeningRedirect[], origin: QueryOrigin): QueryRules {
+function queriesOf(
+  { zone, capture }: PlanInput,
+  listeners: readonly ListeningRedirect[],
+  origin: QueryOrigin,
+): QueryRules {
+  const selections = capture.host === undefined ? [{}] : capture.host.names.map((bytes) => ({ bytes }));
   const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] =>
     listeners.flatMap(({ redirect, listening }) =>
       redirect[origin].flatMap((destination) =>
-        PROTOCOLS.map((protocol) => ({
-          match: { protocol, destination, destinationPort: DNS_PORT },
-          action: action(listening, protocol),
-        })),
+        protocolsOf(capture).flatMap((protocol) =>
+          selections.map((selection) => ({
+            match: { protocol, destination, destinationPort: DNS_PORT, ...selection },
+            action: action(listening, protocol),
+          })),
+        ),
       ),
     );
   return {

@@ -9,6 +9,8 @@ import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { HOST_ID } from "../../container/host/host-fact.ts";
+import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
@@ -34,6 +36,7 @@ export class EngineSide implements ContainerSide {
   readonly nodes: Nodes;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
+  readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
   readonly #parts: ContainerSideParts;
@@ -51,6 +54,7 @@ export class EngineSide implements ContainerSide {
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
+    this.hostNames = this.#openHostNames();
     this.follower = this.#openFollower();
     this.containers = containersOf(this);
     this.repairs = repairsOf(this, parts.quarantines);
@@ -82,6 +86,7 @@ export class EngineSide implements ContainerSide {
     this.nodes.setPolicy(settings.kind, settings.labels);
     if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
     this.roster.refresh();
+    this.hostNames.configure(settings.hostNames);
   }
 
   refresh(): void {
@@ -101,11 +106,13 @@ export class EngineSide implements ContainerSide {
   }
 
   async abandon(): Promise<void> {
+    this.hostNames.close();
     await this.reconciler.abandon();
     this.hostUpstreams.close();
   }
 
   async stop(): Promise<void> {
+    this.hostNames.close();
     await this.reconciler.stop();
     this.hostUpstreams.close();
   }
@@ -125,7 +132,11 @@ export class EngineSide implements ContainerSide {
       {
         ...platform,
         host,
-        prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), platform.runner.homeId),
+        prove: (claim: NamespaceClaim): ProvenNamespace =>
+          claim.containerId === HOST_ID
+            ? this.hostNames.prove(claim)
+            : proveNamespace(claim, host(), platform.runner.homeId),
+        isHostCaptured: () => this.hostNames.isOn,
         nextZone: zoneAllocator(),
         openEndpointFor: querySide.openEndpointFor,
         keep: hold,
@@ -183,11 +194,25 @@ export class EngineSide implements ContainerSide {
           this.directory.setHost(servers);
           this.roster.refresh();
           querySide.onUpstreamsChanged();
+          this.hostNames.refresh();
         },
         reinspect: (ids: readonly string[]) => this.follower.reinspect(ids),
       },
       settings,
     );
+  }
+
+  #openHostNames(): HostNames {
+    const { platform, log, settings } = this.#parts;
+    return new HostNames(settings.hostNames, {
+      ...platform,
+      host: this.#link.host,
+      reconciler: this.reconciler,
+      containers: () => this.directory.containers.values(),
+      networkOf: (id) => this.directory.network(id),
+      upstreams: () => this.hostUpstreams,
+      onEvent: eventLogger(log),
+    });
   }
 
   #openFollower(): Follower {
@@ -199,6 +224,7 @@ export class EngineSide implements ContainerSide {
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", "engine");
         this.#isDisconnected = false;
         this.hostUpstreams.reread();
+        this.hostNames.refresh();
         void this.#refreshHostGateway();
       },
       onDisconnected: (reason) => {
@@ -219,12 +245,16 @@ export class EngineSide implements ContainerSide {
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
-      onContainer: (fact) => quarantines.recorder.attaching(fact.id, () => this.roster.put(fact)),
+      onContainer: (fact) => {
+        quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
+        this.hostNames.put(fact);
+      },
       onContainerGone: (id) => {
         querySide.histories.name(id, this.#nameOf(id));
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
         this.roster.remove(id);
+        this.hostNames.remove(id);
       },
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
@@ -251,8 +281,10 @@ export class EngineSide implements ContainerSide {
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
       const about = { container, code, reason, culprits };
-      const resolver = code === "OWNED_ELSEWHERE" ? "served by another dns11" : "Docker's resolver answers";
-      limitedLog.log("warn", container, about, `not attached, ${resolver}`, "attaching");
+      const isHost = id === HOST_ID;
+      const resolver = isHost ? "names do not resolve on the host" : "Docker's resolver answers";
+      const outcome = code === "OWNED_ELSEWHERE" ? "served by another dns11" : resolver;
+      limitedLog.log("warn", container, about, `not attached, ${outcome}`, "attaching");
     }
   }
 

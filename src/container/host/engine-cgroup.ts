@@ -1,0 +1,53 @@
+/**
+ * EngineCgroup: the control group of the engine's process. dockerd forwards queries of containers from the host's
+ * namespace, and these must not be answered as the host's own. A packet's control group is what tells them apart.
+ */
+import { statSync, statfsSync } from "node:fs";
+
+import { Fault } from "../../base/lib/fault.ts";
+import { procText } from "../../kernel/proc-text.ts";
+import type { ControlGroup } from "../capture/capture.ts";
+
+/** linux/magic.h */
+const CGROUP2_MAGIC = 0x63677270;
+/** Version 2 alone, and beside version 1. */
+const MOUNTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+const CHARS_MAX = 4096;
+const REMEDY =
+  "Run dockerd and dns11 each as a service (a systemd unit has a control group of its own) on a machine with cgroup version 2; " +
+  "in a container, dns11 needs the host's cgroup namespace (--cgroupns host).";
+
+/** Throws a Fault if the engine has no control group of its own, or dns11 is in it. */
+export function engineCgroup(pid: number): ControlGroup {
+  const path = pathOf(pid);
+  if (path === undefined || path === "/" || path.includes("..")) {
+    throw new Fault("HOST_ENGINE_MIXED", "The engine's process has no control group of version 2 of its own", {
+      remedy: REMEDY,
+    });
+  }
+  const own = pathOf("self");
+  if (own === path || own?.startsWith(`${path}/`) === true) {
+    throw new Fault("HOST_ENGINE_MIXED", "dns11 and the engine's process are in the same control group", {
+      remedy: REMEDY,
+    });
+  }
+  return { id: idOf(pid, path), level: path.split("/").length - 1 };
+}
+
+function pathOf(pid: number | "self"): string | undefined {
+  const text = procText(`/proc/${pid}/cgroup`) ?? "";
+  return /^0::(.+)$/m.exec(text.slice(0, CHARS_MAX))?.[1];
+}
+
+/** The number of its folder is the id of the group. */
+function idOf(pid: number, path: string): bigint {
+  for (const mount of MOUNTS) {
+    const root = `/proc/${pid}/root${mount}`;
+    try {
+      if (statfsSync(root).type === CGROUP2_MAGIC) return statSync(root + path, { bigint: true }).ino;
+    } catch {
+      // Not mounted there.
+    }
+  }
+  throw new Fault("HOST_ENGINE_MIXED", `Cannot see the engine's control group "${path}"`, { remedy: REMEDY });
+}
