@@ -17,8 +17,8 @@ export interface Capture {
 interface HostSelection {
   /** Wire names, each with its final zero byte: queries for these and for names below them are redirected. */
   readonly names: readonly Uint8Array[];
-  /** The control group whose processes are never redirected: the engine's, which forwards for containers. */
-  readonly spared: ControlGroup;
+  /** Control groups whose processes are never redirected, because they forward for others: the engine, resolvers. */
+  readonly spared: readonly ControlGroup[];
 }
 
 /** A control group of version 2, and its depth below the root. */

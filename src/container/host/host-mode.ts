@@ -22,8 +22,8 @@ export interface HostModeParts {
   readonly servers: () => readonly string[];
   /** The subnets of reachable containers. */
   readonly subnets: () => Iterable<Subnet>;
-  /** Throws a Fault if the engine's queries cannot be told apart. */
-  readonly spared: () => ControlGroup;
+  /** Called inside the namespace: those whose queries pass by. Throws a Fault if they cannot be told apart. */
+  readonly spared: () => readonly ControlGroup[];
 }
 
 export function hostMode(parts: HostModeParts): AttachMode {

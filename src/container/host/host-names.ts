@@ -22,9 +22,10 @@ import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
 import { requireOutsideSearch, requireUnknown } from "./domain-check.ts";
-import { engineCgroup } from "./engine-cgroup.ts";
+import { engineCgroup, sparedGroups } from "./control-groups.ts";
 import { HOST_ID } from "./host-fact.ts";
 import { HostMembers } from "./host-members.ts";
+import { HOST_LIMITS } from "./limits.ts";
 import { hostMode } from "./host-mode.ts";
 
 export interface HostNamesParts {
@@ -50,6 +51,7 @@ export class HostNames {
   #mode: AttachMode | undefined;
   #decision: Decision = { kind: "serve" };
   #captureTimer: NodeJS.Timeout | undefined;
+  #resolverTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
   /** Counts the checks, so that only the last one decides. */
   #checks = 0;
@@ -119,6 +121,7 @@ export class HostNames {
     this.#checks++;
     this.#members?.close();
     this.#members = undefined;
+    clearInterval(this.#resolverTimer);
     clearTimeout(this.#captureTimer);
     this.#captureTimer = undefined;
   }
@@ -136,9 +139,11 @@ export class HostNames {
       domain,
       servers: () => this.#parts.upstreams().resolvConf.nameservers,
       subnets: () => members.subnets,
-      spared: () => engineCgroup(this.#parts.host().pid),
+      spared: () => sparedGroups(this.#parts.host().pid),
     });
     for (const fact of this.#parts.containers()) members.put(fact);
+    // A resolver that was started meanwhile is spared from then on.
+    this.#resolverTimer = setInterval(() => this.#updateCapture(), HOST_LIMITS.resolversEveryMs).unref();
   }
 
   async #decide(): Promise<void> {

@@ -229,12 +229,13 @@ function guardChain(rules: readonly RulePlan[]): ChainPlan {
   return { name: GUARD_CHAIN, type: "filter", hook: "input", priority: PRIORITY_GUARD, rules };
 }
 
-/** On the host the engine forwards queries of containers, which must not see what the host sees. */
+/** On the host the engine and other resolvers forward queries of those who must not see what the host sees. */
 function sparedGroups({ capture: { host } }: PlanInput): RulePlan[] {
   if (host === undefined) return [];
-  return [
-    { match: { destinationPort: DNS_PORT, protocol: "udp", controlGroup: host.spared }, action: { kind: "accept" } },
-  ];
+  return host.spared.map((controlGroup) => ({
+    match: { destinationPort: DNS_PORT, protocol: "udp", controlGroup },
+    action: { kind: "accept" },
+  }));
 }
 
 const LOOPBACK_GUARD: RulePlan = {

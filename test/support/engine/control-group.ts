@@ -1,16 +1,34 @@
-/** Control group of version 2 of its own for a test's dockerd, as a service manager gives it one on a real machine. */
-import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
+/** Control groups of version 2 for the services of a test, as a service manager gives each one on a real machine. */
+import { mkdirSync, rmdirSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Engine } from "./engine.ts";
 
 const CGROUP2_MAGIC = 0x63677270;
 const MOUNTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
-/** Moves dockerd there; the sockets that it opens from now on are the group's. It is removed together with the engine. */
+/** Moves dockerd into one; the sockets that it opens from now on are the group's. It is removed with the engine. */
 export function giveControlGroup({ id, pid }: Engine): void {
-  const mount = MOUNTS.find((each) => statfsSync(each).type === CGROUP2_MAGIC);
-  if (mount === undefined) throw new Error("no control groups of version 2 are mounted");
-  const folder = join(mount, id);
-  mkdirSync(folder, { recursive: true });
+  const { folder } = new ControlGroup(id);
   writeFileSync(join(folder, "cgroup.procs"), String(pid));
+}
+
+export class ControlGroup implements Disposable {
+  readonly folder: string;
+
+  constructor(name: string) {
+    const mount = MOUNTS.find((each) => statfsSync(each).type === CGROUP2_MAGIC);
+    if (mount === undefined) throw new Error("no control groups of version 2 are mounted");
+    this.folder = join(mount, name);
+    mkdirSync(this.folder, { recursive: true });
+  }
+
+  /** The command that runs a command in the group, from its first socket on. */
+  get prefix(): string[] {
+    return ["sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', this.folder];
+  }
+
+  /** Its processes must have ended. */
+  [Symbol.dispose](): void {
+    rmdirSync(this.folder);
+  }
 }
