@@ -162,12 +162,16 @@ test("containers do not see the names of the host, whether dns11 or dockerd reso
 });
 
 test("a resolver on the host that forwards for others does not see them either", async () => {
-  const address = "127.0.0.77";
+  const own = "127.0.0.77";
   using group = new ControlGroup(`${engine.id}-resolver`);
-  await using resolver = await startDnsmasq(engine, { address, prefix: group.prefix, lines: [`server=${SERVER}`] });
+  await using resolver = await startDnsmasq(engine, {
+    address: own,
+    prefix: group.prefix,
+    lines: [`server=${SERVER}`],
+  });
   await using _ = await startWithHost();
-  assert.deepEqual(await addressesOf("a4.ok.test", address), ["192.0.2.4"]);
-  assert.equal((await dig(engine, `@${address}`, "web.docker")).status, "NXDOMAIN");
+  assert.deepEqual(await addressesOf("a4.ok.test", own), ["192.0.2.4"]);
+  assert.equal((await dig(engine, `@${own}`, "web.docker")).status, "NXDOMAIN");
   assert.ok(resolver.pid > 0);
 });
 

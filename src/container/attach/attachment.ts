@@ -246,14 +246,13 @@ export class Attachment {
   }
 
   async #probe(
-    { endpoint, isTrial, capture }: Serving,
+    { endpoint: { probeTarget }, isTrial, capture }: Serving,
     from: number,
     destination = probedAddress(capture),
     sourcePort?: number,
   ): Promise<ProbeResult> {
     const within = <T>(work: () => T): T => this.#parts.runner.within(from, work);
-    const request = { destination, protocols: protocolsOf(capture), isTrial, sourcePort };
-    return await probe(within, endpoint.probeTarget, request);
+    return await probe(within, probeTarget, { destination, protocols: protocolsOf(capture), isTrial, sourcePort });
   }
 
   #startServing(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {

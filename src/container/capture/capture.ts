@@ -17,6 +17,8 @@ export interface Capture {
 interface HostSelection {
   /** Wire names, each with its final zero byte: queries for these and for names below them are redirected. */
   readonly names: readonly Uint8Array[];
+  /** The same for reverse names, of which there may be many. */
+  readonly reverseNames: readonly Uint8Array[];
   /** Control groups whose processes are never redirected, because they forward for others: the engine, resolvers. */
   readonly spared: readonly ControlGroup[];
 }

@@ -2,6 +2,7 @@
  * DomainCheck: whether a domain is free for container names on this host. One that the search list completes names
  * with, or that a server of the host already knows (public DNS, a VPN, dnsmasq), would lose its own names.
  */
+import { HEADER_BYTES, rcodeOf } from "../../base/dns/header.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { queryOf } from "../../base/dns/query.ts";
@@ -12,8 +13,6 @@ import { type Within, exchange } from "../rules/exchange.ts";
 import { HOST_LIMITS } from "./limits.ts";
 
 const REMEDY = "Choose another domain with --host-domain, such as docker or containers.internal, and reload.";
-const RCODE_BITS = 0x0f;
-const CODES_AT = 3;
 
 /** Throws a Fault if the search list uses the domain. */
 export function requireOutsideSearch(domain: string, search: readonly string[]): void {
@@ -41,5 +40,5 @@ export async function requireUnknown(domain: string, servers: readonly string[],
 }
 
 function isKnown(reply: Buffer | undefined): boolean {
-  return reply !== undefined && reply.length > CODES_AT && ((reply[CODES_AT] as number) & RCODE_BITS) === RCODE.NOERROR;
+  return reply !== undefined && reply.length >= HEADER_BYTES && rcodeOf(reply) === RCODE.NOERROR;
 }

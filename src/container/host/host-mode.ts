@@ -42,8 +42,9 @@ function hostCapture({ domain, servers, subnets, spared }: HostModeParts): Captu
       remedy: "List a server there that has an address of its own.",
     });
   }
-  const names = [wireName(domain), wireName(PROBE_SUFFIX), ...reverseZones(subnets())];
-  return { redirects, bypassInterfaces: [], guardsLoopback: false, host: { names, spared: spared() } };
+  const names = [wireName(domain), wireName(PROBE_SUFFIX)];
+  const host = { names, reverseNames: reverseZones(subnets()), spared: spared() };
+  return { redirects, bypassInterfaces: [], guardsLoopback: false, host };
 }
 
 /** A link-local server belongs to one interface, and a translated packet would leave by none. */

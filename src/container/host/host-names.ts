@@ -113,7 +113,7 @@ export class HostNames {
   /** The host's namespace, which `proveNamespace` always refuses. */
   prove({ pid }: NamespaceClaim): ProvenNamespace {
     const host = this.#parts.host();
-    if (pid !== host.pid) throw new Fault("NAMESPACE_GONE", `Process ${pid} of the engine has exited`);
+    if (pid !== host.pid) throw engineExited(pid);
     return { fd: openHostNetwork(host), id: host.networkId };
   }
 
@@ -208,4 +208,9 @@ export class HostNames {
       guard.run("timer", 0, () => this.#parts.reconciler.updateCapture(HOST_ID));
     }, 0).unref();
   }
+}
+
+function engineExited(pid: number): Fault {
+  const remedy = "Nothing to do: dns11 tries again with the engine's new process.";
+  return new Fault("NAMESPACE_GONE", `Process ${pid} of the engine has exited`, { remedy });
 }

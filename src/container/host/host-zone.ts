@@ -5,7 +5,11 @@
  */
 import { domainLabels } from "../../base/model/server-text.ts";
 import { hashOf } from "../../base/model/label-table.ts";
-import { sameBytes } from "../../base/dns/name.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { POINTER_BYTES, sameBytes } from "../../base/dns/name.ts";
+import { OPT_BYTES } from "../../base/dns/opt.ts";
+import { RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
+import { UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
 import {
   DENIED,
   MISS,
@@ -136,23 +140,20 @@ function textOf(labels: Uint8Array): string {
   return parts.join(".");
 }
 
-const MESSAGE_BYTES = 512;
-/** The header, the type and class of the question, its name's final zero, and an OPT record. */
-const OTHER_BYTES = 12 + 4 + 1 + 11;
-/** A record with a compressed owner, without its data. */
-const RECORD_BYTES = 12;
+/** The type and class of the question, and the final zero of its name. */
+const AFTER_NAME_BYTES = 5;
 
 /**
  * As many addresses as the smallest UDP answer holds, at random. A truncated answer would make the program ask again
  * over TCP, where the rules cannot see a name: that query goes to a server that does not know it.
  */
 function fittingAddresses({ v4, v6 }: NameAddresses, nameBytes: number): NameAddresses {
-  const room = MESSAGE_BYTES - OTHER_BYTES - nameBytes;
+  const room = UDP_BYTES_MIN - HEADER_BYTES - nameBytes - AFTER_NAME_BYTES - OPT_BYTES;
   return { v4: someOf(v4, 4, room), v6: someOf(v6, 16, room) };
 }
 
 function someOf(addresses: Uint8Array, size: number, room: number): Uint8Array {
-  const max = Math.max(1, Math.floor(room / (RECORD_BYTES + size)));
+  const max = Math.max(1, Math.floor(room / (POINTER_BYTES + RECORD_FIXED_BYTES + size)));
   const count = addresses.length / size;
   if (count <= max) return addresses;
   const first = Math.floor(Math.random() * count) * size;

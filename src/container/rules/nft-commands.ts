@@ -30,6 +30,7 @@ const NOT_TRANSLATED = 0;
 const STRING_MATCH_REVISION = 1;
 const STRING_MATCH_BYTES_MAX = 128;
 const STRING_MATCH_SIZE = 160;
+const STRING_MATCH_INVERTS = 1;
 const STRING_MATCH_IGNORES_CASE = 2;
 const SOURCE_PORT_OFFSET = 0;
 const DESTINATION_PORT_OFFSET = 2;
@@ -183,13 +184,9 @@ function writeMatch(w: NetlinkWriter, family: IpFamily, match: Match): void {
     });
     compare(w, nativeU64(id));
   }
-  if (match.bytes !== undefined) {
-    const info = stringMatch(match.bytes);
-    expression(w, "match", () => {
-      w.text(nft.NFTA_MATCH_NAME, "string");
-      w.u32(nft.NFTA_MATCH_REV, STRING_MATCH_REVISION);
-      w.attribute(nft.NFTA_MATCH_INFO, info);
-    });
+  if (match.bytes !== undefined) matchString(w, match.bytes, STRING_MATCH_IGNORES_CASE);
+  if (match.lacksBytes !== undefined) {
+    matchString(w, match.lacksBytes, STRING_MATCH_IGNORES_CASE | STRING_MATCH_INVERTS);
   }
   if (match.isNotDnat === true) {
     expression(w, "ct", () => {
@@ -296,15 +293,19 @@ function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): v
 }
 
 /** struct xt_string_info: the whole packet is searched, in any letter case. */
-function stringMatch(bytes: Uint8Array): Buffer {
+function matchString(w: NetlinkWriter, bytes: Uint8Array, flags: number): void {
   if (bytes.length > STRING_MATCH_BYTES_MAX) throw new RangeError(`Cannot match ${bytes.length} bytes`);
   const info = Buffer.alloc(STRING_MATCH_SIZE);
   info.writeUInt16LE(0xffff, 2);
   info.write("kmp", 4, "latin1");
   info.set(bytes, 20);
   info.writeUInt8(bytes.length, 148);
-  info.writeUInt8(STRING_MATCH_IGNORES_CASE, 149);
-  return info;
+  info.writeUInt8(flags, 149);
+  expression(w, "match", () => {
+    w.text(nft.NFTA_MATCH_NAME, "string");
+    w.u32(nft.NFTA_MATCH_REV, STRING_MATCH_REVISION);
+    w.attribute(nft.NFTA_MATCH_INFO, info);
+  });
 }
 
 function bytesOf(text: string, family: IpFamily): Uint8Array {

@@ -42,6 +42,8 @@ export interface Match {
   readonly controlGroup?: ControlGroup;
   /** The packet has these bytes, in any letter case. */
   readonly bytes?: Uint8Array;
+  /** The packet does not have these bytes. */
+  readonly lacksBytes?: Uint8Array;
   /** No DNAT rule has changed the destination. */
   readonly isNotDnat?: true;
 }
@@ -179,7 +181,8 @@ function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[],
       type: "filter",
       hook: "output",
       priority: PRIORITY_ZONE,
-      rules: [...bypass, ...queries.zone, ...zoneOfOurPorts(listeners, input.zone)],
+      // Queries last, because a rule for them may end the chain.
+      rules: [...bypass, ...zoneOfOurPorts(listeners, input.zone), ...queries.zone],
     },
     {
       name: "query",
@@ -265,18 +268,21 @@ function queriesOf(
   listeners: readonly ListeningRedirect[],
   origin: QueryOrigin,
 ): QueryRules {
-  const selections = capture.host === undefined ? [{}] : capture.host.names.map((bytes) => ({ bytes }));
-  const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] =>
-    listeners.flatMap(({ redirect, listening }) =>
-      redirect[origin].flatMap((destination) =>
-        protocolsOf(capture).flatMap((protocol) =>
-          selections.map((selection) => ({
+  const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] => {
+    const rulesFor = (selection: Pick<Match, "bytes">): RulePlan[] =>
+      listeners.flatMap(({ redirect, listening }) =>
+        redirect[origin].flatMap((destination) =>
+          protocolsOf(capture).map((protocol) => ({
             match: { protocol, destination, destinationPort: DNS_PORT, ...selection },
             action: action(listening, protocol),
           })),
         ),
-      ),
-    );
+      );
+    const { names = [], reverseNames = [] } = capture.host ?? {};
+    if (capture.host === undefined) return rulesFor({});
+    const reverse = reverseNames.flatMap((bytes) => rulesFor({ bytes }));
+    return [...names.flatMap((bytes) => rulesFor({ bytes })), ...(reverse.length > 0 ? [NOT_REVERSE] : []), ...reverse];
+  };
   return {
     zone: ofEach(() => ({ kind: "zone", zone })),
     translate: ofEach((listening, protocol) => ({
@@ -286,6 +292,12 @@ function queriesOf(
     })),
   };
 }
+
+/** Most names of the host are no reverse names: one comparison instead of one for every reverse zone. */
+const NOT_REVERSE: RulePlan = {
+  match: { protocol: "udp", destinationPort: DNS_PORT, lacksBytes: Buffer.from("\x04arpa\0", "latin1") },
+  action: { kind: "accept" },
+};
 
 /** Replies, and queries sent directly to our ports: both directions of a connection must be in one zone. */
 function zoneOfOurPorts(listeners: readonly ListeningRedirect[], zone: number): RulePlan[] {
