@@ -3,6 +3,8 @@
  * reaches the servers of resolv.conf as if dns11 did not exist, also while it stops, dies or hangs.
  */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -280,6 +282,31 @@ test("a domain that is somebody else's is refused with what to do, and nothing i
     assert.doesNotMatch(stdoutOf(await engine.enter("nft", ["list", "tables"]), "nft"), /dns11/);
   }
   await onHost("sh", ["-c", `printf 'nameserver ${SERVER}\\nnameserver ${SERVER6}\\n' > /etc/resolv.conf`]);
+});
+
+test("a reload turns them on, changes the domain and turns them off", async () => {
+  const config = join(engine.folder, "settings.yaml");
+  const write = (lines: string): void => writeFileSync(config, `version: 1\n${lines}`);
+  write("");
+  await using instance = await startDns11(engine, { args: ["--config", config] });
+  const reload = async (lines: string): Promise<void> => {
+    write(lines);
+    stdoutOf(await dns11(["reload", "-H", engine.host, "--state-dir", instance.stateDir]), "reload");
+  };
+  assert.equal(await instance.container("host"), undefined);
+  await reload("host-names: capture\n");
+  await instance.waitFor("host", "attached");
+  assert.deepEqual(await addressesOf("web.docker"), [address]);
+  await reload("host-names: capture\nhost-domain: box.internal\n");
+  await waitFor("the new domain", async () =>
+    (await addressesOf("web.box.internal"))[0] === address ? true : undefined,
+  );
+  assert.equal(await statusOf("web.docker"), "NXDOMAIN");
+  await reload("host-names: off\n");
+  await waitFor("the rules to go", async () =>
+    (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
+  );
+  assert.equal(await instance.container("host"), undefined);
 });
 
 test("a second instance finds the host served, and the first goes on", async () => {

@@ -7,7 +7,7 @@ import { type Finding, finding } from "../../base/model/finding.ts";
 
 const HOST = "host";
 const LIMITS_OF_CAPTURE =
-  "not for queries by TCP, nor from sockets bound to an interface other than lo (both go to the server that they were sent to)";
+  "except by TCP, which goes to the server asked, and from sockets bound to an interface other than lo, which get no answer";
 
 /** Nothing where host names are off or dns11 does not run. */
 export function hostNamesFindings(
