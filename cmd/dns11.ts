@@ -14,6 +14,7 @@ import { EXIT, errorText, exitCodeOf } from "./exit-code.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
 import { addHelp } from "./help.ts";
+import { HELP_LAYOUT, addHelpAll } from "./help-layout.ts";
 import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
@@ -37,27 +38,34 @@ const program = new Command(isPlugin ? "docker dns" : "dns11")
   .exitOverride()
   // A subcommand may have an option of the same name as its parent.
   .enablePositionalOptions()
-  .configureHelp({ sortOptions: false, showGlobalOptions: false });
+  .configureHelp(HELP_LAYOUT);
+program.commandsGroup("Run:");
 addRun(program);
+addReload(program);
+addKind(program);
+program.commandsGroup("Look:");
 addStatus(program);
 addPs(program);
 addLookup(program);
-addExplain(program);
-addFailures(program);
 addTail(program);
 addTop(program);
 addUpstreams(program);
 addCache(program);
-addReload(program);
+program.commandsGroup("Diagnose:");
 addDoctor(program);
-addKind(program);
+addExplain(program);
+addFailures(program);
+program.commandsGroup("Maintain:");
 addCheckConfig(program);
 addCleanup(program);
 addCompletion(program);
 addVersion(program);
 addManual(program);
 addHelp(program);
-for (const command of program.commands) command.exitOverride();
+for (const command of program.commands) {
+  command.exitOverride();
+  addHelpAll(command);
+}
 
 try {
   await program.parseAsync();

@@ -58,7 +58,7 @@ interface FailureGroup {
 const HEAD = ["CONTAINER", "NAME", "TYPE", "RESULT", "COUNT", "RATE", "FIRST", "LAST"];
 
 export function failuresText(
-  { failures: all, conflicts, omitted }: FailuresReport,
+  { failures: all, misleading, unwatched, omitted }: FailuresReport,
   showsAll: boolean,
   nowMs = Date.now(),
 ): string {
@@ -75,16 +75,27 @@ export function failuresText(
           rows[0] ?? "",
           ...groups.flatMap((group, index) => [rows[index + 1] ?? "", ...causeLines(group.report.cause)]),
         ];
-  const conflictLines = conflicts.flatMap(({ name, network, cause }) => [
+  const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
     "",
-    `${name} on network ${network} is ambiguous`,
+    `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
+    ...causeLines(cause),
+  ]);
+  const unwatchedLines = unwatched.flatMap(({ container, cause }) => [
+    "",
+    `${container}: its failures are not seen`,
     ...causeLines(cause),
   ]);
   const hidden = all.length - shown.length + omitted;
   const notes =
     hidden === 0 ? [] : ["", `${hidden} ${hidden === 1 ? "failure" : "failures"} of other names not shown (--all)`];
   const none = groups.length === 0 ? ["no container's name fails"] : [];
-  return printableLines([...none, ...lines, ...conflictLines, ...(showsAll && omitted === 0 ? [] : notes)]);
+  return printableLines([
+    ...none,
+    ...lines,
+    ...misleadingLines,
+    ...unwatchedLines,
+    ...(showsAll && omitted === 0 ? [] : notes),
+  ]);
 }
 
 /** A name of a container that has not resolved since it failed. */

@@ -109,7 +109,9 @@ test("every dns11 command line in a document is one that the program understands
 
 /** As docs/cli.md has it, which is compared with the program. */
 function helpOf(command: readonly string[]): string {
-  const [, behind] = page("docs/cli.md").split(`\n\`\`\`text ${["dns11", ...command, "--help"].join(" ")}\n`);
+  const [, behind] = page("docs/cli.md").split(
+    new RegExp(`\n\`\`\`text ${["dns11", ...command].join(" ")} --help(?:-all)?\n`),
+  );
   assert.ok(behind !== undefined, `dns11 ${command.join(" ")} is no command`);
   return behind.split("\n```")[0] ?? "";
 }

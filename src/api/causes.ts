@@ -18,6 +18,8 @@ export type CauseCode =
   | "no-ipv4"
   /** By now it resolves. */
   | "resolves-now"
+  /** The container has another address than when the client last queried its name. */
+  | "moved"
   /** The container is paused. */
   | "paused"
   /** An upstream server has an answer for what is a container's name elsewhere. */
@@ -38,6 +40,8 @@ export type CauseCode =
   | "upstreams-down"
   /** The upstream servers are up, but fail for this name. */
   | "upstream-error"
+  /** dns11 should serve the container, but cannot. */
+  | "not-served"
   /** Programs in the container query another server. */
   | "resolv-conf"
   /** Programs query other names because of a search list. */

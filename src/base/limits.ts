@@ -272,6 +272,9 @@ export const LIMITS = {
   /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
   historiesLingering: 256,
   historyLingerMs: 60_000,
+  /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
+  formerAddresses: 256,
+  formerAddressMs: 600_000,
   /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
   failureBytes: { near: 2_304, outside: 1_152 },
   /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */

@@ -4,20 +4,20 @@
  */
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 
-import type { FailureReport, FailuresReport, NameConflict } from "../api/failures.ts";
+import type { FailureReport, FailuresReport } from "../api/failures.ts";
 import { rcodeName } from "../base/dns/rcode.ts";
 import { typeName } from "../base/dns/record-type.ts";
 import type { FailureRecord } from "../base/model/failure-record.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
 import { causesOf } from "./causes/causes.ts";
-import { ambiguity } from "./causes/container-causes.ts";
-import type { KnownContainer } from "./causes/known-container.ts";
 import { namespaceOwner } from "./find-container.ts";
+import { misleadingNames } from "./misleading-names.ts";
+import { unwatchedContainers } from "./unwatched-containers.ts";
 import type { ControlPorts } from "./ports.ts";
 import { Situations } from "./situations.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures">;
+type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories">;
 
 /** Failures in one response: those that happened last. */
 const RETURNED_MAX = 1_000;
@@ -45,7 +45,8 @@ export class FailureReader {
     failures.sort((a, b) => (a.last < b.last ? 1 : -1));
     return {
       failures: failures.slice(0, RETURNED_MAX),
-      conflicts: conflictsOf(situations, containerId),
+      misleading: await misleadingNames(this.#ports, situations, containerId),
+      unwatched: await unwatchedContainers(this.#ports, situations, containerId),
       omitted: Math.max(0, failures.length - RETURNED_MAX),
     };
   }
@@ -128,9 +129,17 @@ function report(record: FailureRecord, { table, fact, owner, situations, wallMs 
     first: iso(firstMs),
     last: iso(lastMs),
     lastSuccess: successMs === undefined ? null : iso(successMs),
-    isContainerName: isContainerName(record, situations, cause?.code === "no-ipv4"),
+    isContainerName: isContainerName(
+      record,
+      situations,
+      cause?.code === "no-ipv4" && hasResolved(record, table, situations),
+    ),
     cause,
   };
+}
+
+function hasResolved({ name }: FailureRecord, { containerId }: FailureTable, { answers }: Situations): boolean {
+  return name !== null && answers.of(containerId).has(name);
 }
 
 /** A name that only lacks an IPv4 address resolves for programs that query both families. */
@@ -157,27 +166,4 @@ function searchDomains(situations: Situations, fact: ContainerFact, owner: Conta
 function isSearchStep({ name, isStepLast }: FailureRecord, search: readonly string[]): boolean {
   if (!isStepLast || name === null || search.length === 0) return false;
   return !name.includes(".") || search.some((domain) => name.endsWith(`.${domain}`));
-}
-
-/** Names of services of several projects on one network. */
-function conflictsOf({ known }: Situations, containerId: string | undefined): NameConflict[] {
-  const byName = new Map<string, KnownContainer[]>();
-  for (const container of known.all) {
-    if (container.ended !== undefined || container.compose === undefined) continue;
-    const name = container.compose.service.toLowerCase();
-    for (const { networkName, names } of container.endpoints) {
-      if (!names.includes(name)) continue;
-      const key = `${networkName}\n${name}`;
-      byName.set(key, [...(byName.get(key) ?? []), container]);
-    }
-  }
-  const networks = new Set(
-    containerId === undefined ? undefined : known.byId(containerId)?.endpoints.map(({ networkName }) => networkName),
-  );
-  return [...byName].flatMap(([key, owners]) => {
-    const [network = "", name = ""] = key.split("\n");
-    const cause = ambiguity(name, network, owners);
-    if (cause === undefined || (containerId !== undefined && !networks.has(network))) return [];
-    return [{ name, network, containers: owners.map((each) => each.name), cause }];
-  });
 }

@@ -5,6 +5,7 @@
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import type { FormerAddress } from "../base/model/former-address.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { Server, View } from "../base/model/view.ts";
@@ -28,6 +29,8 @@ export interface Containers {
   readonly viewOf: (fact: ContainerFact) => View;
   /** The report of a served KIND node. */
   readonly nodeReportOf: (fact: ContainerFact) => NodeReport | undefined;
+  /** Addresses that containers have given up lately. */
+  readonly formerAddresses: () => readonly FormerAddress[];
   /** Stopped containers; an answer may be a second old. */
   readonly stopped: () => Promise<readonly StoppedContainer[]>;
 }

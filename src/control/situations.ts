@@ -8,11 +8,13 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { runningContainer, stoppedContainer } from "./causes/known-container.ts";
+import { movesOf } from "./causes/moves.ts";
+import { LastAnswers } from "./last-answers.ts";
 import { KnownContainers } from "./causes/known-containers.ts";
-import type { RouteState, Situation } from "./causes/situation.ts";
+import type { Move, RouteState, Situation } from "./causes/situation.ts";
 import type { ControlPorts } from "./ports.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside">;
+type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "histories">;
 
 /** The parts of a situation that depend on the question. */
 export type NameSituation = Pick<
@@ -22,12 +24,15 @@ export type NameSituation = Pick<
 
 export class Situations {
   readonly known: KnownContainers;
+  readonly answers: LastAnswers;
   readonly #ports: Ports;
+  #moves: readonly Move[] | undefined;
   readonly #resolvConfs = new Map<string, ResolvConf | undefined>();
 
   private constructor(ports: Ports, known: KnownContainers) {
     this.#ports = ports;
     this.known = known;
+    this.answers = new LastAnswers(ports.histories);
   }
 
   static async open(ports: Ports): Promise<Situations> {
@@ -45,13 +50,28 @@ export class Situations {
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: this.#routeOf(owner, question.name.toLowerCase()),
+      moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };
   }
 
+  /** Containers with the name that have moved since the client last queried it. */
+  #movesSince(owner: ContainerFact, name: string): Situation["moves"] {
+    this.#moves ??= movesOf(this.#ports.containers.formerAddresses(), this.known);
+    if (this.#moves.length === 0) return [];
+    const networks = new Set(owner.endpoints.map(({ networkName }) => networkName));
+    const nowMs = performance.now();
+    return this.#moves
+      .filter((move) => networks.has(move.networkName) && isNamed(move, name))
+      .filter(({ atMs }) => (this.answers.of(owner.id).get(name)?.atMs ?? nowMs) < atMs)
+      .map((move) => ({ ...move, agoMs: nowMs - move.atMs }));
+  }
+
   resolvConfOf(fact: ContainerFact, owner: ContainerFact): ResolvConf | undefined {
+    // Whatever servers the host's programs ask: dns11 captures what they ask these.
+    if (fact.networkMode === "host") return undefined;
     const { inside } = this.#ports;
     if (!this.#resolvConfs.has(fact.id)) {
       this.#resolvConfs.set(fact.id, inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner));
@@ -84,4 +104,8 @@ export class Situations {
       }),
     };
   }
+}
+
+function isNamed({ names, networkName }: Move, name: string): boolean {
+  return names.includes(name) || names.some((each) => `${each}.${networkName.toLowerCase()}` === name);
 }

@@ -12,7 +12,7 @@ import {
   noUpstreamFinding,
   upstreamFinding,
 } from "./checks/upstream-check.ts";
-import { conflictFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
@@ -105,7 +105,7 @@ async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cle
       return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
     });
     return {
-      diagnosis: { machine: machine([...hostFindings, ...conflictFindings(failures)]), containers },
+      diagnosis: { machine: machine([...hostFindings, ...misleadingFindings(failures)]), containers },
       isRunning: context.status !== undefined,
       onlyId: container === undefined ? undefined : chosen[0]?.fact.id,
     };

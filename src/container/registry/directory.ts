@@ -14,6 +14,7 @@ import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
+import { FormerAddresses } from "./former-addresses.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 
@@ -41,6 +42,7 @@ export class Directory {
   readonly #networks = new DockerNetworks();
   readonly #sources = nameSources({ networks: this.#networks });
   readonly #containers = new Map<string, ContainerFact>();
+  readonly former = new FormerAddresses();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
@@ -90,13 +92,18 @@ export class Directory {
 
   /** Replaces a container's facts. Its networks must be known already. */
   putContainer(fact: ContainerFact): void {
-    this.#networks.join(fact, this.#containers.get(fact.id));
+    const before = this.#containers.get(fact.id);
+    if (before !== undefined) this.former.note(before, fact);
+    this.#networks.join(fact, before);
     this.#containers.set(fact.id, fact);
   }
 
   removeContainer(id: string): void {
     const fact = this.#containers.get(id);
-    if (fact !== undefined) this.#networks.leave(fact);
+    if (fact !== undefined) {
+      this.#networks.leave(fact);
+      this.former.note(fact);
+    }
     this.#containers.delete(id);
   }
 

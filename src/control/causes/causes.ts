@@ -5,6 +5,7 @@
 import type { Cause } from "../../api/causes.ts";
 import { resolverCauses, searchCauses } from "./client-causes.ts";
 import { ambiguousCauses, containerCauses, pausedCauses, similarCauses } from "./container-causes.ts";
+import { moveCause } from "./moves.ts";
 import { type Situation, cause } from "./situation.ts";
 import { upstreamCauses } from "./upstream-causes.ts";
 
@@ -21,7 +22,9 @@ export function causesOf(situation: Situation): Cause[] {
 /** What an answer hides. */
 function answerCauses(situation: Situation): Cause[] {
   if (situation.isFromUpstream) return shadowCauses(situation);
-  return [...pausedCauses(situation), ...ambiguousCauses(situation)];
+  const { name, owner, moves } = situation;
+  const moved = moves.map((move) => moveCause(name, move, [owner.name], move.agoMs));
+  return [...pausedCauses(situation), ...moved, ...ambiguousCauses(situation)];
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { nearest } from "../../base/lib/nearest.ts";
+import { ageText } from "./age.ts";
 import { commandOf, joinNetwork, serviceChange } from "./fixes.ts";
 import type { EndedState, KnownContainer } from "./known-container.ts";
 import type { NamePlace } from "./known-containers.ts";
@@ -52,12 +53,14 @@ export function pausedCauses({ known, name, owner }: Situation): Cause[] {
   return known
     .places(name.toLowerCase())
     .filter(({ container, endpoints }) => container.isPaused && endpoints.some((each) => own.has(each.networkName)))
-    .map(({ container }) =>
-      cause("paused", `container ${container.name} is paused: its name resolves, but it does not respond`, {
-        fix: commandOf("docker", "unpause", container.name),
-        isBreaking: true,
-      }),
-    );
+    .map(({ container }) => pausedCause(container));
+}
+
+export function pausedCause({ name }: KnownContainer): Cause {
+  return cause("paused", `container ${name} is paused: its name resolves, but it does not respond`, {
+    fix: commandOf("docker", "unpause", name),
+    isBreaking: true,
+  });
 }
 
 /** Containers of several projects that share a name on a network of the client. */
@@ -102,7 +105,8 @@ function resolvingCauses(
   const endpoints = places.flatMap((place) => place.endpoints).filter(({ networkName }) => own.has(networkName));
   const owners = places.map(({ container }) => container.name).join(", ");
   if (failure === "NODATA" && typeName === "A" && endpoints.every(({ ipv4 }) => ipv4 === undefined)) {
-    return [cause("no-ipv4", `"${name}" is container ${owners}, which has an IPv6 address only: query type AAAA`)];
+    const fix = `query type AAAA, or connect ${owners} to a network with IPv4`;
+    return [cause("no-ipv4", `"${name}" is container ${owners}, which has an IPv6 address only`, { fix })];
   }
   const networks = [...new Set(endpoints.map(({ networkName }) => networkName))].join(", ");
   return [cause("resolves-now", `"${name}" resolves now: it is container ${owners} on network ${networks}`)];
@@ -165,19 +169,6 @@ function endedText({ state, exitCode, atMs }: EndedState, nowMs: number): string
   const code = exitCode === undefined || state !== "exited" ? "" : ` with code ${exitCode}`;
   const ago = atMs === undefined ? "" : ` ${ageText(nowMs - atMs)} ago`;
   return state === "exited" ? `exited${code}${ago === "" ? "" : `,${ago}`}` : `is not running (${state})${ago}`;
-}
-
-const SECOND_MS = 1_000;
-const MINUTE_SECONDS = 60;
-const HOUR_SECONDS = 3_600;
-const DAY_SECONDS = 86_400;
-
-function ageText(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / SECOND_MS));
-  if (seconds < 2 * MINUTE_SECONDS) return `${seconds} s`;
-  if (seconds < 2 * HOUR_SECONDS) return `${Math.round(seconds / MINUTE_SECONDS)} min`;
-  if (seconds < 2 * DAY_SECONDS) return `${Math.round(seconds / HOUR_SECONDS)} h`;
-  return `${Math.round(seconds / DAY_SECONDS)} days`;
 }
 
 /** Related containers first, then running ones. */

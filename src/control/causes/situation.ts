@@ -22,6 +22,18 @@ export interface RouteState {
   readonly withheld: readonly string[];
 }
 
+/** A container that has another address than a while ago. */
+export interface Move {
+  readonly container: string;
+  readonly networkName: string;
+  /** Lower case. */
+  readonly names: readonly string[];
+  readonly from: string;
+  readonly to: string;
+  /** On the clock of `performance.now`. */
+  readonly atMs: number;
+}
+
 export interface Situation {
   /** The container whose programs query, and the one whose network namespace it uses; usually the same. */
   readonly client: KnownContainer;
@@ -36,6 +48,8 @@ export interface Situation {
   /** The answer is a local decision about a special name. */
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;
+  /** Containers with the name that have moved since the client last queried it. */
+  readonly moves: readonly (Move & { readonly agoMs: number })[];
   readonly known: KnownContainers;
   readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;
   readonly nowMs: number;

@@ -3,8 +3,11 @@
  * and in what state they are.
  */
 import type { Cause } from "../../api/causes.ts";
-import { commandOf } from "./fixes.ts";
+import { commandOf, serviceChange } from "./fixes.ts";
 import { type Situation, cause } from "./situation.ts";
+
+/** The origin of servers that a container has by --dns. */
+const OWN_SERVERS = "--dns of the container";
 
 export function upstreamCauses(situation: Situation): Cause[] {
   const { name, failure, route, owner, isSpecial } = situation;
@@ -33,7 +36,9 @@ export function upstreamCauses(situation: Situation): Cause[] {
   if (down.length === servers.length) {
     const reason = down[0]?.reason === undefined ? "" : `: ${down[0].reason}`;
     const sentence = `all ${servers.length} upstream servers are down (${list(down)})${reason}`;
-    return [cause("upstreams-down", sentence, { fix: "dns11 upstreams" })];
+    const change = `replace or remove ${down.map(({ server }) => server).join(", ")}`;
+    const lastingFix = by === OWN_SERVERS ? serviceChange(owner, "dns", change) : null;
+    return [cause("upstreams-down", sentence, { fix: "dns11 upstreams", lastingFix })];
   }
   return [
     cause(

@@ -4,11 +4,11 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import type { ControlClient } from "../../api/control-client.ts";
-import type { FailureReport, FailuresReport, NameConflict } from "../../api/failures.ts";
+import type { FailureReport, FailuresReport, MisleadingName } from "../../api/failures.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
 const RECENT_MS = 300_000;
-const NO_FAILURES: FailuresReport = { failures: [], conflicts: [], omitted: 0 };
+const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
 
 /** Of one container, or of all; undefined if they are unknown. */
 export async function readFailures(client: ControlClient, container?: string): Promise<FailuresReport | undefined> {
@@ -35,10 +35,10 @@ export function failureFindings(
   return [...groups.values()].map((reports) => failureFinding(reports, nowMs));
 }
 
-/** The findings about names that several projects have on one network. */
-export function conflictFindings({ conflicts }: FailuresReport = NO_FAILURES): Finding[] {
-  return conflicts.map(({ cause }: NameConflict) =>
-    finding("failing-names", "problem", cause.sentence, remedyOf(cause)),
+/** The findings about names that resolve, but not to what their clients need. */
+export function misleadingFindings({ misleading }: FailuresReport = NO_FAILURES): Finding[] {
+  return misleading.map(({ cause }: MisleadingName) =>
+    finding("failing-names", cause.isBreaking ? "problem" : "warning", cause.sentence, remedyOf(cause)),
   );
 }
 

@@ -44,6 +44,7 @@ export function containersOf(parts: EnginePortsParts): Containers {
     viewOf: (fact) => (fact === HOST_FACT ? hostNames.view : roster.viewOf(fact)),
     nodeReportOf: (fact) =>
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
+    formerAddresses: () => directory.former.list(),
     stopped: async () => await stopped.list(),
   };
 }

@@ -75,6 +75,7 @@ class NodeSide implements ContainerSide {
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
       viewOf: () => this.#view(),
       nodeReportOf: () => this.#mode.report(),
+      formerAddresses: () => [],
       stopped: async () => await Promise.resolve([]),
     };
     this.repairs = {

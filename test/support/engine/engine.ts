@@ -64,7 +64,7 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
   readonly #daemon: Daemon;
   #version = "";
 
-  constructor(leftovers: Required<Leftovers>, host: EngineHost, options: EngineOptions) {
+  constructor(leftovers: Leftovers & { readonly folder: string }, host: EngineHost, options: EngineOptions) {
     this.id = leftovers.id;
     this.folder = leftovers.folder ?? "";
     this.socketPath = join(this.folder, "docker.sock");

@@ -4,15 +4,26 @@
  */
 import { dns11 } from "./dns11.ts";
 
-export type CommandHelp = { readonly path: readonly string[]; readonly flags: readonly string[] };
+export type CommandHelp = {
+  readonly path: readonly string[];
+  readonly flags: readonly string[];
+  /** The command lines that the help begins with. */
+  readonly examples: readonly string[];
+};
 
-/** The program itself first, then its commands and subcommands. */
-export async function helpOfAll(path: readonly string[] = []): Promise<CommandHelp[]> {
-  const { stdout } = await dns11([...path, "--help"]);
-  const [options = "", commands = ""] = (stdout.split("\nOptions:\n")[1] ?? "").split("\nCommands:\n");
-  const flags = [...options.matchAll(/^  (?:-\w, )?(--[\w-]+)/gm)].map(([, flag = ""]) => flag);
-  const names = [...commands.matchAll(/^  ([a-z][\w-]*)/gm)].map(([, name = ""]) => name);
-  const inner: CommandHelp[] = [];
-  for (const name of names.filter((each) => each !== "help")) inner.push(...(await helpOfAll([...path, name])));
-  return [{ path, flags }, ...inner];
+/** A help text of the page that holds them all, in the form of docs/cli.md. */
+const HELP = /^```text dns11((?: \S+)*) --help(?:-all)?\n([\s\S]*?)^```$/gm;
+
+/** The program itself first, then its commands and subcommands. One process prints them all. */
+export async function helpOfAll(): Promise<CommandHelp[]> {
+  const { stdout } = await dns11(["man", "commands.md"]);
+  return [...stdout.matchAll(HELP)].map(([, words = "", text = ""]) => {
+    const [, lists = ""] = text.split("\nOptions:\n");
+    const [, examples = ""] = /^Examples:\n([\s\S]*?)\n\n/.exec(text) ?? [];
+    return {
+      path: words.split(" ").slice(1),
+      flags: [...lists.matchAll(/^  (?:-\w, )?(--[\w-]+)/gm)].map(([, flag = ""]) => flag),
+      examples: examples.split("\n").map((line) => line.trim().replace(/ {2,}.*/, "")),
+    };
+  });
 }

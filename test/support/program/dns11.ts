@@ -12,6 +12,8 @@ import { PROGRAM } from "./built.ts";
 import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
 import { getJson } from "./unix-http.ts";
+import type { Leftovers } from "../rig/leftovers.ts";
+import { hold, release } from "../rig/reaper.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
 export interface Dns11Options {
@@ -36,6 +38,8 @@ const NO_MORE_THAN_NEEDED = [
   "--bounding-set=-all,+chown,+dac_read_search,+net_admin,+net_raw,+sys_ptrace,+sys_admin",
   "--inh-caps=-all",
 ];
+
+let started = 0;
 
 /** Runs a command that ends by itself. */
 export async function dns11(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
@@ -67,6 +71,7 @@ export class Dns11 implements AsyncDisposable {
   readonly #host: string;
   /** An installed package has another state folder. */
   readonly #program: readonly string[] | undefined;
+  readonly #leftovers: Leftovers;
   #log = "";
 
   constructor(host: string, options: Dns11Options = {}) {
@@ -76,6 +81,12 @@ export class Dns11 implements AsyncDisposable {
     const program = options.program ?? [process.execPath, PROGRAM];
     const prefix = options.prefix ?? (options.program === undefined ? NO_MORE_THAN_NEEDED : []);
     this.stateDir = options.stateDir ?? makeStateDir();
+    this.#leftovers = {
+      id: `d11-${process.pid}-dns11-${(started += 1)}`,
+      stateDir: this.stateDir,
+      folder: this.#ownsStateDir ? this.stateDir : undefined,
+    };
+    hold(this.#leftovers);
     const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
     const [command = "", ...args] = [...prefix, ...program, ...words];
     this.#child = spawn(command, args, {
@@ -167,5 +178,6 @@ export class Dns11 implements AsyncDisposable {
     if (this.isRunning) this.kill("SIGKILL");
     await inTime(this.#exited, "dns11 to end");
     if (this.#ownsStateDir) rmSync(this.stateDir, { recursive: true, force: true });
+    release(this.#leftovers);
   }
 }

@@ -14,6 +14,8 @@ export interface Leftovers {
   /** Also the name of the network namespace and of the control group. */
   readonly id: string;
   readonly folder?: string | undefined;
+  /** Of a dns11, which is in no namespace of its own: its command line names this folder. */
+  readonly stateDir?: string | undefined;
 }
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
@@ -23,13 +25,14 @@ export function netnsPathOf(id: string): string {
 }
 
 /** The engine's processes run in its network namespace, those of its containers below its control group. */
-export function processesOf({ id }: Leftovers): number[] {
+export function processesOf({ id, stateDir }: Leftovers): number[] {
   const netns = inodeOf(netnsPathOf(id));
   const found: number[] = [];
   for (const entry of readdirSync("/proc")) {
     const pid = Number(entry);
     if (!Number.isInteger(pid) || pid === process.pid || isZombie(pid)) continue;
-    if ((netns !== undefined && netnsInodeOf(pid) === netns) || cgroupsOf(pid).includes(`/${id}/`)) found.push(pid);
+    const isInside = (netns !== undefined && netnsInodeOf(pid) === netns) || cgroupsOf(pid).includes(`/${id}/`);
+    if (isInside || (stateDir !== undefined && wordsOf(pid).includes(stateDir))) found.push(pid);
   }
   return found;
 }
@@ -116,6 +119,11 @@ function netnsInodeOf(pid: number): number | undefined {
 /** Appends a slash to each line, so that a name matches only as a whole path component. */
 function cgroupsOf(pid: number): string {
   return textOf(`/proc/${pid}/cgroup`).replaceAll("\n", "/\n");
+}
+
+/** The command line. */
+function wordsOf(pid: number): readonly string[] {
+  return textOf(`/proc/${pid}/cmdline`).split("\0");
 }
 
 function isZombie(pid: number): boolean {

@@ -19,7 +19,12 @@ export function hold(leftovers: Leftovers): void {
 
 export async function removeTracked(leftovers: Leftovers): Promise<void> {
   await removeLeftovers(leftovers);
-  if (reaper !== undefined) order(reaper, { release: leftovers.id });
+  release(leftovers);
+}
+
+/** For a resource that its owner has removed. */
+export function release({ id }: Leftovers): void {
+  if (reaper !== undefined) order(reaper, { release: id });
 }
 
 /** Keeps a child that a test did not stop, and the pipes to it, from keeping the test process alive. */

@@ -39,7 +39,7 @@ function aFailure(parts: Partial<FailureReport> = {}): FailureReport {
 }
 
 function text(failures: readonly FailureReport[], showsAll = false): string {
-  return failuresText({ failures, conflicts: [], omitted: 0 }, showsAll, NOW);
+  return failuresText({ failures, misleading: [], unwatched: [], omitted: 0 }, showsAll, NOW);
 }
 
 test("types of one name are one row, with its cause and fixes below", () => {
@@ -67,14 +67,18 @@ test("an ended container, a hidden name, and a name of two projects", () => {
   const shown = failuresText(
     {
       failures: [aFailure({ isRunning: false, name: null, cause: null })],
-      conflicts: [{ name: "db", network: "shared", containers: ["shop-db-1", "other-db-1"], cause: CAUSE }],
+      misleading: [
+        { name: "db", network: "shared", containers: ["shop-db-1", "other-db-1"], clients: [], cause: CAUSE },
+      ],
+      unwatched: [{ container: "deaf", cause: CAUSE }],
       omitted: 0,
     },
     false,
     NOW,
   );
   assert.match(shown, /^shop-api-1 \(ended\) +\(hidden\) /m);
-  assert.match(shown, /\ndb on network shared is ambiguous\n {2}why: /);
+  assert.match(shown, /\ndb on network shared resolves, but misleads its clients\n {2}why: /);
+  assert.match(shown, /\ndeaf: its failures are not seen\n {2}why: /);
 });
 
 test("control characters of a name or a label are written out", () => {

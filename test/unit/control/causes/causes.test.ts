@@ -84,6 +84,7 @@ function causes(name: string, { containers = [web, api, db, plain], gone = [], .
     route: ROUTE,
     known: new KnownContainers([...containers.map(runningContainer), ...gone.map(stoppedContainer)]),
     resolvConf: RESOLVER,
+    moves: [],
     nowMs: NOW,
     ...parts,
   });
@@ -177,6 +178,18 @@ test("an alias that several projects share on purpose is not ambiguous", () => {
   const asker = composed("web", "shared");
   const parts = { containers: [asker, blue, green], owner: runningContainer(asker), failure: undefined };
   assert.deepEqual(causes("app", parts), []);
+});
+
+test("a container that has moved since its client queried it, if the answer is a container's", () => {
+  const move = { container: "shop-api-1", networkName: "shop_front", names: ["api"], from: "172.20.0.9" };
+  const moves = [{ ...move, to: "172.20.0.2", atMs: 0, agoMs: 30_000 }];
+  const { code, sentence, fix, isBreaking } = first("api", { failure: undefined, moves });
+  assert.deepEqual([code, fix, isBreaking], ["moved", "docker restart shop-web-1", false]);
+  assert.match(
+    sentence,
+    /^"api" moved from 172\.20\.0\.9 to 172\.20\.0\.2 30 s ago .*shop-web-1 has not queried it since/,
+  );
+  assert.notEqual(first("api", { moves }).code, "moved");
 });
 
 test("a paused container", () => {

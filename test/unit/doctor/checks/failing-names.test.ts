@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import type { Cause } from "../../../../src/api/causes.ts";
 import type { FailureReport } from "../../../../src/api/failures.ts";
-import { conflictFindings, failureFindings } from "../../../../src/doctor/checks/failing-names.ts";
+import { misleadingFindings, failureFindings } from "../../../../src/doctor/checks/failing-names.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const CAUSE: Cause = {
@@ -42,7 +42,7 @@ function before(ms: number): string {
 }
 
 function findings(...failures: readonly FailureReport[]): ReturnType<typeof failureFindings> {
-  return failureFindings({ failures, conflicts: [], omitted: 0 }, "c1", NOW);
+  return failureFindings({ failures, misleading: [], unwatched: [], omitted: 0 }, "c1", NOW);
 }
 
 test("a container's name that fails for a known cause is one problem for all types, with both fixes", () => {
@@ -81,7 +81,9 @@ test("what is long ago, has resolved since, is of another container or does not 
 });
 
 test("a name of two projects on one network is a problem", () => {
-  const conflicts = [{ name: "db", network: "shared", containers: ["a", "b"], cause: { ...CAUSE, lastingFix: null } }];
-  const [only] = conflictFindings({ failures: [], conflicts, omitted: 0 });
+  const misleading = [
+    { name: "db", network: "shared", containers: ["a", "b"], clients: [], cause: { ...CAUSE, lastingFix: null } },
+  ];
+  const [only] = misleadingFindings({ failures: [], misleading, unwatched: [], omitted: 0 });
   assert.deepEqual([only?.state, only?.remedy], ["problem", "To fix it now: docker network connect back api"]);
 });

@@ -1,0 +1,59 @@
+// Proves that the help begins with examples that the program understands, groups the commands, keeps a line for each, and
+// shows rare options only when asked.
+
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+
+import { type CommandHelp, helpOfAll } from "../../support/program/command-help.ts";
+import { dns11 } from "../../support/program/dns11.ts";
+
+const WIDTH = 80;
+const EXAMPLES_MAX = 3;
+
+let all: readonly CommandHelp[];
+before(async () => void (all = await helpOfAll()));
+
+test("every help begins with one to three examples of commands and flags that exist", () => {
+  assert.ok(all.length > 20);
+  for (const { path, examples } of all) {
+    const name = path.join(" ");
+    assert.ok(examples.length >= 1 && examples.length <= EXAMPLES_MAX, name);
+    for (const example of examples) {
+      const [program, ...words] = example.split(" ");
+      assert.equal(program, "dns11", name);
+      // The longest path that the line begins with.
+      const command = all.findLast((each) => each.path.length > 0 && each.path.every((word, at) => word === words[at]));
+      assert.ok(command, example);
+      const flags = words.filter((word) => word.startsWith("--"));
+      for (const flag of flags) assert.ok(command.flags.includes(flag), `${example}: ${flag}`);
+      assert.ok(path.every((word, at) => word === words[at]) || words[0] === "run" || path[0] === "help", example);
+    }
+  }
+});
+
+test("commands are grouped, with one line for each", async () => {
+  const { stdout } = await dns11(["--help"]);
+  assert.deepEqual(
+    [...stdout.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading),
+    ["Examples", "Options", "Run", "Look", "Diagnose", "Maintain"],
+  );
+  const names = all.filter(({ path }) => path.length === 1).map(({ path: [name] }) => name);
+  for (const name of names) assert.match(stdout, new RegExp(`^  ${name}(?: [<[].+?[>\\]])* {2,}[A-Z].*[^.]$`, "m"));
+  for (const line of stdout.split("\n")) assert.ok(line.length <= WIDTH, line);
+  assert.doesNotMatch(stdout, /^ {10,}/m, "a description that does not fit on its line");
+});
+
+test("the page of all help texts has what a user sees", async () => {
+  const { stdout: page } = await dns11(["man", "commands.md"]);
+  for (const words of [["--help"], ["run", "--help-all"], ["cache", "flush", "--help"]]) {
+    const { stdout } = await dns11(words);
+    assert.ok(page.includes(`\n\`\`\`text dns11 ${words.join(" ")}\n${stdout.trimEnd()}\n\`\`\`\n`), words.join(" "));
+  }
+});
+
+test("run shows the differences from Docker only with --help-all", async () => {
+  const [short, long] = [(await dns11(["run", "--help"])).stdout, (await dns11(["run", "--help-all"])).stdout];
+  assert.match(short, /^  --help-all +show 22 more options$/m);
+  assert.doesNotMatch(short, /--no-cache/);
+  assert.match(long, /^Differences from Docker[\s\S]*^  --no-cache /m);
+});
