@@ -211,6 +211,7 @@ export class HostNames {
 }
 
 function engineExited(pid: number): Fault {
-  const remedy = "Nothing to do: dns11 tries again with the engine's new process.";
-  return new Fault("NAMESPACE_GONE", `Process ${pid} of the engine has exited`, { remedy });
+  return new Fault("NAMESPACE_GONE", `Process ${pid} of the engine has exited`, {
+    remedy: "Nothing to do: dns11 tries again with the engine's new process.",
+  });
 }
