@@ -5,7 +5,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { giveControlGroup } from "../support/engine/control-group.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
@@ -18,8 +17,7 @@ const SECONDS = 3;
 const RATIO_MAX = 1.15;
 
 export async function benchHost(): Promise<Row[]> {
-  await using engine = await startEngine({ resolvConf: `nameserver ${RESOLVER}\n` });
-  giveControlGroup(engine);
+  await using engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${RESOLVER}\n` });
   await using _ = await startDnsmasq(engine, { address: RESOLVER, lines: ["address=/outside.test/192.0.2.1"] });
   for (let index = 0; index < 3; index++) {
     await createNetwork(engine, `n${index}`, { subnet: `10.${index}.16.0/20` });

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { ControlGroup, giveControlGroup } from "../support/engine/control-group.ts";
+import { ControlGroup } from "../support/engine/control-group.ts";
+import { ensureImage } from "../support/engine/image.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
@@ -31,8 +32,7 @@ let address: string;
 let address6: string;
 
 before(async () => {
-  engine = await startEngine({ resolvConf: `nameserver ${SERVER}\nnameserver ${SERVER6}\n` });
-  giveControlGroup(engine);
+  engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${SERVER}\nnameserver ${SERVER6}\n` });
   upstream = await startUpstream(engine, { address: SERVER });
   upstream6 = await startUpstream(engine, { address: SERVER6 });
   await createNetwork(engine, "shop_default", { ipv6: true });
@@ -49,18 +49,19 @@ before(async () => {
     networks: [{ name: "dark", aliases: ["shared"] }, "shop_default"],
   });
   await runContainer(engine, { name: "plain" });
-  const own = async (field: string): Promise<string> =>
-    (
-      await engine.docker("inspect", "-f", `{{(index .NetworkSettings.Networks "shop_default").${field}}}`, "web")
-    ).trim();
-  address = await own("IPAddress");
-  address6 = await own("GlobalIPv6Address");
+  address = await addressOf("IPAddress");
+  address6 = await addressOf("GlobalIPv6Address");
 });
 after(async () => {
   await upstream[Symbol.asyncDispose]();
   await upstream6[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
+
+async function addressOf(field: string): Promise<string> {
+  const network = '(index .NetworkSettings.Networks "shop_default")';
+  return (await engine.docker("inspect", "-f", `{{${network}.${field}}}`, "web")).trim();
+}
 
 async function startWithHost(options: Dns11Options = {}): Promise<Dns11> {
   const instance = await startDns11(engine, { ...options, args: ["--host-names", ...(options.args ?? [])] });
@@ -124,6 +125,7 @@ test("what is below the domain never leaves, and what is not arrives at its serv
   assert.deepEqual(await addressesOf("a7.ok.test", SERVER6), ["192.0.2.7"]);
   assert.deepEqual((await upstream6.queriesFor("a7.ok.test")).length, 1, "the server that was asked");
   assert.deepEqual(dataOf(await dig(engine, `@${SERVER}`, "+tcp", "a8.ok.test")), ["192.0.2.8"]);
+  assert.equal(await statusOf("web.docker", "+tcp"), "NXDOMAIN", "a query by TCP goes to its server");
   const foreign = address.replace(/\d+$/, "250");
   assert.equal((await dig(engine, `@${SERVER}`, "-x", foreign)).status, "NXDOMAIN");
   const reverse = `${foreign.split(".").toReversed().join(".")}.in-addr.arpa`;
@@ -149,6 +151,13 @@ test("glibc, Node's own resolver and Go resolve names of containers and others",
     (await onHost("docker", ["-H", `tcp://${name}:1`, "info"], env)).stderr;
   assert.match(await go("nobody.docker"), /no such host/);
   assert.doesNotMatch(await go("web.docker"), /no such host/);
+});
+
+test("a container on the host's network resolves them like any program there", async () => {
+  await using _ = await startWithHost();
+  const image = await ensureImage(engine);
+  const output = await engine.docker("run", "--rm", "--network", "host", image, "nslookup", "web.docker", SERVER);
+  assert.match(output, new RegExp(`Address[^:]*: ${address}$`, "m"));
 });
 
 test("containers do not see the names of the host, whether dns11 or dockerd resolves for them", async () => {
@@ -315,6 +324,18 @@ test("a second instance finds the host served, and the first goes on", async () 
   const { code, reason = "" } = await second.waitFor("host", "failed");
   assert.equal(code, "OWNED_ELSEWHERE");
   assert.match(reason, /belongs to another running instance/);
+  assert.deepEqual(await addressesOf("web.docker"), [address]);
+});
+
+test("they come back when dockerd was restarted", async () => {
+  await using instance = await startWithHost();
+  await engine.restartDaemon();
+  await engine.docker("start", "web", "outsider", "plain");
+  await waitFor("the name of the restarted container", async () =>
+    (await statusOf("web.docker")) === "NOERROR" ? true : undefined,
+  );
+  await instance.waitFor("host", "attached");
+  address = await addressOf("IPAddress");
   assert.deepEqual(await addressesOf("web.docker"), [address]);
 });
 

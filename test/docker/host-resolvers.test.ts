@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer } from "../support/engine/container.ts";
-import { ControlGroup, giveControlGroup } from "../support/engine/control-group.ts";
+import { ControlGroup } from "../support/engine/control-group.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
 import { startDns11 } from "../support/program/dns11.ts";
@@ -24,8 +24,7 @@ let upstream: Upstream;
 let address: string;
 
 before(async () => {
-  engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
-  giveControlGroup(engine);
+  engine = await startEngine({ suite: "forky", hasControlGroup: true, resolvConf: `nameserver ${UPSTREAM}\n` });
   upstream = await startUpstream(engine, { address: UPSTREAM });
   await createNetwork(engine, "n1");
   await runContainer(engine, { name: "web", networks: ["n1"] });

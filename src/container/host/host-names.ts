@@ -51,7 +51,7 @@ export class HostNames {
   #mode: AttachMode | undefined;
   #decision: Decision = { kind: "serve" };
   #captureTimer: NodeJS.Timeout | undefined;
-  #resolverTimer: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
   /** Counts the checks, so that only the last one decides. */
   #checks = 0;
@@ -121,7 +121,7 @@ export class HostNames {
     this.#checks++;
     this.#members?.close();
     this.#members = undefined;
-    clearInterval(this.#resolverTimer);
+    clearInterval(this.#checkTimer);
     clearTimeout(this.#captureTimer);
     this.#captureTimer = undefined;
   }
@@ -142,8 +142,7 @@ export class HostNames {
       spared: () => sparedGroups(this.#parts.host().pid),
     });
     for (const fact of this.#parts.containers()) members.put(fact);
-    // A resolver that was started meanwhile is spared from then on.
-    this.#resolverTimer = setInterval(() => this.#updateCapture(), HOST_LIMITS.resolversEveryMs).unref();
+    this.#checkTimer = setInterval(() => this.#checkAgain(), HOST_LIMITS.checkEveryMs).unref();
   }
 
   async #decide(): Promise<void> {
@@ -199,6 +198,12 @@ export class HostNames {
     } finally {
       socket.close();
     }
+  }
+
+  /** A problem may be gone, and a resolver that was started meanwhile is spared from now on. */
+  #checkAgain(): void {
+    if (this.#decision.kind === "skip") this.refresh();
+    else this.#updateCapture();
   }
 
   /** Once for all changes of a turn. */

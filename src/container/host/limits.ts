@@ -10,8 +10,8 @@ export const HOST_LIMITS = {
   addressesMs: 100,
   /** Reverse zones of one subnet: more become one larger zone, whose other names are forwarded. */
   zonesOfSubnet: 16,
-  /** How often to look for resolvers on the host that have started since. */
-  resolversEveryMs: 30_000,
+  /** How often to look for resolvers on the host that have started since, or whether a problem is gone. */
+  checkEveryMs: 30_000,
   /** Control groups of resolvers that are told apart, and their depth: services are at the second level. */
   resolverGroups: 8,
   groupLevels: 6,

@@ -1,16 +1,9 @@
 /** Control groups of version 2 for the services of a test, as a service manager gives each one on a real machine. */
-import { mkdirSync, rmdirSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmdirSync, statfsSync } from "node:fs";
 import { join } from "node:path";
-import type { Engine } from "./engine.ts";
 
 const CGROUP2_MAGIC = 0x63677270;
 const MOUNTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
-
-/** Moves dockerd into one; the sockets that it opens from now on are the group's. It is removed with the engine. */
-export function giveControlGroup({ id, pid }: Engine): void {
-  const { folder } = new ControlGroup(id);
-  writeFileSync(join(folder, "cgroup.procs"), String(pid));
-}
 
 export class ControlGroup implements Disposable {
   readonly folder: string;
