@@ -5,13 +5,14 @@ import type { Command } from "commander";
 
 import type { Diagnosis, Report } from "../src/doctor/doctor.ts";
 import type { Finding } from "../src/base/model/finding.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
 import { printableLines } from "./printable.ts";
 import { table } from "./table.ts";
 
-interface DoctorOptions extends ControlOptions {
+interface DoctorOptions extends ControlOptions, ProjectOptions {
   readonly fix?: boolean;
 }
 
@@ -21,7 +22,7 @@ export function addDoctor(program: Command): void {
     .summary("Find what breaks DNS, and suggest fixes")
     .description("Find what breaks DNS in one container or in all, and suggest fixes; works without a running dns11")
     .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
-  addJsonOption(addControlOptions(command)).action(
+  addJsonOption(addControlOptions(addProjectOption(command))).action(
     async (container: string | undefined, options: DoctorOptions) =>
       await exitUncheckedOnError(async () => await runDoctor(container, options)),
   );
@@ -53,13 +54,17 @@ export function findingsTable(findings: readonly Finding[]): string {
   return table(["STATE", "CHECK", "FINDING"], rows);
 }
 
-async function runDoctor(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
+async function runDoctor(
+  container: string | undefined,
+  { host, stateDir, fix, json, project }: DoctorOptions,
+): Promise<void> {
   const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
   const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
   const diagnosis = await diagnose({
     hostFlag: host,
     stateDir,
     container,
+    project,
     ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
   });
   const all = [diagnosis.machine, ...diagnosis.containers];

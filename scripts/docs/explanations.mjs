@@ -31,7 +31,7 @@ export const ERROR_REMEDIES = {
   NOT_RELOADED:
     "Correct the lines that the message lists; dns11 check-config FILE checks them without a running dns11.",
   NOT_RESOLVED: "Client library: run dns11 explain for that name in that container.",
-  NOT_SERVED: "dns11 status prints why the container is not served.",
+  NOT_SERVED: "dns11 ps prints why the container is not served.",
   NO_SUCH_CONTAINER: "dns11 ps lists the running containers.",
   NO_SUCH_NODE: "dns11 kind status lists the nodes.",
   POD_NOT_READY: "The machine is very busy, or the node is being stopped. Run the check again.",

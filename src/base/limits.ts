@@ -385,6 +385,8 @@ export const LIMITS = {
   trimCheckMs: 2_000,
   /** Connections to the control socket: more than people use at once. */
   controlConnections: 32,
+  /** Names in one list: more than people read, some 2 MB of JSON. The rest is counted. */
+  namesListed: 5_000,
   /** Connections to the HTTP listener, which any process on the machine can open; a new one replaces an idle one. */
   pageConnections: 32,
   /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */

@@ -3,7 +3,12 @@
  * report, and reads the history of each container once.
  */
 import { RCODE } from "../base/dns/rcode.ts";
-import type { QueryHistories } from "../query/history/query-histories.ts";
+import type { QueryHistory } from "../query/history/query-history.ts";
+
+/** The query histories, as far as answers need them. */
+export interface AnswerHistories {
+  readonly histories: (containerId: string) => Iterable<Pick<QueryHistory, "since">>;
+}
 
 export interface LastAnswer {
   /** On the clock of `performance.now`. */
@@ -13,10 +18,10 @@ export interface LastAnswer {
 }
 
 export class LastAnswers {
-  readonly #histories: Pick<QueryHistories, "histories">;
+  readonly #histories: AnswerHistories;
   readonly #byContainer = new Map<string, ReadonlyMap<string, LastAnswer>>();
 
-  constructor(histories: Pick<QueryHistories, "histories">) {
+  constructor(histories: AnswerHistories) {
     this.#histories = histories;
   }
 

@@ -18,14 +18,14 @@ type Ports = Pick<ControlPorts, "containers">;
 /** An answer that a client got earlier does not count. */
 const RECENT_MS = 300_000;
 
-/** For the clients on the networks of one container, or for all. */
+/** For the clients that are wanted. */
 export async function misleadingNames(
   ports: Ports,
   situations: Situations,
-  containerId: string | undefined,
+  isWanted: (containerId: string) => boolean,
 ): Promise<MisleadingName[]> {
   const running = situations.known.all.filter(({ ended }) => ended === undefined);
-  const clients = running.filter(({ id }) => containerId === undefined || id === containerId);
+  const clients = running.filter(({ id }) => isWanted(id));
   return [
     ...ambiguousNames(running, clients),
     ...(await pausedNames(situations, running, clients)),

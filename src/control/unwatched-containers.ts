@@ -19,16 +19,16 @@ type Ports = Pick<ControlPorts, "containers">;
 /** After so many files, pending queries run first. */
 const FILES_AT_ONCE = 16;
 
-/** One container, or all. */
+/** Of the containers that are wanted. */
 export async function unwatchedContainers(
   { containers }: Ports,
   situations: Situations,
-  containerId: string | undefined,
+  isWanted: (containerId: string) => boolean,
 ): Promise<UnwatchedContainer[]> {
   const found: UnwatchedContainer[] = [];
   let files = 0;
   for (const fact of [...containers.facts.values()]) {
-    if (containerId !== undefined && fact.id !== containerId) continue;
+    if (!isWanted(fact.id)) continue;
     const decision = containers.decisionOf(fact.id);
     const state = containers.attachmentOf(fact.id)?.state;
     const reason =

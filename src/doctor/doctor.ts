@@ -18,11 +18,13 @@ import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
 import { withContainerRoot } from "../container/namespace/container-root.ts";
 import { readEngineFile } from "../container/namespace/engine-host.ts";
+import { composePlaceOf } from "../container/registry/compose.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import type { ExchangeResult } from "../container/rules/exchange.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { Fault, reasonOf } from "../base/lib/fault.ts";
+import { reasonOf } from "../base/lib/fault.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
+import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import type { Server } from "../base/model/view.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
@@ -42,8 +44,10 @@ export interface Diagnosis {
 }
 
 export interface DiagnosisOptions extends MachineOptions {
-  /** A container's name or id prefix; undefined for all running containers. */
+  /** A container's name, Compose service or ID; undefined for all running containers. */
   readonly container: string | undefined;
+  /** Only containers of this Compose project. */
+  readonly project?: string | undefined;
   /** Set to repair: removes the leftovers of a killed instance. */
   readonly cleanUp?: CleanUp;
 }
@@ -56,12 +60,15 @@ const NOTHING: Repair = { did: [], left: [] };
 type QueryOnce = (key: string, query: () => Promise<readonly ExchangeResult[]>) => Promise<readonly ExchangeResult[]>;
 
 export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promise<Diagnosis> {
-  const first = await examineAll(options);
+  const first = await examineAll(options, cleanUp !== undefined);
   if (cleanUp === undefined) return first.diagnosis;
   const { machine, containers } = first.diagnosis;
-  const hostActions = first.isRunning ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
+  // Leftovers of the whole machine are no matter of one project.
+  const isOneProject = options.project !== undefined && first.onlyId === undefined;
+  const hostActions =
+    first.isRunning || isOneProject ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
   const repaired = await fixContainers(options, containers);
-  const second = (await examineAll(options)).diagnosis;
+  const second = (await examineAll(options, true)).diagnosis;
   const withActions = (report: Report, did: readonly string[] = []): Report => ({
     ...report,
     did,
@@ -80,7 +87,10 @@ interface Examination {
   readonly onlyId: string | undefined;
 }
 
-async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cleanUp">): Promise<Examination> {
+async function examineAll(
+  { container, project, ...options }: Omit<DiagnosisOptions, "cleanUp">,
+  isFixing: boolean,
+): Promise<Examination> {
   const { findings, context } = await checkMachine(options);
   const machine = (more: readonly Finding[]): Report => ({
     subject: "Docker host",
@@ -93,12 +103,16 @@ async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cle
   try {
     const queryOnce = queryHostServersOnce();
     const inspected = await inspectContainers(context);
-    const chosen = container === undefined ? inspected : [chooseContainer(inspected, container)];
+    const chosen = chooseContainers(inspected, { container, project, isFixing });
+    const only = container !== undefined && chosen.length === 1 ? chosen[0]?.fact.id : undefined;
     // Before any check queries something.
     const failures =
       context.status === undefined
         ? undefined
-        : await readFailures(context.client, container === undefined ? undefined : chosen[0]?.fact.id);
+        : await readFailures(
+            context.client,
+            only === undefined ? (project === undefined ? {} : { project }) : { container: only },
+          );
     const hostFindings = await upstreamFindings(context.hostServers.servers, -1, context, queryOnce);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
@@ -107,20 +121,29 @@ async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cle
     return {
       diagnosis: { machine: machine([...hostFindings, ...misleadingFindings(failures)]), containers },
       isRunning: context.status !== undefined,
-      onlyId: container === undefined ? undefined : chosen[0]?.fact.id,
+      onlyId: only,
     };
   } finally {
     context.close();
   }
 }
 
-function chooseContainer(inspected: readonly InspectedContainer[], wanted: string): InspectedContainer {
-  const exact = inspected.filter(({ fact }) => fact.name === wanted);
-  const [found, ...others] = exact.length > 0 ? exact : inspected.filter(({ fact }) => fact.id.startsWith(wanted));
-  if (found !== undefined && others.length === 0) return found;
-  const message =
-    found === undefined ? `No running container named "${wanted}"` : `Several container IDs begin with "${wanted}"`;
-  throw new Fault("NO_SUCH_CONTAINER", message, { remedy: "Use a container name or ID from `docker ps`." });
+/** Several only for a service. What changes something may not be ambiguous. */
+function chooseContainers(
+  inspected: readonly InspectedContainer[],
+  { container, project, isFixing }: Pick<DiagnosisOptions, "container" | "project"> & { readonly isFixing: boolean },
+): InspectedContainer[] {
+  const named = inspected.map((each) => {
+    const { project: own = null, service = null } = composePlaceOf(each.fact) ?? {};
+    return { id: each.fact.id, name: each.fact.name, project: own, service, each };
+  });
+  const chosen =
+    container === undefined
+      ? inProject(named, project)
+      : isFixing
+        ? [containerCalled(named, container, project)]
+        : containersCalled(named, container, project);
+  return chosen.map(({ each }) => each);
 }
 
 async function diagnoseContainer(

@@ -29,6 +29,7 @@ import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
+import { Minutes } from "../query/client/recent-counts.ts";
 import { sharePools } from "../query/client/shares.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
@@ -79,6 +80,7 @@ export function composeQuerySide(
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
+  const minutes = new Minutes();
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
@@ -90,7 +92,7 @@ export function composeQuerySide(
       const endpoint = new Endpoint(
         sockets,
         { containerId, view, dial },
-        { udp, tcp, slots, histories, failures, shares },
+        { udp, tcp, slots, histories, failures, shares, minutes },
       );
       onClient(endpoint.client.number, containerId);
       return endpoint;

@@ -467,7 +467,7 @@ test("the exit code is 2 if a check could not run: no engine, no such container,
   assert.match(away.stdout, /unknown +Docker Engine +No engine socket at .*Check that Docker is installed and running/);
   const unknown = await dns11(["doctor", "-H", engine.host, "nobody"]);
   assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
-  assert.match(unknown.stderr, /^dns11: No running container named "nobody"\n {2}Use a container name/);
+  assert.match(unknown.stderr, /^dns11: No running container or service named "nobody"\n {2}dns11 ps lists/);
   const program = ["--", process.execPath, PROGRAM, "doctor", "-H", engine.host];
   const unprivileged = await run("setpriv", ["--bounding-set", "-net_admin", ...program]);
   assert.equal(unprivileged.code, 2, unprivileged.stderr);

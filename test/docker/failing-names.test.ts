@@ -32,8 +32,9 @@ async function assertDiagnosed(name: string, code: CauseCode, fix: string, type 
   const sentence = unwrapped(failure.cause?.sentence ?? "");
   assert.ok(shown.includes(`why: ${sentence} fix: ${fix}`), shown);
   const explained = (await shop.command("explain", name, "--in", "shop-api-1")).stdout.split("\n");
-  assert.match(explained[1] ?? "", /^NXDOMAIN /);
-  assert.equal(withoutAge(explained[2]), `  why: ${withoutAge(failure.cause?.sentence)}`);
+  assert.equal(explained[0], `${name} (A) in shop-api-1: NXDOMAIN`);
+  assert.equal(withoutAge(explained[1]), `  why       ${withoutAge(failure.cause?.sentence)}`);
+  assert.equal(explained[2], `  fix       ${fix}`);
   const { code: exitCode, stdout } = await shop.command("doctor", "shop-api-1");
   assert.equal(exitCode, 1, stdout);
   assert.ok(stdout.includes(fix), stdout);
@@ -110,7 +111,9 @@ test("one name of two projects on one network: no query fails, but answers alter
   assert.equal(doctor.code, 1, doctor.stdout);
   assert.ok(doctor.stdout.includes(fix), doctor.stdout);
   const explained = await shop.command("explain", "store", "--in", mine.name);
-  assert.match(explained.stdout.split("\n")[2] ?? "", /^ {2}why: "store" is 2 services on network shared/);
+  assert.match(explained.stdout, /^store \(A\) in shop-store-1: 2 addresses\n/);
+  assert.match(explained.stdout, /\n {2}[\d.]+ {2}other-store-1 \(project other\)\n/);
+  assert.match(explained.stdout, /\n {2}why {7}"store" is 2 services on network shared/);
 });
 
 test("names of the outside world are apart, and no problem", async () => {
@@ -123,7 +126,7 @@ test("names of the outside world are apart, and no problem", async () => {
   assert.match((await shop.command("failures", single.name, "--all")).stdout, /a\.nx\.test +A +NXDOMAIN +1 /);
   const { code, stdout } = await shop.command("doctor", single.name);
   assert.equal(code, 0, stdout);
-  const { failures } = await (await shop.client()).failures(single.name);
+  const { failures } = await (await shop.client()).failures({ container: single.name });
   assert.deepEqual(
     failures.map(({ name }) => name),
     ["a.nx.test"],
@@ -141,7 +144,7 @@ test("a step of a search list whose lookup succeeds is no failure", async () => 
   await dig(searching, "web.nx.test");
   await shop.failureOf("web.nx.test", "does-not-exist");
   await dig(searching, "web");
-  const { failures } = await (await shop.client()).failures(searching.name);
+  const { failures } = await (await shop.client()).failures({ container: searching.name });
   assert.deepEqual(failures, []);
 });
 
@@ -149,7 +152,7 @@ test("failures are followed as they happen, and a lookup that servers fail is lo
   const control = await shop.client();
   const stop = new AbortController();
   const names: string[] = [];
-  for await (const { name, cause } of control.followFailures("shop-api-1", stop.signal)) {
+  for await (const { name, cause } of control.followFailures({ container: "shop-api-1" }, stop.signal)) {
     names.push(name ?? "");
     if (names.length === 1) await dig(api, "a.servfail.test");
     if (name !== "a.servfail.test") continue;

@@ -4,7 +4,10 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { commandOf, serviceChange } from "./fixes.ts";
-import { type Situation, cause } from "./situation.ts";
+import { NOT_QUERIED, type Situation, cause } from "./situation.ts";
+
+/** Results that mean of a single label that no container has it. */
+const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED]);
 
 /** The origin of servers that a container has by --dns. */
 const OWN_SERVERS = "--dns of the container";
@@ -13,7 +16,7 @@ export function upstreamCauses(situation: Situation): Cause[] {
   const { name, failure, route, owner, isSpecial } = situation;
   const isSingle = !name.replace(/\.$/, "").includes(".");
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];
-  if (isSingle && (failure === "NXDOMAIN" || failure === "NODATA")) {
+  if (isSingle && failure !== undefined && DENIED.has(failure)) {
     return [cause("unknown-name", `no container on this engine has the name "${name}"`)];
   }
   if (failure === undefined || route === undefined) return [];

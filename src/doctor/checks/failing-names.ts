@@ -3,17 +3,20 @@
  * a container's name fails for it, and the name has failed lately and not resolved since.
  */
 import type { Cause } from "../../api/causes.ts";
-import type { ControlClient } from "../../api/control-client.ts";
+import type { ContainersRequest, ControlClient } from "../../api/control-client.ts";
 import type { FailureReport, FailuresReport, MisleadingName } from "../../api/failures.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
 const RECENT_MS = 300_000;
 const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
 
-/** Of one container, or of all; undefined if they are unknown. */
-export async function readFailures(client: ControlClient, container?: string): Promise<FailuresReport | undefined> {
+/** Of some containers, or of all; undefined if they are unknown. */
+export async function readFailures(
+  client: ControlClient,
+  filter: ContainersRequest,
+): Promise<FailuresReport | undefined> {
   try {
-    return await client.failures(container);
+    return await client.failures(filter);
   } catch {
     // Not recorded, not served, or an older dns11: the check is left out.
     return undefined;

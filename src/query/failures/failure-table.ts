@@ -5,6 +5,7 @@
  * Names like a container's and names of the outside world are in separate parts, so that a container that makes up
  * random domains does not lose the failures that matter.
  */
+import { RCODE } from "../../base/dns/rcode.ts";
 import type { FailureRecord } from "../../base/model/failure-record.ts";
 import { DOCTOR_PREFIX } from "../../base/model/probe-message.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -73,6 +74,14 @@ export class FailureTable {
     if (rcode === 0 && !lacksAddress) {
       if (policy.hasNames) this.#succeed(outcome);
     } else if (!isDoctors()) this.#fail(outcome, policy.hasNames);
+  }
+
+  /** How often names like a container's did not exist in the last minute, without steps of lookups that succeeded. */
+  get nearPerMinute(): number {
+    let sum = 0;
+    for (const { rcode, isStepLast, perMinute } of this.#near?.records(this.#parts.now()) ?? [])
+      if (rcode === RCODE.NXDOMAIN && !isStepLast) sum += perMinute;
+    return sum;
   }
 
   *records(): Generator<FailureRecord> {

@@ -76,7 +76,7 @@ async function attachAfterRelease(
   return "failed";
 }
 
-export function insideOf({ host }: EngineAccess, { runner }: Platform): ContainerAccess {
+export function insideOf({ host }: Pick<EngineAccess, "host">, { runner }: Pick<Platform, "runner">): ContainerAccess {
   return {
     open: (fact) => {
       if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));

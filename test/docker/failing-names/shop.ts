@@ -84,7 +84,7 @@ export class Shop implements AsyncDisposable {
   }
 
   async failures(container?: string): Promise<FailuresReport> {
-    return await (await this.client()).failures(container);
+    return await (await this.client()).failures(container === undefined ? {} : { container });
   }
 
   /** The failure of a name once it has this cause. */

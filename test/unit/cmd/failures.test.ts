@@ -46,7 +46,7 @@ test("types of one name are one row, with its cause and fixes below", () => {
   const shown = text([aFailure(), aFailure({ type: "AAAA" })]);
   const [head, row, ...rest] = shown.split("\n");
   assert.match(head ?? "", /^CONTAINER +NAME +TYPE +RESULT +COUNT +RATE +FIRST +LAST$/);
-  assert.match(row ?? "", /^shop-api-1 +db +A,AAAA +NXDOMAIN +118 +60\/min +\d\d:\d\d:\d\d +1 s ago$/);
+  assert.match(row ?? "", /^shop-api-1 +db +A,AAAA +NXDOMAIN +118 +60\/min +\d\d:\d\d:\d\d +1s ago$/);
   assert.deepEqual(rest, [
     `  why: ${CAUSE.sentence}`,
     "  fix: docker network connect shop_back shop-api-1",

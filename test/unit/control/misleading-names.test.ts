@@ -41,7 +41,11 @@ async function misleading(
   const ports = { containers: { formerAddresses: () => former, facts: new Map() } };
   const known = new KnownContainers(facts.map(runningContainer));
   const answers = new LastAnswers({ histories } as never);
-  return await misleadingNames(ports as never, { known, answers } as Situations, containerId);
+  return await misleadingNames(
+    ports as never,
+    { known, answers } as Situations,
+    (id) => containerId === undefined || id === containerId,
+  );
 }
 
 test("a paused container misleads those that have resolved it within five minutes", async () => {
