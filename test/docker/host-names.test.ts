@@ -243,7 +243,7 @@ test("explain says what a name is on the host, and who shares it", async () => {
   await using instance = await startWithHost();
   const explain = async (name: string): Promise<string> =>
     stdoutOf(
-      await dns11(["explain", name, "--in", "host", "-H", engine.host, "--state-dir", instance.stateDir]),
+      await dns11(["explain", name, "-v", "--in", "host", "-H", engine.host, "--state-dir", instance.stateDir]),
       "explain",
     );
   assert.match(await explain("web.docker"), /the host's domain docker/);
