@@ -13,9 +13,10 @@ import { abortOnSignal } from "./run.ts";
 import { type Cell, type Column, type Row, table } from "./table.ts";
 import { type Display, PLAIN, displayOf } from "./terminal.ts";
 import { ago, localTime } from "./time.ts";
+import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
 import { wrapped } from "./wrap.ts";
 
-interface FailuresOptions extends ControlOptions, ProjectOptions {
+interface FailuresOptions extends ControlOptions, ProjectOptions, WatchOptions {
   readonly follow?: boolean;
   readonly all?: boolean;
 }
@@ -28,7 +29,7 @@ export function addFailures(program: Command): void {
     .option("--all", "also names of the outside world, and names that have resolved since")
     .option("--follow", "show failures as they happen")
     .option("--json", "print JSON; with --follow, one object per line");
-  addControlOptions(addProjectOption(command)).action(
+  addControlOptions(addProjectOption(addWatchOption(command))).action(
     async (container: string | undefined, options: FailuresOptions) => await failures(container, options),
   );
 }
@@ -47,9 +48,11 @@ async function failures(container: string | undefined, options: FailuresOptions)
     if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
     return;
   }
-  const report = await client.failures(chosen);
-  if (options.json === true) process.stdout.write(`${JSON.stringify(report)}\n`);
-  else process.stdout.write(failuresText(report, options.all === true, Date.now(), displayOf(process.stdout)));
+  await printOrWatch(options, async () => {
+    const report = await client.failures(chosen);
+    if (options.json === true) return `${JSON.stringify(report)}\n`;
+    return failuresText(report, options.all === true, Date.now(), displayOf(process.stdout));
+  });
 }
 
 /** Failures of one name for several types with one cause are one row. */

@@ -5,6 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
+import type { ProbesReport, ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
 import type { CacheReport, FlushReport } from "./cache.ts";
 import type { NameList } from "./name-list.ts";
@@ -64,6 +65,11 @@ export class ControlClient {
   /** Verifies a container, by its name or ID, and attaches it again if needed. */
   async repair(container: string): Promise<RepairReport> {
     return (await this.#call("POST", "/v1/repair", { container })) as RepairReport;
+  }
+
+  /** Announces test queries from a container's namespace, which then count nowhere. */
+  async announceProbes(probes: ProbesRequest): Promise<ProbesReport> {
+    return (await this.#call("POST", "/v1/probes", probes)) as ProbesReport;
   }
 
   /** Query counters of all containers. */

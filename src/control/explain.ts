@@ -1,7 +1,7 @@
 /**
- * Explain: resolves one question exactly as the container's own queries, and records every decision. It counts as a query of
- * the container, and replies are cached as usual. Where dns11 does not answer, the question is resolved from inside the
- * container, as a program there would; the causes are the same.
+ * Explain: resolves one question exactly as the container's own queries, and records every decision. Replies are cached as
+ * usual, but it counts nowhere as a query of the container. Where dns11 does not answer, the question is resolved from inside
+ * the container, as a program there would; the causes are the same.
  */
 import { randomInt } from "node:crypto";
 

@@ -1,6 +1,7 @@
 /**
  * Lookup: resolves a question from inside a container as a program in it would: with the nameservers of its own resolv.conf,
  * in their order, over sockets in its own namespace. So the reply comes from whichever server is in use there, dns11 or not.
+ * It counts nowhere as a query of the container.
  */
 import { randomInt } from "node:crypto";
 
@@ -18,6 +19,7 @@ import { addressesIn, ownersOf } from "./address-owners.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { KnownContainers } from "./causes/known-containers.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
+import { servedClient } from "./probes.ts";
 import { runningContainers } from "./situations.ts";
 import { searchNames } from "./causes/search-list.ts";
 import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../api/names.ts";
@@ -53,12 +55,20 @@ export async function lookup(
   const fact = findContainer(containers.facts.values(), lookupRequest.container);
   const owner = namespaceOwner(containers.facts, fact);
   const namespace = inside.open(owner);
+  const client = servedClient(containers, owner.id);
   try {
     const resolvConf = requireResolvConf(inside, fact, owner);
     const names = lookupRequest.search === true ? searchNames(question, resolvConf) : [question];
-    const protocol = lookupRequest.tcp === true ? "tcp" : "udp";
     const began = performance.now();
-    const resolver = new StubResolver(serversOf(resolvConf), protocol, namespace.dial);
+    const resolver = new StubResolver(
+      serversOf(resolvConf),
+      lookupRequest.tcp === true ? "tcp" : "udp",
+      (server, protocol) => {
+        const fd = namespace.dial(server, protocol);
+        client?.ownQueries.announce(protocol === "tcp", namespace.portOf(fd));
+        return fd;
+      },
+    );
     const { reply: found, question: queried } = await resolver.resolve(names, signal);
     return {
       container: containerRef(fact, owner),

@@ -11,6 +11,7 @@ import { type ComposeFilter, composeFilterOf } from "./compose-filter.ts";
 import { findContainer } from "./find-container.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
+import { announceProbes } from "./probes.ts";
 import { QueryDetails } from "./query-details.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
@@ -20,6 +21,7 @@ export function routesOf(ports: ControlPorts): Routes {
   const { histories, reader } = ports;
   return {
     "GET /v1/status": ports.status,
+    "POST /v1/probes": ({ body }) => announceProbes(ports, body),
     "POST /v1/repair": async (call) => await repair(ports, call),
     "POST /v1/kind/detach": (call) => setDetached(ports, call, true),
     "POST /v1/kind/attach": (call) => setDetached(ports, call, false),

@@ -13,6 +13,7 @@ import {
   upstreamFinding,
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
@@ -30,18 +31,9 @@ import type { Server } from "../base/model/view.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
 import { type DoctorContext, type MachineOptions, checkMachine } from "./machine-check.ts";
+import { problemsIn } from "./problems.ts";
+import { type Diagnosis, type Report, HOST } from "./report.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
-
-export interface Report extends Repair {
-  /** A container's name, or "Docker host". */
-  readonly subject: string;
-  readonly findings: readonly Finding[];
-}
-
-export interface Diagnosis {
-  readonly machine: Report;
-  readonly containers: readonly Report[];
-}
 
 export interface DiagnosisOptions extends MachineOptions {
   /** A container's name, Compose service or ID; undefined for all running containers. */
@@ -74,10 +66,14 @@ export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promi
     did,
     left: notRepairable(report.findings),
   });
-  return {
-    machine: withActions(second.machine, hostActions),
-    containers: second.containers.map((each) => withActions(each, repaired.get(each.subject))),
-  };
+  return diagnosisOf(
+    withActions(second.machine, hostActions),
+    second.containers.map((each) => withActions(each, repaired.get(each.subject))),
+  );
+}
+
+function diagnosisOf(machine: Report, containers: readonly Report[]): Diagnosis {
+  return { machine, containers, problems: problemsIn([machine, ...containers]) };
 }
 
 interface Examination {
@@ -93,12 +89,12 @@ async function examineAll(
 ): Promise<Examination> {
   const { findings, context } = await checkMachine(options);
   const machine = (more: readonly Finding[]): Report => ({
-    subject: "Docker host",
+    subject: HOST,
     findings: [...findings, ...more],
     ...NOTHING,
   });
   if (context === undefined) {
-    return { diagnosis: { machine: machine([]), containers: [] }, isRunning: false, onlyId: undefined };
+    return { diagnosis: diagnosisOf(machine([]), []), isRunning: false, onlyId: undefined };
   }
   try {
     const queryOnce = queryHostServersOnce();
@@ -119,7 +115,7 @@ async function examineAll(
       return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
     });
     return {
-      diagnosis: { machine: machine([...hostFindings, ...misleadingFindings(failures)]), containers },
+      diagnosis: diagnosisOf(machine([...hostFindings, ...misleadingFindings(failures)]), containers),
       isRunning: context.status !== undefined,
       onlyId: only,
     };
@@ -160,7 +156,8 @@ async function diagnoseContainer(
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
     fd = proveNamespace(claim, context.host, context.runner.homeId).fd;
     const { served, isAnswered, servers } = each;
-    const target = { fact, fd, resolvConf: readContainerResolvConf(fact, context), served, isAnswered, servers };
+    const resolvConf = readContainerResolvConf(fact, context);
+    const target = { fact, fd, resolvConf, served, isAnswered, servers, announce: announcing(fact.id, context) };
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
     const [findings, upstream] = await Promise.all([
       checkNamespace(each, target, tools, context),
@@ -190,8 +187,20 @@ async function checkNamespace(
   if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(target, tools);
   const { resolvConfPath: path } = fact;
   const resolvConf = path === undefined ? undefined : readEngineFile(context.host, path);
-  const node = { fact: nodeFactOf(fact, networkOf, undefined), fd: target.fd, resolvConf };
+  const node = {
+    fact: nodeFactOf(fact, networkOf, undefined),
+    fd: target.fd,
+    resolvConf,
+    announce: target.announce,
+  };
   return [...(await checkNode(node, tools)), ...checkNodeNamespace(target, tools)];
+}
+
+/** An older dns11 counts the test queries as the container's. */
+function announcing(container: string, { client, status }: DoctorContext): Announce {
+  return async (ports) => {
+    if (status !== undefined) await client.announceProbes({ container, ...ports }).catch(() => undefined);
+  };
 }
 
 async function upstreamFindings(

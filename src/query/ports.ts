@@ -44,6 +44,8 @@ export interface DeferredQuery {
   readonly isDnssecOk: boolean;
   /** The last record, if it signs the query (TSIG or SIG(0)). */
   readonly signature: Signature | undefined;
+  /** dns11 itself sent it. */
+  readonly isOwn?: boolean;
   /** Only set for a query that is being explained. */
   readonly trace?: Trace;
 }
@@ -51,7 +53,7 @@ export interface DeferredQuery {
 export interface SyncAnswerer {
   /** The outcome of the last query, valid until the next one. */
   readonly outcome: Outcome;
-  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number;
+  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean, isOwn?: boolean): number;
   takeDeferred(block: Buffer): DeferredQuery;
 }
 

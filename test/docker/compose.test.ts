@@ -11,6 +11,7 @@ import { type Container, type NetworkAttachment, createNetwork, runContainer } f
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { onTerminal } from "../support/program/terminal.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
@@ -100,6 +101,23 @@ test("a table of 80 columns fits, whatever is in it", async () => {
     });
     for (const line of stdout.split("\n")) assert.ok(line.length <= 80, `${words.join(" ")}: ${line}`);
   }
+});
+
+test("--watch repeats on the terminal until q, and in colours; in a pipe it prints lines", async () => {
+  const at = ["-H", engine.host, "--state-dir", instance.stateDir];
+  for (const [word, title] of [
+    ["ps", "CONTAINER"],
+    ["status", "nameservers"],
+    ["failures", "container"],
+  ] as const) {
+    // Drawn a second time, over the first.
+    const when = new RegExp(`\\u001B\\[H[^]*${title}[^]*\\u001B\\[H[^]*${title}`, "i");
+    const shown = await onTerminal([word, "--watch", ...at], { columns: 80, keys: [{ when, press: "q" }] });
+    assert.match(shown, /left 0 icanon isig|left 0 isig icanon/);
+  }
+  const coloured = await onTerminal(["ps", ...at], { columns: 80 });
+  assert.ok(coloured.includes("\u001B[32mok\u001B[0m"), coloured);
+  assert.ok(!(await onTerminal(["ps", ...at], { env: { NO_COLOR: "1" } })).includes("\u001B["));
 });
 
 test("a service stands for its container; of several, the first is used and said", async () => {

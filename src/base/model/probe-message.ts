@@ -9,9 +9,6 @@ import { labelsOf, replyCode } from "./name-query.ts";
 /** The names of all probes are below this one. */
 export const PROBE_SUFFIX = "dns11.invalid";
 
-/** The first label of the doctor's test queries begins with this: they are in no table of a container's queries. */
-export const DOCTOR_PREFIX = "dns11-doctor-";
-
 export function probeName(nonce: string): string {
   return `${nonce}.${PROBE_SUFFIX}`;
 }

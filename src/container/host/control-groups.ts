@@ -17,7 +17,7 @@ const CGROUP2_MAGIC = 0x63677270;
 const MOUNTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const CHARS_MAX = 4096;
 const DNS_PORT = 53;
-const REMEDY =
+const CGROUP_REMEDY =
   "Run dockerd and dns11 each as a service (a systemd unit has a control group of its own) on a machine with cgroup version 2; " +
   "in a container, dns11 needs the host's cgroup namespace (--cgroupns host).";
 
@@ -31,18 +31,18 @@ export function engineCgroup(pid: number): ControlGroup {
   const path = pathOf(pid);
   if (path === undefined || path === "/" || path.includes("..")) {
     throw new Fault("HOST_ENGINE_MIXED", "The engine's process has no control group of version 2 of its own", {
-      remedy: REMEDY,
+      remedy: CGROUP_REMEDY,
     });
   }
   const own = pathOf("self");
   if (own === path || own?.startsWith(`${path}/`) === true) {
     throw new Fault("HOST_ENGINE_MIXED", "dns11 and the engine's process are in the same control group", {
-      remedy: REMEDY,
+      remedy: CGROUP_REMEDY,
     });
   }
   const id = idOf(pid, path);
   if (id !== undefined) return { id, level: levelOf(path) };
-  throw new Fault("HOST_ENGINE_MIXED", `Cannot see the engine's control group "${path}"`, { remedy: REMEDY });
+  throw new Fault("HOST_ENGINE_MIXED", `Cannot see the engine's control group "${path}"`, { remedy: CGROUP_REMEDY });
 }
 
 /**

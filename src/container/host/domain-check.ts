@@ -12,7 +12,7 @@ import { PASSTHROUGH_MARK } from "../namespace/dial.ts";
 import { type Within, exchange } from "../rules/exchange.ts";
 import { HOST_LIMITS } from "./limits.ts";
 
-const REMEDY = "Choose another domain with --host-domain, such as docker or containers.internal, and reload.";
+const DOMAIN_REMEDY = "Choose another domain with --host-domain, such as docker or containers.internal, and reload.";
 
 /** Throws a Fault if the search list uses the domain. */
 export function requireOutsideSearch(domain: string, search: readonly string[]): void {
@@ -20,7 +20,9 @@ export function requireOutsideSearch(domain: string, search: readonly string[]):
     .map((each) => each.replace(/\.$/, "").toLowerCase())
     .find((each) => each === domain || each.endsWith(`.${domain}`));
   if (clash === undefined) return;
-  throw new Fault("HOST_DOMAIN_TAKEN", `The search list of this host uses the domain "${clash}"`, { remedy: REMEDY });
+  throw new Fault("HOST_DOMAIN_TAKEN", `The search list of this host uses the domain "${clash}"`, {
+    remedy: DOMAIN_REMEDY,
+  });
 }
 
 /** Throws a Fault if one of the servers knows the domain. A server that does not reply knows nothing. */
@@ -36,7 +38,7 @@ export async function requireUnknown(domain: string, servers: readonly string[],
   const owner = asked.find(({ replies }) => replies.some(({ reply }) => isKnown(reply)));
   if (owner === undefined) return;
   const text = `The domain "${domain}" already exists: the server ${owner.destination} answers for it`;
-  throw new Fault("HOST_DOMAIN_TAKEN", text, { remedy: REMEDY });
+  throw new Fault("HOST_DOMAIN_TAKEN", text, { remedy: DOMAIN_REMEDY });
 }
 
 function isKnown(reply: Buffer | undefined): boolean {

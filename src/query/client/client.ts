@@ -5,6 +5,7 @@
 import { RCODE } from "../../base/dns/rcode.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
+import { OwnQueries } from "./own-queries.ts";
 import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
 import { FailureTable } from "../failures/failure-table.ts";
@@ -31,6 +32,8 @@ export class Client {
   readonly history: QueryHistory;
   /** Its names that fail. */
   readonly failures: FailureTable;
+  /** Queries of dns11's own that will come from its namespace. */
+  readonly ownQueries = new OwnQueries();
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
   /** The nonce that a verification expects to arrive, as hexadecimal text. */
@@ -75,9 +78,10 @@ export class Client {
   /** Counts the outcome of a query and adds it to the history and, if it matters there, to the failures. */
   record(outcome: Outcome): void {
     const { stage, result } = outcome;
+    if (outcome.isOwn) return;
     this.#count(stage, result);
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
-    if (!isAnswered || outcome.isExplained) return;
+    if (!isAnswered) return;
     this.history.note(outcome);
     const { rcode } = outcome;
     if (rcode !== RCODE.NOERROR) this.counters[rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"]++;

@@ -120,7 +120,7 @@ export class Waiter {
     this.#isDone = true;
     const { client, deferred, transport, arrivedMs } = this.#parts;
     outcome.complete(deferred, reply, result, server);
-    outcome.isExplained = deferred.trace !== undefined;
+    outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.onDone(this));
     client.record(outcome);
     this.#parts.respond(reply, outcome);

@@ -221,7 +221,7 @@ export class EngineSide implements ContainerSide {
       onConnected: (info) => {
         this.#link.accept(info);
         if (this.#isDisconnected)
-          limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", "engine");
+          limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         this.#isDisconnected = false;
         this.hostUpstreams.reread();
         this.hostNames.refresh();
@@ -230,13 +230,9 @@ export class EngineSide implements ContainerSide {
       onDisconnected: (reason) => {
         counts.engineLosses++;
         this.#isDisconnected = true;
-        limitedLog.log(
-          "warn",
-          "",
-          { reason },
-          "lost the connection to the engine, serving the last known names",
-          "engine",
-        );
+        limitedLog.log("warn", "", { reason }, "lost the connection to the engine, serving the last known names", {
+          topic: "engine",
+        });
       },
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
@@ -276,7 +272,7 @@ export class EngineSide implements ContainerSide {
     const wasFailed = counts.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
-      limitedLog.log("info", container, { container }, "attached again", "attaching");
+      limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
     } else if (state.kind === "attached") log.debug({ container }, "attached");
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
@@ -284,7 +280,7 @@ export class EngineSide implements ContainerSide {
       const isHost = id === HOST_ID;
       const resolver = isHost ? "names do not resolve on the host" : "Docker's resolver answers";
       const outcome = code === "OWNED_ELSEWHERE" ? "served by another dns11" : resolver;
-      limitedLog.log("warn", container, about, `not attached, ${outcome}`, "attaching");
+      limitedLog.log("warn", container, about, `not attached, ${outcome}`, { topic: "attaching" });
     }
   }
 
