@@ -37,8 +37,14 @@ export async function requireUnknown(domain: string, servers: readonly string[],
   );
   const owner = asked.find(({ replies }) => replies.some(({ reply }) => isKnown(reply)));
   if (owner === undefined) return;
-  const text = `The domain "${domain}" already exists: the server ${owner.destination} answers for it`;
-  throw new Fault("HOST_DOMAIN_TAKEN", text, { remedy: DOMAIN_REMEDY });
+  const { destination } = owner;
+  throw new Fault(
+    "HOST_DOMAIN_TAKEN",
+    `The domain "${domain}" already exists: the server ${destination} answers for it`,
+    {
+      remedy: DOMAIN_REMEDY,
+    },
+  );
 }
 
 function isKnown(reply: Buffer | undefined): boolean {
