@@ -18,7 +18,7 @@ const MOUNTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const CHARS_MAX = 4096;
 const DNS_PORT = 53;
 const CGROUP_REMEDY =
-  "Run dockerd and dns11 each as a service, with cgroup version 2 (as systemd does); a dns11 container needs --cgroupns host.";
+  "Run dockerd and dns11 each as a service, on cgroup version 2; a container needs --cgroupns host.";
 
 /** Call inside the host's namespace. */
 export function sparedGroups(enginePid: number): ControlGroup[] {
