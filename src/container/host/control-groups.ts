@@ -17,8 +17,7 @@ const CGROUP2_MAGIC = 0x63677270;
 const MOUNTS = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const CHARS_MAX = 4096;
 const DNS_PORT = 53;
-const CGROUP_REMEDY =
-  "Run dockerd and dns11 each as a service, on cgroup version 2; a container needs --cgroupns host.";
+const CGROUP_REMEDY = "Run dockerd and dns11 each as a service, on cgroup version 2, or with --cgroupns host.";
 
 /** Call inside the host's namespace. */
 export function sparedGroups(enginePid: number): ControlGroup[] {
