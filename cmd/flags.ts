@@ -11,6 +11,7 @@ import type { Key, SettingsLayer } from "../src/config/settings-layer.ts";
 import { RETIRED_FLAGS, RETIRED_SWITCHES } from "../src/config/retired-names.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import { QUERY_NAMES } from "../src/base/model/query-record.ts";
+import { HOST_MEANS } from "../src/base/model/host-policy.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
 import { VISIBLE_SETTINGS } from "../src/base/model/visible-setting.ts";
@@ -29,6 +30,8 @@ const FLAGS = {
   dns: "dns",
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
+  "host-names": "host-names",
+  "host-domain": "host-domain",
   ttl: "ttl",
   "kind.nodes": "kind",
   "kind.ip": "kind-ip",
@@ -134,6 +137,18 @@ function optionOf(key: FlagKey): Option {
         "--resolv-conf <path>",
         "path of the host's resolv.conf, as seen by dockerd (default: the one that dockerd uses)",
         READERS["resolv-conf"],
+      );
+    case "host-names":
+      return valueOption(
+        "--host-names [means]",
+        `resolve container names on the host, as in web.docker: ${HOST_MEANS.join(", ")} ${valueNote(key)}`,
+        READERS["host-names"],
+      ).preset("capture");
+    case "host-domain":
+      return valueOption(
+        "--host-domain <domain>",
+        `domain of container names on the host ${valueNote(key)}`,
+        READERS["host-domain"],
       );
     case "ttl":
       return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);

@@ -282,6 +282,21 @@ const ROOMS: readonly Room[] = [
     ],
     modules: ["node:timers/promises"],
   },
+  // Names for the host's own programs: it uses attach to serve one more namespace.
+  {
+    room: "src/container/host",
+    mayImport: [
+      "src/container/attach",
+      "src/container/capture",
+      "src/container/names/docker/network-names.ts",
+      "src/container/namespace",
+      "src/container/registry/fact.ts",
+      "src/container/rules/exchange.ts",
+      "src/kernel",
+      ...BASE,
+    ],
+    modules: ["node:fs", "node:net", "node:util"],
+  },
   {
     room: "src/container/roster.ts",
     mayImport: [
@@ -387,6 +402,7 @@ const ROOMS: readonly Room[] = [
       "src/container/attach",
       "src/container/bridge/bridges.ts",
       "src/container/capture",
+      "src/container/host",
       "src/container/kind",
       "src/container/namespace",
       "src/container/preflight.ts",

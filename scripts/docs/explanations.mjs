@@ -54,6 +54,7 @@ export const CHECK_MEANINGS = {
   dns11: "whether dns11 is running, ready, or hung",
   leftovers: "what a killed dns11 left in the state directory",
   "host-resolv-conf": "which servers the engine's host uses",
+  "host-names": "whether container names resolve on the machine itself, and which of its programs do not see them",
   namespace: "whether the container's namespace can be entered",
   attachment:
     "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",
@@ -88,6 +89,10 @@ export const CHECK_MEANINGS = {
 
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
 const LOG_MEANINGS = [
+  [
+    /container names do not resolve on the host/,
+    "Names on the host (--host-names) are off for now: `reason` says why and what to change. Containers are served as usual.",
+  ],
   [
     /same defect|internal error (?:repeated|again)/,
     "The error logged before occurred again; its stack is in the earlier line.",

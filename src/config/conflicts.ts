@@ -1,6 +1,7 @@
 /**
  * Conflicts: settings that contradict each other, each with the place where it is set.
  */
+import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import type { Precedence } from "./precedence.ts";
 import type { DnsOption } from "./dns-option.ts";
 import { durationText } from "./quantity.ts";
@@ -14,6 +15,7 @@ export function findConflicts(precedence: Precedence, settings: Settings, option
     ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...duplicateTimeout(precedence, options).map(([key, what]) => conflictText(precedence, key, what)),
   ];
 }
@@ -59,6 +61,11 @@ function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings):
 function nothingToLog({ queries }: Settings): readonly Conflict[] {
   if (!queries.isLogged || queries.names !== "off") return [];
   return [["queries.log", "has no effect with queries.names: off. Use queries.names: hidden, or remove this setting"]];
+}
+
+function hostNamesOff({ hostNames }: Settings): readonly Conflict[] {
+  if (hostNames.means !== "off" || hostNames.domain === HOST_DEFAULTS.domain) return [];
+  return [["host-domain", "has no effect with host-names: off. Use host-names: capture, or remove this setting"]];
 }
 
 function duplicateTimeout(precedence: Precedence, options: readonly DnsOption[]): readonly Conflict[] {

@@ -18,6 +18,8 @@ const VARIABLES = {
   ttl: ["DNS11_TTL", READERS.ttl],
   dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],
   "dns-opt": ["DNS11_DNS_OPT", (text: string) => words(text, /[\s,]+/).map((word) => READERS["dns-opt"](word))],
+  "host-names": ["DNS11_HOST_NAMES", READERS["host-names"]],
+  "host-domain": ["DNS11_HOST_DOMAIN", READERS["host-domain"]],
   "kind.nodes": ["DNS11_KIND", (text: string) => words(text, /[\s,]+/).map((word) => READERS["kind.nodes"](word))],
   "kind.ip": ["DNS11_KIND_IP", READERS["kind.ip"]],
   "kind.mode": ["DNS11_KIND_MODE", READERS["kind.mode"]],

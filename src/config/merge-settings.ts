@@ -4,6 +4,7 @@
  */
 import { QUERIES_DEFAULTS } from "../base/model/query-record.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/model/behaviour.ts";
+import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { routeText } from "../base/model/server-text.ts";
@@ -52,6 +53,10 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const options = precedence.take("dns-opt", [], (all) => all.map(({ text }) => text));
   const networks = precedence.take("networks", new Map(), networksText);
   const resolvConf = precedence.takeOptional("resolv-conf");
+  const hostNames = {
+    means: precedence.take("host-names", HOST_DEFAULTS.means),
+    domain: precedence.take("host-domain", HOST_DEFAULTS.domain),
+  };
   const upstream = upstreamOf(precedence, options);
   const settings: Settings = {
     behaviour,
@@ -65,6 +70,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     hostName,
     kind: kindOf(precedence),
     resolvConf,
+    hostNames,
     ruleBackend,
     logLevel,
     logFormat,

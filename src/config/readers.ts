@@ -12,12 +12,13 @@ import {
 } from "../base/model/kind-policy.ts";
 import { DEFAULT_BRIDGE_SETTINGS } from "../base/model/default-bridge-setting.ts";
 import { HOST_NAME_SETTINGS } from "../base/model/host-name-setting.ts";
+import { HOST_MEANS } from "../base/model/host-policy.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
-import { parseRoute } from "../base/model/server-text.ts";
+import { parseDomain, parseRoute } from "../base/model/server-text.ts";
 import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
@@ -58,6 +59,8 @@ export const READERS = {
   /** One option. */
   "dns-opt": (value: unknown) => parseDnsOption(readText(value)),
   "resolv-conf": readPath,
+  "host-names": oneOf(HOST_MEANS),
+  "host-domain": readHostDomain,
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
@@ -140,6 +143,21 @@ function readMetricsAddress(value: unknown): string {
   const isAddress = addressBytes(address) !== undefined && address.includes(":") === (bracketed !== undefined);
   if (isAddress && !address.includes("%") && Number(port) <= PORT_MAX) return text;
   throw new Error(`invalid address ${quoteValue(value)}: use IP:PORT, such as 127.0.0.1:9511 or [::1]:9511, or off`);
+}
+
+/** Domains that have another meaning on every machine: names of this machine, multicast DNS, reverse names. */
+const TAKEN_DOMAIN = /(^|\.)(localhost|local|arpa|invalid|onion)$/;
+/** Redirect rules compare up to 128 bytes. */
+const HOST_DOMAIN_CHARS = 100;
+
+function readHostDomain(value: unknown): string {
+  const domain = parseDomain(readText(value));
+  if (domain === "" || domain.length > HOST_DOMAIN_CHARS)
+    throw new Error(
+      `invalid domain ${quoteValue(value)}: use a domain name of at most ${HOST_DOMAIN_CHARS} characters`,
+    );
+  if (!TAKEN_DOMAIN.test(domain)) return domain;
+  throw new Error(`invalid domain ${quoteValue(value)}: use one without a meaning of its own, such as docker`);
 }
 
 function readPath(value: unknown): string {

@@ -4,6 +4,7 @@
  */
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../base/model/host-name-setting.ts";
+import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
@@ -40,6 +41,8 @@ export type Values = {
   "dns-opt": readonly DnsOption[];
   networks: ReadonlyMap<string, readonly RouteText[]>;
   "resolv-conf": string;
+  "host-names": HostPolicy["means"];
+  "host-domain": string;
   "forward.order": ServerOrder;
   "forward.budget": number;
   "forward.max-concurrent": number;

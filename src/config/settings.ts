@@ -5,6 +5,7 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../base/model/host-name-setting.ts";
+import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
@@ -34,6 +35,8 @@ export interface Settings {
   readonly hostName: HostNameSetting;
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
+  /** Container names for programs on the host. */
+  readonly hostNames: HostPolicy;
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;

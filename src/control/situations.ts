@@ -89,6 +89,8 @@ export class Situations {
   }
 
   resolvConfOf(fact: ContainerFact, owner: ContainerFact): ResolvConf | undefined {
+    // Whatever servers the host's programs ask: dns11 captures what they ask these.
+    if (fact.networkMode === "host") return undefined;
     const { inside } = this.#ports;
     if (!this.#resolvConfs.has(fact.id)) {
       this.#resolvConfs.set(fact.id, inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner));

@@ -6,6 +6,7 @@ import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
+import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
@@ -80,6 +81,7 @@ export async function checkMachine(
   const hostServers = readHostServers(host, hostResolvConfPath(instance.status));
   findings.push(
     hostFileFinding(hostServers),
+    ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     runner.within(host.network, () => conntrackFinding()),
   );
   const close = (): void => {

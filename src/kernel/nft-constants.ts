@@ -92,3 +92,14 @@ export const NFT_NAT_DNAT = 1;
 export const NFT_REG_VERDICT = 0;
 export const NFT_REG_1 = 1;
 export const NFT_REG_2 = 2;
+
+/** The control group of a packet's socket, of version 2. */
+export const NFTA_SOCKET_KEY = 1;
+export const NFTA_SOCKET_DREG = 2;
+export const NFTA_SOCKET_LEVEL = 3;
+export const NFT_SOCKET_CGROUPV2 = 3;
+
+/** Matches of iptables, as nf_tables carries them. */
+export const NFTA_MATCH_NAME = 1;
+export const NFTA_MATCH_REV = 2;
+export const NFTA_MATCH_INFO = 3;

@@ -3,7 +3,7 @@
  * sockets costs one comparison for each. A kernel may lack it.
  */
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
-import { NLM_F_DUMP } from "./netlink-message.ts";
+import { NLM_F_DUMP, attributesIn } from "./netlink-message.ts";
 import { NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
 
 /** linux/sock_diag.h, linux/inet_diag.h */
@@ -18,10 +18,12 @@ const OPERATION_BYTES = 4;
 const CONDITION_BYTES = 8;
 const ANY_PORT = -1;
 const ANSWER_BYTES = 56;
+const ANSWER_HEADER_BYTES = 72;
 const SOURCE_PORT = 4;
 const DESTINATION_PORT = 6;
 const SOURCE = 8;
 const DESTINATION = 24;
+const CGROUP_ID = 21;
 const PROTOCOLS = { tcp: 6, udp: 17 } as const;
 const STATES = { connected: 1 << 1, unconnected: 1 << 7, listening: 1 << 10 } as const;
 
@@ -42,6 +44,8 @@ export interface SocketFilter {
 }
 
 export interface ListedSocket {
+  /** The control group of version 2 in which it was made; undefined where the kernel does not tell. */
+  readonly controlGroup?: bigint | undefined;
   readonly local: SocketEnd;
   readonly remote: SocketEnd;
 }
@@ -110,5 +114,9 @@ function socketIn(body: Buffer, family: 4 | 6): ListedSocket {
     address: Buffer.from(body.subarray(address, address + bytes)),
     port: body.readUInt16BE(port),
   });
-  return { local: endAt(SOURCE_PORT, SOURCE), remote: endAt(DESTINATION_PORT, DESTINATION) };
+  return {
+    local: endAt(SOURCE_PORT, SOURCE),
+    remote: endAt(DESTINATION_PORT, DESTINATION),
+    controlGroup: attributesIn(body.subarray(ANSWER_HEADER_BYTES)).get(CGROUP_ID)?.readBigUInt64LE(0),
+  };
 }

@@ -51,12 +51,12 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 	chain zone {
 		type filter hook output priority raw; policy accept;
 		meta mark 0x646e7331 accept
-		${onTrial}ip daddr 127.0.0.11 udp dport 53 ct zone set ${ZONE}
-		${onTrial}ip daddr 127.0.0.11 tcp dport 53 ct zone set ${ZONE}
 		ip saddr 127.0.0.11 udp sport ${udp} ct zone set ${ZONE}
 		ip daddr 127.0.0.11 udp dport ${udp} ct zone set ${ZONE}
 		ip saddr 127.0.0.11 tcp sport ${tcp} ct zone set ${ZONE}
 		ip daddr 127.0.0.11 tcp dport ${tcp} ct zone set ${ZONE}
+		${onTrial}ip daddr 127.0.0.11 udp dport 53 ct zone set ${ZONE}
+		${onTrial}ip daddr 127.0.0.11 tcp dport 53 ct zone set ${ZONE}
 	}
 
 	chain query {

@@ -16,7 +16,7 @@ import {
   removePodLink,
 } from "../../src/container/kind/pod-namespace.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { type ProbeTarget, probe } from "../../src/container/rules/probe.ts";
+import { type ProbeRequest, type ProbeTarget, probe } from "../../src/container/rules/probe.ts";
 import { deleteConversations } from "../../src/kernel/conntrack.ts";
 import { NLM_F_ACK } from "../../src/kernel/netlink-message.ts";
 import { NetlinkMemory, NetlinkSocket } from "../../src/kernel/netlink-socket.ts";
@@ -143,6 +143,7 @@ function insideOf(pod: PodNamespace): NetworkContext {
 }
 
 /** The listener does not know the nonce: only the reply counts. */
+const probeOf = (destination: string): ProbeRequest => ({ destination, protocols: ["udp", "tcp"], isTrial: false });
 const ANY_CLIENT: ProbeTarget = { expect: () => {}, hasSeen: () => true, reset: () => {} };
 
 function descriptors(): string[] {
@@ -199,7 +200,7 @@ test("the probe can send from a pod at once, by IPv6, too, and the first packet 
   for (let round = 0; round < 10; round++) {
     const pod = await node.open();
     for (const address of Object.values(VIP)) {
-      const result = await probe((work) => node.runner.within(pod.fd, work), address, ANY_CLIENT, false);
+      const result = await probe((work) => node.runner.within(pod.fd, work), ANY_CLIENT, probeOf(address));
       assert.deepEqual(result, { kind: "works" }, `${address}, round ${round}`);
       // TCP resends a lost packet, UDP does not.
       assert.equal(node.runner.within(pod.fd, sentAgain), 0, `${address}, round ${round}`);
@@ -220,7 +221,11 @@ test("abandoning a pod makes the kernel search nothing and remove no link, and s
   const pod = await node.open();
   const within = <T>(work: () => T): T => node.runner.within(pod.fd, work);
   for (const address of Object.values(VIP)) {
-    assert.deepEqual(await probe(within, address, ANY_CLIENT, false, pod.sourcePort), { kind: "works" }, address);
+    assert.deepEqual(
+      await probe(within, ANY_CLIENT, { ...probeOf(address), sourcePort: pod.sourcePort }),
+      { kind: "works" },
+      address,
+    );
   }
   assert.equal((await node.traces())["conversations"]?.trim().split("\n").length, 4);
   const requests = mock.method(NetlinkSocket.prototype, "request");
@@ -257,7 +262,9 @@ test("a pod without answers reports that, and is removed as well", async () => {
   const before = await node.traces();
   const pod = await node.open();
   const results = await Promise.all(
-    Object.values(VIP).map((address) => probe((work) => node.runner.within(pod.fd, work), address, ANY_CLIENT, false)),
+    Object.values(VIP).map((address) =>
+      probe((work) => node.runner.within(pod.fd, work), ANY_CLIENT, probeOf(address)),
+    ),
   );
   pod.close();
   assert.deepEqual(

@@ -14,6 +14,7 @@ export const CHECKS = {
   dns11: "dns11",
   leftovers: "leftovers",
   "host-resolv-conf": "host resolv.conf",
+  "host-names": "host names",
   namespace: "network namespace",
   attachment: "resolver",
   "resolv-conf": "resolv.conf",

@@ -14,6 +14,7 @@ export const SKIP_CODES = [
   "kind-detached",
   "quarantined",
   "not-selected",
+  "host-names",
 ] as const;
 
 export type SkipCode = (typeof SKIP_CODES)[number];

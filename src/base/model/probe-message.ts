@@ -6,10 +6,11 @@ import { queryOf } from "../dns/query.ts";
 import { TYPE } from "../dns/record-type.ts";
 import { labelsOf, replyCode } from "./name-query.ts";
 
-const SUFFIX = "dns11.invalid";
+/** The names of all probes are below this one. */
+export const PROBE_SUFFIX = "dns11.invalid";
 
 export function probeName(nonce: string): string {
-  return `${nonce}.${SUFFIX}`;
+  return `${nonce}.${PROBE_SUFFIX}`;
 }
 
 export function probeQuery(nonce: string, id: number): Buffer {

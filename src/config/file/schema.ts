@@ -77,6 +77,8 @@ export const SCHEMA = map({
     })
     .optional(),
   "resolv-conf": leaf(READERS["resolv-conf"]).optional(),
+  "host-names": leaf(READERS["host-names"]).optional(),
+  "host-domain": leaf(READERS["host-domain"]).optional(),
   switches: map(Object.fromEntries(SWITCHES.map(({ name }) => [name, leaf(readBoolean).optional()]))).optional(),
   forward: map({
     order: leaf(READERS["forward.order"]).optional(),

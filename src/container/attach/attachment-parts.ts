@@ -25,6 +25,8 @@ export interface AttachmentParts {
   /** Returns a new conntrack zone each time. */
   readonly nextZone: () => number;
   readonly openEndpoint: OpenEndpoint;
+  /** Whether rules on the host may redirect our own queries there, so that these need the mark that exempts them. */
+  readonly isHostCaptured?: (() => boolean) | undefined;
   /** Hands copies of a namespace's descriptors to the keeper for as long as it is served. */
   readonly keep?: Keep | undefined;
   /** What the old process held for this namespace; returned once. */

@@ -51,8 +51,8 @@ export function openServing(
     const lifetime = { isEnded: false };
     const endpoint = openEndpoint(opened.bound, view, (server, type) => {
       if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
-      if (server.from === "host") return dialIn(runner, host().network, server, type);
-      return dialIn(runner, namespace.fd, server, type, true);
+      if (server.from !== "host") return dialIn(runner, namespace.fd, server, type, true);
+      return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {

@@ -9,6 +9,24 @@ export interface Capture {
   readonly bypassInterfaces: readonly number[];
   /** Packets from outside may reach 127.0.0.0/8 in this namespace: drop those that no rule redirected there. */
   readonly guardsLoopback: boolean;
+  /** What differs on the host, where programs may ask other servers for all names but ours. */
+  readonly host?: HostSelection;
+}
+
+/** On the host only queries for some names are redirected, and only over UDP, where the rules can read them. */
+interface HostSelection {
+  /** Wire names, each with its final zero byte: queries for these and for names below them are redirected. */
+  readonly names: readonly Uint8Array[];
+  /** The same for reverse names, of which there may be many. */
+  readonly reverseNames: readonly Uint8Array[];
+  /** Control groups whose processes are never redirected, because they forward for others: the engine, resolvers. */
+  readonly spared: readonly ControlGroup[];
+}
+
+/** A control group of version 2, and its depth below the root. */
+export interface ControlGroup {
+  readonly id: bigint;
+  readonly level: number;
 }
 
 /** One pair of sockets, and the addresses whose port 53 is redirected to it. All of one family. */
@@ -32,6 +50,11 @@ export const DOCKER_REDIRECT: Redirect = { bind: DOCKER_RESOLVER, fromInside: [D
 /** The destinations of queries from inside the namespace, in order. */
 export function capturedInside({ redirects }: Capture): readonly string[] {
   return redirects.flatMap(({ fromInside }) => fromInside);
+}
+
+/** The protocols in which queries of the namespace itself are redirected. */
+export function protocolsOf({ host }: Capture): readonly ("udp" | "tcp")[] {
+  return host === undefined ? ["udp", "tcp"] : ["udp"];
 }
 
 export const CONTAINER_CAPTURE: Capture = { redirects: [DOCKER_REDIRECT], bypassInterfaces: [], guardsLoopback: false };

@@ -26,15 +26,15 @@ import type { NamespaceRunner } from "./namespace-runner.ts";
 export const PASSTHROUGH_MARK = 0x646e7331;
 
 /**
- * Creates a connected, or connecting, socket to `server` in the namespace of `fd`. `isPastUs`: our rules there do not
- * redirect what is sent; those of a program do, which queries the same addresses.
+ * Creates a connected, or connecting, socket to `server` in the namespace of `fd`. `isMarked`: our rules there, if any, let it
+ * pass; those of a program redirect its queries to the same addresses.
  */
 export function dialIn(
   runner: NamespaceRunner,
   fd: number,
   server: Server,
   type: "udp" | "tcp",
-  isPastUs = server.from === "docker",
+  isMarked = server.from === "docker",
 ): number {
   const bytes = addressBytes(server.address);
   if (bytes === undefined)
@@ -42,7 +42,7 @@ export function dialIn(
   return runner.within(fd, () => {
     const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
     try {
-      if (isPastUs) setMark(made, PASSTHROUGH_MARK);
+      if (isMarked) setMark(made, PASSTHROUGH_MARK);
       connectTo(made, socketAddress(bytes, server.port, scopeOf(server.address)), server.address);
       return made;
     } catch (error) {

@@ -68,6 +68,11 @@ export function openEngineHost(pid: number): EngineHost {
   }
 }
 
+/** The host's network namespace, opened once more; the caller closes it. */
+export function openHostNetwork({ network }: Pick<EngineHost, "network">): number {
+  return openSync(`/proc/self/fd/${network}`, "r");
+}
+
 export function closeEngineHost(host: EngineHost): void {
   closeSync(host.root);
   closeSync(host.network);

@@ -23,6 +23,16 @@ export function listenersAt(address: string, port: number): Protocol[] {
   );
 }
 
+/** The control groups of the processes that answer UDP queries in this namespace, whatever their address. */
+export function controlGroupsAt(port: number): bigint[] {
+  const groups = ([4, 6] as const).flatMap((family) =>
+    socketsAt({ protocol: "udp", family, state: WAITING.udp, end: "local", port }).flatMap(
+      ({ controlGroup }) => controlGroup ?? [],
+    ),
+  );
+  return [...new Set(groups)];
+}
+
 /** The ports on which a socket listens at exactly this IPv4 address. */
 export function boundPorts(address: string, protocol: Protocol): number[] {
   const bytes = addressBytes(address) ?? new Uint8Array(4);

@@ -42,6 +42,8 @@ export interface ExchangeRequest {
   readonly sourcePort?: number | undefined;
   /** The mark of the packets; by default none. */
   readonly mark?: number | undefined;
+  /** By default UDP and TCP. */
+  readonly protocols?: readonly Protocol[];
   /** The timeout. */
   readonly waitMs?: number;
   /** Called with the source ports before anything is sent. */
@@ -92,7 +94,7 @@ export async function exchange(within: Within, request: ExchangeRequest): Promis
   const legs: Leg[] = [];
   try {
     within(() => {
-      for (const protocol of ["udp", "tcp"] as const) legs.push(startLeg(protocol, request));
+      for (const protocol of request.protocols ?? (["udp", "tcp"] as const)) legs.push(startLeg(protocol, request));
     });
     await request.announce?.({ udp: portsOf(legs, "udp"), tcp: portsOf(legs, "tcp") });
     await pollUntilDone(legs, memory, request.waitMs ?? LIMITS.probeMs);

@@ -26,6 +26,12 @@ const LOOPBACK_FIRST_OCTET = 127;
 /** The index of lo in every namespace. */
 const LOOPBACK_INDEX = 1;
 const NOT_TRANSLATED = 0;
+/** linux/netfilter/xt_string.h */
+const STRING_MATCH_REVISION = 1;
+const STRING_MATCH_BYTES_MAX = 128;
+const STRING_MATCH_SIZE = 160;
+const STRING_MATCH_INVERTS = 1;
+const STRING_MATCH_IGNORES_CASE = 2;
 const SOURCE_PORT_OFFSET = 0;
 const DESTINATION_PORT_OFFSET = 2;
 
@@ -169,6 +175,19 @@ function writeMatch(w: NetlinkWriter, family: IpFamily, match: Match): void {
     loadPayload(w, nft.TRANSPORT_HEADER, DESTINATION_PORT_OFFSET, 2);
     compare(w, networkU16(match.destinationPort));
   }
+  if (match.controlGroup !== undefined) {
+    const { id, level } = match.controlGroup;
+    expression(w, "socket", () => {
+      w.u32(nft.NFTA_SOCKET_KEY, nft.NFT_SOCKET_CGROUPV2);
+      w.u32(nft.NFTA_SOCKET_DREG, nft.NFT_REG_1);
+      w.u32(nft.NFTA_SOCKET_LEVEL, level);
+    });
+    compare(w, nativeU64(id));
+  }
+  if (match.bytes !== undefined) matchString(w, match.bytes, STRING_MATCH_IGNORES_CASE);
+  if (match.lacksBytes !== undefined) {
+    matchString(w, match.lacksBytes, STRING_MATCH_IGNORES_CASE | STRING_MATCH_INVERTS);
+  }
   if (match.isNotDnat === true) {
     expression(w, "ct", () => {
       w.u32(nft.NFTA_CT_KEY, nft.NFT_CT_STATUS);
@@ -273,6 +292,22 @@ function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): v
   });
 }
 
+/** struct xt_string_info: the whole packet is searched, in any letter case. */
+function matchString(w: NetlinkWriter, bytes: Uint8Array, flags: number): void {
+  if (bytes.length > STRING_MATCH_BYTES_MAX) throw new RangeError(`Cannot match ${bytes.length} bytes`);
+  const info = Buffer.alloc(STRING_MATCH_SIZE);
+  info.writeUInt16LE(0xffff, 2);
+  info.write("kmp", 4, "latin1");
+  info.set(bytes, 20);
+  info.writeUInt8(bytes.length, 148);
+  info.writeUInt8(flags, 149);
+  expression(w, "match", () => {
+    w.text(nft.NFTA_MATCH_NAME, "string");
+    w.u32(nft.NFTA_MATCH_REV, STRING_MATCH_REVISION);
+    w.attribute(nft.NFTA_MATCH_INFO, info);
+  });
+}
+
 function bytesOf(text: string, family: IpFamily): Uint8Array {
   const bytes = addressBytes(text);
   if (bytes?.length !== ADDRESSES[family].length) throw new TypeError(`Not an ${family} address: "${text}"`);
@@ -286,6 +321,10 @@ function networkU16(value: number): Buffer {
 /** Registers with kernel numbers, as opposed to packet data, are in host byte order. */
 function nativeU16(value: number): Uint8Array {
   return new Uint8Array(Uint16Array.of(value).buffer);
+}
+
+function nativeU64(value: bigint): Uint8Array {
+  return new Uint8Array(BigUint64Array.of(value).buffer);
 }
 
 function nativeU32(value: number): Uint8Array {

@@ -8,7 +8,7 @@
  * do no harm: without our rules the next packet is tracked in the default zone, by Docker's rules. Nor do they affect
  * our next start, which uses another zone.
  */
-import type { Capture, Redirect } from "../capture/capture.ts";
+import { type Capture, type ControlGroup, type Redirect, protocolsOf } from "../capture/capture.ts";
 
 export type Protocol = "udp" | "tcp";
 
@@ -38,6 +38,12 @@ export interface Match {
   readonly isToLoopback?: true;
   readonly sourcePort?: number;
   readonly destinationPort?: number;
+  /** The sending process is in this control group. */
+  readonly controlGroup?: ControlGroup;
+  /** The packet has these bytes, in any letter case. */
+  readonly bytes?: Uint8Array;
+  /** The packet does not have these bytes. */
+  readonly lacksBytes?: Uint8Array;
   /** No DNAT rule has changed the destination. */
   readonly isNotDnat?: true;
 }
@@ -155,13 +161,15 @@ function tablePlans(
     const inside = insideChains(input, listeners, queriesFor(listeners, "fromInside"));
     const servesPods = listeners.some(({ redirect }) => redirect.fromPods.length > 0);
     const pods = servesPods ? podChains(input, family, listeners, queriesFor(listeners, "fromPods")) : [];
-    return [{ family, name: TABLE_NAME, chains: [...inside, ...pods] }];
+    const hostGuard = input.capture.host === undefined ? [] : [guardChain(listeners.flatMap(portGuards))];
+    return [{ family, name: TABLE_NAME, chains: [...inside, ...pods, ...hostGuard] }];
   });
 }
 
 function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[], queries: QueryRules): ChainPlan[] {
   const bypass: RulePlan[] = [
     { match: { mark: input.passthroughMark }, action: { kind: "accept" } },
+    ...sparedGroups(input),
     ...input.sparedPorts.map((sourcePort) => ({
       match: { protocol: "tcp" as const, sourcePort, destinationPort: DNS_PORT },
       action: { kind: "accept" as const },
@@ -173,7 +181,8 @@ function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[],
       type: "filter",
       hook: "output",
       priority: PRIORITY_ZONE,
-      rules: [...bypass, ...queries.zone, ...zoneOfOurPorts(listeners, input.zone)],
+      // Queries last, because a rule for them may end the chain.
+      rules: [...bypass, ...zoneOfOurPorts(listeners, input.zone), ...queries.zone],
     },
     {
       name: "query",
@@ -212,18 +221,25 @@ function podChains(
       priority: PRIORITY_NAT,
       rules: [...bypass, ...queries.translate],
     },
-    {
-      name: GUARD_CHAIN,
-      type: "filter",
-      hook: "input",
-      priority: PRIORITY_GUARD,
-      rules: family === "ip" && capture.guardsLoopback ? [LOOPBACK_GUARD] : listeners.flatMap(portGuards),
-    },
+    guardChain(family === "ip" && capture.guardsLoopback ? [LOOPBACK_GUARD] : listeners.flatMap(portGuards)),
   ];
 }
 
 /** The chain whose rules drop and count packets. */
 export const GUARD_CHAIN = "guard";
+
+function guardChain(rules: readonly RulePlan[]): ChainPlan {
+  return { name: GUARD_CHAIN, type: "filter", hook: "input", priority: PRIORITY_GUARD, rules };
+}
+
+/** On the host the engine and other resolvers forward queries of those who must not see what the host sees. */
+function sparedGroups({ capture: { host } }: PlanInput): RulePlan[] {
+  if (host === undefined) return [];
+  return host.spared.map((controlGroup) => ({
+    match: { destinationPort: DNS_PORT, protocol: "udp", controlGroup },
+    action: { kind: "accept" },
+  }));
+}
 
 const LOOPBACK_GUARD: RulePlan = {
   match: { isFromOutside: true, isToLoopback: true, isNotDnat: true },
@@ -247,16 +263,26 @@ function portGuards({ listening }: ListeningRedirect): RulePlan[] {
   }));
 }
 
-function queriesOf({ zone }: PlanInput, listeners: readonly ListeningRedirect[], origin: QueryOrigin): QueryRules {
-  const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] =>
-    listeners.flatMap(({ redirect, listening }) =>
-      redirect[origin].flatMap((destination) =>
-        PROTOCOLS.map((protocol) => ({
-          match: { protocol, destination, destinationPort: DNS_PORT },
-          action: action(listening, protocol),
-        })),
-      ),
-    );
+function queriesOf(
+  { zone, capture }: PlanInput,
+  listeners: readonly ListeningRedirect[],
+  origin: QueryOrigin,
+): QueryRules {
+  const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] => {
+    const rulesFor = (selection: Pick<Match, "bytes">): RulePlan[] =>
+      listeners.flatMap(({ redirect, listening }) =>
+        redirect[origin].flatMap((destination) =>
+          protocolsOf(capture).map((protocol) => ({
+            match: { protocol, destination, destinationPort: DNS_PORT, ...selection },
+            action: action(listening, protocol),
+          })),
+        ),
+      );
+    const { names = [], reverseNames = [] } = capture.host ?? {};
+    if (capture.host === undefined) return rulesFor({});
+    const reverse = reverseNames.flatMap((bytes) => rulesFor({ bytes }));
+    return [...names.flatMap((bytes) => rulesFor({ bytes })), ...(reverse.length > 0 ? [NOT_REVERSE] : []), ...reverse];
+  };
   return {
     zone: ofEach(() => ({ kind: "zone", zone })),
     translate: ofEach((listening, protocol) => ({
@@ -266,6 +292,12 @@ function queriesOf({ zone }: PlanInput, listeners: readonly ListeningRedirect[],
     })),
   };
 }
+
+/** Most names of the host are no reverse names: one comparison instead of one for every reverse zone. */
+const NOT_REVERSE: RulePlan = {
+  match: { protocol: "udp", destinationPort: DNS_PORT, lacksBytes: Buffer.from("\x04arpa\0", "latin1") },
+  action: { kind: "accept" },
+};
 
 /** Replies, and queries sent directly to our ports: both directions of a connection must be in one zone. */
 function zoneOfOurPorts(listeners: readonly ListeningRedirect[], zone: number): RulePlan[] {

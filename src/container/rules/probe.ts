@@ -31,19 +31,24 @@ const RESOURCE_ERRORS = new Set(["EMFILE", "ENFILE", "ENOMEM", "ENOBUFS"]);
 /** The mark of a trial probe's packets. */
 export const TRIAL_MARK = 0x646e7332;
 
-/** Sends a nonce query to `destination` by both protocols; on trial, in packets that only trial rules match. */
-export async function probe(
-  within: Within,
-  destination: string,
-  target: ProbeTarget,
-  isTrial: boolean,
-  sourcePort?: number,
-): Promise<ProbeResult> {
+/** Where a probe is sent, and how. */
+export interface ProbeRequest {
+  readonly destination: string;
+  readonly protocols: readonly Protocol[];
+  /** Only trial rules match its packets. */
+  readonly isTrial: boolean;
+  readonly sourcePort?: number | undefined;
+}
+
+/** Sends a nonce query. */
+export async function probe(within: Within, target: ProbeTarget, request: ProbeRequest): Promise<ProbeResult> {
+  const { destination, protocols, isTrial, sourcePort } = request;
   const nonce = randomBytes(12).toString("hex");
   target.expect(nonce);
   try {
     const mark = isTrial ? TRIAL_MARK : undefined;
-    const legs = await exchange(within, { destination, message: (id) => probeQuery(nonce, id), mark, sourcePort });
+    const message = (id: number): Buffer => probeQuery(nonce, id);
+    const legs = await exchange(within, { destination, protocols, message, mark, sourcePort });
     const failures = legs.flatMap((leg) => failureOf(leg, target.hasSeen(leg.protocol)));
     return failures.length === 0 ? { kind: "works" } : { kind: "broken", failures };
   } catch (error) {

@@ -27,12 +27,13 @@ export interface HostServers {
   readonly invalid: readonly string[];
   /** All addresses of the file; the next field has the upstreams of a stub. */
   readonly nameservers: readonly string[];
+  readonly search: readonly string[];
   readonly uplinks: readonly string[];
   /** The file exists but cannot be read now, because a process holds a lease on it. */
   readonly isBusy?: true;
 }
 
-const BUSY: HostServers = { servers: [], invalid: [], nameservers: [], uplinks: [], isBusy: true };
+const BUSY: HostServers = { servers: [], invalid: [], nameservers: [], search: [], uplinks: [], isBusy: true };
 
 /** The files that may list the host's servers. */
 export function hostFiles(path: string | undefined): readonly string[] {
@@ -42,11 +43,11 @@ export function hostFiles(path: string | undefined): readonly string[] {
 export function readHostServers(host: HostRoot, path = DEFAULT_PATH): HostServers {
   const file = tryReadEngineFile(host, path);
   if (file.kind === "busy") return BUSY;
-  const { nameservers, invalid } = parseResolvConf(file.kind === "read" ? file.text : "");
+  const { nameservers, invalid, search } = parseResolvConf(file.kind === "read" ? file.text : "");
   const isStub = nameservers.length > 0 && nameservers.every((address) => STUBS.has(address));
   const upstreams = isStub ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
   const uplinks = upstreams.filter((address) => !isLoopback(address));
-  return { servers: serversOf(nameservers, uplinks), invalid, nameservers, uplinks };
+  return { servers: serversOf(nameservers, uplinks), invalid, nameservers, search, uplinks };
 }
 
 function serversOf(nameservers: readonly string[], uplinks: readonly string[]): Server[] {

@@ -56,6 +56,11 @@ export class HostUpstreams {
     return this.#now.servers;
   }
 
+  /** What the host's own programs read in its resolv.conf. */
+  get resolvConf(): Pick<HostServers, "nameservers" | "search"> {
+    return this.#now;
+  }
+
   nameserversOf(json: ContainerJson): NameserversFact {
     const file = tryReadContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
     const isHostUnread = this.#now.isBusy === true;

@@ -6,8 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RepairReport } from "../../api/status.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Reconciler } from "../../container/attach/reconciler.ts";
+import { HOST_FACT, HOST_ID } from "../../container/host/host-fact.ts";
+import type { HostNames } from "../../container/host/host-names.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
-import { tryReadContainerFile } from "../../container/namespace/engine-host.ts";
+import { openHostNetwork, readEngineFile, tryReadContainerFile } from "../../container/namespace/engine-host.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { Roster } from "../../container/roster.ts";
@@ -22,6 +24,7 @@ import type { StoppedContainers } from "./stopped-containers.ts";
 
 interface EnginePortsParts {
   readonly directory: Directory;
+  readonly hostNames: HostNames;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
   readonly roster: Roster;
@@ -30,14 +33,18 @@ interface EnginePortsParts {
 
 const POLL_MS = 10;
 
-export function containersOf({ directory, nodes, reconciler, roster, stopped }: EnginePortsParts): Containers {
+export function containersOf(parts: EnginePortsParts): Containers {
+  const { directory, hostNames, nodes, reconciler, roster, stopped } = parts;
   return {
-    facts: directory.containers,
-    decisionOf: (id) => roster.decisionOf(id),
+    get facts() {
+      return hostNames.isOn ? new Map([...directory.containers, [HOST_ID, HOST_FACT]]) : directory.containers;
+    },
+    decisionOf: (id) => (id === HOST_ID ? hostNames.decision : roster.decisionOf(id)),
     attachmentOf: (id) => reconciler.attachmentOf(id),
-    viewOf: (fact) => roster.viewOf(fact),
+    viewOf: (fact) => (fact === HOST_FACT ? hostNames.view : roster.viewOf(fact)),
     defaultBridge: () => roster.defaultBridge,
-    nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined),
+    nodeReportOf: (fact) =>
+      fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
     formerAddresses: () => directory.former.list(),
     stopped: async () => await stopped.list(),
   };
@@ -73,6 +80,7 @@ async function attachAfterRelease(
 export function insideOf({ host }: Pick<EngineAccess, "host">, { runner }: Pick<Platform, "runner">): ContainerAccess {
   return {
     open: (fact) => {
+      if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));
       try {
         return openNamespace(runner, proveNamespace({ containerId: fact.id, ...fact }, host(), runner.homeId).fd);
       } catch (error) {
@@ -83,7 +91,9 @@ export function insideOf({ host }: Pick<EngineAccess, "host">, { runner }: Pick<
         );
       }
     },
-    resolvConfOf: ({ id, resolvConfPath: path }) => {
+    resolvConfOf: (fact) => {
+      if (fact === HOST_FACT) return parseResolvConf(readEngineFile(host(), "/etc/resolv.conf") ?? "");
+      const { id, resolvConfPath: path } = fact;
       const file = tryReadContainerFile(host(), path ?? "", id);
       return file.kind === "read" ? parseResolvConf(file.text) : undefined;
     },

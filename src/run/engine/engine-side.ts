@@ -10,6 +10,8 @@ import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
+import { HOST_ID } from "../../container/host/host-fact.ts";
+import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
@@ -38,6 +40,7 @@ export class EngineSide implements ContainerSide {
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
+  readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
   readonly #parts: ContainerSideParts;
@@ -60,6 +63,7 @@ export class EngineSide implements ContainerSide {
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
+    this.hostNames = this.#openHostNames();
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -100,6 +104,7 @@ export class EngineSide implements ContainerSide {
     this.nodes.setPolicy(settings.kind, settings.labels);
     if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
     this.roster.refresh();
+    this.hostNames.configure(settings.hostNames);
   }
 
   refresh(): void {
@@ -119,11 +124,13 @@ export class EngineSide implements ContainerSide {
   }
 
   async abandon(): Promise<void> {
+    this.hostNames.close();
     await this.reconciler.abandon();
     this.#closeFiles();
   }
 
   async stop(): Promise<void> {
+    this.hostNames.close();
     await this.reconciler.stop();
     this.#closeFiles();
   }
@@ -152,7 +159,11 @@ export class EngineSide implements ContainerSide {
       {
         ...platform,
         host,
-        prove: (claim: NamespaceClaim): ProvenNamespace => proveNamespace(claim, host(), platform.runner.homeId),
+        prove: (claim: NamespaceClaim): ProvenNamespace =>
+          claim.containerId === HOST_ID
+            ? this.hostNames.prove(claim)
+            : proveNamespace(claim, host(), platform.runner.homeId),
+        isHostCaptured: () => this.hostNames.isOn,
         nextZone: zoneAllocator(),
         openEndpointFor: querySide.openEndpointFor,
         keep: hold,
@@ -212,11 +223,25 @@ export class EngineSide implements ContainerSide {
           this.directory.setHost(servers);
           this.roster.refresh();
           querySide.onUpstreamsChanged();
+          this.hostNames.refresh();
         },
         reinspect: (ids: readonly string[]) => this.follower.reinspect(ids),
       },
       settings,
     );
+  }
+
+  #openHostNames(): HostNames {
+    const { platform, log, settings } = this.#parts;
+    return new HostNames(settings.hostNames, {
+      ...platform,
+      host: this.#link.host,
+      reconciler: this.reconciler,
+      containers: () => this.directory.containers.values(),
+      networkOf: (id) => this.directory.network(id),
+      upstreams: () => this.hostUpstreams,
+      onEvent: eventLogger(log),
+    });
   }
 
   #openFollower(): Follower {
@@ -228,6 +253,7 @@ export class EngineSide implements ContainerSide {
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         this.#isDisconnected = false;
         this.hostUpstreams.reread();
+        this.hostNames.refresh();
         void this.#refreshHostGateway();
       },
       onDisconnected: (reason) => {
@@ -244,12 +270,16 @@ export class EngineSide implements ContainerSide {
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
-      onContainer: (fact) => quarantines.recorder.attaching(fact.id, () => this.roster.put(fact)),
+      onContainer: (fact) => {
+        quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
+        this.hostNames.put(fact);
+      },
       onContainerGone: (id) => {
         querySide.histories.name(id, this.#nameOf(id));
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
         this.roster.remove(id);
+        this.hostNames.remove(id);
       },
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
@@ -283,6 +313,7 @@ export class EngineSide implements ContainerSide {
 
   #whoAnswers(id: string, code: string): string {
     if (code === "OWNED_ELSEWHERE") return "served by another dns11";
+    if (id === HOST_ID) return "names do not resolve on the host";
     const isCaptured = this.directory.containers.get(id)?.nameservers.kind === "captured";
     return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
   }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { run } from "../program/command.ts";
 import { Daemon } from "../program/daemon.ts";
+import { ControlGroup } from "./control-group.ts";
 import { DockerClient, type DockerHost } from "./docker-host.ts";
 import { EngineHost } from "./engine-host.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
@@ -28,6 +29,8 @@ export interface EngineOptions {
   readonly args?: readonly string[] | undefined;
   readonly daemonJson?: Readonly<Record<string, unknown>> | undefined;
   readonly liveRestore?: boolean | undefined;
+  /** Dockerd has a control group of version 2 of its own, as under systemd. */
+  readonly hasControlGroup?: boolean | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
@@ -75,6 +78,8 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
     this.#daemon = new Daemon({
       host,
       args: [...this.#daemonArgs(), ...(options.args ?? [])],
+      // Removed with the engine, whose id is the name of its parent; those of containers are beside it.
+      prefix: options.hasControlGroup === true ? new ControlGroup(join(this.id, "dockerd")).prefix : [],
       env: options.env ?? {},
       socketPath: this.socketPath,
       logPath: join(this.folder, "dockerd.log"),

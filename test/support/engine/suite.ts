@@ -31,19 +31,23 @@ mv -T "$rootfs.partial" "$rootfs"
 
 /** Folder of the suite's root file system; undefined for the machine's own release. */
 export async function rootfsOf(suite: Suite): Promise<string | undefined> {
-  if (suite === "bookworm") return undefined;
+  return suite === "bookworm" ? undefined : await cachedRootfs(suite, suite, PACKAGES);
+}
+
+/** A root file system under its own name, with other packages than an engine's. */
+export async function cachedRootfs(name: string, suite: Suite, packages: string): Promise<string> {
   const cache = process.env["DNS11_TEST_CACHE"] ?? join(homedir(), ".cache", "dns11", "rootfs");
-  const rootfs = join(cache, suite);
-  if (!existsSync(rootfs)) await makeRootfs(suite, cache, rootfs);
+  const rootfs = join(cache, name);
+  if (!existsSync(rootfs)) await makeRootfs(suite, packages, cache, rootfs);
   return rootfs;
 }
 
-async function makeRootfs(suite: Suite, cache: string, rootfs: string): Promise<void> {
+async function makeRootfs(suite: Suite, packages: string, cache: string, rootfs: string): Promise<void> {
   mkdirSync(cache, { recursive: true });
   const mirror = debianMirror();
   const bootstrap = [
     "--variant=minbase",
-    `--include=${PACKAGES}`,
+    `--include=${packages}`,
     // Accept a mirror that is frozen at a day in the past.
     '--aptopt=Acquire::Check-Valid-Until "false"',
     ...(existsSync(KEYRING) ? [`--keyring=${KEYRING}`] : []),

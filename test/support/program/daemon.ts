@@ -9,6 +9,8 @@ import { waitFor } from "../rig/wait.ts";
 export interface DaemonOptions {
   readonly host: EngineHost;
   readonly args: readonly string[];
+  /** What dockerd is started by. */
+  readonly prefix: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly socketPath: string;
   readonly logPath: string;
@@ -34,8 +36,9 @@ export class Daemon {
 
   async start(): Promise<void> {
     if (this.#isAlive()) throw new Error("dockerd is already running");
-    const { host, args, env, socketPath, logPath } = this.#options;
-    const [command, rest] = host.command("dockerd", args);
+    const { host, args, prefix, env, socketPath, logPath } = this.#options;
+    const [first = "", ...others] = [...prefix, "dockerd", ...args];
+    const [command, rest] = host.command(first, others);
     const log = openSync(logPath, "a");
     const child = spawn(command, rest, {
       stdio: ["ignore", log, log],

@@ -16,6 +16,8 @@ import { inTime } from "../rig/wait.ts";
 export interface RealServerOptions {
   readonly address: string;
   readonly port?: number;
+  /** What the command is started by. */
+  readonly prefix?: readonly string[];
   /** Further lines of the server's configuration, after those for its address. */
   readonly lines: readonly string[];
 }
@@ -79,14 +81,15 @@ export async function startDnsmasq(place: NamespaceOwner, options: RealServerOpt
 async function start(
   { netnsPath }: NamespaceOwner,
   program: Program,
-  { address, port = 53, lines }: RealServerOptions,
+  { address, port = 53, prefix = [], lines }: RealServerOptions,
 ): Promise<RealServer> {
   if (!address.startsWith("127.")) await addAddress(netnsPath, address);
   const folder = mkdtempSync(join(tmpdir(), `d11-${program.command}-`));
   const file = join(folder, "conf");
   writeFileSync(file, [...program.lines(address, port), ...lines, ""].join("\n"));
   // Only the engine cleans up its namespace, so this must end with the test process.
-  const inside = inNetns(netnsPath, program.command, program.args(file));
+  const [command = "", ...args] = [...prefix, program.command, ...program.args(file)];
+  const inside = inNetns(netnsPath, command, args);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inside], {
     stdio: ["ignore", "ignore", "pipe"],
     detached: true,

@@ -53,9 +53,9 @@ test("serving: queries go to our ports and replies leave from port 53, both in o
         priority: -300,
         rules: [
           PASSTHROUGH,
+          ...ZONE_OF_REPLIES,
           { match: { protocol: "udp", destination: OURS, destinationPort: 53 }, action: ZONE },
           { match: { protocol: "tcp", destination: OURS, destinationPort: 53 }, action: ZONE },
-          ...ZONE_OF_REPLIES,
         ],
       },
       {
@@ -245,4 +245,28 @@ test("on trial queries of pods are not redirected, but our ports are guarded", (
   const trial = trialPlan(NODE);
   assert.deepEqual(chainOf(trial, "ip", "pod-query"), [{ match: { interface: 7 }, action: { kind: "accept" } }]);
   assert.deepEqual(chainOf(trial, "ip", "guard"), chainOf(servingPlan(NODE), "ip", "guard"));
+});
+
+test("on the host only UDP queries for our names are redirected, and spared groups pass by", () => {
+  const name = Buffer.from("\x06docker\0", "latin1");
+  const reverse = Buffer.from("\x0218\x03172\x07in-addr\x04arpa\0", "latin1");
+  const spared = { id: 42n, level: 2 };
+  const redirects = [{ bind: OURS, fromInside: ["192.0.2.53"], fromPods: [] }];
+  const host = { names: [name], reverseNames: [reverse], spared: [spared] };
+  const { chains } = one(servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects, host } }));
+  const match = { protocol: "udp", destination: "192.0.2.53", destinationPort: 53 };
+  const pass = { match: { protocol: "udp", destinationPort: 53, controlGroup: spared }, action: { kind: "accept" } };
+  const noReverse = {
+    match: { protocol: "udp", destinationPort: 53, lacksBytes: Buffer.from("\x04arpa\0", "latin1") },
+    action: { kind: "accept" },
+  };
+  const rules = (action: object): object[] => [
+    { match: { ...match, bytes: name }, action },
+    noReverse,
+    { match: { ...match, bytes: reverse }, action },
+  ];
+  const [zone, query, , guard] = chains;
+  assert.deepEqual(zone?.rules, [PASSTHROUGH, pass, ...ZONE_OF_REPLIES, ...rules(ZONE)]);
+  assert.deepEqual(query?.rules, [PASSTHROUGH, pass, ...rules({ kind: "dnat", address: OURS, port: 40_001 })]);
+  assert.deepEqual([guard?.name, guard?.rules.length], ["guard", 2]);
 });

@@ -1,0 +1,162 @@
+/**
+ * HostZone: the container names that programs on the host resolve, below one domain: NAME, NAME.NETWORK,
+ * SERVICE.PROJECT and N.SERVICE.PROJECT, and any name below these. It has only addresses that the host can reach. What
+ * it does not know below the domain does not exist; a name that several containers have resolves to all of them.
+ */
+import { domainLabels } from "../../base/model/server-text.ts";
+import { hashOf } from "../../base/model/label-table.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { POINTER_BYTES, sameBytes } from "../../base/dns/name.ts";
+import { OPT_BYTES } from "../../base/dns/opt.ts";
+import { RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
+import { UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
+import {
+  DENIED,
+  MISS,
+  type NameAddresses,
+  type NameSearch,
+  type NamesTrace,
+  type QuestionName,
+  type ReverseName,
+  type VisibleNames,
+} from "../../base/model/visible-names.ts";
+import { NetworkNames } from "../names/docker/network-names.ts";
+import type { ContainerFact, EndpointFact } from "../registry/fact.ts";
+
+/** One container on one network that the host can reach. */
+interface HostMember {
+  readonly container: string;
+  readonly network: string;
+  readonly names: readonly string[];
+}
+
+const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(0) };
+const SERVICE = "com.docker.compose.service";
+const PROJECT = "com.docker.compose.project";
+const NUMBER = "com.docker.compose.container-number";
+
+export class HostZone implements VisibleNames {
+  readonly #domain: string;
+  readonly #suffix: Uint8Array;
+  readonly #suffixLabels: number;
+  readonly #names: NetworkNames;
+  readonly #members = new Map<string, HostMember>();
+  /** The labels of the longest name ever put, so that a question of 127 labels costs no more lookups than it can need. */
+  #labelsMax = 1;
+
+  constructor(domain: string) {
+    this.#domain = domain;
+    this.#suffix = domainLabels(domain);
+    this.#suffixLabels = domain.split(".").length;
+    this.#names = new NetworkNames(domain);
+  }
+
+  get places(): readonly string[] {
+    return [`the host's domain ${this.#domain}`];
+  }
+
+  /** Replaces what a container contributes: its endpoints that the host can reach. */
+  put(fact: ContainerFact, before: readonly EndpointFact[], reachable: readonly EndpointFact[]): void {
+    this.remove(fact.id, before);
+    for (const endpoint of reachable) {
+      const names = namesOn(fact, endpoint);
+      const holder = holderOf(fact.id, endpoint);
+      this.#members.set(holder, { container: fact.name, network: endpoint.networkName, names });
+      this.#names.put(holder, { names, ipv4: endpoint.ipv4, ipv6: endpoint.ipv6 });
+      for (const name of names) this.#labelsMax = Math.max(this.#labelsMax, labelCountOf(name));
+    }
+  }
+
+  remove(id: string, endpoints: readonly EndpointFact[]): void {
+    for (const endpoint of endpoints) {
+      this.#members.delete(holderOf(id, endpoint));
+      this.#names.remove(holderOf(id, endpoint));
+    }
+  }
+
+  find(name: QuestionName, search: NameSearch): number {
+    const before = name.labelCount - this.#suffixLabels;
+    if (before < 0 || !this.#isBelow(name, before)) return MISS;
+    if (before === 0) {
+      search.trace?.record("names", `"${this.#domain}" is the domain of container names on this host`);
+      return search.found(NO_ADDRESSES, true);
+    }
+    const end = name.lengthOf[before] as number;
+    // The longest name first: "api.web" may be a container's name on the network "web".
+    for (let first = Math.max(0, before - this.#labelsMax); first < before; first++) {
+      const labels = name.folded.slice(name.lengthOf[first], end);
+      const hit = this.#names.lookup(labels, labels.length, hashOf(labels));
+      if (hit === undefined) continue;
+      if (search.trace !== undefined) this.#explain(search.trace, labels);
+      return search.found(fittingAddresses(hit, name.foldedLength), true);
+    }
+    search.trace?.record("names", `no container that the host can reach has this name below "${this.#domain}"`);
+    return DENIED;
+  }
+
+  pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
+    return this.#names.pointer(labels, length, hash);
+  }
+
+  #isBelow({ folded, foldedLength, lengthOf }: QuestionName, before: number): boolean {
+    const start = lengthOf[before] as number;
+    const length = this.#suffix.length;
+    return foldedLength - start === length && sameBytes(folded, start, this.#suffix, 0, length);
+  }
+
+  #explain(trace: NamesTrace, labels: Uint8Array): void {
+    const name = textOf(labels);
+    const holders = [...this.#members.values()].filter(({ names }) =>
+      names.some((each) => each.toLowerCase() === name),
+    );
+    const list = holders.map(({ container, network }) => `${container} (network ${network})`).join(", ");
+    const all = holders.length > 1 ? `; ${holders.length} have this name, and all their addresses are given` : "";
+    trace.record("names", `"${name}" below "${this.#domain}" is ${list}${all}`);
+  }
+}
+
+function holderOf(id: string, { networkId }: EndpointFact): string {
+  return `${id}/${networkId}`;
+}
+
+/** The container's own name first: PTR records point to it. Images cannot set the labels of Compose. */
+function namesOn({ name, labels }: ContainerFact, { names, networkName }: EndpointFact): string[] {
+  const plain = [...new Set([name, ...names])];
+  const [service, project, number] = [labels[SERVICE], labels[PROJECT], labels[NUMBER]];
+  const composed = service === undefined || project === undefined ? [] : [`${service}.${project}`];
+  const numbered = number === undefined ? [] : composed.map((each) => `${number}.${each}`);
+  return [...plain, ...plain.map((each) => `${each}.${networkName}`), ...composed, ...numbered];
+}
+
+function labelCountOf(name: string): number {
+  return name.split(".").length;
+}
+
+function textOf(labels: Uint8Array): string {
+  const parts: string[] = [];
+  for (let at = 0; at < labels.length; at += 1 + (labels[at] as number)) {
+    parts.push(Buffer.from(labels.subarray(at + 1, at + 1 + (labels[at] as number))).toString("latin1"));
+  }
+  return parts.join(".");
+}
+
+/** The type and class of the question, and the final zero of its name. */
+const AFTER_NAME_BYTES = 5;
+
+/**
+ * As many addresses as the smallest UDP answer holds, at random. A truncated answer would make the program ask again
+ * over TCP, where the rules cannot see a name: that query goes to a server that does not know it.
+ */
+function fittingAddresses({ v4, v6 }: NameAddresses, nameBytes: number): NameAddresses {
+  const room = UDP_BYTES_MIN - HEADER_BYTES - nameBytes - AFTER_NAME_BYTES - OPT_BYTES;
+  return { v4: someOf(v4, 4, room), v6: someOf(v6, 16, room) };
+}
+
+function someOf(addresses: Uint8Array, size: number, room: number): Uint8Array {
+  const max = Math.max(1, Math.floor(room / (POINTER_BYTES + RECORD_FIXED_BYTES + size)));
+  const count = addresses.length / size;
+  if (count <= max) return addresses;
+  const first = Math.floor(Math.random() * count) * size;
+  const rotated = Buffer.concat([addresses.subarray(first), addresses.subarray(0, first)]);
+  return rotated.subarray(0, max * size);
+}

@@ -1,0 +1,347 @@
+/**
+ * Container names on the host: programs there resolve them below a domain, by whatever library, and everything else
+ * reaches the servers of resolv.conf as if dns11 did not exist, also while it stops, dies or hangs.
+ */
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { ControlGroup } from "../support/engine/control-group.ts";
+import { ensureImage } from "../support/engine/image.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import { QueryLoop } from "../support/client/query-loop.ts";
+import { type Dns11, type Dns11Options, dns11, startDns11 } from "../support/program/dns11.ts";
+import { startDnsmasq } from "../support/servers/real-server.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+/** On a loopback, dockerd sends what it forwards from the host's own namespace. */
+const SERVER = "127.0.0.1";
+const SERVER6 = "fd53::1";
+
+let engine: Engine;
+let upstream: Upstream;
+let upstream6: Upstream;
+let web: Container;
+let outsider: Container;
+let address: string;
+let address6: string;
+
+before(async () => {
+  engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${SERVER}\nnameserver ${SERVER6}\n` });
+  upstream = await startUpstream(engine, { address: SERVER });
+  upstream6 = await startUpstream(engine, { address: SERVER6 });
+  await createNetwork(engine, "shop_default", { ipv6: true });
+  await createNetwork(engine, "dark", { internal: true });
+  const labels = {
+    "com.docker.compose.project": "shop",
+    "com.docker.compose.service": "front",
+    "com.docker.compose.container-number": "1",
+  };
+  web = await runContainer(engine, { name: "web", labels, networks: [{ name: "shop_default", aliases: ["shared"] }] });
+  outsider = await runContainer(engine, {
+    name: "outsider",
+    labels: { "io.dns11.enable": "false" },
+    networks: [{ name: "dark", aliases: ["shared"] }, "shop_default"],
+  });
+  await runContainer(engine, { name: "plain" });
+  address = await addressOf("IPAddress");
+  address6 = await addressOf("GlobalIPv6Address");
+});
+after(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await upstream6[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function addressOf(field: string): Promise<string> {
+  const network = '(index .NetworkSettings.Networks "shop_default")';
+  return (await engine.docker("inspect", "-f", `{{${network}.${field}}}`, "web")).trim();
+}
+
+async function startWithHost(options: Dns11Options = {}): Promise<Dns11> {
+  const instance = await startDns11(engine, { ...options, args: ["--host-names", ...(options.args ?? [])] });
+  await instance.waitFor("host", "attached");
+  return instance;
+}
+
+/** A program with the files of the engine's host. */
+async function onHost(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> {
+  const host = ["--target", String(engine.hostPid), "--mount", "--net", "--"];
+  return await run("nsenter", [...host, command, ...args], { env });
+}
+
+async function addressesOf(name: string, server = SERVER, type = "A"): Promise<string[]> {
+  return dataOf(await dig(engine, `@${server}`, "-t", type, name));
+}
+
+async function statusOf(name: string, ...args: string[]): Promise<string> {
+  return (await dig(engine, `@${SERVER}`, ...args, name)).status;
+}
+
+test("every form of a name resolves on the host, and so does any name below it", async () => {
+  await using _ = await startWithHost();
+  const forms = ["web", "web.shop_default", "front.shop", "1.front.shop", "api.web", "a.b.1.front.shop", "WEB"];
+  for (const form of forms) {
+    assert.deepEqual(await addressesOf(`${form}.docker`), [address], form);
+    assert.deepEqual(await addressesOf(`${form}.docker`, SERVER6), [address], `${form} at ${SERVER6}`);
+    assert.deepEqual(await addressesOf(`${form}.Docker`, SERVER, "AAAA"), [address6], form);
+  }
+  assert.deepEqual(dataOf(await dig(engine, `@${SERVER}`, "-x", address)), ["web.docker."]);
+  assert.deepEqual(dataOf(await dig(engine, `@${SERVER}`, "-x", address6)), ["web.docker."]);
+  assert.equal((await addressesOf("plain.docker")).length, 1, "a container on the default bridge");
+  assert.equal((await addressesOf("plain.bridge.docker")).length, 1);
+  assert.equal((await addressesOf("outsider.dark.docker")).length, 1, "a container on an internal network");
+  assert.equal((await addressesOf("shared.docker")).length, 2, "a name that two containers have");
+});
+
+test("what is below the domain never leaves, and what is not arrives at its server unchanged", async () => {
+  await using _ = await startWithHost();
+  await upstream.forget();
+  assert.equal(await statusOf("nobody.docker"), "NXDOMAIN");
+  assert.equal(await statusOf("docker"), "NOERROR");
+  assert.equal(await statusOf("web.docker", "-t", "MX"), "NOERROR");
+  assert.deepEqual(await upstream.queries(), []);
+  const others = ["a1.ok.test", "docker.ok.test", "web.dockers", "xdocker", "web.docker.ok.test"];
+  for (const name of others) {
+    const port = "40053";
+    const reply = await dig(
+      engine,
+      `@${SERVER}`,
+      "-b",
+      `127.0.0.9#${port}`,
+      "+dnssec",
+      "+cookie=0102030405060708",
+      name,
+    );
+    const [question, ...more] = await upstream.queriesFor(name);
+    assert.deepEqual([question?.id, question?.from, more.length], [reply.id, `127.0.0.9#${port}`, 0], name);
+    assert.match(question?.message ?? "", /000a00080102030405060708/, `${name} keeps its cookie`);
+  }
+  assert.deepEqual(await addressesOf("a7.ok.test", SERVER6), ["192.0.2.7"]);
+  assert.deepEqual((await upstream6.queriesFor("a7.ok.test")).length, 1, "the server that was asked");
+  assert.deepEqual(dataOf(await dig(engine, `@${SERVER}`, "+tcp", "a8.ok.test")), ["192.0.2.8"]);
+  assert.equal(await statusOf("web.docker", "+tcp"), "NXDOMAIN", "a query by TCP goes to its server");
+  const foreign = address.replace(/\d+$/, "250");
+  assert.equal((await dig(engine, `@${SERVER}`, "-x", foreign)).status, "NXDOMAIN");
+  const reverse = `${foreign.split(".").toReversed().join(".")}.in-addr.arpa`;
+  assert.equal((await upstream.queriesFor(reverse)).length, 1, "a reverse name of nobody is forwarded");
+});
+
+test("glibc, Node's own resolver and Go resolve names of containers and others", async () => {
+  await using _ = await startWithHost();
+  const getent = stdoutOf(await onHost("getent", ["ahostsv4", "api.web.docker"]), "getent");
+  assert.match(getent, new RegExp(`^${address} +STREAM`));
+  assert.match(stdoutOf(await onHost("getent", ["hosts", address]), "getent"), /web\.docker/);
+  assert.match(stdoutOf(await onHost("getent", ["ahostsv4", "a5.ok.test"]), "getent"), /^192\.0\.2\.5/);
+  const script = "const d=require('dns');d.resolve4(process.argv[1],(e,a)=>console.log(e?e.code:a.join()))";
+  for (const [name, expected] of [
+    ["web.docker", address],
+    ["a6.ok.test", "192.0.2.6"],
+    ["nobody.docker", "ENOTFOUND"],
+  ] as const) {
+    assert.equal(stdoutOf(await onHost(process.execPath, ["-e", script, name]), "node").trim(), expected);
+  }
+  const env = { GODEBUG: "netdns=go" };
+  const go = async (name: string): Promise<string> =>
+    (await onHost("docker", ["-H", `tcp://${name}:1`, "info"], env)).stderr;
+  assert.match(await go("nobody.docker"), /no such host/);
+  assert.doesNotMatch(await go("web.docker"), /no such host/);
+});
+
+test("a container on the host's network resolves them like any program there", async () => {
+  await using _ = await startWithHost();
+  const image = await ensureImage(engine);
+  const output = await engine.docker("run", "--rm", "--network", "host", image, "nslookup", "web.docker", SERVER);
+  assert.match(output, new RegExp(`Address[^:]*: ${address}$`, "m"));
+});
+
+test("containers do not see the names of the host, whether dns11 or dockerd resolves for them", async () => {
+  const served = await runContainer(engine, { name: "served", networks: ["shop_default"] });
+  await using _ = await startWithHost();
+  await upstream.forget();
+  for (const container of [served, outsider]) {
+    assert.equal((await dig(container, "web.docker")).status, "NXDOMAIN");
+    assert.equal((await dig(container, "web.shop_default.docker")).status, "NXDOMAIN");
+  }
+  assert.ok((await upstream.queriesFor("web.docker")).length >= 2, "both were forwarded");
+  await served.remove();
+});
+
+test("a resolver on the host that forwards for others does not see them either", async () => {
+  const own = "127.0.0.77";
+  using group = new ControlGroup(`${engine.id}-resolver`);
+  await using resolver = await startDnsmasq(engine, {
+    address: own,
+    prefix: group.prefix,
+    lines: [`server=${SERVER}`],
+  });
+  await using _ = await startWithHost();
+  assert.deepEqual(await addressesOf("a4.ok.test", own), ["192.0.2.4"]);
+  assert.equal((await dig(engine, `@${own}`, "web.docker")).status, "NXDOMAIN");
+  assert.ok(resolver.pid > 0);
+});
+
+test("changes of containers, networks and resolv.conf are followed", async () => {
+  await using instance = await startWithHost();
+  await createNetwork(engine, "late", { subnet: "10.99.4.0/22" });
+  const late = await runContainer(engine, { name: "late-comer", networks: [{ name: "late", ip: "10.99.6.7" }] });
+  await waitFor("the new name", async () =>
+    (await addressesOf("late-comer.late.docker"))[0] === "10.99.6.7" ? true : undefined,
+  );
+  await waitFor("its reverse name", async () =>
+    dataOf(await dig(engine, `@${SERVER}`, "-x", "10.99.6.7"))[0] === "late-comer.docker." ? true : undefined,
+  );
+  await late.remove();
+  await waitFor("the name to go", async () =>
+    (await statusOf("late-comer.docker")) === "NXDOMAIN" ? true : undefined,
+  );
+  const other = "10.53.0.9";
+  await using _ = await startUpstream(engine, { address: other });
+  assert.equal((await dig(engine, `@${other}`, "web.docker")).status, "NXDOMAIN", "not a server of the host");
+  const write = async (text: string): Promise<CommandResult> =>
+    await onHost("sh", ["-c", `printf '%b' '${text}' > /etc/resolv.conf`]);
+  await write(`nameserver ${other}\n`);
+  await waitFor("the new server to be captured", async () =>
+    (await addressesOf("web.docker", other))[0] === address ? true : undefined,
+  );
+  await waitFor("the old one to be free", async () =>
+    (await statusOf("web.docker")) === "NXDOMAIN" ? true : undefined,
+  );
+  await write(`nameserver ${SERVER}\nnameserver ${SERVER6}\n`);
+  await waitFor("the first server again", async () =>
+    (await addressesOf("web.docker"))[0] === address ? true : undefined,
+  );
+  assert.ok(instance.isRunning);
+});
+
+for (const signal of ["SIGTERM", "SIGKILL", "SIGSTOP"] as const) {
+  test(`${signal}: no query for another name is lost, and the rules go`, async () => {
+    await using instance = await startWithHost();
+    const keeper = await waitFor("its keeper", async () => (await instance.status()).keeper.pid ?? undefined);
+    await using loop = await QueryLoop.start(engine, { name: "a1.ok.test", server: SERVER, perSecond: 500 });
+    assert.deepEqual(await addressesOf("web.docker"), [address]);
+    instance.kill(signal);
+    await waitFor("the name to be upstream's", async () =>
+      (await statusOf("web.docker", "+time=1")) === "NXDOMAIN" ? true : undefined,
+    );
+    await waitFor("the rules to go", async () =>
+      (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
+    );
+    const ends = await loop.stop();
+    const outcomes = new Set(ends.map(({ outcome }) => outcome));
+    assert.deepEqual([...outcomes], ["NOERROR"]);
+    assert.ok(keeper > 0);
+  });
+}
+
+test("explain says what a name is on the host, and who shares it", async () => {
+  await using instance = await startWithHost();
+  const explain = async (name: string): Promise<string> =>
+    stdoutOf(
+      await dns11(["explain", name, "-v", "--in", "host", "-H", engine.host, "--state-dir", instance.stateDir]),
+      "explain",
+    );
+  assert.match(await explain("web.docker"), /the host's domain docker/);
+  const shared = await explain("shared.docker");
+  assert.match(shared, /outsider \(network dark\)/);
+  assert.match(shared, /web \(network shop_default\)/);
+  assert.match(shared, /2 have this name, and all their addresses are given/);
+  assert.match(await explain("nobody.docker"), /no container that the host can reach has this name/);
+});
+
+test("the ports of the listener are closed to containers, even where packets to loopback may enter", async () => {
+  await using instance = await startWithHost();
+  const { ports } = (await instance.container("host")) ?? {};
+  stdoutOf(await engine.enter("sysctl", ["-w", "net.ipv4.conf.all.route_localnet=1"]), "sysctl");
+  const listener = "127.0.0.11";
+  const gateway = address.replace(/\d+$/, "1");
+  const query = [`@${listener}`, "-p", String(ports?.udp), "web.docker"];
+  assert.deepEqual(dataOf(await dig(engine, ...query)), [address], "a local user may ask");
+  // Out of its namespace instead of to its own loopback.
+  const script = [
+    "sysctl -w net.ipv4.conf.all.route_localnet=1",
+    "ip route del local 127.0.0.0/8 dev lo table local",
+    "ip route del local 127.0.0.1 dev lo table local",
+    `ip route add ${listener}/32 via ${gateway}`,
+  ].join("; ");
+  await web.enter("sh", ["-c", script]);
+  assert.match(stdoutOf(await web.enter("ip", ["route", "get", listener]), "ip"), /via/);
+  assert.equal((await dig(web, "+time=1", ...query)).status, "");
+  const guard = stdoutOf(await engine.enter("nft", ["list", "chain", "ip", "dns11", "guard"]), "nft");
+  assert.match(guard, /packets [1-9]/);
+});
+
+test("a domain that is somebody else's is refused with what to do, and nothing is captured", async () => {
+  for (const [domain, reason] of [
+    ["a.ok.test", /already exists: the server 127\.0\.0\.1 answers for it.*--host-domain/],
+    ["corp", /search list of this host uses the domain "lan\.corp".*--host-domain/],
+  ] as const) {
+    const lines = `search lan.corp\\nnameserver ${SERVER}\\n`;
+    await onHost("sh", ["-c", `printf '%b' '${lines}' > /etc/resolv.conf`]);
+    await using instance = await startDns11(engine, { args: ["--host-names", "--host-domain", domain] });
+    const { reason: text = "", code } = await instance.waitFor("host", "skipped");
+    assert.equal(code, "host-names");
+    assert.match(text, reason);
+    assert.match(instance.log, /container names do not resolve on the host/);
+    assert.doesNotMatch(stdoutOf(await engine.enter("nft", ["list", "tables"]), "nft"), /dns11/);
+  }
+  await onHost("sh", ["-c", `printf 'nameserver ${SERVER}\\nnameserver ${SERVER6}\\n' > /etc/resolv.conf`]);
+});
+
+test("a reload turns them on, changes the domain and turns them off", async () => {
+  const config = join(engine.folder, "settings.yaml");
+  const write = (lines: string): void => writeFileSync(config, `version: 1\n${lines}`);
+  write("");
+  await using instance = await startDns11(engine, { args: ["--config", config] });
+  const reload = async (lines: string): Promise<void> => {
+    write(lines);
+    stdoutOf(await dns11(["reload", "-H", engine.host, "--state-dir", instance.stateDir]), "reload");
+  };
+  assert.equal(await instance.container("host"), undefined);
+  await reload("host-names: capture\n");
+  await instance.waitFor("host", "attached");
+  assert.deepEqual(await addressesOf("web.docker"), [address]);
+  await reload("host-names: capture\nhost-domain: box.internal\n");
+  await waitFor("the new domain", async () =>
+    (await addressesOf("web.box.internal"))[0] === address ? true : undefined,
+  );
+  assert.equal(await statusOf("web.docker"), "NXDOMAIN");
+  await reload("host-names: off\n");
+  await waitFor("the rules to go", async () =>
+    (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
+  );
+  assert.equal(await instance.container("host"), undefined);
+});
+
+test("a second instance finds the host served, and the first goes on", async () => {
+  await using _ = await startWithHost();
+  await using second = await startDns11(engine, { args: ["--host-names"] });
+  const { code, reason = "" } = await second.waitFor("host", "failed");
+  assert.equal(code, "OWNED_ELSEWHERE");
+  assert.match(reason, /belongs to another running instance/);
+  assert.deepEqual(await addressesOf("web.docker"), [address]);
+});
+
+test("they come back when dockerd was restarted", async () => {
+  await using instance = await startWithHost();
+  await engine.restartDaemon();
+  await engine.docker("start", "web", "outsider", "plain");
+  await waitFor("the name of the restarted container", async () =>
+    (await statusOf("web.docker")) === "NOERROR" ? true : undefined,
+  );
+  await instance.waitFor("host", "attached");
+  address = await addressOf("IPAddress");
+  assert.deepEqual(await addressesOf("web.docker"), [address]);
+});
+
+test("an engine that shares its control group with dns11 is refused", async () => {
+  await using other = await startEngine();
+  await using instance = await startDns11(other, { args: ["--host-names"] });
+  const { reason = "" } = await instance.waitFor("host", "skipped");
+  assert.match(reason, /control group.*Run dockerd and dns11 each as a service/);
+});

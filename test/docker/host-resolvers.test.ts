@@ -1,0 +1,97 @@
+/**
+ * Container names on hosts whose resolv.conf names a resolver of their own: systemd-resolved at its stub, dnsmasq at a
+ * loopback address, and a server elsewhere. On each they resolve before, during and after an end of dns11, and other
+ * names always do.
+ */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { ControlGroup } from "../support/engine/control-group.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { startDnsmasq } from "../support/servers/real-server.ts";
+import { STUB, startResolved } from "../support/servers/resolved.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+const UPSTREAM = "10.53.0.1";
+const DNSMASQ = "127.0.0.1";
+
+let engine: Engine;
+let upstream: Upstream;
+let address: string;
+
+before(async () => {
+  engine = await startEngine({ suite: "forky", hasControlGroup: true, resolvConf: `nameserver ${UPSTREAM}\n` });
+  upstream = await startUpstream(engine, { address: UPSTREAM });
+  await createNetwork(engine, "n1");
+  await runContainer(engine, { name: "web", networks: ["n1"] });
+  address = (await engine.docker("inspect", "-f", "{{.NetworkSettings.Networks.n1.IPAddress}}", "web")).trim();
+});
+after(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+async function onHost(command: string, ...args: string[]): Promise<CommandResult> {
+  return await run("nsenter", ["--target", String(engine.hostPid), "--mount", "--net", "--", command, ...args]);
+}
+
+/** What glibc's programs get: an address, or nothing. */
+async function lookup(name: string): Promise<string> {
+  return (await onHost("getent", "ahostsv4", name)).stdout.split(" ", 1)[0] ?? "";
+}
+
+/** Names of containers resolve exactly while dns11 runs, and an outside name at each step. */
+async function assertThroughLife(server: string): Promise<void> {
+  stdoutOf(await onHost("sh", "-c", `echo nameserver ${server} > /etc/resolv.conf`), "resolv.conf");
+  let number = 0;
+  const assertOutside = async (): Promise<void> => {
+    number++;
+    assert.equal(await lookup(`a${number}.ok.test`), `192.0.2.${number}`);
+  };
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    assert.equal(await lookup("web.docker"), "");
+    await assertOutside();
+    await using dns11 = await startDns11(engine, { args: ["--host-names"] });
+    await dns11.waitFor("host", "attached");
+    assert.equal(await lookup("web.docker"), address);
+    assert.equal(await lookup("api.web.n1.docker"), address);
+    await assertOutside();
+    dns11.kill(signal);
+    await assertOutside();
+    await waitFor("the rules to go", async () =>
+      (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
+    );
+    await assertOutside();
+  }
+}
+
+test("a server elsewhere", async () => {
+  await assertThroughLife(UPSTREAM);
+});
+
+test("dnsmasq at a loopback address", async () => {
+  using group = new ControlGroup(`${engine.id}-dnsmasq`);
+  await using _ = await startDnsmasq(engine, {
+    address: DNSMASQ,
+    prefix: group.prefix,
+    lines: [`server=${UPSTREAM}`, "cache-size=0"],
+  });
+  await assertThroughLife(DNSMASQ);
+});
+
+test("the stub of systemd-resolved, also after resolved was replaced", async () => {
+  using group = new ControlGroup(`${engine.id}-resolved`);
+  await using first = await startResolved(engine, UPSTREAM, group.prefix);
+  await assertThroughLife(STUB);
+  await using dns11 = await startDns11(engine, { args: ["--host-names"] });
+  await dns11.waitFor("host", "attached");
+  await first[Symbol.asyncDispose]();
+  assert.equal(await lookup("web.docker"), address, "without resolved");
+  await using _ = await startResolved(engine, UPSTREAM, group.prefix);
+  assert.equal(await lookup("web.docker"), address);
+  assert.equal(await lookup("a99.ok.test"), "192.0.2.99");
+});

@@ -1,0 +1,34 @@
+// Proves the settings of names on the host: which domains are accepted, and that one without host names is a mistake.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { READERS } from "../../../src/config/readers.ts";
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
+import type { LayerValues } from "../../../src/config/settings-layer.ts";
+
+function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
+  return mergeSettings([{ source: "file", values, where: (key) => key }]);
+}
+
+test("a domain is lower-cased and loses its dots at the ends", () => {
+  assert.equal(READERS["host-domain"]("Docker."), "docker");
+  assert.equal(READERS["host-domain"](".containers.internal"), "containers.internal");
+});
+
+test("a domain with a meaning of its own, an invalid and a very long one are refused", () => {
+  for (const domain of ["local", "my.local", "localhost", "arpa", "in-addr.arpa", "invalid", "x.onion"])
+    assert.throws(() => READERS["host-domain"](domain), /without a meaning of its own, such as docker/, domain);
+  for (const domain of ["", ".", `${"a".repeat(60)}.${"b".repeat(60)}`])
+    assert.throws(() => READERS["host-domain"](domain), /domain name of at most 100 characters/, domain);
+  for (const domain of ["a b", "a..b", 7, null]) assert.throws(() => READERS["host-domain"](domain), Error);
+});
+
+test("host names are off by default, and a domain alone is a mistake", () => {
+  assert.deepEqual(settingsOf({}).hostNames, { means: "off", domain: "docker" });
+  assert.deepEqual(settingsOf({ "host-names": "capture", "host-domain": "box" }).hostNames, {
+    means: "capture",
+    domain: "box",
+  });
+  assert.throws(() => settingsOf({ "host-domain": "box" }), /host-domain: has no effect with host-names: off/);
+});
