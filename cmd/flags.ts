@@ -26,6 +26,7 @@ const FLAGS = {
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
   ttl: "ttl",
+  "records-dir": "records-dir",
   "kind.nodes": "kind",
   "kind.ip": "kind-ip",
   "kind.mode": "kind-mode",
@@ -115,6 +116,12 @@ function optionOf(key: FlagKey): Option {
       );
     case "ttl":
       return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);
+    case "records-dir":
+      return valueOption(
+        "--records-dir <folder>",
+        `folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs ${envNote(key)}`,
+        READERS["records-dir"],
+      );
     case "kind.nodes":
       return listOption(
         "--kind <nodes>",

@@ -5,6 +5,7 @@ import type { Command } from "commander";
 
 import type { ContainerStatus, Status } from "../src/api/status.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { printable } from "./printable.ts";
 import { table } from "./table.ts";
 
 export function addStatus(program: Command): void {
@@ -28,10 +29,18 @@ function statusText(status: Status): string {
     `settings: ${changedSettingsText(status)}${status.config === null ? "" : ` (file: ${status.config})`}\n` +
     `metrics: ${status.metrics ?? "only on the control socket"}; ${capabilityText(status)}\n` +
     `${keeperText(status)}\n` +
+    recordsText(status) +
     `${attached} of ${containers.length} containers attached\n`;
   return containers.length === 0
     ? head
     : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
+}
+
+/** The declared names, if there are any, and what is wrong with their files. */
+function recordsText({ records: { names, problems } }: Status): string {
+  if (names === 0 && problems.length === 0) return "";
+  const lines = problems.map((each) => `  ${printable(each)}\n`).join("");
+  return `declared names: ${names}${problems.length === 0 ? "" : "; mistakes in the records folder:"}\n${lines}`;
 }
 
 /** The backend of the redirect rules, with a note where the rules outlive a killed process. */

@@ -34,6 +34,13 @@ export interface ContainerStatus {
   readonly counters?: Readonly<Record<string, number>>;
 }
 
+/** The names that the operator declares. */
+export interface RecordsReport {
+  readonly names: number;
+  /** Mistakes in the files of the records folder, each with its place. */
+  readonly problems: readonly string[];
+}
+
 export interface Status {
   readonly version: string;
   readonly pid: number;
@@ -61,6 +68,7 @@ export interface Status {
   readonly keeper: KeeperReport;
   /** The address of the metrics endpoint; null if metrics are only on the control socket. */
   readonly metrics: string | null;
+  readonly records: RecordsReport;
   readonly containers: readonly ContainerStatus[];
 }
 

@@ -15,6 +15,7 @@ const VARIABLES = {
   ttl: ["DNS11_TTL", READERS.ttl],
   dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],
   "dns-opt": ["DNS11_DNS_OPT", (text: string) => words(text, /[\s,]+/).map((word) => READERS["dns-opt"](word))],
+  "records-dir": ["DNS11_RECORDS_DIR", READERS["records-dir"]],
   "kind.nodes": ["DNS11_KIND", (text: string) => words(text, /[\s,]+/).map((word) => READERS["kind.nodes"](word))],
   "kind.ip": ["DNS11_KIND_IP", READERS["kind.ip"]],
   "kind.mode": ["DNS11_KIND_MODE", READERS["kind.mode"]],

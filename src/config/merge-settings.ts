@@ -4,6 +4,7 @@
  */
 import { QUERIES_DEFAULTS } from "../base/model/query-record.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/model/behaviour.ts";
+import { scopeText } from "../base/model/declared-name.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { routeText } from "../base/model/server-text.ts";
@@ -49,12 +50,16 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const options = precedence.take("dns-opt", [], (all) => all.map(({ text }) => text));
   const networks = precedence.take("networks", new Map(), networksText);
   const resolvConf = precedence.takeOptional("resolv-conf");
+  const records = precedence.take("records", [], recordsText);
+  const recordsDir = precedence.takeOptional("records-dir");
   const upstream = upstreamOf(precedence, options);
   const settings: Settings = {
     behaviour,
     isStrict,
     upstream,
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
+    records,
+    recordsDir,
     only,
     labels,
     kind: kindOf(precedence),
@@ -147,6 +152,23 @@ function networksText(networks: Values["networks"]): unknown {
     [...networks].map(([name, routes]) => [name, { dns: routes.map((route) => routeText(route)) }]),
   );
 }
+
+/** A list for every name; a long one only as a number. */
+function recordsText(names: Values["records"]): unknown {
+  if (names.length > RECORDS_SHOWN_MAX) return `${names.length} names`;
+  return Object.fromEntries(
+    names.map(({ name, scope, records, alias, containers }) => [
+      scope.kind === "everybody" ? name : `${name} (${scopeText(scope)})`,
+      [
+        ...records.map(({ text }) => text),
+        ...(alias === undefined ? [] : [`CNAME ${alias}`]),
+        ...containers.map((each) => `container ${each}`),
+      ],
+    ]),
+  );
+}
+
+const RECORDS_SHOWN_MAX = 100;
 
 function seconds(ms: number): number {
   return Math.round(ms / 1000);

@@ -52,6 +52,7 @@ export const READERS = {
   /** One option. */
   "dns-opt": (value: unknown) => parseDnsOption(readText(value)),
   "resolv-conf": readPath,
+  "records-dir": readFolder,
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
@@ -140,6 +141,12 @@ function readPath(value: unknown): string {
   const path = readText(value);
   if (path.startsWith("/") && !path.includes("\0")) return path;
   throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as /etc/resolv.conf`);
+}
+
+function readFolder(value: unknown): string {
+  const path = readText(value);
+  if (path.startsWith("/") && !path.includes("\0")) return path;
+  throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as /etc/dns11/records`);
 }
 
 function oneOf<T extends string>(words: readonly T[], key?: string): (value: unknown) => T {

@@ -2,6 +2,7 @@
  * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
  * missing key is not set.
  */
+import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
@@ -34,6 +35,8 @@ export type Values = {
   "dns-opt": readonly DnsOption[];
   networks: ReadonlyMap<string, readonly RouteText[]>;
   "resolv-conf": string;
+  records: readonly DeclaredName[];
+  "records-dir": string;
   "forward.order": ServerOrder;
   "forward.budget": number;
   "forward.max-concurrent": number;

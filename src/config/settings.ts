@@ -2,6 +2,7 @@
  * Settings of one run, validated and complete: flags, environment, settings file and defaults combined.
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
+import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
@@ -20,6 +21,10 @@ export interface Settings {
   readonly upstream: UpstreamPolicy;
   /** Configured upstream routes, in addition to Docker's servers. */
   readonly routes: RouteRules;
+  /** The names that the settings declare. */
+  readonly records: readonly DeclaredName[];
+  /** The folder with files that declare more. */
+  readonly recordsDir: string | undefined;
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;

@@ -1,6 +1,7 @@
 /**
  * NameSources: the sources of names in order of precedence. A source is a folder beside this file and a line in it.
  */
+import type { DeclaredNames } from "./declared/declared-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import { NODE_HOST } from "./node-host/node-host.ts";
 import type { NameSource } from "./name-source.ts";
@@ -8,12 +9,14 @@ import type { NameSource } from "./name-source.ts";
 /** Sources that the directory fills. */
 interface NameSourceParts {
   readonly networks: DockerNetworks;
+  readonly declared: DeclaredNames;
 }
 
-export function nameSources({ networks }: NameSourceParts): readonly NameSource[] {
+export function nameSources({ networks, declared }: NameSourceParts): readonly NameSource[] {
   return [
     // Docker's names take precedence.
     networks,
+    declared,
     NODE_HOST,
   ];
 }

@@ -5,6 +5,8 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
+import type { DeclaredName } from "../../base/model/declared-name.ts";
+import { DeclaredNames } from "../names/declared/declared-names.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { HOST_DOCKER_INTERNAL } from "../names/node-host/node-host.ts";
@@ -40,7 +42,8 @@ const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
-  readonly #sources = nameSources({ networks: this.#networks });
+  readonly #declared = new DeclaredNames();
+  readonly #sources = nameSources({ networks: this.#networks, declared: this.#declared });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
   #host: readonly Server[] = [];
@@ -70,6 +73,12 @@ export class Directory {
   /** Sets what labels may configure. Existing views do not change. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
+    this.#declared.setLabelPolicy(policy);
+  }
+
+  /** Sets the declared names. Existing views do not change. */
+  setDeclared(names: readonly DeclaredName[]): void {
+    this.#declared.set(names);
   }
 
   /** Sets how many servers of Docker's list are used. */

@@ -19,6 +19,7 @@ import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
+import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
@@ -81,6 +82,11 @@ export class EngineSide implements ContainerSide {
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
     if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
+    this.roster.refresh();
+  }
+
+  declare(names: readonly DeclaredName[]): void {
+    this.directory.setDeclared(names);
     this.roster.refresh();
   }
 

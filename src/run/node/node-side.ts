@@ -22,6 +22,7 @@ import { zoneAllocator } from "../../container/rules/zones.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
+import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { View } from "../../base/model/view.ts";
@@ -105,6 +106,11 @@ class NodeSide implements ContainerSide {
     this.#policy = settings.kind;
     this.#directory.setRules(settings.routes);
     this.#checkNetworks();
+    this.refresh();
+  }
+
+  declare(names: readonly DeclaredName[]): void {
+    this.#directory.setDeclared(names);
     this.refresh();
   }
 
