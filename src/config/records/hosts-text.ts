@@ -29,7 +29,7 @@ export function readHostsText(text: string, path: string): HostsResult {
   for (const [index, line] of text.split("\n").entries()) {
     const where = `${path}:${index + 1}:1`;
     const [address, ...names] = line
-      .replace(/#.*$/, "")
+      .replace(/#.*$/s, "")
       .split(/[\s\0]+/)
       .filter((word) => word !== "");
     if (address === undefined) continue;
