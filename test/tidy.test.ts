@@ -155,6 +155,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/names/docker",
     mayImport: [
+      "src/container/names/name-entry.ts",
       "src/container/names/name-source.ts",
       "src/container/registry/fact.ts",
       "src/base/dns",
@@ -162,6 +163,20 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  {
+    room: "src/container/names/extra",
+    mayImport: [
+      "src/container/names/name-entry.ts",
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/label-names.ts",
+      "src/container/registry/labels.ts",
+      "src/base/dns",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  { room: "src/container/names/name-entry.ts", mayImport: ["src/base/model"], modules: [] },
   {
     room: "src/container/names/declared",
     mayImport: [
@@ -183,6 +198,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/names/declared",
       "src/container/names/docker",
+      "src/container/names/extra",
       "src/container/names/node-host",
       "src/container/names/name-source.ts",
     ],

@@ -23,6 +23,8 @@ export const DECLARED_LIMITS = {
    */
   labelDomains: 64,
   labelServers: 16,
+  /** Names in the label io.dns11.names, and wildcards among the aliases of an endpoint; the rest is ignored and reported. */
+  labelNames: 64,
   labelChars: 4_096,
   /** Characters shown of a label; and of its problems. */
   labelCharsShown: 80,

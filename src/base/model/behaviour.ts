@@ -51,6 +51,8 @@ export interface Behaviour {
   readonly guardsLoops: boolean;
   /** Special-use names (RFC 6761: localhost, invalid, onion ...) are answered locally. */
   readonly answersSpecialNames: boolean;
+  /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
+  readonly answersExtraNames: boolean;
   /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
   readonly followsHost: boolean;
   readonly ttlSeconds: number;
@@ -78,6 +80,7 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   sendsExtendedErrors: false,
   guardsLoops: false,
   answersSpecialNames: false,
+  answersExtraNames: false,
   followsHost: false,
   ttlSeconds: 600,
 };
@@ -104,6 +107,7 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   sendsExtendedErrors: true,
   guardsLoops: true,
   answersSpecialNames: true,
+  answersExtraNames: true,
   followsHost: true,
   ttlSeconds: 5,
 };

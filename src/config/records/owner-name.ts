@@ -3,26 +3,14 @@
  */
 import { wireLabels } from "../../base/dns/name.ts";
 import { addressBytes } from "../../base/model/address.ts";
+import { normalName, problemOf } from "../../base/model/extra-name.ts";
 import { quoteValue } from "../readers.ts";
-
-const WILDCARD = "*.";
-/** Domains of one label that never exist in public DNS, so that a wildcard may cover all of one. */
-const PRIVATE = new Set(
-  "test example invalid localhost local internal lan home corp intranet private onion alt".split(" "),
-);
 
 /** A declared name in lower case, without a final dot. Throws an Error with what to use instead. */
 export function readOwner(text: string): string {
-  const name = text.replace(/\.$/, "").toLowerCase();
-  const bare = name.startsWith(WILDCARD) ? name.slice(WILDCARD.length) : name;
-  if (addressBytes(name) !== undefined) {
-    throw new Error(`${quoteValue(text)} is an address: use a name, such as db.shop.test, or its reverse name`);
-  }
-  if (name === "*") throw new Error('a wildcard for every name is not possible: use one below a domain, "*.shop.test"');
-  if (bare.includes("*") || wireLabels(name) === undefined) throw invalidName(text);
-  if (bare !== name && !bare.includes(".") && !PRIVATE.has(bare)) {
-    throw new Error(`covers a whole top-level domain: use a wildcard below a longer domain, such as "*.shop.${bare}"`);
-  }
+  const name = normalName(text);
+  const problem = problemOf(name);
+  if (problem !== undefined) throw new Error(`invalid name ${quoteValue(text)}: ${problem}`);
   return name;
 }
 

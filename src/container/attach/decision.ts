@@ -7,6 +7,7 @@ import { shortened } from "../../base/lib/shortened.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
+import { NAMES_LABEL, aliasWildcards, labelNames } from "../registry/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
@@ -43,6 +44,9 @@ export function decide(
     label.warning,
     labelRoutes(labels, policy.servers).warning,
     ignoredLabelWarning(DNS_LABEL, fact, policy),
+    labelNames(labels).warning,
+    ignoredLabelWarning(NAMES_LABEL, fact, policy),
+    ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
   ];
   const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only));
   if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);

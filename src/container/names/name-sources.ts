@@ -3,6 +3,7 @@
  */
 import type { DeclaredNames } from "./declared/declared-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
+import type { ExtraNames } from "./extra/extra-names.ts";
 import { NODE_HOST } from "./node-host/node-host.ts";
 import type { NameSource } from "./name-source.ts";
 
@@ -10,13 +11,16 @@ import type { NameSource } from "./name-source.ts";
 interface NameSourceParts {
   readonly networks: DockerNetworks;
   readonly declared: DeclaredNames;
+  readonly extra: ExtraNames;
 }
 
-export function nameSources({ networks, declared }: NameSourceParts): readonly NameSource[] {
+export function nameSources({ networks, declared, extra }: NameSourceParts): readonly NameSource[] {
   return [
     // Docker's names take precedence.
     networks,
     declared,
     NODE_HOST,
+    // Wildcards come after every exact name.
+    extra,
   ];
 }

@@ -8,6 +8,7 @@ import { isSameAddress } from "../../base/model/address.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { DeclaredNames } from "../names/declared/declared-names.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
+import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { HOST_DOCKER_INTERNAL } from "../names/node-host/node-host.ts";
 import { nameSources } from "../names/name-sources.ts";
@@ -43,7 +44,8 @@ export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
   readonly #declared = new DeclaredNames();
-  readonly #sources = nameSources({ networks: this.#networks, declared: this.#declared });
+  readonly #extra = new ExtraNames();
+  readonly #sources = nameSources({ networks: this.#networks, declared: this.#declared, extra: this.#extra });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
   #host: readonly Server[] = [];
@@ -74,6 +76,8 @@ export class Directory {
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
     this.#declared.setLabelPolicy(policy);
+    this.#extra.setLabelPolicy(policy);
+    for (const fact of this.#containers.values()) this.#extra.join(fact, fact);
   }
 
   /** Sets the declared names. Existing views do not change. */
@@ -97,6 +101,7 @@ export class Directory {
   /** Removes a network that is gone. Its containers have been updated before. */
   removeNetwork(id: string): void {
     this.#networks.remove(id);
+    this.#extra.removeNetwork(id);
   }
 
   /** Replaces a container's facts. Its networks must be known already. */
@@ -104,6 +109,7 @@ export class Directory {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
     this.#networks.join(fact, before);
+    this.#extra.join(fact, before);
     this.#containers.set(fact.id, fact);
   }
 
@@ -111,6 +117,7 @@ export class Directory {
     const fact = this.#containers.get(id);
     if (fact !== undefined) {
       this.#networks.leave(fact);
+      this.#extra.leave(fact);
       this.former.note(fact);
     }
     this.#containers.delete(id);

@@ -93,9 +93,12 @@ const MISTAKES: readonly (readonly [records: string, mistake: RegExp])[] = [
   ["{a.test: {ptr: 10.0.0.1}}", /invalid name "10\.0\.0\.1": use labels/],
   ["{a.test: {ttl: 1.5s, a: 10.0.0.1}}", /invalid duration/],
   ["{'*': 10.0.0.1}", /a wildcard for every name is not possible/],
-  ["{'*.com': 10.0.0.1}", /covers a whole top-level domain: use a wildcard below a longer domain/],
+  [
+    "{'*.com': 10.0.0.1}",
+    /invalid name "\*\.com": it covers a whole top-level domain: use a wildcard below a longer domain/,
+  ],
   ["{'a.*.test': 10.0.0.1}", /invalid name "a\.\*\.test"/],
-  ["{10.0.0.1: 10.0.0.1}", /"10\.0\.0\.1" is an address: use a name/],
+  ["{10.0.0.1: 10.0.0.1}", /invalid name "10\.0\.0\.1": it is an address: use a name/],
   [`{${"a".repeat(64)}.test: 10.0.0.1}`, /invalid name "a{59}.*: use labels of at most 63/],
   ["{a..test: 10.0.0.1}", /invalid name "a\.\.test"/],
   [
