@@ -1,5 +1,6 @@
 /**
- * NameSources: the sources of names in order of precedence. A source is a folder beside this file and a line in it.
+ * NameSources: the sources of names in order of precedence, as docs/names.md lists them. A source is a folder beside this
+ * file and a line in it.
  */
 import type { DeclaredNames } from "./declared/declared-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
