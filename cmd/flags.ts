@@ -12,6 +12,7 @@ import { RETIRED_FLAGS, RETIRED_SWITCHES } from "../src/config/retired-names.ts"
 import { SWITCHES } from "../src/config/switches.ts";
 import { QUERY_NAMES } from "../src/base/model/query-record.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
+import { HEALTH_POLICIES } from "../src/base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
@@ -25,6 +26,7 @@ const FLAGS = {
   dns: "dns",
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
+  health: "health",
   ttl: "ttl",
   "records-dir": "records-dir",
   "kind.nodes": "kind",
@@ -113,6 +115,12 @@ function optionOf(key: FlagKey): Option {
         "--resolv-conf <path>",
         "path of the host's resolv.conf, as seen by dockerd (default: the one that dockerd uses)",
         READERS["resolv-conf"],
+      );
+    case "health":
+      return valueOption(
+        "--health <policy>",
+        `whether unhealthy containers share names with others: ${HEALTH_POLICIES.join(", ")} ${valueNote(key)}`,
+        READERS.health,
       );
     case "ttl":
       return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);

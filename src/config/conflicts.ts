@@ -13,6 +13,7 @@ export function findConflicts(precedence: Precedence, settings: Settings, option
   return [
     ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...strictHealth(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...duplicateTimeout(precedence, options).map(([key, what]) => conflictText(precedence, key, what)),
@@ -57,6 +58,11 @@ function unansweredRecords(precedence: Precedence, { behaviour, isStrict }: Sett
     `has no effect without the switch local-nodata${isStrict ? ", which strict turns off" : ""}: ` +
     "turn local-nodata on or remove this setting";
   return precedence.changed("records").map((key) => [key, what]);
+}
+
+function strictHealth({ isStrict, health }: Settings): readonly Conflict[] {
+  if (!isStrict || health === "ignore") return [];
+  return [["health", "has no effect with strict, because Docker ignores health checks: remove one of them"]];
 }
 
 function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings): readonly Conflict[] {

@@ -12,6 +12,7 @@ const VARIABLES = {
   only: ["DNS11_ONLY", (text: string) => words(text, /\s+/).map((word) => READERS.only(word))],
   "trust-image-labels": ["DNS11_TRUST_IMAGE_LABELS", readBooleanText],
   "label-servers": ["DNS11_LABEL_SERVERS", READERS["label-servers"]],
+  health: ["DNS11_HEALTH", READERS.health],
   ttl: ["DNS11_TTL", READERS.ttl],
   dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],
   "dns-opt": ["DNS11_DNS_OPT", (text: string) => words(text, /[\s,]+/).map((word) => READERS["dns-opt"](word))],

@@ -45,6 +45,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     trustsImages: precedence.take("trust-image-labels", LABEL_DEFAULTS.trustsImages),
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
+  const health = precedence.take("health", "ignore");
   const behaviour = behaviourOf(precedence, isStrict);
   const everyone = precedence.take("dns", [], (routes) => routes.map((route) => routeText(route)));
   const options = precedence.take("dns-opt", [], (all) => all.map(({ text }) => text));
@@ -58,6 +59,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     isStrict,
     upstream,
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
+    health,
     records,
     recordsDir,
     only,

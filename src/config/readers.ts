@@ -12,6 +12,7 @@ import {
 } from "../base/model/kind-policy.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
+import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import { parseRoute } from "../base/model/server-text.ts";
@@ -46,6 +47,7 @@ export const READERS = {
   /** One filter. */
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
+  health: oneOf(HEALTH_POLICIES),
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),
   /** One server or route. */
   dns: (value: unknown) => parseRoute(readText(value)),

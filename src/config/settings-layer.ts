@@ -3,6 +3,7 @@
  * missing key is not set.
  */
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
@@ -30,6 +31,7 @@ export type Values = {
   only: readonly OnlyFilter[];
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
+  health: HealthPolicy;
   ttl: number;
   dns: readonly RouteText[];
   "dns-opt": readonly DnsOption[];

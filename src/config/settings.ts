@@ -3,6 +3,7 @@
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
@@ -25,6 +26,8 @@ export interface Settings {
   readonly records: readonly DeclaredName[];
   /** The folder with files that declare more. */
   readonly recordsDir: string | undefined;
+  /** What health checks mean for shared names. */
+  readonly health: HealthPolicy;
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;

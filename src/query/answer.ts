@@ -26,7 +26,7 @@ import { copyBytes } from "../base/lib/bytes.ts";
 import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
-import { DECLARED, DENIED, MISS, type NameRecords } from "../base/model/visible-names.ts";
+import { DECLARED, DENIED, MISS, type NameAddresses, type NameRecords } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import { probeName } from "../base/model/probe-message.ts";
 import type { Client } from "./client/client.ts";
@@ -307,7 +307,7 @@ export class Answerer {
         this.outcome.lacksAddress = type === TYPE.A;
         return noData(block, question, this.#behaviour);
       }
-      this.#trace?.amendLast(true, "answered with its addresses");
+      if (this.#trace !== undefined) this.#trace.amendLast(true, `answered with its addresses${leftOutText(local)}`);
       this.#addressOptions.limit = this.#limit;
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
     }
@@ -371,6 +371,10 @@ export class Answerer {
     const { offset, nameEnd } = this.#question;
     return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
   }
+}
+
+function leftOutText({ leftOut = 0 }: NameAddresses): string {
+  return leftOut === 0 ? "" : `, without those of ${leftOut} that are not healthy`;
 }
 
 function signatureOf({ lastType, lastAt }: Records, offset: number): Signature | undefined {

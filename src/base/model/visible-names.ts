@@ -26,6 +26,8 @@ export interface QuestionName {
 export interface NameAddresses {
   readonly v4: Uint8Array;
   readonly v6: Uint8Array;
+  /** How many containers are left out because of their health. */
+  readonly leftOut?: number;
 }
 
 /** The target of a PTR record. */

@@ -79,6 +79,7 @@ export const SCHEMA = map({
   only: list(READERS.only),
   "trust-image-labels": leaf(readBoolean).optional(),
   "label-servers": leaf(READERS["label-servers"]).optional(),
+  health: leaf(READERS.health).optional(),
   ttl: leaf(READERS.ttl).optional(),
   dns: servers,
   "dns-opt": list(READERS["dns-opt"]),

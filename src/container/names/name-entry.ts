@@ -7,6 +7,8 @@ import type { NameAddresses } from "../../base/model/visible-names.ts";
 export interface EndpointAddresses {
   readonly v4: Uint8Array | undefined;
   readonly v6: Uint8Array | undefined;
+  /** Only if no other endpoint has an address of the family. */
+  readonly isLastResort?: boolean;
 }
 
 export class NameEntry implements NameAddresses {
@@ -15,11 +17,18 @@ export class NameEntry implements NameAddresses {
   #v6: Uint8Array | undefined;
 
   get v4(): Uint8Array {
-    return (this.#v4 ??= packed([...this.#holders.values()].map((holder) => holder.v4)));
+    return (this.#v4 ??= this.#packed("v4"));
   }
 
   get v6(): Uint8Array {
-    return (this.#v6 ??= packed([...this.#holders.values()].map((holder) => holder.v6)));
+    return (this.#v6 ??= this.#packed("v6"));
+  }
+
+  /** How many endpoints are left out, for explain. */
+  get leftOut(): number {
+    const all = [...this.#holders.values()];
+    const last = all.filter(({ isLastResort }) => isLastResort === true).length;
+    return last === all.length ? 0 : last;
   }
 
   get hasHolders(): boolean {
@@ -34,6 +43,12 @@ export class NameEntry implements NameAddresses {
   remove(holder: string): void {
     this.#holders.delete(holder);
     this.#v4 = this.#v6 = undefined;
+  }
+
+  #packed(family: "v4" | "v6"): Uint8Array {
+    const all = [...this.#holders.values()].filter((each) => each[family] !== undefined);
+    const first = all.filter(({ isLastResort }) => isLastResort !== true);
+    return packed((first.length > 0 ? first : all).map((each) => each[family]));
   }
 }
 

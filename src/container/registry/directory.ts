@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
+import { type HealthPolicy, isLeftOut } from "../../base/model/health-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { DeclaredNames } from "../names/declared/declared-names.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
@@ -18,6 +19,8 @@ import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
+import { effectiveLabels } from "./labels.ts";
+import { labelHealth } from "./label-health.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 
@@ -52,6 +55,7 @@ export class Directory {
   #rules: RouteRules = NO_RULES;
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   #serversMax: number;
+  #health: HealthPolicy | undefined;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -77,7 +81,13 @@ export class Directory {
     this.#labelPolicy = policy;
     this.#declared.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
-    for (const fact of this.#containers.values()) this.#extra.join(fact, fact);
+    this.#rejoin();
+  }
+
+  /** Sets what health checks mean, where a label does not; undefined: never anything. */
+  setHealth(policy: HealthPolicy | undefined): void {
+    this.#health = policy;
+    this.#rejoin();
   }
 
   /** Sets the declared names. Existing views do not change. */
@@ -108,8 +118,7 @@ export class Directory {
   putContainer(fact: ContainerFact): void {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
-    this.#networks.join(fact, before);
-    this.#extra.join(fact, before);
+    this.#join(fact, before);
     this.#containers.set(fact.id, fact);
   }
 
@@ -128,6 +137,19 @@ export class Directory {
     const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
     const upstreams = this.#upstreams(fact, this.#networks.joinedBy(fact), node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
+  }
+
+  #join(fact: ContainerFact, before: ContainerFact | undefined): void {
+    const health = this.#health;
+    const isLastResort =
+      health !== undefined &&
+      isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
+    this.#networks.join(fact, before, isLastResort);
+    this.#extra.join(fact, before, isLastResort);
+  }
+
+  #rejoin(): void {
+    for (const fact of this.#containers.values()) this.#join(fact, fact);
   }
 
   #upstreams(

@@ -19,6 +19,7 @@ import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
+import type { HealthPolicy } from "../../base/model/health-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
@@ -78,6 +79,7 @@ export class EngineSide implements ContainerSide {
   reconfigure(settings: RunSettings): void {
     this.directory.setRules(settings.routes);
     this.directory.setLabelPolicy(settings.labels);
+    this.directory.setHealth(healthOf(settings));
     this.directory.setServersMax(serversMax(settings));
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
@@ -121,6 +123,7 @@ export class EngineSide implements ContainerSide {
     const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
     directory.setRules(settings.routes);
     directory.setLabelPolicy(settings.labels);
+    directory.setHealth(healthOf(settings));
     return directory;
   }
 
@@ -299,6 +302,11 @@ export class EngineSide implements ContainerSide {
 /** An engine that has just started may not report the gateway of the bridge: it is the first address. */
 function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string | undefined {
   return gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
+}
+
+/** Docker ignores health checks, also where a label does not. */
+function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
+  return isStrict ? undefined : health;
 }
 
 /** Docker uses three servers of a list and ignores the others. */

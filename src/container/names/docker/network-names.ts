@@ -20,6 +20,8 @@ export interface Membership {
   readonly names: readonly string[];
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
+  /** It shares its other names only if no other container has them. */
+  readonly isLastResort?: boolean;
 }
 
 interface OwnedPointer extends NetworkPointer {
@@ -58,12 +60,14 @@ export class NetworkNames {
     const v4 = membership.ipv4 === undefined ? undefined : addressBytes(membership.ipv4);
     const v6 = membership.ipv6 === undefined ? undefined : addressBytes(membership.ipv6);
     if (v4 === undefined && v6 === undefined) return;
+    const [first] = membership.names;
+    const own = first === undefined ? undefined : nameKey(first);
     for (const key of keysOf(membership)) {
       const entry = this.#forward.get(key) ?? new NameEntry();
-      entry.put(holder, { v4, v6 });
+      const isLastResort = membership.isLastResort === true && own !== undefined && Buffer.compare(key, own) !== 0;
+      entry.put(holder, { v4, v6, isLastResort });
       this.#forward.set(key, entry);
     }
-    const [first] = membership.names;
     if (first === undefined) return;
     const target = packedName(`${first}.${this.#network}`);
     for (const { key, missingInDocker } of reverseKeysOf(membership)) {

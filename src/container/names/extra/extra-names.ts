@@ -60,11 +60,11 @@ export class ExtraNames implements NameSource {
   }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
-  join(fact: ContainerFact, before: ContainerFact | undefined): void {
+  join(fact: ContainerFact, before: ContainerFact | undefined, isLastResort = false): void {
     if (before !== undefined) this.leave(before);
     const { names } = labelNames(effectiveLabels(fact, this.#labelPolicy));
     for (const endpoint of fact.endpoints) {
-      if (isUserDefined(endpoint.networkName)) this.#put(fact.id, endpoint, names);
+      if (isUserDefined(endpoint.networkName)) this.#put(fact.id, endpoint, names, isLastResort);
     }
   }
 
@@ -88,12 +88,13 @@ export class ExtraNames implements NameSource {
     );
   }
 
-  #put(id: string, endpoint: EndpointFact, labelled: readonly string[]): void {
+  #put(id: string, endpoint: EndpointFact, labelled: readonly string[], isLastResort: boolean): void {
     const { networkId, networkName, names: aliases, ipv4, ipv6 } = endpoint;
     const names = [...new Set([...labelled, ...aliasWildcards(aliases, networkName).names])];
     const v4 = ipv4 === undefined ? undefined : addressBytes(ipv4);
     const v6 = ipv6 === undefined ? undefined : addressBytes(ipv6);
-    if (names.length > 0 && (v4 ?? v6) !== undefined) this.#extrasOf(networkId).put(id, names, { v4, v6 });
+    if (names.length > 0 && (v4 ?? v6) !== undefined)
+      this.#extrasOf(networkId).put(id, names, { v4, v6, isLastResort });
   }
 
   #extrasOf(networkId: string): NetworkExtras {
