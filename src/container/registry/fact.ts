@@ -46,7 +46,7 @@ export interface ContainerFact extends SplitLabels {
   readonly startedAt: string;
   readonly isPaused: boolean;
   /** The result of Docker's health check; undefined without one. */
-  readonly health?: Health | undefined;
+  readonly health: Health | undefined;
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;

@@ -193,6 +193,7 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     name: fact.name,
     startedAt: fact.startedAt,
     isPaused: false,
+    health: undefined,
     pid: process.pid,
     sandboxKey: "",
     networkMode: "",
