@@ -4,11 +4,19 @@
 import type { Command } from "commander";
 
 import type { CacheReport, FlushReport } from "../src/api/cache.ts";
+import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { table } from "./table.ts";
+import { type Column, table } from "./table.ts";
+import { type Display, displayOf } from "./terminal.ts";
 
 const OFF = "the cache is off (switch cache; --strict turns it off)\n";
 const KIB = 1024;
+const HEAD: readonly Column[] = [
+  { title: "CONTAINER", min: 12 },
+  { title: "ENTRIES", isNumber: true },
+  { title: "SIZE" },
+  { title: "HITS", isNumber: true },
+];
 
 export function addCache(program: Command): void {
   const cache = program
@@ -19,9 +27,12 @@ export function addCache(program: Command): void {
     .command("stats")
     .description("Show cache size, hits and misses, in total and per container")
     .exitOverride();
-  addJsonOption(addControlOptions(stats)).action(async (options: ControlOptions) => {
-    const report = await (await clientFor(options)).cache();
-    process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : reportText(report));
+  addJsonOption(addControlOptions(addProjectOption(stats))).action(async (options: ControlOptions & ProjectOptions) => {
+    const client = await clientFor(options);
+    const report = ofProject(await client.cache(), await namesOfProject(client, options));
+    process.stdout.write(
+      options.json === true ? `${JSON.stringify(report)}\n` : reportText(report, displayOf(process.stdout)),
+    );
   });
   const flush = cache
     .command("flush")
@@ -34,7 +45,13 @@ export function addCache(program: Command): void {
   });
 }
 
-function reportText(report: CacheReport): string {
+/** The counters above the containers are those of the whole cache. */
+function ofProject(report: CacheReport, names: ReadonlySet<string> | undefined): CacheReport {
+  if (names === undefined) return report;
+  return { ...report, containers: report.containers.filter(({ container }) => names.has(container ?? "")) };
+}
+
+function reportText(report: CacheReport, display: Display): string {
   if (!report.isCaching) return OFF;
   const { entries, bytes, bytesMax, hits, misses, stale, failures, prefetches, evictions, containers } = report;
   const lookups = hits + misses;
@@ -49,7 +66,7 @@ function reportText(report: CacheReport): string {
     kib(each.bytes),
     String(each.hits),
   ]);
-  return rows.length === 0 ? head : `${head}\n${table(["CONTAINER", "ENTRIES", "SIZE", "HITS"], rows)}`;
+  return rows.length === 0 ? head : `${head}\n${table(HEAD, rows, display)}`;
 }
 
 function flushText({ isCaching, name, replies, inFlight }: FlushReport): string {

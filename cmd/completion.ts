@@ -5,7 +5,7 @@ import { Argument, type Command } from "commander";
 
 import { DEFAULT_STATE_DIR } from "../src/config/settings.ts";
 import { clientFor } from "./control-options.ts";
-import { complete } from "./shell/complete.ts";
+import { type RunningNames, complete } from "./shell/complete.ts";
 import { SCRIPTS } from "./shell/scripts.ts";
 
 const WITH_FILES = ":0";
@@ -28,19 +28,30 @@ export function addCompletion(program: Command): void {
 }
 
 async function answer(program: Command, words: readonly string[]): Promise<void> {
-  const { candidates, wantsFiles } = await complete(program, words, containerNames);
+  const { candidates, wantsFiles } = await complete(program, words, runningNames);
   const lines = candidates.map(({ word, description }) => (description === "" ? word : `${word}\t${description}`));
   process.stdout.write(`${[...lines, wantsFiles ? WITH_FILES : WITHOUT_FILES].join("\n")}\n`);
 }
 
 /** An error would disturb the line being typed: without a running dns11, or without permission, there are no names. */
-async function containerNames(flags: ReadonlyMap<string, string>): Promise<readonly string[]> {
+async function runningNames(flags: ReadonlyMap<string, string>): Promise<RunningNames> {
   try {
     const host = flags.get("--host");
     const stateDir = flags.get("--state-dir") ?? (process.env["DNS11_STATE_DIR"] || DEFAULT_STATE_DIR);
     const client = await clientFor({ stateDir, ...(host !== undefined && { host }) });
-    return (await client.status()).containers.map(({ name }) => name);
+    const { containers } = await client.status();
+    const project = flags.get("--project");
+    const wanted = containers.filter((each) => project === undefined || each.project === project);
+    const services = wanted.flatMap(({ service }) => service ?? []);
+    return {
+      containers: sorted([...wanted.map(({ name }) => name), ...services]),
+      projects: sorted(containers.flatMap((each) => each.project ?? [])),
+    };
   } catch {
-    return [];
+    return { containers: [], projects: [] };
   }
+}
+
+function sorted(words: readonly string[]): string[] {
+  return [...new Set(words)].toSorted();
 }

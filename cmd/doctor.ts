@@ -3,16 +3,25 @@
  */
 import type { Command } from "commander";
 
-import type { Diagnosis, Report } from "../src/doctor/doctor.ts";
+import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
+import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
-import { printableLines } from "./printable.ts";
-import { table } from "./table.ts";
+import { diagnosisText } from "./doctor-text.ts";
+import { printableText } from "./printable.ts";
+import { displayOf } from "./terminal.ts";
+import { versionReport } from "./version.ts";
 
-interface DoctorOptions extends ControlOptions {
+const KIB = 1024;
+
+interface DoctorOptions extends ControlOptions, ProjectOptions {
   readonly fix?: boolean;
+  readonly all?: boolean;
+  readonly bundle?: string;
+  readonly redact: boolean;
 }
 
 export function addDoctor(program: Command): void {
@@ -20,8 +29,11 @@ export function addDoctor(program: Command): void {
     .command("doctor [container]")
     .summary("Find what breaks DNS, and suggest fixes")
     .description("Find what breaks DNS in one container or in all, and suggest fixes; works without a running dns11")
+    .option("--all", "also show the checks that passed")
+    .option("--bundle <file>", "also write what a bug report needs to a new file, a .tar.gz archive")
+    .option("--no-redact", "with --bundle, keep names and addresses as they are")
     .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
-  addJsonOption(addControlOptions(command)).action(
+  addJsonOption(addControlOptions(addProjectOption(command))).action(
     async (container: string | undefined, options: DoctorOptions) =>
       await exitUncheckedOnError(async () => await runDoctor(container, options)),
   );
@@ -44,61 +56,42 @@ export function setExitCode(findings: readonly Finding[]): void {
   else if (states.has("unknown")) process.exitCode = DOCTOR_EXIT.unchecked;
 }
 
-export function findingsTable(findings: readonly Finding[]): string {
-  const rows = findings.map(({ state, what, detail, remedy }) => [
-    state,
-    what,
-    `${detail}${remedy === undefined ? "" : `. ${remedy}`}`,
-  ]);
-  return table(["STATE", "CHECK", "FINDING"], rows);
-}
-
-async function runDoctor(container: string | undefined, { host, stateDir, fix, json }: DoctorOptions): Promise<void> {
+async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
+  const { host, stateDir, fix, json, all, bundle, project } = options;
   const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
   const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
-  const diagnosis = await diagnose({
-    hostFlag: host,
-    stateDir,
-    container,
-    ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
-  });
-  const all = [diagnosis.machine, ...diagnosis.containers];
-  const findings = all.flatMap((report) => report.findings);
+  const { BundleFile } = await import("../src/doctor/bundle/bundle.ts");
+  const file = bundle === undefined ? undefined : new BundleFile(bundle);
+  const machine = { hostFlag: host, stateDir };
+  let diagnosis: Diagnosis;
+  try {
+    diagnosis = await diagnose({
+      ...machine,
+      container,
+      project,
+      ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
+    });
+  } catch (error) {
+    file?.discard();
+    throw error;
+  }
+  const findings = [diagnosis.machine, ...diagnosis.containers].flatMap((report) => report.findings);
   process.stdout.write(
-    json === true ? `${JSON.stringify(diagnosis)}\n` : diagnosisText(diagnosis, container !== undefined),
+    json === true
+      ? `${JSON.stringify(diagnosis)}\n`
+      : diagnosisText(diagnosis, { showsAll: all === true, display: displayOf(process.stdout) }),
   );
   setExitCode(findings);
+  if (file === undefined) return;
+  const isRedacted = options.redact;
+  const text = diagnosisText(diagnosis, { showsAll: true });
+  const version = versionReport();
+  const written = await file.write({ ...machine, version, diagnosis, diagnosisText: text, isRedacted });
+  process.stderr.write(bundleText(bundle ?? "", written, isRedacted));
 }
 
-/** All findings of a container that was named; only those that are not ok if there are many containers. */
-function diagnosisText({ machine, containers }: Diagnosis, showsAll: boolean): string {
-  const reports = [reportText(machine, true), ...containers.map((report) => reportText(report, showsAll))];
-  return `${reports.join("\n")}\n${summary([machine, ...containers])}\n`;
-}
-
-function reportText({ subject, findings, did, left }: Report, showsAll: boolean): string {
-  const shown = showsAll ? findings : findings.filter(({ state }) => state !== "ok");
-  const passed = findings.length - shown.length;
-  const count = passed === findings.length ? `${passed}` : `${passed} of ${findings.length}`;
-  const lines = [
-    printableLines(did.map((sentence) => `fixed: ${sentence}`)),
-    printableLines(left.map((sentence) => `not fixed: ${sentence}`)),
-    ...(passed === 0 ? [] : [`${count} ${findings.length === 1 ? "check" : "checks"} passed\n`]),
-  ];
-  return `${subject}\n${shown.length === 0 ? "" : findingsTable(shown)}${lines.join("")}`;
-}
-
-function summary(reports: readonly Report[]): string {
-  const findings = reports.flatMap((report) => report.findings);
-  const words = [
-    ["problem", "problems"],
-    ["warning", "warnings"],
-    ["unknown", "not checked"],
-  ] as const;
-  const counts = words.flatMap(([state, plural]) => {
-    const count = findings.filter((each) => each.state === state).length;
-    if (count === 0) return [];
-    return [`${count} ${count === 1 && state !== "unknown" ? state : plural}`];
-  });
-  return counts.length === 0 ? "healthy" : counts.join(", ");
+function bundleText(path: string, { files, bytes }: WrittenBundle, isRedacted: boolean): string {
+  const names = isRedacted ? "names and public addresses are replaced" : "names and addresses are not replaced";
+  const size = `${files} files, ${Math.ceil(bytes / KIB)} KiB`;
+  return printableText(`wrote ${path} (${size}); ${names}: read it before you share it\n`);
 }

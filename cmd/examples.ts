@@ -11,7 +11,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "": [
     ["dns11 run", "serve all containers, until Ctrl-C"],
     ["dns11 doctor", "find what breaks DNS, and how to fix it"],
-    ["dns11 explain db --in web", "why db resolves in web, or why not"],
+    ["dns11 explain db web", "why db resolves in web, or why not"],
   ],
   run: [
     ["dns11 run --dry-run", "show what would be done"],
@@ -29,11 +29,18 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "kind detach": [["dns11 kind detach kind-worker", "give a node back to Docker's resolver"]],
   "kind attach": [["dns11 kind attach kind-worker", "serve it again"]],
   status: [["dns11 status", "whether dns11, its containers and its nameservers are well"]],
-  ps: [["dns11 ps", "every container, and why one is not served"]],
+  ps: [
+    ["dns11 ps", "every container, and why one is not served"],
+    ["dns11 ps --project shop --watch", "one Compose project, live"],
+  ],
+  names: [
+    ["dns11 names --in web", "which names web can resolve, and which not"],
+    ["dns11 names", "all container names, by network"],
+  ],
   lookup: [
-    ["dns11 lookup db --in web", "the address that web gets"],
-    ["dns11 lookup example.com --in web --type MX", "another record type"],
-    ["dns11 lookup -x 172.18.0.2 --in web", "the name of an address"],
+    ["dns11 lookup db web", "the address that web gets"],
+    ["dns11 lookup example.com web --type MX", "another record type"],
+    ["dns11 lookup -x 172.18.0.2 web", "the name of an address"],
   ],
   tail: [
     ["dns11 tail", "the queries of all containers"],
@@ -60,9 +67,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 failures --all", "names of the outside world, too"],
   ],
   explain: [
-    ["dns11 explain db --in web", "why db resolves in web, or why not"],
-    ["dns11 explain example.com --in web --type AAAA", "another record type"],
-    ["dns11 explain -x 172.18.0.2 --in web", "the name of an address"],
+    ["dns11 explain db web", "why db resolves in web, or why not"],
+    ["dns11 explain db cache web --type AAAA", "several names, and another record type"],
+    ["dns11 explain -x 172.18.0.2 web", "the name of an address"],
   ],
   doctor: [
     ["dns11 doctor", "check all containers and the machine"],

@@ -1,52 +1,35 @@
 /**
- * dns11 explain: how dns11 resolves a name for a container: every layer that the question passed, in order, and why.
+ * dns11 explain: how names resolve in a container, or why they fail. It works without a running dns11, too.
  */
 import type { Command } from "commander";
 
-import type { ExplainedStep, Explanation } from "../src/api/names.ts";
-import { causeLines } from "./cause-lines.ts";
-import { clientFor } from "./control-options.ts";
-import { type NameOptions, addNameOptions, nameRequestOf } from "./name-options.ts";
-import { milliseconds, replyLines } from "./reply.ts";
-import { printableText } from "./printable.ts";
-import { table } from "./table.ts";
+import { explanationText } from "./explain/explanation-text.ts";
+import { askForNames } from "./name-client.ts";
+import { type NameOptions, addNameOptions } from "./name-options.ts";
+import { displayOf } from "./terminal.ts";
+
+interface ExplainOptions extends NameOptions {
+  readonly verbose?: boolean;
+}
 
 export function addExplain(program: Command): void {
   const command = program
     .command("explain")
     .summary("Explain how a name resolves, or why it fails")
-    .description("Explain, step by step, how dns11 resolves a name for a container, or why it fails");
-  addNameOptions(command).action(async (name: string, options: NameOptions) => {
-    const explained = await (await clientFor(options)).explain(nameRequestOf(name, options, "explain"));
-    process.stdout.write(
-      options.json === true ? `${JSON.stringify(explained)}\n` : printableText(explanationText(explained)),
+    .description(
+      "Explain how names resolve in a container, or why they fail, and what to do; works without a running dns11",
     );
-  });
+  addNameOptions(command)
+    .option("-v, --verbose", "show each step, with the upstream queries, and the whole reply")
+    .action(async (words: readonly string[], options: ExplainOptions) => await explain(words, options));
 }
 
-/** The verdict first: the answer, why, and what to do; then how it came about. */
-function explanationText(explained: Explanation): string {
-  const { container, question, networks, steps, answeredBy, server, ms, reply, causes } = explained;
-  const { name, sharedWith } = container;
-  const shared = sharedWith === undefined ? "" : ` (network namespace of "${sharedWith}")`;
-  const head = `${question.name} ${question.type} in "${name}"${shared}, networks: ${networks.join(", ") || "none"}\n`;
-  const rows = steps.flatMap((step) => [row(step), ...eventRows(step)]);
-  const from =
-    answeredBy === "servers" && server !== null ? server : (answeredBy ?? "dns11, as no layer had an answer");
-  const answer =
-    reply === null ? `no reply after ${milliseconds(ms)}\n` : `${reply.rcode} from ${from} in ${milliseconds(ms)}\n`;
-  const why = causes.map((each) => `${causeLines(each).join("\n")}\n`).join("");
-  return `${head}${answer}${why}${reply === null ? "" : replyLines(reply)}\n${table(["STEP", "ANSWERED", "WHY"], rows)}`;
-}
-
-function row({ layer, isAnswer, why }: ExplainedStep): string[] {
-  return [layer, isAnswer ? "yes" : "no", why];
-}
-
-function eventRows({ events = [] }: ExplainedStep): string[][] {
-  return events.map(({ atMs, server, what }) => [
-    "",
-    "",
-    `${atMs.toFixed(1).padStart(8)} ms  ${server === undefined ? "" : `${server}: `}${what}`,
-  ]);
+async function explain(words: readonly string[], options: ExplainOptions): Promise<void> {
+  const explained = await askForNames(words, options, "explain", async (client, each) => await client.explain(each));
+  const isVerbose = options.verbose === true;
+  const texts =
+    options.json === true
+      ? explained.map((each) => `${JSON.stringify(each)}\n`).join("")
+      : explained.map((each) => explanationText(each, isVerbose, displayOf(process.stdout))).join("\n");
+  process.stdout.write(texts);
 }

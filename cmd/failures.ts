@@ -6,12 +6,17 @@ import type { Command } from "commander";
 import type { FailureReport, FailuresReport } from "../src/api/failures.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { causeLines } from "./cause-lines.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { printableLines } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
-import { table } from "./table.ts";
+import { type Cell, type Column, type Row, table } from "./table.ts";
+import { type Display, PLAIN, displayOf } from "./terminal.ts";
+import { ago, localTime } from "./time.ts";
+import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
+import { wrapped } from "./wrap.ts";
 
-interface FailuresOptions extends ControlOptions {
+interface FailuresOptions extends ControlOptions, ProjectOptions, WatchOptions {
   readonly follow?: boolean;
   readonly all?: boolean;
 }
@@ -24,27 +29,30 @@ export function addFailures(program: Command): void {
     .option("--all", "also names of the outside world, and names that have resolved since")
     .option("--follow", "show failures as they happen")
     .option("--json", "print JSON; with --follow, one object per line");
-  addControlOptions(command).action(
+  addControlOptions(addProjectOption(addWatchOption(command))).action(
     async (container: string | undefined, options: FailuresOptions) => await failures(container, options),
   );
 }
 
 async function failures(container: string | undefined, options: FailuresOptions): Promise<void> {
   const client = await clientFor(options);
+  const chosen = await containersRequest(client, container, options);
   if (options.follow === true) {
     const signal = abortOnSignal();
     // The reader may close the pipe at any time.
     process.stdout.on("error", () => process.exit());
-    for await (const each of client.followFailures(container, signal)) {
+    for await (const each of client.followFailures(chosen, signal)) {
       if (options.json === true) process.stdout.write(`${JSON.stringify(each)}\n`);
       else if (options.all === true || each.isContainerName) process.stdout.write(followedText(each));
     }
     if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
     return;
   }
-  const report = await client.failures(container);
-  const text = options.json === true ? `${JSON.stringify(report)}\n` : failuresText(report, options.all === true);
-  process.stdout.write(text);
+  await printOrWatch(options, async () => {
+    const report = await client.failures(chosen);
+    if (options.json === true) return `${JSON.stringify(report)}\n`;
+    return failuresText(report, options.all === true, Date.now(), displayOf(process.stdout));
+  });
 }
 
 /** Failures of one name for several types with one cause are one row. */
@@ -55,40 +63,49 @@ interface FailureGroup {
   perMinute: number;
 }
 
-const HEAD = ["CONTAINER", "NAME", "TYPE", "RESULT", "COUNT", "RATE", "FIRST", "LAST"];
+const HEAD: readonly Column[] = [
+  { title: "CONTAINER", min: 12 },
+  { title: "NAME", min: 12 },
+  { title: "TYPE", drop: 2 },
+  { title: "RESULT" },
+  { title: "COUNT", isNumber: true },
+  { title: "RATE", isNumber: true, drop: 3 },
+  { title: "FIRST", drop: 4 },
+  { title: "LAST", drop: 1 },
+];
 
 export function failuresText(
-  { failures: all, misleading, omitted }: FailuresReport,
+  { failures: all, misleading, unwatched, omitted }: FailuresReport,
   showsAll: boolean,
   nowMs = Date.now(),
+  display: Display = PLAIN,
 ): string {
   const shown = all.filter((each) => showsAll || isCurrent(each));
-  const groups = groupsOf(shown);
-  const rows = table(
-    HEAD,
-    groups.map((group) => row(group, nowMs)),
-  ).split("\n");
-  const lines =
-    groups.length === 0
-      ? []
-      : [
-          rows[0] ?? "",
-          ...groups.flatMap((group, index) => [rows[index + 1] ?? "", ...causeLines(group.report.cause)]),
-        ];
+  const rows = groupsOf(shown).map((group): Row => {
+    return { cells: cells(group, nowMs), notes: causeLines(group.report.cause, display.width) };
+  });
   const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
     "",
-    `${name} on network ${network} resolves, but misleads ${clients.join(", ") || "its clients"}`,
-    ...causeLines(cause),
+    `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
+    ...causeLines(cause, display.width),
+  ]);
+  const unwatchedLines = unwatched.flatMap(({ container, cause }) => [
+    "",
+    `${container}: its failures are not seen`,
+    ...causeLines(cause, display.width),
   ]);
   const hidden = all.length - shown.length + omitted;
-  const notes =
-    hidden === 0 ? [] : ["", `${hidden} ${hidden === 1 ? "failure" : "failures"} of other names not shown (--all)`];
-  const none = groups.length === 0 ? ["no container's name fails"] : [];
-  return printableLines([...none, ...lines, ...misleadingLines, ...(showsAll && omitted === 0 ? [] : notes)]);
+  const hint = `${hidden} ${hidden === 1 ? "failure" : "failures"} of other names not shown (--all)`;
+  const isHidden = hidden > 0 && (!showsAll || omitted > 0);
+  return [
+    rows.length === 0 ? "no container's name fails\n" : table(HEAD, rows, display),
+    printableLines([...misleadingLines, ...unwatchedLines]),
+    isHidden ? printableLines(["", ...wrapped(hint, display.width)]) : "",
+  ].join("");
 }
 
 /** A name of a container that has not resolved since it failed. */
-function isCurrent({ isContainerName, last, lastSuccess }: FailureReport): boolean {
+export function isCurrent({ isContainerName, last, lastSuccess }: FailureReport): boolean {
   return isContainerName && (lastSuccess === null || lastSuccess < last);
 }
 
@@ -109,17 +126,17 @@ function groupsOf(reports: readonly FailureReport[]): FailureGroup[] {
   return [...groups.values()];
 }
 
-function row({ report, types, count, perMinute }: FailureGroup, nowMs: number): string[] {
+function cells({ report, types, count, perMinute }: FailureGroup, nowMs: number): Cell[] {
   const { container, name, result, first, last, isRunning } = report;
   return [
     isRunning ? container : `${container} (ended)`,
     name ?? "(hidden)",
     types.toSorted().join(","),
-    result,
+    { text: result, colour: "red" },
     String(count),
     `${perMinute}/min`,
     localTime(first, nowMs),
-    `${age(nowMs - Date.parse(last))} ago`,
+    ago(last, nowMs),
   ];
 }
 
@@ -127,26 +144,4 @@ function followedText(report: FailureReport): string {
   const { container, name, type, result, count, last } = report;
   const head = `${localTime(last, Date.now())}  ${container}  ${name ?? "(hidden)"}  ${type}  ${result}  (${count})`;
   return printableLines([head, ...causeLines(report.cause)]);
-}
-
-const DAY_MS = 86_400_000;
-
-/** The time of day, and the date if that is not within a day. */
-function localTime(iso: string, nowMs: number): string {
-  const date = new Date(iso);
-  const two = (number: number): string => String(number).padStart(2, "0");
-  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
-  if (nowMs - date.getTime() < DAY_MS) return time;
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${time}`;
-}
-
-const SECOND_MS = 1_000;
-const MINUTE_S = 60;
-const HOUR_S = 3_600;
-
-function age(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / SECOND_MS));
-  if (seconds < 2 * MINUTE_S) return `${seconds} s`;
-  if (seconds < 2 * HOUR_S) return `${Math.floor(seconds / MINUTE_S)} min`;
-  return `${Math.floor(seconds / HOUR_S)} h`;
 }

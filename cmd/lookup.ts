@@ -1,16 +1,17 @@
 /**
- * dns11 lookup: resolves a name from inside a container, as a program in it would, and prints the reply. It reports what
- * the container gets, whichever server answers; `dns11 explain` reports why.
+ * dns11 lookup: resolves names from inside a container, as a program in it would, and prints the replies. It reports what
+ * the container gets, whichever server answers; `dns11 explain` reports why. It needs no running dns11.
  */
 import type { Command } from "commander";
 
 import type { Lookup } from "../src/api/names.ts";
-import { clientFor } from "./control-options.ts";
 import { EXIT } from "./exit-code.ts";
-import { type NameOptions, addNameOptions, nameRequestOf } from "./name-options.ts";
-import { printableText } from "./printable.ts";
+import { askForNames } from "./name-client.ts";
+import { type NameOptions, addNameOptions } from "./name-options.ts";
+import { printable } from "./printable.ts";
 import { milliseconds, replyLines } from "./reply.ts";
 import { table } from "./table.ts";
+import { type Display, displayOf } from "./terminal.ts";
 
 interface LookupOptions extends NameOptions {
   readonly tcp?: boolean;
@@ -22,36 +23,49 @@ export function addLookup(program: Command): void {
   const command = program
     .command("lookup")
     .summary("Resolve a name from inside a container")
-    .description("Resolve a name from inside a container, using the nameservers of its own resolv.conf");
+    .description(
+      "Resolve names from inside a container, using the nameservers of its own resolv.conf; works without a running dns11",
+    );
   addNameOptions(command)
     .option("--tcp", "query over TCP")
     .option("--search", "apply the search list of the container's resolv.conf, as programs do")
-    .option("--fail", `exit with ${EXIT.failure} unless the reply has records`)
-    .action(async (name: string, options: LookupOptions) => {
-      const { tcp = false, search = false, fail, json } = options;
-      const lookupRequest = { ...nameRequestOf(name, options, "lookup"), tcp, search };
-      const found = await (await clientFor(options)).lookup(lookupRequest);
-      process.stdout.write(json === true ? `${JSON.stringify(found)}\n` : printableText(lookupText(found)));
-      if (found.rcode === null) process.exitCode = EXIT.noReply;
-      else if (fail === true && found.answers.length === 0) process.exitCode = EXIT.failure;
-    });
+    .option("--fail", `exit with ${EXIT.failure} unless each reply has records`)
+    .action(async (words: readonly string[], options: LookupOptions) => await lookup(words, options));
 }
 
-function lookupText(found: Lookup): string {
-  const { question, container, rcode, server, protocol, ms, attempts } = found;
+async function lookup(words: readonly string[], options: LookupOptions): Promise<void> {
+  const { tcp = false, search = false } = options;
+  const found = await askForNames(
+    words,
+    options,
+    "lookup",
+    async (client, each) => await client.lookup({ ...each, tcp, search }),
+  );
+  const texts =
+    options.json === true
+      ? found.map((each) => `${JSON.stringify(each)}\n`).join("")
+      : found.map((each) => lookupText(each, displayOf(process.stdout))).join("\n");
+  process.stdout.write(texts);
+  if (found.some(({ rcode }) => rcode === null)) process.exitCode = EXIT.noReply;
+  else if (options.fail === true && found.some(({ answers }) => answers.length === 0)) process.exitCode = EXIT.failure;
+}
+
+function lookupText(found: Lookup, display: Display): string {
+  const { question, container, rcode, server, protocol, ms, attempts, owners } = found;
   const what = `${question.name} ${question.type} in "${container.name}"`;
   const head =
     rcode === null
-      ? `${what}: no reply after ${milliseconds(ms)}\n`
-      : `${what}: ${rcode} from ${server} over ${protocol} in ${milliseconds(ms)}${emptyText(found)}\n`;
-  return `${head}${replyLines(found)}${attempts.length > 1 || rcode === null ? attemptsText(attempts) : ""}`;
+      ? `${what}: no reply after ${milliseconds(ms)}`
+      : `${what}: ${rcode} from ${server} over ${protocol} in ${milliseconds(ms)}${emptyText(found)}`;
+  const queries = attempts.length > 1 || rcode === null ? attemptsText(attempts, display) : "";
+  return `${printable(head)}\n${replyLines(found, owners, display)}${queries}`;
 }
 
 function emptyText({ rcode, answers }: Lookup): string {
   return rcode === "NOERROR" && answers.length === 0 ? ", no records of this type" : "";
 }
 
-function attemptsText(attempts: Lookup["attempts"]): string {
+function attemptsText(attempts: Lookup["attempts"], display: Display): string {
   const rows = attempts.map(({ name, server, protocol, ms, outcome }) => [
     name,
     server,
@@ -59,5 +73,5 @@ function attemptsText(attempts: Lookup["attempts"]): string {
     milliseconds(ms),
     outcome,
   ]);
-  return `queries:\n${table(["NAME", "SERVER", "OVER", "TIME", "RESULT"], rows)}`;
+  return `queries:\n${table(["NAME", "SERVER", "OVER", "TIME", "RESULT"], rows, display)}`;
 }

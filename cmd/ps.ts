@@ -1,71 +1,167 @@
 /**
- * dns11 ps: every running container with its state, upstreams and query counts.
+ * dns11 ps: every running container: its place in a project, whether it is served, its networks, and its queries of the last
+ * minute.
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 
-import type { ContainerStatus, Status } from "../src/api/status.ts";
+import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
+import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { table } from "./table.ts";
+import { type Cell, type Column, table } from "./table.ts";
+import { type Colour, type Display, PLAIN, displayOf } from "./terminal.ts";
+import { age, ago } from "./time.ts";
+import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
+
+interface PsOptions extends ControlOptions, ProjectOptions, WatchOptions {
+  readonly output?: "wide";
+}
 
 export function addPs(program: Command): void {
-  const command = program.command("ps").description("List containers with state and query counts");
-  addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
-    const { containers, ruleBackend } = await (await clientFor(options)).status();
-    const listed = containers.map((container) => ({ ...container, rules: rulesOf(container, ruleBackend) }));
-    if (options.json === true) process.stdout.write(`${JSON.stringify(listed)}\n`);
-    else process.stdout.write(listed.length === 0 ? "no running containers\n" : table(HEAD, listed.map(row)));
-  });
+  const command = program
+    .command("ps [container]")
+    .summary("List containers with state, networks and query counts")
+    .description("List containers with state, networks, and queries, NXDOMAIN and failures a minute")
+    .addOption(wideOption());
+  addWatchOption(addJsonOption(addControlOptions(addProjectOption(command)))).action(
+    async (container: string | undefined, options: PsOptions) => {
+      const client = await clientFor(options);
+      await printOrWatch(options, async () => {
+        const status = await client.status();
+        const chosen = chosenOf(status.containers, container, options);
+        if (options.json === true) return `${JSON.stringify(chosen.map((each) => withRules(each, status)))}\n`;
+        return psText(
+          { ...status, containers: chosen },
+          { isWide: options.output === "wide", display: displayOf(process.stdout) },
+        );
+      });
+    },
+  );
 }
 
-type ListedContainer = ContainerStatus & { readonly rules: string | null };
+export function wideOption(): Option {
+  return new Option("-o, --output <format>", "wide: show more").choices(["wide"]);
+}
 
-const HEAD = [
-  "CONTAINER",
-  "STATE",
-  "SINCE",
-  "VERIFIED",
-  "RULES",
-  "PORTS",
-  "QUERIES",
-  "LOCAL",
-  "CACHED",
-  "FORWARDED",
-  "FAILED",
-  "UPSTREAMS",
-  "WHY",
+/** All containers of a service or a project. */
+function chosenOf(
+  containers: readonly ContainerStatus[],
+  word: string | undefined,
+  { project }: ProjectOptions,
+): readonly ContainerStatus[] {
+  return word === undefined ? inProject(containers, project) : containersCalled(containers, word, project);
+}
+
+interface PsView {
+  readonly isWide?: boolean;
+  readonly display?: Display;
+  readonly nowMs?: number;
+}
+
+/** A column and its cell of a container. */
+interface PsColumn extends Column {
+  readonly cell: (container: ContainerStatus) => Cell;
+}
+
+export function psText(status: Status, { isWide = false, display = PLAIN, nowMs = Date.now() }: PsView = {}): string {
+  const { containers } = status;
+  if (containers.length === 0) return "no running containers\n";
+  const columns = [
+    ...(containers.some(({ project }) => project !== null) ? PLACE : []),
+    ...COMMON,
+    ...(isWide ? wideColumns(status, nowMs) : []),
+    ...(containers.some((each) => whyOf(each) !== "") ? WHY : []),
+  ];
+  const rows = containers.toSorted(byPlace).map((container) => columns.map(({ cell }) => cell(container)));
+  return table(columns, rows, display);
+}
+
+const PLACE: readonly PsColumn[] = [
+  { title: "PROJECT", min: 8, drop: 3, cell: ({ project }) => project ?? "-" },
+  { title: "SERVICE", min: 9, drop: 2, cell: ({ service }) => service ?? "-" },
 ];
 
-/** The backend of the redirect rules in the container; null where there are none. */
-function rulesOf({ state }: ContainerStatus, ruleBackend: Status["ruleBackend"]): string | null {
-  return state === "attached" || state === "verifying" ? ruleBackend : null;
-}
+const COMMON: readonly PsColumn[] = [
+  { title: "CONTAINER", min: 14, cell: ({ name }) => name },
+  { title: "STATE", cell: stateCell },
+  { title: "NETWORKS", min: 12, drop: 4, cell: ({ networks }) => networks.join(",") || "-" },
+  { title: "Q/MIN", isNumber: true, cell: (each) => countCell(each, "queries") },
+  { title: "NX", isNumber: true, drop: 1, cell: (each) => countCell(each, "nxdomain") },
+  { title: "FAIL", isNumber: true, cell: (each) => countCell(each, "failures", "red") },
+];
 
-function row({ name, isPaused, state, since, verified, rules, ports, ...rest }: ListedContainer): string[] {
-  const { counters, upstreams, reason, culprits = [], warning, node } = rest;
-  const count = (...keys: string[]): string =>
-    counters === undefined ? "-" : String(keys.reduce((sum, key) => sum + (counters[key] ?? 0), 0));
+const WHY: readonly PsColumn[] = [
+  { title: "WHY", below: 40, cell: (each) => ({ text: whyOf(each), colour: colourOf(each) }) },
+];
+
+function wideColumns(status: Status, nowMs: number): PsColumn[] {
+  const total = (title: string, ...keys: string[]): PsColumn => ({
+    title,
+    isNumber: true,
+    drop: 8,
+    cell: ({ counters }) =>
+      counters === undefined ? "-" : String(keys.reduce((sum, key) => sum + (counters[key] ?? 0), 0)),
+  });
   return [
-    name,
-    isPaused ? `${state} (paused)` : state,
-    moment(since),
-    moment(verified),
-    rules ?? "-",
-    ports === undefined ? "-" : `${ports.udp}/udp ${ports.tcp}/tcp`,
-    count("queries"),
-    count("local"),
-    count("cached"),
-    count("forwarded"),
-    count("failed", "malformed"),
-    upstreams === undefined ? "-" : upstreams.join(" ") || "none",
-    [reason, ...culprits, warning, node === undefined ? undefined : "a KIND node: see dns11 kind status"]
-      .filter((text) => text !== undefined)
-      .join("; "),
+    { title: "SINCE", drop: 5, cell: ({ since }) => (since === undefined ? "-" : age(since, nowMs)) },
+    { title: "VERIFIED", drop: 6, cell: ({ verified }) => (verified === undefined ? "-" : ago(verified, nowMs)) },
+    { title: "RULES", drop: 7, cell: (each) => withRules(each, status).rules ?? "-" },
+    { title: "PORTS", drop: 9, cell: ({ ports }) => (ports === undefined ? "-" : `${ports.udp}/udp ${ports.tcp}/tcp`) },
+    total("QUERIES", "queries"),
+    total("LOCAL", "local"),
+    total("CACHED", "cached"),
+    total("FORWARDED", "forwarded"),
+    total("FAILED", "failed", "malformed"),
+    { title: "UPSTREAMS", min: 20, drop: 10, cell: ({ upstreams }) => upstreams?.join(" ") || "-" },
   ];
 }
 
-/** The time of day if it is today, otherwise the date and time. */
-function moment(iso: string | undefined): string {
-  if (iso === undefined) return "-";
-  const isToday = iso.slice(0, 10) === new Date().toISOString().slice(0, 10);
-  return isToday ? iso.slice(11, 19) : iso.slice(0, 16).replace("T", " ");
+/** With the backend of the redirect rules; null where there are none. */
+function withRules(
+  container: ContainerStatus,
+  { ruleBackend }: Pick<Status, "ruleBackend">,
+): ContainerStatus & { readonly rules: string | null } {
+  const { state } = container;
+  return { ...container, rules: state === "attached" || state === "verifying" ? ruleBackend : null };
+}
+
+function stateCell(container: ContainerStatus): Cell {
+  const { state, isPaused } = container;
+  const word =
+    state === "attached" ? "ok" : state === "failed" || state === "quarantined" ? state.toUpperCase() : state;
+  return { text: isPaused ? `${word} (paused)` : word, colour: colourOf(container) };
+}
+
+function colourOf({ state, isPaused }: ContainerStatus): Colour {
+  switch (state) {
+    case "attached":
+      return isPaused ? "yellow" : "green";
+    case "verifying":
+    case "opening":
+      return "yellow";
+    case "failed":
+    case "quarantined":
+      return "red";
+    case "skipped":
+      return "dim";
+  }
+}
+
+function countCell({ recent }: ContainerStatus, key: keyof RecentQueries, colour?: Colour): Cell {
+  if (recent === undefined) return "-";
+  return { text: String(recent[key]), colour: recent[key] > 0 ? colour : undefined };
+}
+
+/** Why it is not served, what may become a problem, and where to look. */
+export function whyOf({ state, name, reason, culprits = [], warning, node }: ContainerStatus): string {
+  const hint = state === "failed" ? `see dns11 doctor ${name}` : undefined;
+  return [reason, ...culprits, warning, node === undefined ? undefined : "a KIND node: see dns11 kind status", hint]
+    .filter((text) => text !== undefined)
+    .join("; ");
+}
+
+/** Projects first, then containers without one. */
+function byPlace(a: ContainerStatus, b: ContainerStatus): number {
+  const [one, other] = [a, b].map(({ project, name }) => `${project === null ? "1" : `0${project}`}\n${name}`);
+  return (one ?? "") < (other ?? "") ? -1 : 1;
 }

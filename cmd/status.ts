@@ -1,82 +1,255 @@
 /**
- * dns11 status: the state of a running instance and of every container.
+ * dns11 status: the health of dns11 in a few lines, or the state of one container.
  */
 import type { Command } from "commander";
 
+import type { FailuresReport } from "../src/api/failures.ts";
 import type { ContainerStatus, Status } from "../src/api/status.ts";
+import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
+import type { ControlClient } from "../src/api/control-client.ts";
+import { codeOf } from "../src/base/lib/fault.ts";
+import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { printable } from "./printable.ts";
-import { table } from "./table.ts";
+import { isCurrent } from "./failures.ts";
+import { type Line, lines } from "./lines.ts";
+import { whyOf, wideOption } from "./ps.ts";
+import { type Display, PLAIN, displayOf } from "./terminal.ts";
+import { age, ago, localTime } from "./time.ts";
+import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
+
+interface StatusOptions extends ControlOptions, ProjectOptions, WatchOptions {
+  readonly output?: "wide";
+}
+
+/** What `status` shows. */
+export interface Health {
+  readonly status: Status;
+  readonly upstreams: UpstreamReport;
+  /** undefined if failures are not recorded. */
+  readonly failures: FailuresReport | undefined;
+}
 
 export function addStatus(program: Command): void {
-  const command = program.command("status").description("Show the state of dns11 and of every container");
-  addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
-    const status = await (await clientFor(options)).status();
-    process.stdout.write(options.json === true ? `${JSON.stringify(status)}\n` : statusText(status));
-  });
+  const command = program
+    .command("status [container]")
+    .summary("Show the health of dns11")
+    .description("Show the health of dns11: containers, nameservers, queries; or the state of one container")
+    .addOption(wideOption());
+  addWatchOption(addJsonOption(addControlOptions(addProjectOption(command)))).action(
+    async (container: string | undefined, options: StatusOptions) => {
+      const client = await clientFor(options);
+      await printOrWatch(options, async () => await statusOutput(client, container, options));
+    },
+  );
 }
 
-function statusText(status: Status): string {
-  const { engine, containers } = status;
-  const attached = containers.filter(({ state }) => state === "attached").length;
-  const readiness = status.isReady ? "ready" : "not ready yet";
-  const connection = engine?.isConnected === false ? " (disconnected; the last known names are served)" : "";
-  const where =
-    engine === null ? "inside a KIND node, no engine" : `engine ${engine.version} at ${engine.address}${connection}`;
-  const head =
-    `dns11 ${status.version}: ${readiness}, pid ${status.pid}, since ${status.since}, mode: ${status.mode}\n` +
-    `${where}, rule backend: ${ruleBackendText(status)}\n` +
-    `settings: ${changedSettingsText(status)}${status.config === null ? "" : ` (file: ${status.config})`}\n` +
-    `metrics: ${status.metrics ?? "only on the control socket"}; ${capabilityText(status)}\n` +
-    `${keeperText(status)}\n` +
-    recordsText(status) +
-    `${attached} of ${containers.length} containers attached\n`;
-  return containers.length === 0
-    ? head
-    : `${head}\n${table(["CONTAINER", "STATE", "PORTS", "VERIFIED", "UPSTREAMS", "WHY"], containers.map(row))}`;
+async function statusOutput(
+  client: ControlClient,
+  word: string | undefined,
+  { project, json, output }: StatusOptions,
+): Promise<string> {
+  const whole = await client.status();
+  const containers =
+    word === undefined ? inProject(whole.containers, project) : containersCalled(whole.containers, word, project);
+  const status = { ...whole, containers };
+  if (json === true) return `${JSON.stringify(status)}\n`;
+  const display = displayOf(process.stdout);
+  if (word !== undefined) return containers.map((each) => containerText(each, { display })).join("\n");
+  const upstreams = await client.upstreams();
+  const failures = await failuresOf(client, project);
+  return statusText({ status, upstreams, failures }, { isWide: output === "wide", display });
 }
 
-/** The declared names, if there are any, and what is wrong with their files. */
-function recordsText({ records: { names, problems } }: Status): string {
-  if (names === 0 && problems.length === 0) return "";
-  const lines = problems.map((each) => `  ${printable(each)}\n`).join("");
-  return `declared names: ${names}${problems.length === 0 ? "" : "; mistakes in the records folder:"}\n${lines}`;
+async function failuresOf(client: ControlClient, project: string | undefined): Promise<FailuresReport | undefined> {
+  try {
+    return await client.failures(project === undefined ? {} : { project });
+  } catch (error) {
+    if (codeOf(error) === "QUERIES_OFF") return undefined;
+    throw error;
+  }
 }
 
-/** The backend of the redirect rules, with a note where the rules outlive a killed process. */
-function ruleBackendText({ ruleBackend, keeper }: Status): string {
-  const isRemoved = ruleBackend === "nft-owner" || (ruleBackend === "nft" && keeper.state !== "off");
-  return isRemoved ? ruleBackend : `${ruleBackend} (rules stay if dns11 is killed; remove them with dns11 cleanup)`;
+interface StatusView {
+  readonly isWide?: boolean;
+  readonly display?: Display;
+  readonly nowMs?: number;
 }
 
-/** The process that removes the rules if this one is killed. */
-function keeperText({ keeper: { state, pid, namespaces, restarts } }: Status): string {
-  if (state === "off") return "keeper: off";
+export function statusText(
+  health: Health,
+  { isWide = false, display = PLAIN, nowMs = Date.now() }: StatusView = {},
+): string {
+  const { status } = health;
+  const shown: Line[] = [
+    processLine(status, nowMs),
+    engineLine(status),
+    containersLine(status),
+    nameserversLine(health.upstreams, nowMs),
+    queriesLine(status),
+    failingLine(health.failures),
+    { label: "rules", text: rulesText(status) },
+    { label: "settings", text: settingsText(status) },
+    ...recordsLines(status),
+  ];
+  return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
+}
+
+function processLine({ version, isReady, since, pid, memoryBytes, mode }: Status, nowMs: number): Line {
+  const memory = `${Math.round(memoryBytes / 2 ** 20)} MiB`;
+  const text = `${version}, ${isReady ? "ready" : "not ready yet"}, up ${age(since, nowMs)}, pid ${pid}, ${memory}, mode: ${mode}`;
+  return { label: "dns11", text, colour: isReady ? undefined : "yellow" };
+}
+
+function engineLine({ engine }: Status): Line {
+  if (engine === null) return { label: "engine", text: "none: inside a KIND node" };
+  const text = `Docker ${engine.version} at ${engine.address}`;
+  if (engine.isConnected) return { label: "engine", text };
+  return { label: "engine", text: `${text}: disconnected; the last known names are served`, colour: "red" };
+}
+
+const NAMES_MAX = 3;
+
+function containersLine({ containers }: Status): Line {
+  const inState = (...states: ContainerStatus["state"][]): ContainerStatus[] =>
+    containers.filter(({ state }) => states.includes(state));
+  const served = inState("attached", "verifying");
+  const broken = inState("failed", "quarantined");
+  const [opening, skipped] = [inState("opening").length, inState("skipped").length];
+  const parts = [
+    `${served.length} of ${containers.length} served`,
+    ...(opening === 0 ? [] : [`${opening} being attached`]),
+    ...(skipped === 0 ? [] : [`${skipped} skipped`]),
+    ...(broken.length === 0 ? [] : [`${broken.length} failed (${someNames(broken)}): dns11 ps`]),
+  ];
+  return { label: "containers", text: parts.join(", "), colour: broken.length > 0 ? "red" : undefined };
+}
+
+function someNames(containers: readonly ContainerStatus[]): string {
+  const names = containers.slice(0, NAMES_MAX).map(({ name }) => name);
+  return containers.length > NAMES_MAX ? `${names.join(", ")} ...` : names.join(", ");
+}
+
+/** An outage is one line: since when none is up. */
+function nameserversLine({ tracksServers, upstreams }: UpstreamReport, nowMs: number): Line {
+  const label = "nameservers";
+  const servers = upstreams.filter(({ isBackup }) => !isBackup);
+  if (servers.length === 0) return { label, text: "none: only container names resolve", colour: "yellow" };
+  if (!tracksServers) return { label, text: `${servers.length}; their state is unknown, because failover is off` };
+  const down = servers.filter(({ state }) => state === "down");
+  const up = `${servers.length - down.length} of ${servers.length} up`;
+  if (down.length === 0) return { label, text: up };
+  if (down.length === servers.length) {
+    const since =
+      down
+        .map((each) => each.since ?? "")
+        .toSorted()
+        .at(-1) ?? "";
+    return { label, text: `${up}${sinceText(since, nowMs)}: dns11 upstreams`, colour: "red" };
+  }
+  const list = down.slice(0, NAMES_MAX).map((each) => serverText(each, nowMs));
+  const more = down.length > NAMES_MAX ? ` and ${down.length - NAMES_MAX} more` : "";
+  return { label, text: `${up}; down: ${list.join(", ")}${more}`, colour: "yellow" };
+}
+
+function serverText({ server, container, since }: Upstream, nowMs: number): string {
+  return `${server}${container === null ? "" : ` of ${container}`}${sinceText(since ?? "", nowMs)}`;
+}
+
+function sinceText(since: string, nowMs: number): string {
+  return since === "" ? "" : ` since ${localTime(since, nowMs)}`;
+}
+
+function queriesLine({ containers }: Status): Line {
+  const sum = (key: "queries" | "nxdomain" | "failures"): number =>
+    containers.reduce((total, { recent }) => total + (recent?.[key] ?? 0), 0);
+  const text = `${sum("queries")} in the last minute, ${sum("nxdomain")} NXDOMAIN, ${sum("failures")} failed`;
+  return { label: "queries", text };
+}
+
+function failingLine(report: FailuresReport | undefined): Line {
+  const label = "failing";
+  if (report === undefined) return { label, text: "unknown, because queries.names is off" };
+  const current = report.failures.filter(isCurrent);
+  const names = new Set(current.map(({ name }) => name)).size;
+  const containers = new Set(current.map(({ containerId }) => containerId)).size;
+  const [misleading, unwatched] = [report.misleading.length, report.unwatched.length];
+  if (names + misleading + unwatched === 0) return { label, text: "no container's name" };
+  const parts = [
+    ...(names === 0 ? [] : [`${count(names, "name")} in ${count(containers, "container")}`]),
+    ...(misleading === 0 ? [] : [`${count(misleading, "name")} misleading`]),
+    ...(unwatched === 0 ? [] : [`${count(unwatched, "container")} not seen`]),
+  ];
+  return { label, text: `${parts.join(", ")}: dns11 failures`, colour: "red" };
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+/** The backend of the redirect rules, and the process that removes them if this one is killed. */
+function rulesText({ ruleBackend, keeper: { state, pid, namespaces, restarts } }: Status): string {
+  const isRemoved = ruleBackend === "nft-owner" || (ruleBackend === "nft" && state !== "off");
+  const rules = isRemoved ? ruleBackend : `${ruleBackend} (they stay if dns11 is killed; dns11 cleanup removes them)`;
+  if (state === "off") return `${rules}; keeper: off`;
   const again = restarts === 0 ? "" : `, restarted ${restarts} ${restarts === 1 ? "time" : "times"}`;
-  return `keeper: ${state}${pid === null ? "" : `, pid ${pid}`}, ${namespaces} namespaces${again}`;
-}
-
-/** Threads with different capabilities are listed separately; normally all have the same. */
-function capabilityText({ capabilities }: Status): string {
-  return `capabilities: ${capabilities
-    .map(({ threads, permitted }) => `${permitted.join(", ") || "none"} (${threads} threads)`)
-    .join("; ")}`;
+  return `${rules}; keeper: ${state}${pid === null ? "" : `, pid ${pid}`}, ${count(namespaces, "namespace")}${again}`;
 }
 
 /** The keys that are set, and where. */
-function changedSettingsText({ settings }: Status): string {
-  const changed = Object.entries(settings).filter(([, { source }]) => source !== "default");
-  return changed.map(([key, { source }]) => `${key} (${source})`).join(", ") || "all defaults";
+/** The declared names, if there are any, and what is wrong with their files. */
+function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] {
+  const { names, problems } = records;
+  return [
+    ...(names === 0 && problems.length === 0 ? [] : [{ label: "records", text: `${names} declared names` }]),
+    ...problems.map((text): Line => ({ label: "", text, colour: "red" })),
+  ];
 }
 
-function row(container: ContainerStatus): string[] {
-  const { name, state, ports, verified, upstreams, reason, warning, culprits } = container;
+function settingsText({ settings, config }: Status): string {
+  const changed = Object.entries(settings).filter(([, { source }]) => source !== "default");
+  const keys = changed.map(([key, { source }]) => `${key} (${source})`).join(", ") || "all defaults";
+  return config === null ? keys : `${keys} (file: ${config})`;
+}
+
+function wideLines({ metrics, capabilities }: Status): Line[] {
+  // Threads with different capabilities are listed separately; normally all have the same.
+  const held = capabilities.map(({ threads, permitted }) => `${permitted.join(", ") || "none"} (${threads} threads)`);
   return [
-    name,
-    state,
-    ports === undefined ? "-" : `${ports.udp}/udp ${ports.tcp}/tcp`,
-    verified === undefined ? "-" : verified.slice(11, 19),
-    upstreams === undefined ? "-" : upstreams.join(" ") || "none",
-    [reason, ...(culprits ?? []), warning].filter((text) => text !== undefined).join("; "),
+    { label: "metrics", text: metrics ?? "only on the control socket" },
+    { label: "capabilities", text: held.join("; ") },
   ];
+}
+
+export function containerText(
+  container: ContainerStatus,
+  { display = PLAIN, nowMs = Date.now() }: StatusView = {},
+): string {
+  const { id, name, project, service, state, isPaused, networks, upstreams, recent, ports, since, verified } =
+    container;
+  const why = whyOf(container);
+  const when = since === undefined ? "" : ` for ${age(since, nowMs)}`;
+  const checked = verified === undefined ? "" : `, verified ${ago(verified, nowMs)}`;
+  const place = project === null ? [] : [{ label: "compose", text: `project ${project}, service ${service ?? "-"}` }];
+  const last =
+    recent === undefined
+      ? "-"
+      : `${recent.queries} in the last minute, ${recent.nxdomain} NXDOMAIN, ${recent.failures} failed`;
+  return lines(
+    [
+      { label: "container", text: `${name} (${id.slice(0, 12)})` },
+      ...place,
+      {
+        label: "state",
+        text: `${state}${isPaused ? " (paused)" : ""}${when}${checked}`,
+        colour: state === "attached" ? "green" : state === "skipped" ? "dim" : "red",
+      },
+      ...(why === "" ? [] : [{ label: "why", text: why }]),
+      { label: "networks", text: networks.join(", ") || "none" },
+      { label: "upstreams", text: upstreams === undefined ? "-" : upstreams.join(" ") || "none" },
+      { label: "queries", text: last },
+      ...(ports === undefined ? [] : [{ label: "ports", text: `${ports.udp}/udp ${ports.tcp}/tcp` }]),
+    ],
+    display,
+  );
 }

@@ -1,13 +1,45 @@
 /**
- * Terminal colours: used only on a terminal, and not with NO_COLOR or TERM=dumb.
+ * Terminal: colours and the width of the output. NO_COLOR, FORCE_COLOR, TERM and COLUMNS have their usual meaning.
  */
-export type Colour = "red" | "green" | "yellow" | "dim" | "bold";
+export type Colour = "red" | "green" | "yellow" | "dim" | "bold" | "inverse";
 
 export type Paint = (text: string, colour: Colour) => string;
 
-const CODES: Readonly<Record<Colour, number>> = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1 };
+/** How output is shown. */
+export interface Display {
+  /** In columns; Infinity for output that no terminal shows. */
+  readonly width: number;
+  readonly paint: Paint;
+}
 
-export function painterFor(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Paint {
-  const isPlain = stream.isTTY !== true || (env["NO_COLOR"] ?? "") !== "" || env["TERM"] === "dumb";
-  return isPlain ? (text) => text : (text, colour) => `\u001B[${CODES[colour]}m${text}\u001B[0m`;
+type Stream = { readonly isTTY?: boolean; readonly columns?: number };
+
+const CODES: Readonly<Record<Colour, number>> = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1, inverse: 7 };
+
+/** For files and pipes: programs such as grep expect a row on one line, with all its columns. */
+export const PLAIN: Display = { width: Number.POSITIVE_INFINITY, paint: (text) => text };
+
+export function displayOf(stream: Stream, env: NodeJS.ProcessEnv = process.env): Display {
+  return { width: widthOf(stream, env), paint: painterFor(stream, env) };
+}
+
+export function painterFor(stream: Stream, env: NodeJS.ProcessEnv = process.env): Paint {
+  return hasColours(stream, env) ? (text, colour) => `\u001B[${CODES[colour]}m${text}\u001B[0m` : PLAIN.paint;
+}
+
+function hasColours({ isTTY }: Stream, env: NodeJS.ProcessEnv): boolean {
+  if ((env["NO_COLOR"] ?? "") !== "") return false;
+  const forced = env["FORCE_COLOR"];
+  if (forced !== undefined) return forced !== "0" && forced !== "false";
+  return isTTY === true && env["TERM"] !== "dumb";
+}
+
+/** Below this width, no table is readable. */
+const WIDTH_MIN = 20;
+
+/** COLUMNS takes precedence, so that a script can choose the width of what it captures. */
+function widthOf({ isTTY, columns }: Stream, env: NodeJS.ProcessEnv): number {
+  const chosen = /^\d{1,5}$/.test(env["COLUMNS"] ?? "") ? Number(env["COLUMNS"]) : 0;
+  const width = chosen || (isTTY === true ? columns || 0 : 0);
+  return width === 0 ? PLAIN.width : Math.max(WIDTH_MIN, width);
 }

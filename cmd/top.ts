@@ -1,22 +1,29 @@
 /**
- * dns11 top: a live view of query rates, cache hits, errors and latency, updated every second.
+ * dns11 top: a live view of query rates, cache hits, failures and latency, updated every second.
  */
 import type { Command } from "commander";
 
 import type { ControlClient } from "../src/api/control-client.ts";
-import { Fault } from "../src/base/lib/fault.ts";
+import { Fault, codeOf } from "../src/base/lib/fault.ts";
+import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { errorText } from "./exit-code.ts";
+import { explanationText } from "./explain/explanation-text.ts";
+import { failuresText } from "./failures.ts";
 import { abortOnSignal } from "./run.ts";
-import { painterFor } from "./terminal.ts";
+import { PLAIN, painterFor } from "./terminal.ts";
 import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
 import { renderSnapshot } from "./top/render.ts";
 import { Screen } from "./top/screen.ts";
+import { type Inquiry, TopView } from "./top/view.ts";
 
-interface TopOptions extends ControlOptions {
+interface TopOptions extends ControlOptions, ProjectOptions {
   readonly once?: boolean;
 }
 
 const INTERVAL_MS = 1_000;
+/** Finding out why names fail costs more than reading counters. */
+const STATE_EVERY_S = 3;
 /** Past queries that the first snapshot includes. */
 const LAST_COUNTED = 10_000;
 const PLAIN_COLUMNS = 80;
@@ -25,26 +32,29 @@ export function addTop(program: Command): void {
   const command = program
     .command("top")
     .summary("Live view of the busiest containers and names")
-    .description("Live view of the busiest containers and names: rates, cache hits, errors, latency. Press q to quit.")
+    .description(
+      "Live view of the busiest containers and names: rates, cache hits, failures, latency. Press ? for the keys, q to quit.",
+    )
     .option("--once", "print one snapshot after a second and exit; the default without a terminal")
     .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
-  addControlOptions(command).action(async (options: TopOptions) => await top(options));
+  addControlOptions(addProjectOption(command)).action(async (options: TopOptions) => await top(options));
 }
 
 async function top(options: TopOptions): Promise<void> {
   const client = await clientFor(options);
   const signal = abortOnSignal();
+  const places = options.project === undefined ? {} : { project: options.project };
   const isJson = options.json === true;
   if (options.once === true || (!isJson && !process.stdout.isTTY)) {
-    await watch(client, signal, (snapshot) => {
+    await watch(client, places, signal, (snapshot) => {
       process.stdout.write(isJson ? `${JSON.stringify(snapshot)}\n` : plain(snapshot));
       return false;
     });
   } else if (isJson) {
     process.stdout.on("error", () => process.exit());
-    await watch(client, signal, (snapshot) => process.stdout.write(`${JSON.stringify(snapshot)}\n`) || true);
+    await watch(client, places, signal, (snapshot) => process.stdout.write(`${JSON.stringify(snapshot)}\n`) || true);
   } else {
-    await live(client, signal);
+    await live(client, places, signal);
   }
 }
 
@@ -54,17 +64,19 @@ function plain(snapshot: Snapshot): string {
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
+async function live(client: ControlClient, places: ProjectOptions, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const paint = painterFor(process.stdout);
-  let last: Snapshot | undefined;
-  const draw = (): void => {
-    if (last !== undefined) screen.draw(renderSnapshot(last, screen.size, paint));
-  };
-  const screen = new Screen(() => quit.abort(), draw);
+  const draw = (): void => screen.draw(view.frame(screen.size, paint));
+  const view = new TopView({
+    ask: async (inquiry, width) => await answerTo(client, inquiry, width).catch(errorText),
+    onChange: draw,
+    onQuit: () => quit.abort(),
+  });
+  const screen = new Screen((key) => view.press(key), draw);
   try {
-    await watch(client, AbortSignal.any([signal, quit.signal]), (snapshot) => {
-      last = snapshot;
+    await watch(client, places, AbortSignal.any([signal, quit.signal]), (snapshot) => {
+      view.update(snapshot);
       draw();
       return true;
     });
@@ -73,25 +85,43 @@ async function live(client: ControlClient, signal: AbortSignal): Promise<void> {
   }
 }
 
+/** Why a name fails in a container, or what fails in it. */
+async function answerTo(client: ControlClient, inquiry: Inquiry, width: number): Promise<string> {
+  const display = { ...PLAIN, width };
+  if (inquiry.kind === "container") {
+    return failuresText(await client.failures({ container: inquiry.container }), true, Date.now(), display);
+  }
+  const { container, name, type } = inquiry;
+  return explanationText(await client.explain({ container, name, type }), false, display);
+}
+
 /** Passes a snapshot to `show` every second until `show` returns false. */
-async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot: Snapshot) => boolean): Promise<void> {
+async function watch(
+  client: ControlClient,
+  places: ProjectOptions,
+  signal: AbortSignal,
+  show: (snapshot: Snapshot) => boolean,
+): Promise<void> {
   const statistics = new QueryStatistics();
   const done = new AbortController();
   const end = AbortSignal.any([signal, done.signal]);
   let failure: unknown;
   const following = (async () => {
-    for await (const each of client.follow({ last: LAST_COUNTED }, end)) statistics.addQuery(each, Date.now());
+    for await (const each of client.follow({ ...places, last: LAST_COUNTED }, end))
+      statistics.addQuery(each, Date.now());
     if (!end.aborted) throw new Fault("ENDED", "dns11 has stopped");
   })().catch((error: unknown) => {
     failure = error;
     done.abort();
   });
   try {
-    statistics.addCounters(await client.counters(), Date.now());
-    for (;;) {
+    statistics.addCounters(await client.counters(places), Date.now());
+    await addState(client, places, statistics);
+    for (let second = 1; ; second++) {
       await pause(INTERVAL_MS, end);
       if (end.aborted) break;
-      statistics.addCounters(await client.counters(), Date.now());
+      statistics.addCounters(await client.counters(places), Date.now());
+      if (second % STATE_EVERY_S === 0) await addState(client, places, statistics);
       if (!show(statistics.snapshot(Date.now()))) break;
     }
   } finally {
@@ -99,6 +129,17 @@ async function watch(client: ControlClient, signal: AbortSignal, show: (snapshot
     await following;
   }
   if (failure !== undefined) throw failure;
+}
+
+/** What fails, and which servers are down. */
+async function addState(client: ControlClient, places: ProjectOptions, statistics: QueryStatistics): Promise<void> {
+  statistics.setUpstreams(await client.upstreams());
+  try {
+    statistics.setFailures(await client.failures(places));
+  } catch (error) {
+    // Failures are not recorded; the stream of queries says so, too.
+    if (codeOf(error) !== "QUERIES_OFF") throw error;
+  }
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

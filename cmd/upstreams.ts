@@ -4,34 +4,71 @@
 import type { Command } from "commander";
 
 import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/upstreams.ts";
+import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { table } from "./table.ts";
+import { type Cell, type Column, table } from "./table.ts";
+import { type Display, displayOf } from "./terminal.ts";
+import { localTime } from "./time.ts";
 
 export function addUpstreams(program: Command): void {
   const command = program.command("upstreams").description("List upstream servers, their health and latency");
-  addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
-    const report = await (await clientFor(options)).upstreams();
-    process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : upstreamsText(report));
-  });
+  addJsonOption(addControlOptions(addProjectOption(command))).action(
+    async (options: ControlOptions & ProjectOptions) => {
+      const client = await clientFor(options);
+      const report = ofProject(await client.upstreams(), await namesOfProject(client, options));
+      process.stdout.write(
+        options.json === true ? `${JSON.stringify(report)}\n` : upstreamsText(report, displayOf(process.stdout)),
+      );
+    },
+  );
 }
 
-const HEAD = ["SERVER", "FROM", "STATE", "SINCE", "RTT", "QUERIES", "REPLIES", "ERRORS", "UNREACHABLE", "EDNS", "FOR"];
+const HEAD: readonly Column[] = [
+  { title: "SERVER", min: 16 },
+  { title: "FROM", drop: 1 },
+  { title: "STATE", min: 12 },
+  { title: "SINCE", drop: 3 },
+  { title: "RTT", drop: 2 },
+  { title: "QUERIES", isNumber: true, drop: 4 },
+  { title: "REPLIES", isNumber: true, drop: 6 },
+  { title: "ERRORS", isNumber: true, drop: 5 },
+  { title: "UNREACHABLE", isNumber: true, drop: 7 },
+  { title: "EDNS", drop: 8 },
+  { title: "FOR" },
+];
 
-function upstreamsText({ tracksServers, upstreams }: UpstreamReport): string {
+/** Servers that containers of a project use. */
+function ofProject(report: UpstreamReport, names: ReadonlySet<string> | undefined): UpstreamReport {
+  if (names === undefined) return report;
+  const upstreams = report.upstreams.flatMap((upstream) => {
+    const uses = upstream.uses.flatMap((use) => {
+      const containers = use.containers.filter((name) => names.has(name));
+      return containers.length === 0 ? [] : [{ ...use, containers }];
+    });
+    return uses.length === 0 ? [] : [{ ...upstream, uses }];
+  });
+  return { ...report, upstreams };
+}
+
+function upstreamsText({ tracksServers, upstreams }: UpstreamReport, display: Display): string {
   if (upstreams.length === 0) return "no served container has an upstream server\n";
   const note = tracksServers
     ? ""
     : "\nfailover is off: servers are queried as Docker does, without health checks or counters\n";
-  return `${table(HEAD, upstreams.map(row))}${note}`;
+  return `${table(
+    HEAD,
+    upstreams.map((each) => row(each, Date.now())),
+    display,
+  )}${note}`;
 }
 
-function row(upstream: Upstream): string[] {
+function row(upstream: Upstream, nowMs: number): Cell[] {
   const { server, isBackup, since, counters, edns } = upstream;
   return [
     `${server}${isBackup ? " (backup)" : ""}`,
     upstream.container === null ? "host" : `"${upstream.container}"`,
-    stateText(upstream),
-    since === null ? "-" : since.slice(11, 19),
+    { text: stateText(upstream), colour: upstream.state === "down" ? "red" : undefined },
+    since === null ? "-" : localTime(since, nowMs),
     rttText(upstream),
     ...[counters?.queries, counters?.answers, counters?.useless, counters?.unreachable].map((count) =>
       String(count ?? "-"),

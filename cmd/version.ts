@@ -7,17 +7,19 @@ import { addJsonOption } from "./control-options.ts";
 import { readBuild } from "./build.ts";
 import { libcText } from "./platform.ts";
 
+interface VersionReport {
+  readonly version: string;
+  readonly commit: string | null;
+  readonly node: string;
+  readonly platform: string;
+  readonly libc: string;
+}
+
 export function addVersion(program: Command): void {
   const command = program.command("version").description("Show version, commit and platform");
   addJsonOption(command).action(({ json }: { readonly json?: boolean }) => {
-    const { version, commit } = readBuild();
-    const report = {
-      version,
-      commit,
-      node: process.versions.node,
-      platform: `${process.platform}/${process.arch}`,
-      libc: libcText(),
-    };
+    const report = versionReport();
+    const { commit } = report;
     process.stdout.write(
       json === true
         ? `${JSON.stringify(report)}\n`
@@ -25,4 +27,10 @@ export function addVersion(program: Command): void {
             `Node ${report.node}, ${report.platform}, ${report.libc}\n`,
     );
   });
+}
+
+export function versionReport(): VersionReport {
+  const { version, commit } = readBuild();
+  const platform = `${process.platform}/${process.arch}`;
+  return { version, commit, node: process.versions.node, platform, libc: libcText() };
 }

@@ -32,7 +32,7 @@ until_state() { until dns11 status --json | grep -q "\\"name\\":\\"web\\"[^}]*\\
 
 say 'web cannot reach the database'
 play docker exec web ping -c 1 db
-pause=4 play dns11 explain db --in web
+pause=4 play dns11 explain db web
 clear
 say 'the second line names the cause, the third one the fix'
 play docker network connect back web
@@ -76,8 +76,9 @@ try {
   const captured = {};
   captured["status"] = capture("dns11 status");
   captured["ps"] = capture("dns11 ps");
-  captured["explain"] = capture("dns11 explain db --in web");
-  captured["explain-fixed"] = capture("dns11 explain db --in api-1");
+  captured["names"] = capture("dns11 names --in web");
+  captured["explain"] = capture("dns11 explain db web");
+  captured["explain-fixed"] = capture("dns11 explain db api-1");
   captured["tail"] = capture("dns11 tail web --no-follow");
   await web.enter("nft", [FIREWALL]);
   await untilState(env, "web", "failed");

@@ -72,7 +72,7 @@ answers_from() {
 
 # Matches the column STATE.
 web_is() {
-  dns11 status | grep -Eq "^web +$1( |\$)"
+  dns11 ps | grep -Eq "^web +$1( |\$)"
 }
 
 # Exit code 0: healthy, 1: problems, others: some checks could not run.
@@ -104,7 +104,7 @@ show dns11 run --dry-run
 say 'Start it'
 dns11 run >"$work/log" 2>&1 &
 daemon=$!
-until_true 'web is not attached' web_is attached
+until_true 'web is not attached' web_is ok
 show dns11 status
 
 say 'dns11 answers the same name now; new containers are known at once'
@@ -123,20 +123,20 @@ table ip firewall {
 }
 END
 answers_from nobody || fail 'names still resolve'
-until_true 'dns11 does not detect it' web_is failed
+until_true 'dns11 does not detect it' web_is FAILED
 echo '   Names no longer resolve in web.'
 
 say 'Find out why'
-show dns11 status
-dns11 status | grep -E '^web ' | grep -q firewall || fail 'status does not name the firewall'
+show dns11 ps
+dns11 ps | grep -E '^web ' | grep -q firewall || fail 'ps does not name the firewall'
 doctor broken
 
 say 'Fix it: remove that firewall. dns11 attaches again by itself'
 inside web nft delete table ip firewall
-until_true 'web is not attached again' web_is attached
+until_true 'web is not attached again' web_is ok
 answers_from dns11 || fail "expected an answer of dns11 again, got one of $(answered_by)"
 doctor healthy
-show dns11 status
+show dns11 ps
 
 say "Stop it: Docker's own resolver answers as before"
 kill -TERM "$daemon"

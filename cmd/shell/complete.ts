@@ -15,8 +15,15 @@ export interface Completion {
   readonly wantsFiles: boolean;
 }
 
-/** Fetches the names of containers, with the flags already on the line (--host, --state-dir). */
-export type FetchContainerNames = (flags: ReadonlyMap<string, string>) => Promise<readonly string[]>;
+/** What is running, for completion. */
+export interface RunningNames {
+  /** Containers and Compose services. */
+  readonly containers: readonly string[];
+  readonly projects: readonly string[];
+}
+
+/** Fetches them with the flags already on the line (--host, --state-dir, --project). */
+export type FetchNames = (flags: ReadonlyMap<string, string>) => Promise<RunningNames>;
 
 interface CommandPosition {
   readonly command: Command;
@@ -31,9 +38,10 @@ interface CommandPosition {
 }
 
 const NOTHING: Completion = { candidates: [], wantsFiles: false };
-/** Placeholders in the usage that mean a file or a container: `--config <file>`, `[container]`. */
+/** Placeholders in the usage that mean a file, a container or a project: `--config <file>`, `[container]`. */
 const FILES = /^(?:file|path|folder)$/;
 const CONTAINERS = /^(?:container|node)$/;
+const PROJECT = "project";
 /** A value that no flag accepts: its error message lists the accepted ones. */
 const INVALID_VALUE = "?";
 
@@ -41,7 +49,7 @@ const INVALID_VALUE = "?";
 export async function complete(
   program: Command,
   words: readonly string[],
-  fetchNames: FetchContainerNames,
+  fetchNames: FetchNames,
 ): Promise<Completion> {
   const typed = words.at(-1) ?? "";
   const position = positionAfter(program, words.slice(0, -1));
@@ -98,7 +106,7 @@ function positionAfter(program: Command, words: readonly string[]): CommandPosit
   return { command, parent, option, argumentsBefore, hasNoFlags, flags };
 }
 
-async function wordAt(position: CommandPosition, typed: string, fetchNames: FetchContainerNames): Promise<Completion> {
+async function wordAt(position: CommandPosition, typed: string, fetchNames: FetchNames): Promise<Completion> {
   const { command, argumentsBefore, hasNoFlags } = position;
   const commands = argumentsBefore === 0 && !hasNoFlags ? commandsOf(command) : [];
   const declared = command.registeredArguments;
@@ -120,10 +128,15 @@ async function valueOf(
   position: CommandPosition,
   target: Option | Argument,
   typed: string,
-  fetchNames: FetchContainerNames,
+  fetchNames: FetchNames,
 ): Promise<Completion> {
   const name = nameOf(target);
-  if (CONTAINERS.test(name)) return startingWith(typed, plain(await fetchNames(position.flags)));
+  // Most names to query are those of containers, and the last one is the container to query from.
+  const isQueried = !("long" in target) && target.variadic && name === "name";
+  if (isQueried || CONTAINERS.test(name)) {
+    return startingWith(typed, plain((await fetchNames(position.flags)).containers));
+  }
+  if (name === PROJECT) return startingWith(typed, plain((await fetchNames(position.flags)).projects));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };
   // The argument of `help` is the name of a command.
   if (name === "command" && !("long" in target)) {

@@ -2,7 +2,10 @@
  * QueryStatistics: the figures of the last minute, by container and by name. Rates come from counters, which are exact. Names
  * and times come from the queries received, which are only a sample under load. Shares come from the larger of the two.
  */
+import type { FailuresReport } from "../../src/api/failures.ts";
 import type { CountersReport, MissedReport, QueryReport } from "../../src/api/queries.ts";
+import type { UpstreamReport } from "../../src/api/upstreams.ts";
+import { type Outage, outageOf } from "./outage.ts";
 
 const WINDOW_MS = 60_000;
 /** Queries of the last minute that are kept, far more than the figures on a terminal need. */
@@ -13,21 +16,29 @@ const GOOD = new Set(["NOERROR", "NXDOMAIN"]);
 export interface Figures {
   readonly cached: number | null;
   readonly errors: number | null;
+  /** In the last minute: expired answers, names that do not exist, and failures: errors, and names of containers. */
+  readonly stale: number;
+  readonly nxdomain: number;
+  readonly failed: number;
   /** Of forwarded queries. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
 }
 
-interface ContainerFigures extends Figures {
+export interface ContainerFigures extends Figures {
   readonly container: string;
   readonly perSecond: number | null;
   /** In the last minute, as counted or received, whichever is more. */
   readonly queries: number;
 }
 
-interface NameFigures extends Figures {
+export interface NameFigures extends Figures {
   /** null for queries whose name is hidden or cannot be read. */
   readonly name: string | null;
+  /** It is like a container's, and fails. */
+  readonly isFailingContainer: boolean;
+  /** A container that queries it, and the type: one that fails, if any does. */
+  readonly example: { readonly container: string; readonly type: string };
   /** Received in the last minute, and the number of containers that sent them. */
   readonly queries: number;
   readonly containers: number;
@@ -40,6 +51,8 @@ export interface Snapshot {
   readonly names: readonly NameFigures[];
   /** Queries of the last minute that were counted but not received, because there were too many. */
   readonly unseen: number;
+  /** Upstream servers that are down; null if all are up. */
+  readonly outage: Outage | null;
 }
 
 interface TimedQuery {
@@ -57,6 +70,9 @@ export class QueryStatistics {
   #queries: TimedQuery[] = [];
   #missed: { readonly atMs: number; readonly count: number }[] = [];
   #samples: CounterSample[] = [];
+  /** Names of containers that fail: container and name. */
+  #failing: ReadonlySet<string> = new Set();
+  #outage: Outage | null = null;
 
   /** Adds a query, or a number of missed ones, at a time in milliseconds since 1970. */
   addQuery(each: QueryReport | MissedReport, nowMs: number): void {
@@ -70,13 +86,25 @@ export class QueryStatistics {
     this.#samples.push({ atMs: nowMs, counters });
   }
 
+  /** Names of containers that fail now; steps of a search list are none. */
+  setFailures({ failures }: FailuresReport): void {
+    const current = failures.filter(
+      ({ isContainerName, last, lastSuccess }) => isContainerName && (lastSuccess === null || lastSuccess < last),
+    );
+    this.#failing = new Set(current.map(({ container, name }) => failingKey(container, name)));
+  }
+
+  setUpstreams(report: UpstreamReport): void {
+    this.#outage = outageOf(report);
+  }
+
   snapshot(nowMs: number): Snapshot {
     const from = nowMs - WINDOW_MS;
     this.#queries = this.#queries.filter(({ atMs }) => atMs >= from).slice(-QUERIES_MAX);
     this.#missed = this.#missed.filter(({ atMs }) => atMs >= from);
     this.#samples = this.#samples.filter(({ atMs }, index, all) => atMs >= from || index >= all.length - 2);
     const queries = this.#queries.map(({ query }) => query);
-    const names = [...groups(queries, ({ name }) => name ?? "")].map(([, own]) => nameFigures(own));
+    const names = [...groups(queries, ({ name }) => name ?? "")].map(([, own]) => this.#nameFigures(own));
     const containers = this.#containers(queries);
     return {
       time: new Date(nowMs).toISOString(),
@@ -87,6 +115,7 @@ export class QueryStatistics {
       ),
       names: names.toSorted((a, b) => b.queries - a.queries || ((a.name ?? "") < (b.name ?? "") ? -1 : 1)),
       unseen: this.#missed.reduce((sum, { count }) => sum + count, 0),
+      outage: this.#outage,
     };
   }
 
@@ -98,14 +127,18 @@ export class QueryStatistics {
       const received = queriesOf.get(container) ?? [];
       const counted = this.#growth(container, this.#samples[0]);
       // Queries before the first counters are only in the history; under load some are only in the counters.
+      const sampled = this.#sums(received);
       const { queries, cached, errors } =
-        counted !== undefined && counted.queries > received.length ? counted : sums(received);
+        counted !== undefined && counted.queries > received.length ? counted : sampled;
       return {
         container,
         perSecond: recent === undefined ? null : recent.queries / recent.seconds,
         queries,
         cached: share(cached, queries),
         errors: share(errors, queries),
+        stale: sampled.stale,
+        nxdomain: Math.max(sampled.nxdomain, counted?.nxdomain ?? 0),
+        failed: sampled.failed,
         ...timesOf(received),
       };
     });
@@ -124,11 +157,14 @@ export class QueryStatistics {
       queries: grown("queries"),
       cached: grown("cached"),
       errors: grown("failed") + grown("malformed"),
+      nxdomain: grown("nxdomain"),
     };
   }
 
   #totals(containers: readonly ContainerFigures[]): Omit<ContainerFigures, "container" | "p50Ms" | "p99Ms"> {
     const queries = containers.reduce((sum, each) => sum + each.queries, 0);
+    const total = (key: "stale" | "nxdomain" | "failed"): number =>
+      containers.reduce((sum, each) => sum + each[key], 0);
     const weighted = (key: "cached" | "errors"): number =>
       containers.reduce((sum, each) => sum + (each[key] ?? 0) * each.queries, 0);
     return {
@@ -136,39 +172,66 @@ export class QueryStatistics {
       queries,
       cached: share(weighted("cached"), queries),
       errors: share(weighted("errors"), queries),
+      stale: total("stale"),
+      nxdomain: total("nxdomain"),
+      failed: total("failed"),
     };
+  }
+
+  #sums(queries: readonly QueryReport[]): Sums {
+    const count = (isCounted: (query: QueryReport) => boolean): number => queries.filter(isCounted).length;
+    return {
+      queries: queries.length,
+      cached: count(({ result: how }) => how === "cached" || how === "stale"),
+      errors: count(({ rcode }) => !GOOD.has(rcode)),
+      stale: count(({ result: how }) => how === "stale"),
+      nxdomain: count(({ rcode }) => rcode === "NXDOMAIN"),
+      failed: count((query) => this.#isFailure(query)),
+    };
+  }
+
+  #nameFigures(queries: readonly QueryReport[]): NameFigures {
+    const { cached, errors, stale, nxdomain, failed } = this.#sums(queries);
+    const example = queries.find((query) => this.#isFailure(query)) ?? queries[0];
+    return {
+      name: queries[0]?.name ?? null,
+      isFailingContainer: queries.some((query) => this.#isFailingContainer(query)),
+      example: { container: example?.container ?? "", type: example?.type ?? "A" },
+      queries: queries.length,
+      containers: new Set(queries.map(({ container }) => container)).size,
+      cached: share(cached, queries.length),
+      errors: share(errors, queries.length),
+      stale,
+      nxdomain,
+      failed,
+      ...timesOf(queries),
+    };
+  }
+
+  #isFailure(query: QueryReport): boolean {
+    return !GOOD.has(query.rcode) || (query.rcode === "NXDOMAIN" && this.#isFailingContainer(query));
+  }
+
+  #isFailingContainer({ container, name }: QueryReport): boolean {
+    return this.#failing.has(failingKey(container, name));
   }
 }
 
-interface Sums {
+function failingKey(container: string, name: string | null): string {
+  return JSON.stringify([container, name?.toLowerCase() ?? null]);
+}
+
+interface Growth {
+  readonly seconds: number;
   readonly queries: number;
   readonly cached: number;
   readonly errors: number;
+  readonly nxdomain: number;
 }
 
-interface Growth extends Sums {
-  readonly seconds: number;
-}
-
-function sums(queries: readonly QueryReport[]): Sums {
-  const count = (isCounted: (query: QueryReport) => boolean): number => queries.filter(isCounted).length;
-  return {
-    queries: queries.length,
-    cached: count(({ result: how }) => how === "cached" || how === "stale"),
-    errors: count(({ rcode }) => !GOOD.has(rcode)),
-  };
-}
-
-function nameFigures(queries: readonly QueryReport[]): NameFigures {
-  const { cached, errors } = sums(queries);
-  return {
-    name: queries[0]?.name ?? null,
-    queries: queries.length,
-    containers: new Set(queries.map(({ container }) => container)).size,
-    cached: share(cached, queries.length),
-    errors: share(errors, queries.length),
-    ...timesOf(queries),
-  };
+interface Sums extends Omit<Growth, "seconds"> {
+  readonly stale: number;
+  readonly failed: number;
 }
 
 /** Percentiles of forwarded queries. */

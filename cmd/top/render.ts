@@ -2,8 +2,11 @@
  * Render: formats a snapshot as lines that fit the screen, with containers above names, or beside them on a wide screen.
  */
 import { printable } from "../printable.ts";
-import type { Paint } from "../terminal.ts";
+import type { Colour, Paint } from "../terminal.ts";
+import { localTime } from "../time.ts";
+import type { Outage } from "./outage.ts";
 import type { Figures, Snapshot } from "./query-statistics.ts";
+import { type Choice, NO_CHOICE, type Rows, rowsOf } from "./rows.ts";
 
 export interface Size {
   readonly columns: number;
@@ -11,38 +14,53 @@ export interface Size {
   readonly rows: number | undefined;
 }
 
+/** The selected row. */
+export interface Focus {
+  readonly panel: keyof Rows;
+  readonly index: number;
+}
+
 const WIDE = 140;
+const GAP = "  ";
 const BETWEEN = "   ";
 /** The minimum width of the name column. */
 const NAME_MIN = 12;
-const NUMBER_WIDTH = 8;
 /** Lines of the title and of a table's head. */
 const TITLE_LINES = 2;
 const HEAD_LINES = 1;
+const FIGURES = ["QUERIES", "CACHED", "STALE", "NX", "FAIL", "P50", "P99"];
+/** The width of each column of numbers; the first one is Q/S or FROM. */
+const WIDTHS = [5, 7, 6, 5, 6, 6, 7, 7];
 
 interface Panel {
   readonly head: readonly string[];
   /** The first cell is a name, the others are numbers. */
   readonly cells: readonly (readonly string[])[];
-  readonly hasErrors: readonly boolean[];
+  readonly hasFailures: readonly boolean[];
+  readonly selected: number | undefined;
 }
 
-export function renderSnapshot(snapshot: Snapshot, { columns, rows }: Size, paint: Paint): string[] {
-  const title = titleOf(snapshot, columns).map((line, index) =>
-    index === 0 ? paint(line, "bold") : paint(line, "dim"),
-  );
-  const containers = containerPanel(snapshot);
-  const names = namePanel(snapshot);
+export function renderSnapshot(
+  snapshot: Snapshot,
+  { columns, rows }: Size,
+  paint: Paint,
+  choice: Choice = NO_CHOICE,
+  focus?: Focus,
+): string[] {
+  const title = titleOf(snapshot, columns, paint);
+  const chosen = rowsOf(snapshot, choice);
+  const containers = containerPanel(chosen, focus);
+  const names = namePanel(chosen, focus);
   const room = rows === undefined ? Number.POSITIVE_INFINITY : Math.max(4, rows - TITLE_LINES - 1);
   if (columns >= WIDE) {
     const width = Math.floor((columns - BETWEEN.length) / 2);
     const maxLines = Math.max(1, room - HEAD_LINES);
     const [left, right] = [containers, names].map((panel) => linesOf(panel, width, maxLines, paint));
     const height = Math.max(left?.length ?? 0, right?.length ?? 0);
-    const blank = { text: " ".repeat(width), shown: " ".repeat(width) };
+    const blank = " ".repeat(width);
     const both = Array.from(
       { length: height },
-      (_, index) => `${(left?.[index] ?? blank).shown}${BETWEEN}${(right?.[index] ?? blank).shown}`,
+      (_, index) => `${left?.[index] ?? blank}${BETWEEN}${right?.[index] ?? blank}`,
     );
     return [...title, "", ...both];
   }
@@ -52,16 +70,25 @@ export function renderSnapshot(snapshot: Snapshot, { columns, rows }: Size, pain
   const upper = linesOf(containers, columns, forContainers, paint);
   const forNames = Math.max(1, lines - Math.min(containers.cells.length, forContainers));
   const lower = linesOf(names, columns, forNames, paint);
-  return [...title, "", ...upper.map(({ shown }) => shown), "", ...lower.map(({ shown }) => shown)];
+  return [...title, "", ...upper, "", ...lower];
 }
 
-function titleOf({ time, all, containers, unseen }: Snapshot, columns: number): string[] {
-  const first = [
-    `dns11 top ${time.slice(11, 19)}`,
-    `${containers.length} ${containers.length === 1 ? "container" : "containers"}`,
-    `${rate(all.perSecond)} q/s`,
-    `${percent(all.cached)} cached`,
-    `${percent(all.errors)} errors`,
+function titleOf(snapshot: Snapshot, columns: number, paint: Paint): string[] {
+  const { time, all, containers, unseen, outage } = snapshot;
+  const nowMs = Date.parse(time);
+  const isTotal = outage !== null && outage.down === outage.all;
+  // What is dropped last on a narrow screen has the lowest number.
+  const parts: TitlePart[] = [
+    { drop: 0, text: `dns11 top ${localTime(time, nowMs)}` },
+    ...(outage === null
+      ? []
+      : [{ drop: 0, text: outageText(outage, nowMs), colour: isTotal ? ("red" as const) : ("yellow" as const) }]),
+    { drop: 3, text: `${containers.length} ${containers.length === 1 ? "container" : "containers"}` },
+    { drop: 2, text: `${rate(all.perSecond)} q/s` },
+    { drop: 5, text: `${percent(all.cached)} cached` },
+    ...(all.stale > 0 ? [{ drop: 4, text: `${count(all.stale)} stale` }] : []),
+    { drop: 1, text: `${count(all.nxdomain)} NX` },
+    { drop: 1, text: `${count(all.failed)} FAIL` },
   ];
   const second = [
     "last minute",
@@ -69,61 +96,84 @@ function titleOf({ time, all, containers, unseen }: Snapshot, columns: number): 
       ? "no forwarded queries"
       : `forwarded queries: p50 ${duration(all.p50Ms)}, p99 ${duration(all.p99Ms)}`,
     ...(unseen > 0 ? [`${unseen} queries not sampled`] : []),
-  ];
-  return [first.join("  "), second.join("; ")].map((line) => line.slice(0, columns));
+  ].join("; ");
+  const shown = fitting(parts, columns).map(({ text, colour = "bold" }) => paint(text.slice(0, columns), colour));
+  return [shown.join(GAP), paint(second.slice(0, columns), "dim")];
 }
 
-function containerPanel({ containers }: Snapshot): Panel {
+interface TitlePart {
+  readonly text: string;
+  readonly colour?: Colour;
+  /** The highest number is dropped first; 0 is never dropped. */
+  readonly drop: number;
+}
+
+function fitting(parts: readonly TitlePart[], columns: number): readonly TitlePart[] {
+  const length = parts.reduce((sum, { text }) => sum + text.length, GAP.length * (parts.length - 1));
+  const least = Math.max(...parts.map(({ drop }) => drop));
+  if (length <= columns || least === 0) return parts;
+  return fitting(
+    parts.filter(({ drop }) => drop < least),
+    columns,
+  );
+}
+
+function outageText({ down, all, since }: Outage, nowMs: number): string {
+  const when = since === null ? "" : ` since ${localTime(since, nowMs).replace(/:\d\d$/, "")}`;
+  return down === all ? `upstream DOWN ${down}/${all}${when}` : `upstream ${down}/${all} down${when}`;
+}
+
+function containerPanel({ containers }: Rows, focus: Focus | undefined): Panel {
   return {
-    head: ["CONTAINER", "Q/S", "QUERIES", "CACHED", "ERRORS", "P50", "P99"],
-    cells: containers.map((each) => [each.container, rate(each.perSecond), String(each.queries), ...figures(each)]),
-    hasErrors: containers.map(({ errors }) => (errors ?? 0) > 0),
+    head: ["CONTAINER", "Q/S", ...FIGURES],
+    cells: containers.map((each) => [each.container, rate(each.perSecond), count(each.queries), ...figures(each)]),
+    hasFailures: containers.map(({ failed }) => failed > 0),
+    selected: focus?.panel === "containers" ? focus.index : undefined,
   };
 }
 
-function namePanel({ names }: Snapshot): Panel {
+function namePanel({ names }: Rows, focus: Focus | undefined): Panel {
   return {
-    head: ["NAME", "FROM", "QUERIES", "CACHED", "ERRORS", "P50", "P99"],
+    head: ["NAME", "FROM", ...FIGURES],
     cells: names.map((each) => [
       each.name ?? "(no name)",
       String(each.containers),
-      String(each.queries),
+      count(each.queries),
       ...figures(each),
     ]),
-    hasErrors: names.map(({ errors }) => (errors ?? 0) > 0),
+    hasFailures: names.map(({ failed }) => failed > 0),
+    selected: focus?.panel === "names" ? focus.index : undefined,
   };
 }
 
-function figures({ cached, errors, p50Ms, p99Ms }: Figures): string[] {
-  return [percent(cached), percent(errors), duration(p50Ms), duration(p99Ms)];
+function figures({ cached, stale, nxdomain, failed, p50Ms, p99Ms }: Figures): string[] {
+  return [percent(cached), count(stale), count(nxdomain), count(failed), duration(p50Ms), duration(p99Ms)];
 }
 
-interface Line {
-  readonly text: string;
-  /** The same with colours. */
-  readonly shown: string;
-}
-
-/** The lines of a panel, each padded to its width. */
-function linesOf({ head, cells, hasErrors }: Panel, width: number, maxLines: number, paint: Paint): Line[] {
-  const numbers = head.length - 1;
-  const nameWidth = Math.max(NAME_MIN, width - numbers * (NUMBER_WIDTH + 1));
+/** The lines of a panel, each padded to its width; the selected row is among them. */
+function linesOf(
+  { head, cells, hasFailures, selected }: Panel,
+  width: number,
+  maxLines: number,
+  paint: Paint,
+): string[] {
+  const numbers = WIDTHS.reduce((sum, each) => sum + each + 1, 0);
+  const nameWidth = Math.max(NAME_MIN, width - numbers);
   const write = (row: readonly string[]): string =>
     row
-      .map((cell, index) => (index === 0 ? fitted(printable(cell), nameWidth) : cell.padStart(NUMBER_WIDTH)))
+      .map((cell, index) => (index === 0 ? fitted(printable(cell), nameWidth) : cell.padStart(WIDTHS[index - 1] ?? 0)))
       .join(" ");
   const isCut = cells.length > maxLines;
-  const shownCells = isCut ? cells.slice(0, Math.max(0, maxLines - 1)) : cells;
-  const rows = shownCells.map((row, index): Line => {
+  const height = isCut ? Math.max(0, maxLines - 1) : cells.length;
+  const start = Math.max(0, Math.min((selected ?? 0) - height + 1, cells.length - height));
+  const rows = cells.slice(start, start + height).map((row, offset) => {
+    const index = start + offset;
     const text = write(row);
-    return { text, shown: hasErrors[index] === true ? paint(text, "red") : text };
+    if (index === selected) return paint(text, "inverse");
+    return hasFailures[index] === true ? paint(text, "red") : text;
   });
-  const more = `(${cells.length - shownCells.length} more)`.padEnd(width);
-  return [
-    { text: write(head), shown: paint(write(head), "bold") },
-    ...rows,
-    ...(isCut ? [{ text: more, shown: paint(more, "dim") }] : []),
-  ];
+  const more = `(${cells.length - height} more)`.padEnd(width);
+  return [paint(write(head), "bold"), ...rows, ...(isCut ? [paint(more, "dim")] : [])];
 }
 
 function fitted(text: string, width: number): string {
@@ -132,7 +182,13 @@ function fitted(text: string, width: number): string {
 
 function rate(perSecond: number | null): string {
   if (perSecond === null) return "-";
-  return perSecond >= 10 || perSecond === 0 ? String(Math.round(perSecond)) : perSecond.toFixed(1);
+  return perSecond >= 10 || perSecond === 0 ? count(Math.round(perSecond)) : perSecond.toFixed(1);
+}
+
+/** A large number in five characters at most. */
+function count(number: number): string {
+  if (number < 1e5) return String(number);
+  return number < 1e6 ? `${Math.floor(number / 1e3)}k` : `${Math.floor(number / 1e6)}M`;
 }
 
 function percent(part: number | null): string {

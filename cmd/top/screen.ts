@@ -1,6 +1,8 @@
 /**
  * Screen: takes over the terminal for a live view and restores it, however the view ends.
  */
+import { type Key, keysOf } from "./keys.ts";
+
 const ALTERNATE = "\u001B[?1049h";
 const ORIGINAL = "\u001B[?1049l";
 const HIDE_CURSOR = "\u001B[?25l";
@@ -8,25 +10,24 @@ const SHOW_CURSOR = "\u001B[?25h";
 const HOME = "\u001B[H";
 const CLEAR_LINE = "\u001B[K";
 const CLEAR_BELOW = "\u001B[J";
-const CTRL_C = "\u0003";
-const CTRL_D = "\u0004";
 
 export class Screen {
-  readonly #onQuit: () => void;
+  readonly #onResize: () => void;
   readonly #onExit = (): void => this.close();
-  readonly #onKey = (keys: Buffer): void => {
-    if (/[qQ]/.test(keys.toString("latin1")) || [CTRL_C, CTRL_D].some((key) => keys.includes(key))) this.#onQuit();
-  };
+  readonly #onTyped: (typed: Buffer) => void;
   #isOpen = true;
 
-  constructor(onQuit: () => void, onResize: () => void) {
-    this.#onQuit = onQuit;
+  constructor(onKey: (key: Key) => void, onResize: () => void) {
+    this.#onResize = onResize;
+    this.#onTyped = (typed) => {
+      for (const key of keysOf(typed)) onKey(key);
+    };
     process.on("exit", this.#onExit);
     process.stdout.on("resize", onResize);
     process.stdout.write(ALTERNATE + HIDE_CURSOR + HOME + CLEAR_BELOW);
     if (process.stdin.isTTY) {
       process.stdin.setRawMode(true);
-      process.stdin.on("data", this.#onKey);
+      process.stdin.on("data", this.#onTyped);
     }
   }
 
@@ -44,8 +45,9 @@ export class Screen {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     process.off("exit", this.#onExit);
+    process.stdout.off("resize", this.#onResize);
     if (process.stdin.isTTY) {
-      process.stdin.off("data", this.#onKey);
+      process.stdin.off("data", this.#onTyped);
       process.stdin.setRawMode(false);
       process.stdin.pause();
     }

@@ -31,7 +31,7 @@ export const ERROR_REMEDIES = {
   NOT_RELOADED:
     "Correct the lines that the message lists; dns11 check-config FILE checks them without a running dns11.",
   NOT_RESOLVED: "Client library: run dns11 explain for that name in that container.",
-  NOT_SERVED: "dns11 status prints why the container is not served.",
+  NOT_SERVED: "dns11 ps prints why the container is not served.",
   NO_SUCH_CONTAINER: "dns11 ps lists the running containers.",
   NO_SUCH_NODE: "dns11 kind status lists the nodes.",
   POD_NOT_READY: "The machine is very busy, or the node is being stopped. Run the check again.",
@@ -55,7 +55,8 @@ export const CHECK_MEANINGS = {
   leftovers: "what a killed dns11 left in the state directory",
   "host-resolv-conf": "which servers the engine's host uses",
   namespace: "whether the container's namespace can be entered",
-  attachment: "whether dns11 serves the container, since when, and if not, why",
+  attachment:
+    "whether dns11 serves the container, since when, and if not, why; a warning for the default bridge, where Docker has no DNS for container names",
   "resolv-conf": "whether the container's file names 127.0.0.11, and who wrote it",
   "resolv-options": "options that the C library ignores silently",
   search:
@@ -74,7 +75,7 @@ export const CHECK_MEANINGS = {
     "each server, queried from where it is used for that container, by UDP and TCP, with time and response code",
   loop: "forwarding loops: a server that sends queries back",
   "failing-names":
-    "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since",
+    "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since. Two services behind one name on one network are a warning",
   libc: "musl or glibc, and the limitations of that version",
   "kind-resolv-conf": "in a KIND node: whether pods can reach the servers its file names",
   "kind-rules": "which process owns dns11's rules in a node",
@@ -131,15 +132,15 @@ const LOG_MEANINGS = [
   ],
   [
     /is down/,
-    "The nameserver does not reply, or only with errors; the reason says which. Others are queried first until it answers again.",
+    "The nameserver does not reply, or fails for names of different zones; the reason says which. Others are queried first until it answers again.",
   ],
   [
     /lookup failed/,
-    "No upstream server gave a usable reply to a query. The reason lists what each one did; dns11 upstreams shows since when.",
+    "No upstream server gave a usable reply to a query; `result` lists what each one did. A name is logged once in ten minutes for each container, with `repeated`; a container has 16 names in that time, `othersSuppressed` counts the failures of others. The name is left out unless `queries.names` is full.",
   ],
   [
     /upstream failed|nameserver failed/,
-    "Strict mode only: a nameserver did not answer a query. `suppressed` is the number of lines omitted since the last one.",
+    "Strict mode only: a nameserver did not answer a query. Logged once a minute for each nameserver, with `repeated`.",
   ],
   [
     /flushed/,

@@ -40,6 +40,8 @@ export type CauseCode =
   | "upstreams-down"
   /** The upstream servers are up, but fail for this name. */
   | "upstream-error"
+  /** dns11 should serve the container, but cannot. */
+  | "not-served"
   /** Programs in the container query another server. */
   | "resolv-conf"
   /** Programs query other names because of a search list. */

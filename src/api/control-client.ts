@@ -5,8 +5,10 @@ import { type IncomingMessage, request } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
+import type { ProbesReport, ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
 import type { CacheReport, FlushReport } from "./cache.ts";
+import type { NameList } from "./name-list.ts";
 import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts";
 import type { ReloadReport } from "./status.ts";
 import type { UpstreamReport } from "./upstreams.ts";
@@ -17,16 +19,25 @@ const TIMEOUT_MS = 5_000;
 /** For requests that query upstream servers, which have shorter time limits of their own. */
 const QUERY_TIMEOUT_MS = 120_000;
 
-/** A filter for queries; without any field it matches all. */
-export interface QueriesRequest {
-  /** The name of a container, or the beginning of its ID. */
+/** A choice of containers; without any field, all. */
+export interface ContainersRequest {
+  /** The name of a container, its Compose service, or the beginning of its ID; an error if it is several. */
   readonly container?: string;
+  /** Containers of this Compose project, and of this service. */
+  readonly project?: string;
+  readonly service?: string;
+}
+
+/** A filter for queries; without any field it matches all. */
+export interface QueriesRequest extends ContainersRequest {
   /** A pattern for the name, with `*` and `?`. */
   readonly name?: string;
   /** Response codes, separated by commas. */
   readonly rcode?: string;
   /** The number of past queries. */
   readonly last?: number;
+  /** Whether to say why queries failed. */
+  readonly causes?: boolean;
 }
 
 export class ControlClient {
@@ -56,9 +67,14 @@ export class ControlClient {
     return (await this.#call("POST", "/v1/repair", { container })) as RepairReport;
   }
 
+  /** Announces test queries from a container's namespace, which then count nowhere. */
+  async announceProbes(probes: ProbesRequest): Promise<ProbesReport> {
+    return (await this.#call("POST", "/v1/probes", probes)) as ProbesReport;
+  }
+
   /** Query counters of all containers. */
-  async counters(): Promise<CountersReport> {
-    return (await this.#call("GET", "/v1/counters")) as CountersReport;
+  async counters(filter: Omit<ContainersRequest, "container"> = {}): Promise<CountersReport> {
+    return (await this.#call("GET", `/v1/counters?${parametersOf(filter)}`)) as CountersReport;
   }
 
   /** Past queries, oldest first. */
@@ -71,14 +87,19 @@ export class ControlClient {
     yield* this.#stream<QueryReport | MissedReport>("/v1/queries", { ...filter, follow: true }, signal);
   }
 
-  /** Names that fail, of one container or of all. */
-  async failures(container?: string): Promise<FailuresReport> {
-    return (await this.#call("GET", `/v1/failures?${parametersOf({ container })}`)) as FailuresReport;
+  /** Names that fail, of some containers or of all. */
+  async failures(filter: ContainersRequest = {}): Promise<FailuresReport> {
+    return (await this.#call("GET", `/v1/failures?${parametersOf(filter)}`)) as FailuresReport;
+  }
+
+  /** The names of this engine's containers: all, or as one container resolves them. */
+  async names(filter: ContainersRequest = {}): Promise<NameList> {
+    return (await this.#call("GET", `/v1/names?${parametersOf(filter)}`)) as NameList;
   }
 
   /** The present failures, then each again whenever it happens again, until `signal` or until dns11 stops. */
-  async *followFailures(container?: string, signal?: AbortSignal): AsyncGenerator<FailureReport, void> {
-    yield* this.#stream<FailureReport>("/v1/failures", { container, follow: true }, signal);
+  async *followFailures(filter: ContainersRequest = {}, signal?: AbortSignal): AsyncGenerator<FailureReport, void> {
+    yield* this.#stream<FailureReport>("/v1/failures", { ...filter, follow: true }, signal);
   }
 
   async *#stream<T>(path: string, filter: object, signal?: AbortSignal): AsyncGenerator<T, void> {

@@ -10,6 +10,8 @@ import { join } from "node:path";
 import { Fault } from "../base/lib/fault.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
+/** The source of an address that nobody has named. */
+export const BY_DEFAULT = "the default";
 
 export interface EngineAddress {
   readonly socketPath: string;
@@ -24,7 +26,7 @@ export function engineAddress(flag: string | undefined, env: NodeJS.ProcessEnv):
   const folder = env["DOCKER_CONFIG"] || join(env["HOME"] || "/root", ".docker");
   const context = env["DOCKER_CONTEXT"] || readJson(join(folder, "config.json"))?.["currentContext"];
   if (typeof context !== "string" || context === "" || context === "default") {
-    return { socketPath: DEFAULT_SOCKET, source: "the default" };
+    return { socketPath: DEFAULT_SOCKET, source: BY_DEFAULT };
   }
   return parse(contextHost(folder, context), `docker context "${context}"`);
 }

@@ -31,11 +31,12 @@ export interface FailureReport {
 
 /**
  * A name that resolves, but not to what its clients need: it is that of services of several projects, of a paused container, or
- * of one that has moved since they queried it. No query fails.
+ * of one that has moved since they queried it; or an upstream server answers in place of a container. No query fails.
  */
 export interface MisleadingName {
   readonly name: string;
-  readonly network: string;
+  /** null if upstream servers answer for it. */
+  readonly network: string | null;
   /** The containers with the name. */
   readonly containers: readonly string[];
   /** The containers that have queried the name lately; empty if it concerns all on the network. */
@@ -43,10 +44,17 @@ export interface MisleadingName {
   readonly cause: Cause;
 }
 
+/** A container whose queries do not reach dns11, so that its failures are not seen. */
+export interface UnwatchedContainer {
+  readonly container: string;
+  readonly cause: Cause;
+}
+
 export interface FailuresReport {
   /** The one that failed last comes first. */
   readonly failures: readonly FailureReport[];
   readonly misleading: readonly MisleadingName[];
+  readonly unwatched: readonly UnwatchedContainer[];
   /** Failures that are left out, because there are too many. */
   readonly omitted: number;
 }

@@ -4,6 +4,7 @@
  */
 import type { ReplyText } from "../base/model/reply-text.ts";
 import type { Cause } from "./causes.ts";
+import type { AddressOwner } from "./owners.ts";
 import type { UpstreamEvent, StepLayer } from "../base/model/step.ts";
 
 export interface ContainerRef {
@@ -52,6 +53,8 @@ export type Lookup = {
   readonly ms: number;
   readonly attempts: readonly LookupAttempt[];
   readonly rcode: string | null;
+  /** The containers that have the addresses of the answer. */
+  readonly owners: readonly AddressOwner[];
 } & Omit<ReplyText, "rcode">;
 
 export interface ExplainedStep {
@@ -74,6 +77,15 @@ export interface Explanation {
   readonly ms: number;
   /** null if there was no reply. */
   readonly reply: ReplyText | null;
+  /** The containers that have the addresses of the answer. */
+  readonly owners: readonly AddressOwner[];
+  /**
+   * null if dns11 answered. Otherwise why it did not: the reply is from the servers of the container's resolv.conf, and
+   * there are no steps.
+   */
+  readonly notServed: string | null;
+  /** null if a query was sent. Otherwise why none could be sent: only the causes are known. */
+  readonly notQueried: string | null;
   /** Why it fails, or what is surprising about the answer; the most likely cause first. */
   readonly causes: readonly Cause[];
   /** The same as text. */

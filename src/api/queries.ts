@@ -2,6 +2,8 @@
  * Queries: past queries and query counters, as returned by `GET /v1/queries` and `GET /v1/counters`.
  */
 import type { QueryResult } from "../base/model/query-record.ts";
+import type { Cause } from "./causes.ts";
+import type { AddressOwner } from "./owners.ts";
 
 export interface QueryReport {
   readonly container: string;
@@ -16,6 +18,12 @@ export interface QueryReport {
   readonly rcode: string;
   /** The number of records in the answer section, and the TTL of the first one. */
   readonly answers: number;
+  /** The first addresses of the answer; none if names are hidden. */
+  readonly addresses: readonly string[];
+  /** The containers that have these addresses now. */
+  readonly owners?: readonly AddressOwner[];
+  /** Why it failed, if `causes` was requested: known facts, no query is sent. Missing for a query that succeeded. */
+  readonly cause?: Cause | null;
   readonly ttl: number | null;
   readonly transport: "udp" | "tcp";
   readonly result: QueryResult;

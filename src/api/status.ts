@@ -5,6 +5,7 @@
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
+import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { RuleBackend } from "../base/model/rule-backend.ts";
 
@@ -12,6 +13,9 @@ export interface ContainerStatus {
   readonly id: string;
   readonly name: string;
   readonly isPaused: boolean;
+  /** Its place in a Compose project; null without one. */
+  readonly project: string | null;
+  readonly service: string | null;
   readonly networks: readonly string[];
   /** attached and verifying: served by dns11; all others: served by Docker, if at all. */
   readonly state: "attached" | "verifying" | "opening" | "failed" | "skipped" | "quarantined";
@@ -32,6 +36,13 @@ export interface ContainerStatus {
   /** How often rules were restored that another program had removed; missing with nft-owner. */
   readonly repairs?: number;
   readonly counters?: Readonly<Record<string, number>>;
+  /** The last minute, approximately. */
+  readonly recent?: RecentQueries;
+}
+
+export interface RecentQueries extends RecentCountsReport {
+  /** Lookups that failed: errors, and names like a container's that do not exist. */
+  readonly failures: number;
 }
 
 /** The names that the operator declares. */
@@ -68,7 +79,8 @@ export interface Status {
   readonly keeper: KeeperReport;
   /** The address of the metrics endpoint; null if metrics are only on the control socket. */
   readonly metrics: string | null;
-  readonly records: RecordsReport;
+  /** Missing in replies of versions that had none. */
+  readonly records?: RecordsReport;
   readonly containers: readonly ContainerStatus[];
 }
 

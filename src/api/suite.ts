@@ -64,7 +64,7 @@ export interface ResolvedRecord {
 export interface Suite {
   /**
    * Waits until a name resolves to records in a container, and returns them. The container need not be running yet. After
-   * the timeout it fails with the code NOT_RESOLVED and the last result. The lookups appear among the container's queries.
+   * the timeout it fails with the code NOT_RESOLVED and the last result. The lookups are not among the container's queries.
    */
   waitUntilResolves(container: string, name: string, options?: WaitOptions): Promise<readonly ResolvedRecord[]>;
   /** The past queries of a container, oldest first, also of one that has just stopped. */

@@ -1,8 +1,9 @@
 /**
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
- * container or the network sends is limited here and nowhere else.
+ * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
+import { LOG_LIMITS } from "./log/log-limits.ts";
 
 export const LIMITS = {
   /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
@@ -154,9 +155,9 @@ export const LIMITS = {
   /** Consecutive timeouts, and the time they must span, before an upstream is down. */
   downAfterQueries: 3,
   downAfterMs: 1_000,
-  /** Consecutive errors (SERVFAIL, REFUSED) before an upstream is tried last. */
+  /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
   downAfterErrors: 8,
-  /** How many of these must come from containers other than the first, where several use the upstream. */
+  /** How many of these, in different zones again, must come from containers other than the first, where several use it. */
   downAfterErrorsOthers: 3,
   /** How long until an upstream that is down gets a trial query, in addition to the one that another upstream gets. */
   trialMsFirst: 500,
@@ -329,15 +330,10 @@ export const LIMITS = {
   /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
   engineStartWaitMs: 60_000,
 
-  /** A line with the same subject and text is logged once in this time, with the number of those held back. */
-  logRepeatMs: 600_000,
-  /** Different lines about one container or server in that time. */
-  logLinesPerSubject: 4,
-  /** How many subjects are tracked. */
-  logSubjects: 4_096,
-  /** Lines with one text, about any subject, in so much time. */
-  logLinesPerKind: 100,
-  logKindMs: 60_000,
+  ...LOG_LIMITS,
+  /** Queries of dns11's own that are announced in one container, and how long each is expected. */
+  ownQueries: 64,
+  ownQueryMs: 10_000,
 
   /**
    * Consecutive crashes of dns11 while it worked for one container, each so soon after the one before, until that
@@ -379,6 +375,8 @@ export const LIMITS = {
   trimCheckMs: 2_000,
   /** Connections to the control socket: more than people use at once. */
   controlConnections: 32,
+  /** Names in one list: more than people read, some 2 MB of JSON. The rest is counted. */
+  namesListed: 5_000,
   /** Connections to the HTTP listener, which any process on the machine can open; a new one replaces an idle one. */
   pageConnections: 32,
   /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */

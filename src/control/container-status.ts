@@ -1,13 +1,15 @@
 /**
  * ContainerStatus: the status of a container, from the decision of the roster and the state of its attachment.
  */
-import type { ContainerStatus } from "../api/status.ts";
+import type { ContainerStatus, RecentQueries } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { View } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
+import { Endpoint } from "../query/listen/endpoint.ts";
+import { namedContainer } from "./find-container.ts";
 import type { Containers } from "./ports.ts";
 
 /** The status of every running container, sorted by name. */
@@ -22,10 +24,13 @@ export function containerStatuses(containers: Containers): ContainerStatus[] {
 
 function containerStatus(fact: ContainerFact, decision: Decision, containers: Containers): ContainerStatus {
   const node = containers.nodeReportOf(fact);
+  const { project, service } = namedContainer(fact);
   const base = {
     id: fact.id,
     name: fact.name,
     isPaused: fact.isPaused,
+    project,
+    service,
     networks: fact.endpoints.map(({ networkName }) => networkName),
     ...(decision.warning !== undefined && { warning: decision.warning }),
   };
@@ -48,7 +53,7 @@ function attachmentStatus(
   if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
     return { state: "opening" };
   }
-  const { namespaceId, counters, repairs } = attachment;
+  const { namespaceId, counters, repairs, endpoint } = attachment;
   const [listening] = attachment.listening;
   const common = {
     state: state.kind,
@@ -56,6 +61,7 @@ function attachmentStatus(
     ...(listening !== undefined && { ports: { udp: listening.udpPort, tcp: listening.tcpPort } }),
     ...(repairs > 0 && { repairs }),
     ...(counters !== undefined && { counters }),
+    ...(endpoint instanceof Endpoint && { recent: recentOf(endpoint) }),
   };
   switch (state.kind) {
     case "verifying":
@@ -65,6 +71,10 @@ function attachmentStatus(
     case "failed":
       return { ...common, since: iso(state.atMs), code: state.code, reason: state.reason, culprits: state.culprits };
   }
+}
+
+function recentOf({ recent, client }: Endpoint): RecentQueries {
+  return { ...recent, failures: recent.errors + client.failures.nearPerMinute };
 }
 
 /** Servers in Docker's notation, where `host(ADDRESS)` is queried from the host. Servers of a domain follow its name. */

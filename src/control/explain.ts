@@ -1,52 +1,78 @@
 /**
- * Explain: resolves one question exactly as the container's own queries, and records every decision. It counts as a query of
- * the container, and replies are cached as usual.
+ * Explain: resolves one question exactly as the container's own queries, and records every decision. Replies are cached as
+ * usual, but it counts nowhere as a query of the container. Where dns11 does not answer, the question is resolved from inside
+ * the container, as a program there would; the causes are the same.
  */
 import { randomInt } from "node:crypto";
 
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
-import { Fault } from "../base/lib/fault.ts";
-import { questionQuery } from "../base/model/question-text.ts";
-import { replyText } from "../base/model/reply-text.ts";
+import { Fault, reasonOf } from "../base/lib/fault.ts";
+import { type ParsedQuestion, questionQuery } from "../base/model/question-text.ts";
+import { type ReplyText, replyText } from "../base/model/reply-text.ts";
 import { DROPPED, SLOT_BYTES } from "../query/ports.ts";
 import type { Client } from "../query/client/client.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { Trace } from "../query/trace.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
+import { addressesIn, ownersOf } from "./address-owners.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
-import { containerRef, readQuestion } from "./lookup.ts";
+import { containerRef, lookup, readQuestion } from "./lookup.ts";
 import { causesOf } from "./causes/causes.ts";
 import { causeText } from "./causes/fixes.ts";
-import { Situations } from "./situations.ts";
-import type { ExplainedStep, Explanation, NameRequest } from "../api/names.ts";
+import { NOT_QUERIED } from "./causes/situation.ts";
+import { type SituationPorts, Situations } from "./situations.ts";
+import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../api/names.ts";
 
-export async function explain(ports: ControlPorts, nameRequest: NameRequest): Promise<Explanation> {
+/** What came of the question, before it is known why. */
+type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried">;
+
+export async function explain(
+  ports: ControlPorts,
+  nameRequest: NameRequest,
+  signal: AbortSignal,
+): Promise<Explanation> {
   const { containers } = ports;
   const question = readQuestion(nameRequest.name, nameRequest.type);
   const fact = findContainer(containers.facts.values(), nameRequest.container);
+  const client = clientOf(ports, namespaceOwner(containers.facts, fact));
+  if (typeof client === "string") return await explainFromInside(ports, nameRequest, client, signal);
+  return await explanation(ports, fact, question, await queryDns11(ports, client, question));
+}
+
+/** The explanation for a container that dns11 does not serve; `notServed` says why. */
+export async function explainFromInside(
+  ports: SituationPorts,
+  nameRequest: NameRequest,
+  notServed: string,
+  signal: AbortSignal,
+): Promise<Explanation> {
+  const question = readQuestion(nameRequest.name, nameRequest.type);
+  const fact = findContainer(ports.containers.facts.values(), nameRequest.container);
+  return await explanation(ports, fact, question, await queryInside(ports, nameRequest, notServed, signal));
+}
+
+async function explanation(
+  ports: SituationPorts,
+  fact: ContainerFact,
+  question: ParsedQuestion,
+  resolved: Resolved,
+): Promise<Explanation> {
+  const { containers } = ports;
   const owner = namespaceOwner(containers.facts, fact);
-  const client = clientOf(ports, owner);
-  const trace = new Trace();
-  const began = performance.now();
-  const { answerer, forward } = ports.resolver();
-  const message = await resolveQuery(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
-  const ms = performance.now() - began;
-  const reply = message === undefined ? undefined : replyText(message);
-  const steps = trace.steps.map((step): ExplainedStep => {
-    const { events } = step;
-    return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
-  });
-  const { names } = containers.viewOf(owner);
-  const answeredBy = steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null;
-  const isAnswered = reply !== undefined && reply.answers.length > 0;
+  const { reply, answeredBy, notServed, notQueried } = resolved;
+  const situations = await Situations.open(ports);
+  const owners = ownersOf(addressesIn(reply?.answers ?? []), situations.known, situations.known.byId(owner.id));
+  const isAnswered = reply !== null && reply.answers.length > 0;
   const causes = causesOf(
-    (await Situations.open(ports)).of(fact, owner, {
+    situations.of(fact, owner, {
       name: question.name,
       typeName: question.typeName,
-      failure: isAnswered ? undefined : failureOf(reply?.rcode),
-      isFromUpstream: answeredBy === "servers" || answeredBy === "cache",
+      failure: isAnswered ? undefined : notQueried === null ? failureOf(reply?.rcode) : NOT_QUERIED,
+      // Of another resolver only its answer is known: it is a container's if the address is.
+      isFromUpstream:
+        notServed === null ? answeredBy === "servers" || answeredBy === "cache" : isAnswered && owners.length === 0,
       isTruncated: reply?.isTruncated === true,
       isSpecial: answeredBy === "special",
     }),
@@ -54,15 +80,57 @@ export async function explain(ports: ControlPorts, nameRequest: NameRequest): Pr
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
-    networks: names.flatMap(({ places }) => places),
-    steps,
-    answeredBy,
-    server: trace.server ?? null,
-    ms,
-    reply: reply ?? null,
+    networks: containers.viewOf(owner).names.flatMap(({ places }) => places),
+    ...resolved,
+    owners,
     causes,
     hints: causes.map((each) => causeText(each)),
   };
+}
+
+async function queryDns11(ports: ControlPorts, client: Client, question: ParsedQuestion): Promise<Resolved> {
+  const trace = new Trace();
+  const began = performance.now();
+  const { answerer, forward } = ports.resolver();
+  const message = await resolveQuery(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
+  const ms = performance.now() - began;
+  const steps = trace.steps.map((step): ExplainedStep => {
+    const { events } = step;
+    return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
+  });
+  return {
+    steps,
+    answeredBy: steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null,
+    server: trace.server ?? null,
+    ms,
+    reply: (message === undefined ? undefined : replyText(message)) ?? null,
+    notServed: null,
+    notQueried: null,
+  };
+}
+
+/** Where no query can be sent, what is known about the name is still worth telling. */
+async function queryInside(
+  ports: SituationPorts,
+  nameRequest: NameRequest,
+  notServed: string,
+  signal: AbortSignal,
+): Promise<Resolved> {
+  const unexplained = { steps: [], answeredBy: null, notServed };
+  try {
+    const found = await lookup(ports, nameRequest, signal);
+    const { server, ms } = found;
+    return { ...unexplained, server, ms, reply: replyOf(found), notQueried: null };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { ...unexplained, server: null, ms: 0, reply: null, notQueried: reasonOf(error) };
+  }
+}
+
+function replyOf({ rcode, isTruncated, isAuthoritative, isUnreadable, ...sections }: Lookup): ReplyText | null {
+  const { answers, authority, additional, extendedErrors } = sections;
+  if (rcode === null) return null;
+  return { rcode, isTruncated, isAuthoritative, answers, authority, additional, extendedErrors, isUnreadable };
 }
 
 /** An empty answer is a failure, too: a program gets no address. */
@@ -70,15 +138,12 @@ function failureOf(rcode: string | undefined): string {
   return rcode === undefined ? "no reply" : rcode === "NOERROR" ? "NODATA" : rcode;
 }
 
-/** The client of the container's namespace. A container that is not served has no answer to explain. */
-function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client {
+/** The client of the container's namespace, or why there is none. */
+function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client | string {
   const attachment = containers.attachmentOf(owner.id);
   const endpoint = attachment?.endpoint;
   if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.client;
-  const reason = reasonNotServed(containers.decisionOf(owner.id), attachment);
-  throw new Fault("NOT_SERVED", `dns11 does not serve "${owner.name}": ${reason}`, {
-    remedy: `To query the server that it uses instead: dns11 lookup NAME --in ${owner.name}`,
-  });
+  return `dns11 does not serve "${owner.name}": ${reasonNotServed(containers.decisionOf(owner.id), attachment)}`;
 }
 
 function reasonNotServed(decision: Decision | undefined, attachment: Attachment | undefined): string {

@@ -10,9 +10,12 @@ import { typeName } from "../base/dns/record-type.ts";
 import type { FailureRecord } from "../base/model/failure-record.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
+import type { ComposeFilter } from "./compose-filter.ts";
 import { causesOf } from "./causes/causes.ts";
+import { isSpecialName } from "./causes/situation.ts";
 import { namespaceOwner } from "./find-container.ts";
 import { misleadingNames } from "./misleading-names.ts";
+import { unwatchedContainers } from "./unwatched-containers.ts";
 import type { ControlPorts } from "./ports.ts";
 import { Situations } from "./situations.ts";
 
@@ -22,8 +25,11 @@ type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures
 const RETURNED_MAX = 1_000;
 /** How often followers are sent what has changed. */
 const POLL_MS = 250;
-/** RFC 6761 and RFC 7686: never forwarded. */
-const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)$/;
+
+/** Without any field, all failures. */
+export interface FailureFilter extends Partial<ComposeFilter> {
+  readonly containerId?: string | undefined;
+}
 
 export class FailureReader {
   readonly #ports: Ports;
@@ -33,10 +39,13 @@ export class FailureReader {
   }
 
   /** Of one container, or of all. */
-  async read(containerId?: string): Promise<FailuresReport> {
+  async read({ containerId, acceptsId }: FailureFilter = {}): Promise<FailuresReport> {
+    const isWanted = (id: string): boolean =>
+      (containerId === undefined || id === containerId) && acceptsId?.(id) !== false;
     const situations = await Situations.open(this.#ports);
     const failures: FailureReport[] = [];
     for (const table of [...this.#ports.failures.tables(containerId)]) {
+      if (acceptsId?.(table.containerId) === false) continue;
       failures.push(...this.#reports(table, situations, () => true));
       // Let pending queries run first.
       await turn();
@@ -44,17 +53,22 @@ export class FailureReader {
     failures.sort((a, b) => (a.last < b.last ? 1 : -1));
     return {
       failures: failures.slice(0, RETURNED_MAX),
-      misleading: await misleadingNames(this.#ports, situations, containerId),
+      misleading: await misleadingNames(this.#ports, situations, isWanted),
+      unwatched: await unwatchedContainers(this.#ports, situations, isWanted),
       omitted: Math.max(0, failures.length - RETURNED_MAX),
     };
   }
 
   /** The present failures, then each again whenever it has happened again, until `signal`. */
-  async *follow(signal: AbortSignal, containerId?: string): AsyncGenerator<FailureReport, void> {
+  async *follow(
+    signal: AbortSignal,
+    { containerId, acceptsId }: FailureFilter = {},
+  ): AsyncGenerator<FailureReport, void> {
     const seen = new WeakMap<FailureTable, Map<string, number>>();
     while (!signal.aborted) {
       const changed = [...this.#ports.failures.tables(containerId)].filter(
-        (table) => table.lastMs > Math.max(-1, ...(seen.get(table)?.values() ?? [])),
+        (table) =>
+          acceptsId?.(table.containerId) !== false && table.lastMs > Math.max(-1, ...(seen.get(table)?.values() ?? [])),
       );
       const situations = changed.length === 0 ? undefined : await Situations.open(this.#ports);
       for (const table of situations === undefined ? [] : changed) {
@@ -110,7 +124,7 @@ function report(record: FailureRecord, { table, fact, owner, situations, wallMs 
             failure: result,
             isFromUpstream: false,
             isTruncated: false,
-            isSpecial: SPECIAL.test(name),
+            isSpecial: isSpecialName(name),
           }),
         );
   return {
@@ -127,9 +141,17 @@ function report(record: FailureRecord, { table, fact, owner, situations, wallMs 
     first: iso(firstMs),
     last: iso(lastMs),
     lastSuccess: successMs === undefined ? null : iso(successMs),
-    isContainerName: isContainerName(record, situations, cause?.code === "no-ipv4"),
+    isContainerName: isContainerName(
+      record,
+      situations,
+      cause?.code === "no-ipv4" && hasResolved(record, table, situations),
+    ),
     cause,
   };
+}
+
+function hasResolved({ name }: FailureRecord, { containerId }: FailureTable, { answers }: Situations): boolean {
+  return name !== null && answers.of(containerId).has(name);
 }
 
 /** A name that only lacks an IPv4 address resolves for programs that query both families. */

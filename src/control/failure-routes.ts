@@ -1,34 +1,34 @@
 /**
- * FailureRoutes: `GET /v1/failures` with `container`, and `follow=true` (each failure again whenever it happens again).
+ * FailureRoutes: `GET /v1/failures` with `container`, `project`, `service`, and `follow=true` (each failure again whenever it happens again).
  */
-import { Fault } from "../base/lib/fault.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
 import type { FailureTables } from "../query/failures/failure-tables.ts";
+import { COMPOSE_KEYS, type ComposeFilter } from "./compose-filter.ts";
 import type { FailureReader } from "./failure-reader.ts";
 import type { ApiRequest, Routes } from "./http.ts";
-import { isFollowing } from "./query-routes.ts";
+import { isTrue, refuseUnknown } from "./query-routes.ts";
 
 interface FailureRouteParts {
   readonly failures: FailureTables;
   readonly reader: FailureReader;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
+  readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
 }
 
-const KEYS: readonly string[] = ["container", "follow"];
+const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "follow"];
 
-export function failureRoutes({ failures, reader, find }: FailureRouteParts): Routes {
+export function failureRoutes({ failures, reader, find, composeFilterOf }: FailureRouteParts): Routes {
   return {
-    "GET /v1/failures": ({ query, signal }: ApiRequest) => {
-      const unknown = [...query.keys()].find((key) => !KEYS.includes(key));
-      if (unknown !== undefined) {
-        throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${KEYS.join(", ")}`);
-      }
+    "GET /v1/failures": async ({ query, signal }: ApiRequest) => {
+      refuseUnknown(query, KEYS);
       if (!failures.isEnabled) {
         throw new Fault("QUERIES_OFF", "Failures are not recorded, because queries.names is off");
       }
       const container = query.get("container");
       const id = container === null || container === "" ? undefined : idOf(container, failures, find);
-      return isFollowing(query) ? reader.follow(signal, id) : reader.read(id);
+      const filter = { containerId: id, ...(await composeFilterOf(query)) };
+      return isTrue(query, "follow") ? reader.follow(signal, filter) : reader.read(filter);
     },
   };
 }
@@ -38,7 +38,7 @@ function idOf(nameOrId: string, failures: FailureTables, find: (nameOrId: string
   try {
     return find(nameOrId);
   } catch (error) {
-    const ended = endedContainer(failures, nameOrId);
+    const ended = codeOf(error) === "NO_SUCH_CONTAINER" ? endedContainer(failures, nameOrId) : undefined;
     if (ended === undefined) throw error;
     return ended;
   }

@@ -1,28 +1,20 @@
 /**
- * FindContainer: finds a container by its name or the beginning of its ID, and the container whose namespace it uses.
+ * FindContainer: finds a container by its name, the beginning of its ID or its Compose service, and the container whose
+ * namespace it uses. Requests are about one container: a service with several is refused with their names.
  */
+import { composePlaceOf } from "../container/registry/compose.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import { type NamedContainer, containerCalled } from "../base/model/container-choice.ts";
 import { Fault } from "../base/lib/fault.ts";
-import { nearest } from "../base/lib/nearest.ts";
 
-export function findContainer(facts: Iterable<ContainerFact>, nameOrId: string): ContainerFact {
-  const all = [...facts];
-  const exact = all.filter(({ name }) => name === nameOrId);
-  const [fact, ...others] = exact.length > 0 ? exact : all.filter(({ id }) => id.startsWith(nameOrId));
-  if (fact === undefined) {
-    const suggestion = nearest(
-      nameOrId,
-      all.map(({ name }) => name),
-    );
-    const hint = suggestion === undefined ? "" : `; did you mean "${suggestion}"?`;
-    throw new Fault("NO_SUCH_CONTAINER", `No running container named "${nameOrId}"${hint}`);
-  }
-  if (others.length > 0) {
-    throw new Fault("NO_SUCH_CONTAINER", `Several container IDs begin with "${nameOrId}"`, {
-      remedy: "Type more characters of the ID.",
-    });
-  }
-  return fact;
+export function findContainer(facts: Iterable<ContainerFact>, word: string): ContainerFact {
+  const named = [...facts].map((fact) => ({ ...namedContainer(fact), fact }));
+  return containerCalled(named, word).fact;
+}
+
+export function namedContainer(fact: ContainerFact): NamedContainer {
+  const { project = null, service = null } = composePlaceOf(fact) ?? {};
+  return { id: fact.id, name: fact.name, project, service };
 }
 
 const SHARED_PREFIX = "container:";

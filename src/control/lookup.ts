@@ -1,6 +1,7 @@
 /**
  * Lookup: resolves a question from inside a container as a program in it would: with the nameservers of its own resolv.conf,
  * in their order, over sockets in its own namespace. So the reply comes from whichever server is in use there, dns11 or not.
+ * It counts nowhere as a query of the container.
  */
 import { randomInt } from "node:crypto";
 
@@ -13,8 +14,13 @@ import { type ParsedQuestion, parseQuestion, questionQuery } from "../base/model
 import { type ReplyText, replyText } from "../base/model/reply-text.ts";
 import type { Server } from "../base/model/view.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "../query/forward/attempt.ts";
-import type { ControlPorts } from "./ports.ts";
+import type { ContainerAccess, ControlPorts } from "./ports.ts";
+import { addressesIn, ownersOf } from "./address-owners.ts";
+import { runningContainer } from "./causes/known-container.ts";
+import { KnownContainers } from "./causes/known-containers.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
+import { servedClient } from "./probes.ts";
+import { runningContainers } from "./situations.ts";
 import { searchNames } from "./causes/search-list.ts";
 import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../api/names.ts";
 
@@ -41,28 +47,27 @@ const EMPTY_REPLY: Omit<ReplyText, "rcode"> = {
 
 /** Throws a Fault if no query can be sent. No reply from any server is a valid result. */
 export async function lookup(
-  { containers, inside }: ControlPorts,
+  { containers, inside }: Pick<ControlPorts, "containers" | "inside">,
   lookupRequest: LookupRequest,
   signal: AbortSignal,
 ): Promise<Lookup> {
   const question = readQuestion(lookupRequest.name, lookupRequest.type);
   const fact = findContainer(containers.facts.values(), lookupRequest.container);
   const owner = namespaceOwner(containers.facts, fact);
-  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
-  if (resolvConf === undefined) {
-    throw new Fault("NO_RESOLV_CONF", `Cannot read resolv.conf of "${fact.name}", so its nameservers are unknown`, {
-      remedy:
-        "dns11 does not read a resolv.conf that a user has mounted. If it is Docker's own file, another program may hold a lease on it.",
-    });
-  }
-  const names = lookupRequest.search === true ? searchNames(question, resolvConf) : [question];
-  const began = performance.now();
   const namespace = inside.open(owner);
+  const client = servedClient(containers, owner.id);
   try {
+    const resolvConf = requireResolvConf(inside, fact, owner);
+    const names = lookupRequest.search === true ? searchNames(question, resolvConf) : [question];
+    const began = performance.now();
     const resolver = new StubResolver(
       serversOf(resolvConf),
       lookupRequest.tcp === true ? "tcp" : "udp",
-      namespace.dial,
+      (server, protocol) => {
+        const fd = namespace.dial(server, protocol);
+        client?.ownQueries.announce(protocol === "tcp", namespace.portOf(fd));
+        return fd;
+      },
     );
     const { reply: found, question: queried } = await resolver.resolve(names, signal);
     return {
@@ -73,10 +78,24 @@ export async function lookup(
       ms: performance.now() - began,
       attempts: resolver.attempts,
       ...(found?.reply ?? { rcode: null, ...EMPTY_REPLY }),
+      owners: ownersOf(
+        addressesIn(found?.reply.answers ?? []),
+        new KnownContainers(runningContainers(containers.facts)),
+        runningContainer(owner),
+      ),
     };
   } finally {
     namespace.close();
   }
+}
+
+function requireResolvConf(inside: ContainerAccess, fact: ContainerFact, owner: ContainerFact): ResolvConf {
+  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
+  if (resolvConf !== undefined) return resolvConf;
+  throw new Fault("NO_RESOLV_CONF", `Cannot read resolv.conf of "${fact.name}", so its nameservers are unknown`, {
+    remedy:
+      "dns11 does not read a resolv.conf that a user has mounted. If it is Docker's own file, another program may hold a lease on it.",
+  });
 }
 
 export function readQuestion(name: string, type: string | undefined): ParsedQuestion {

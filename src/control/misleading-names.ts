@@ -1,53 +1,37 @@
 /**
  * MisleadingNames: names that resolve, but not to what their clients need. No query fails, so they are in no failure table:
- * they follow from what is known about containers, and from who has queried them lately.
+ * they follow from what is known about containers, and from who has got which answers lately.
  */
 import { setImmediate as turn } from "node:timers/promises";
 
 import type { MisleadingName } from "../api/failures.ts";
+import { causesOf } from "./causes/causes.ts";
+import { searchShadowCause } from "./causes/client-causes.ts";
 import { ambiguity, pausedCause } from "./causes/container-causes.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import { moveCause, movesOf } from "./causes/moves.ts";
-import { LastAnswers } from "./last-answers.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { Situations } from "./situations.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "histories">;
+type Ports = Pick<ControlPorts, "containers">;
 
-/** A client that has not queried a name for longer is not listed. */
+/** An answer that a client got earlier does not count. */
 const RECENT_MS = 300_000;
 
-/** For the clients on the networks of one container, or for all. */
+/** For the clients that are wanted. */
 export async function misleadingNames(
   ports: Ports,
-  { known }: Situations,
-  containerId: string | undefined,
+  situations: Situations,
+  isWanted: (containerId: string) => boolean,
 ): Promise<MisleadingName[]> {
-  const running = known.all.filter(({ ended }) => ended === undefined);
-  const clients = running.filter(({ id }) => containerId === undefined || id === containerId);
-  const names = ambiguousNames(running, clients);
-  const queried = new QueriedNames(ports, clients);
-  for (const container of running.filter(({ isPaused }) => isPaused)) {
-    for (const { name, network, clients: by } of await queried.of(container, (ageMs) => ageMs <= RECENT_MS)) {
-      names.push({ name, network, containers: [container.name], clients: by, cause: pausedCause(container) });
-    }
-  }
-  for (const move of movesOf(ports.containers.formerAddresses(), known)) {
-    const agoMs = performance.now() - move.atMs;
-    const container = running.find(({ name }) => name === move.container);
-    const endpoints = container?.endpoints.filter(({ networkName }) => networkName === move.networkName) ?? [];
-    if (container === undefined) continue;
-    for (const { name, network, clients: by } of await queried.of({ ...container, endpoints }, (age) => age > agoMs)) {
-      names.push({
-        name,
-        network,
-        containers: [container.name],
-        clients: by,
-        cause: moveCause(name, move, by, agoMs),
-      });
-    }
-  }
-  return names;
+  const running = situations.known.all.filter(({ ended }) => ended === undefined);
+  const clients = running.filter(({ id }) => isWanted(id));
+  return [
+    ...ambiguousNames(running, clients),
+    ...(await pausedNames(situations, running, clients)),
+    ...(await movedNames(ports, situations, clients)),
+    ...(await shadowedNames(ports, situations, clients)),
+  ];
 }
 
 /** Names of services of several projects on one network. */
@@ -71,36 +55,100 @@ function ambiguousNames(running: readonly KnownContainer[], clients: readonly Kn
   });
 }
 
-/** Which clients have resolved the names of a container, and how long ago. */
-class QueriedNames {
-  readonly #clients: readonly KnownContainer[];
-  readonly #answers: LastAnswers;
-
-  constructor({ histories }: Ports, clients: readonly KnownContainer[]) {
-    this.#clients = clients;
-    this.#answers = new LastAnswers(histories);
-  }
-
-  /** `isWanted` decides by the age of a client's last answer, in milliseconds. */
-  async of(
-    { id, endpoints }: KnownContainer,
-    isWanted: (ageMs: number) => boolean,
-  ): Promise<{ name: string; network: string; clients: string[] }[]> {
-    const found = new Map<string, { name: string; network: string; clients: string[] }>();
-    for (const { networkName: network, names } of endpoints) {
-      for (const client of this.#clients) {
-        if (client.id === id || !client.endpoints.some(({ networkName }) => networkName === network)) continue;
-        for (const name of names) {
-          const lastMs = this.#answers.of(client.id, name) ?? this.#answers.of(client.id, `${name}.${network}`);
-          if (lastMs === undefined || !isWanted(performance.now() - lastMs)) continue;
-          const entry = found.get(name) ?? { name, network, clients: [] };
-          found.set(name, entry);
-          if (!entry.clients.includes(client.name)) entry.clients.push(client.name);
-        }
-      }
-      // Let pending queries run first.
-      await turn();
+async function pausedNames(
+  { answers }: Situations,
+  running: readonly KnownContainer[],
+  clients: readonly KnownContainer[],
+): Promise<MisleadingName[]> {
+  const found: MisleadingName[] = [];
+  for (const container of running.filter(({ isPaused }) => isPaused)) {
+    const cause = pausedCause(container);
+    for (const queried of queriedNames(container, clients, answers, (ageMs) => ageMs <= RECENT_MS)) {
+      found.push({ ...queried, containers: [container.name], cause });
     }
-    return [...found.values()];
+    await turn();
   }
+  return found;
+}
+
+async function movedNames(
+  { containers }: Ports,
+  { known, answers }: Situations,
+  clients: readonly KnownContainer[],
+): Promise<MisleadingName[]> {
+  const found: MisleadingName[] = [];
+  for (const move of movesOf(containers.formerAddresses(), known)) {
+    const agoMs = performance.now() - move.atMs;
+    const places = known.places(move.container.toLowerCase());
+    const container = places.find((place) => place.container.name === move.container)?.container;
+    if (container === undefined) continue;
+    const endpoints = container.endpoints.filter(({ networkName }) => networkName === move.networkName);
+    for (const queried of queriedNames({ ...container, endpoints }, clients, answers, (ageMs) => ageMs > agoMs)) {
+      const cause = moveCause(queried.name, move, queried.clients, agoMs);
+      found.push({ ...queried, containers: [container.name], cause });
+    }
+    await turn();
+  }
+  return found;
+}
+
+/** Names that upstream servers answer, although containers have them, also with a domain of the client's search list. */
+async function shadowedNames(
+  { containers }: Ports,
+  situations: Situations,
+  clients: readonly KnownContainer[],
+): Promise<MisleadingName[]> {
+  const found: MisleadingName[] = [];
+  for (const client of clients) {
+    const fact = containers.facts.get(client.id);
+    const upstream = [...situations.answers.of(client.id)].filter(
+      ([, { isFromUpstream, atMs }]) => isFromUpstream && performance.now() - atMs <= RECENT_MS,
+    );
+    if (fact === undefined || upstream.length === 0) continue;
+    const search = situations.resolvConfOf(fact, fact)?.search ?? [];
+    const networks = new Set(client.endpoints.map(({ networkName }) => networkName));
+    for (const [completed] of upstream) {
+      const question = { name: completed, typeName: "A", failure: undefined, isFromUpstream: true };
+      const [first] = causesOf(situations.of(fact, fact, { ...question, isTruncated: false, isSpecial: false }));
+      if (first?.code === "shadowed") {
+        found.push({ name: completed, network: null, containers: [], clients: [client.name], cause: first });
+        continue;
+      }
+      const domain = search.find((each) => completed.endsWith(`.${each.toLowerCase()}`));
+      const name = domain === undefined ? "" : completed.slice(0, -domain.length - 1);
+      for (const { container, endpoints } of situations.known.places(name)) {
+        const network = endpoints.find(({ networkName }) => networks.has(networkName))?.networkName;
+        if (network === undefined || container.ended !== undefined) continue;
+        const cause = searchShadowCause(client, name, completed);
+        found.push({ name, network, containers: [container.name], clients: [client.name], cause });
+        break;
+      }
+    }
+    await turn();
+  }
+  return found;
+}
+
+/** Which clients have resolved the names of a container. `isWanted` decides by the age of an answer, in milliseconds. */
+function queriedNames(
+  { id, endpoints }: KnownContainer,
+  clients: readonly KnownContainer[],
+  answers: Situations["answers"],
+  isWanted: (ageMs: number) => boolean,
+): Pick<MisleadingName, "name" | "network" | "clients">[] {
+  const found = new Map<string, { name: string; network: string; clients: string[] }>();
+  for (const { networkName: network, names } of endpoints) {
+    for (const client of clients) {
+      if (client.id === id || !client.endpoints.some(({ networkName }) => networkName === network)) continue;
+      const own = answers.of(client.id);
+      for (const name of names) {
+        const last = own.get(name) ?? own.get(`${name}.${network.toLowerCase()}`);
+        if (last === undefined || !isWanted(performance.now() - last.atMs)) continue;
+        const entry = found.get(name) ?? { name, network, clients: [] };
+        found.set(name, entry);
+        if (!entry.clients.includes(client.name)) entry.clients.push(client.name);
+      }
+    }
+  }
+  return [...found.values()];
 }

@@ -63,6 +63,8 @@ export interface ActiveResolver {
 export interface OpenNamespace {
   /** Opens a socket to a server from inside the namespace. */
   readonly dial: (server: Server, protocol: "udp" | "tcp") => number;
+  /** The port that such a socket sends from. */
+  readonly portOf: (fd: number) => number;
   readonly close: () => void;
 }
 

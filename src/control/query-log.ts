@@ -58,7 +58,9 @@ export class QueryLog {
         this.#lines++;
         // The log line has its own time; unknown fields are left out.
         const { time: received, seq: _, ...rest } = report;
-        const fields = Object.entries(rest).filter(([, value]) => value !== null);
+        const fields = Object.entries(rest).filter(
+          ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+        );
         this.#log.info({ received, ...Object.fromEntries(fields) }, "query");
       }
     }

@@ -15,6 +15,8 @@ import { queryReport } from "./query-report.ts";
 /** A filter for queries; without any field it matches all. */
 export interface QueryFilter {
   readonly containerId?: string | undefined;
+  /** Which containers are wanted, also ones that are not attached yet. */
+  readonly accepts?: ((containerId: string) => boolean) | undefined;
   /** A pattern for the name. */
   readonly name?: string | undefined;
   readonly rcodes?: ReadonlySet<number> | undefined;
@@ -41,17 +43,17 @@ export class QueryReader {
     return await this.#read(filter, limit, since, new WeakMap());
   }
 
-  /** The last queries, then new ones as they arrive, until `signal`. */
+  /** The last queries, then new ones as they arrive, in batches, until `signal`. */
   async *follow(
     filter: QueryFilter,
     last: number,
     signal: AbortSignal,
-  ): AsyncGenerator<QueryReport | MissedReport, void> {
+  ): AsyncGenerator<readonly (QueryReport | MissedReport)[], void> {
     const cursor = new HistoryCursor(this.#histories, filter);
     const { queries } = last > 0 ? await this.#read(filter, last, undefined, cursor.positions) : { queries: [] };
-    yield* queries;
+    yield queries;
     while (!signal.aborted) {
-      yield* this.#newReports(cursor.takeNew());
+      yield this.#newReports(cursor.takeNew());
       await sleep(LIMITS.tailEveryMs, undefined, { signal }).catch(() => undefined);
     }
   }
@@ -76,7 +78,7 @@ export class QueryReader {
       if (since !== undefined) missed += Math.max(0, entries.length - limit);
       entries = limit === 0 ? [] : entries.slice(-limit);
     };
-    for (const history of [...this.#histories.histories(filter.containerId)]) {
+    for (const history of acceptedHistories(this.#histories, filter)) {
       positions.set(history, history.lastSeq);
       if (since !== undefined) missed += overwrittenSince(history, since);
       if (filter.containerId !== undefined) last = history.lastSeq;
@@ -127,13 +129,13 @@ class HistoryCursor {
   constructor(histories: QueryHistories, filter: QueryFilter) {
     this.#histories = histories;
     this.#filter = filter;
-    for (const history of histories.histories(filter.containerId)) this.positions.set(history, history.lastSeq);
+    for (const history of acceptedHistories(histories, filter)) this.positions.set(history, history.lastSeq);
   }
 
   takeNew(): NewEntries {
     const queries: HistoryEntry[] = [];
     const missed: [QueryHistory, number][] = [];
-    const updated = [...this.#histories.histories(this.#filter.containerId)].filter(
+    const updated = acceptedHistories(this.#histories, this.#filter).filter(
       (history) => history.lastSeq > this.#positionOf(history),
     );
     const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / updated.length));
@@ -152,6 +154,11 @@ class HistoryCursor {
   #positionOf(history: QueryHistory): number {
     return this.positions.get(history) ?? history.firstSeq - 1;
   }
+}
+
+function acceptedHistories(histories: QueryHistories, { containerId, accepts }: QueryFilter): QueryHistory[] {
+  const all = [...histories.histories(containerId)];
+  return accepts === undefined ? all : all.filter((history) => accepts(history.containerId));
 }
 
 /** How many queries after this number are no longer available. */

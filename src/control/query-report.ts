@@ -8,7 +8,7 @@ import { typeName } from "../base/dns/record-type.ts";
 
 /** `wallMs` is the time origin of `performance.now`. */
 export function queryReport(container: string, query: QueryRecord, wallMs: number): QueryReport {
-  const { seq, atMs, name, type, rcode, answers, ttl, isStream, result, upstream, tookMs } = query;
+  const { seq, atMs, name, type, rcode, answers, addresses, ttl, isStream, result, upstream, tookMs } = query;
   return {
     container,
     seq,
@@ -18,6 +18,7 @@ export function queryReport(container: string, query: QueryRecord, wallMs: numbe
     type: type === 0 ? null : typeName(type),
     rcode: rcodeName(rcode),
     answers,
+    addresses,
     ttl,
     transport: isStream ? "tcp" : "udp",
     result,

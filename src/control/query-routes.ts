@@ -1,50 +1,67 @@
 /**
  * QueryRoutes: `GET /v1/queries` with `container`, `name` (a pattern), `rcode` (a comma-separated list), `last` (how many),
- * `since` (a sequence number) and `follow=true` (new queries as they arrive), and `GET /v1/counters`.
+ * `since` (a sequence number), `project` and `service` (Compose), `follow=true` (new queries as they arrive) and `causes=true`
+ * (why they failed), and `GET /v1/counters`.
  */
 import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { RCODE_NAMES, rcodeNumber } from "../base/dns/rcode.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
+import { COMPOSE_KEYS, type ComposeFilter } from "./compose-filter.ts";
 import type { ApiRequest, Routes } from "./http.ts";
+import type { QueryDetails } from "./query-details.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
 import type { CountersReport } from "../api/queries.ts";
 
 interface QueryRouteParts {
   readonly histories: QueryHistories;
   readonly reader: QueryReader;
+  readonly details: QueryDetails;
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
-  readonly counters: () => CountersReport;
+  readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
+  readonly counters: (filter: ComposeFilter | undefined) => CountersReport;
 }
 
-const KEYS: readonly string[] = ["container", "name", "rcode", "last", "since", "follow"];
+const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "name", "rcode", "last", "since", "follow", "causes"];
 /** The default of `last`. */
 const DEFAULT_LAST = 1_000;
 
-export function queryRoutes({ histories, reader, find, counters }: QueryRouteParts): Routes {
+export function queryRoutes({ histories, reader, details, find, composeFilterOf, counters }: QueryRouteParts): Routes {
   return {
-    "GET /v1/queries": ({ query, signal }) => {
-      const unknown = [...query.keys()].find((key) => !KEYS.includes(key));
-      if (unknown !== undefined) {
-        throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${KEYS.join(", ")}`);
-      }
+    "GET /v1/queries": async ({ query, signal }) => {
+      refuseUnknown(query, KEYS);
       if (!histories.isEnabled) {
         throw new Fault("QUERIES_OFF", "There is no query history, because queries.names is off");
       }
-      const filter = filterOf(query, (nameOrId) => find(nameOrId));
+      const accepts = (await composeFilterOf(query))?.acceptsId;
+      const filter = { ...filterOf(query, (nameOrId) => find(nameOrId)), accepts };
       const since = numberOf(query, "since", Number.MAX_SAFE_INTEGER);
       const last = numberOf(query, "last", LIMITS.queriesReturned);
       if (since !== undefined && filter.containerId === undefined) {
         throw new Fault("BAD_QUERY", "The parameter since requires the parameter container");
       }
-      if (!isFollowing(query)) return reader.read(filter, last ?? DEFAULT_LAST, since);
+      const wantsCauses = isTrue(query, "causes");
+      if (!isTrue(query, "follow")) {
+        const report = await reader.read(filter, last ?? DEFAULT_LAST, since);
+        return { ...report, queries: await details.add(report.queries, wantsCauses) };
+      }
       if (since !== undefined)
         throw new Fault("BAD_QUERY", "The parameter since cannot be combined with follow: use last");
-      return reader.follow(filter, last ?? 0, signal);
+      return details.follow(reader.follow(filter, last ?? 0, signal), wantsCauses);
     },
-    "GET /v1/counters": counters,
+    "GET /v1/counters": async ({ query }) => {
+      refuseUnknown(query, COMPOSE_KEYS);
+      return counters(await composeFilterOf(query));
+    },
   };
+}
+
+export function refuseUnknown(query: ApiRequest["query"], keys: readonly string[]): void {
+  const unknown = [...query.keys()].find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${keys.join(", ")}`);
+  }
 }
 
 /** The ID of a stopped container whose queries are still in the history. */
@@ -72,10 +89,10 @@ function readRcode(word: string): number {
   throw new Fault("BAD_RCODE", `Invalid response code "${word}": use one of ${RCODE_NAMES.join(", ")}`);
 }
 
-export function isFollowing(query: ApiRequest["query"]): boolean {
-  const text = query.get("follow") ?? "false";
+export function isTrue(query: ApiRequest["query"], key: string): boolean {
+  const text = query.get(key) ?? "false";
   if (text === "true" || text === "false") return text === "true";
-  throw new Fault("BAD_QUERY", `Invalid value "${text}" for follow: use true or false`);
+  throw new Fault("BAD_QUERY", `Invalid value "${text}" for ${key}: use true or false`);
 }
 
 function numberOf(query: ApiRequest["query"], key: string, max: number): number | undefined {

@@ -22,7 +22,7 @@ export function resolverRoutes(ports: ControlPorts): Routes {
       return await lookup(ports, lookupRequest, call.signal);
     },
     "POST /v1/explain": async (call) => {
-      return await explain(ports, nameRequest(fieldsOf(call, ["container", "name", "type"])));
+      return await explain(ports, nameRequest(fieldsOf(call, ["container", "name", "type"])), call.signal);
     },
     "GET /v1/upstreams": () => upstreams(ports),
     "GET /v1/cache": () => cacheReport(ports),

@@ -4,33 +4,42 @@
  */
 import type { CountersReport } from "../api/queries.ts";
 import type { RepairReport } from "../api/status.ts";
-import { Fault } from "../base/lib/fault.ts";
+import { Fault, codeOf } from "../base/lib/fault.ts";
 import { FailureReader } from "./failure-reader.ts";
 import { failureRoutes } from "./failure-routes.ts";
+import { type ComposeFilter, composeFilterOf } from "./compose-filter.ts";
 import { findContainer } from "./find-container.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
+import { announceProbes } from "./probes.ts";
+import { QueryDetails } from "./query-details.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
+import { nameRoutes } from "./name-routes.ts";
 import { resolverRoutes } from "./resolver-routes.ts";
 
 export function routesOf(ports: ControlPorts): Routes {
   const { histories, reader } = ports;
   return {
     "GET /v1/status": ports.status,
+    "POST /v1/probes": ({ body }) => announceProbes(ports, body),
     "POST /v1/repair": async (call) => await repair(ports, call),
     "POST /v1/kind/detach": (call) => setDetached(ports, call, true),
     "POST /v1/kind/attach": (call) => setDetached(ports, call, false),
     ...queryRoutes({
       histories,
       reader,
+      details: new QueryDetails(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
-      counters: () => countersOf(ports),
+      composeFilterOf: async (query) => await composeFilterOf(query, ports),
+      counters: (filter) => countersOf(ports, filter),
     }),
     ...failureRoutes({
       failures: ports.failures,
       reader: new FailureReader(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
+      composeFilterOf: async (query) => await composeFilterOf(query, ports),
     }),
+    ...nameRoutes(ports),
     ...resolverRoutes(ports),
   };
 }
@@ -41,7 +50,7 @@ function findClient({ containers, histories }: ControlPorts, nameOrId: string): 
   try {
     fact = findContainer(containers.facts.values(), nameOrId);
   } catch (error) {
-    const ended = findEndedContainer(histories, nameOrId);
+    const ended = codeOf(error) === "NO_SUCH_CONTAINER" ? findEndedContainer(histories, nameOrId) : undefined;
     if (ended === undefined) throw error;
     return ended;
   }
@@ -53,10 +62,11 @@ function findClient({ containers, histories }: ControlPorts, nameOrId: string): 
   throw new Fault("NOT_SERVED", `dns11 does not serve "${fact.name}": ${decision.reason}`);
 }
 
-function countersOf({ containers }: ControlPorts): CountersReport {
+function countersOf({ containers }: ControlPorts, filter: ComposeFilter | undefined): CountersReport {
   const all = [...containers.facts.values()].flatMap(({ id, name }) => {
     const attachment = containers.attachmentOf(id);
-    return attachment === undefined ? [] : [{ container: name, counters: attachment.counters ?? {} }];
+    if (attachment === undefined || filter?.acceptsId(id) === false) return [];
+    return [{ container: name, counters: attachment.counters ?? {} }];
   });
   return { containers: all };
 }

@@ -7,14 +7,17 @@ import { serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
-import { runningContainer, stoppedContainer } from "./causes/known-container.ts";
-import { movesOf } from "./causes/moves.ts";
-import { LastAnswers } from "./last-answers.ts";
+import { type KnownContainer, runningContainer, stoppedContainer } from "./causes/known-container.ts";
 import { KnownContainers } from "./causes/known-containers.ts";
+import { movesOf } from "./causes/moves.ts";
 import type { Move, RouteState, Situation } from "./causes/situation.ts";
-import type { ControlPorts } from "./ports.ts";
+import { type AnswerHistories, LastAnswers } from "./last-answers.ts";
+import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "histories">;
+export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
+  readonly resolver: () => Pick<ActiveResolver, "upstreamState">;
+  readonly histories: AnswerHistories;
+}
 
 /** The parts of a situation that depend on the question. */
 export type NameSituation = Pick<
@@ -22,26 +25,30 @@ export type NameSituation = Pick<
   "name" | "typeName" | "failure" | "isFromUpstream" | "isTruncated" | "isSpecial"
 >;
 
+/** Without the stopped containers, which the engine has to be asked for. */
+export function runningContainers(facts: ReadonlyMap<string, ContainerFact>): KnownContainer[] {
+  return [...facts.values()].map((fact) => runningContainer(fact));
+}
+
 export class Situations {
   readonly known: KnownContainers;
-  readonly #ports: Ports;
-  readonly #answers: LastAnswers;
+  readonly answers: LastAnswers;
+  readonly #ports: SituationPorts;
   #moves: readonly Move[] | undefined;
   readonly #resolvConfs = new Map<string, ResolvConf | undefined>();
 
-  private constructor(ports: Ports, known: KnownContainers) {
+  private constructor(ports: SituationPorts, known: KnownContainers) {
     this.#ports = ports;
     this.known = known;
-    this.#answers = new LastAnswers(ports.histories);
+    this.answers = new LastAnswers(ports.histories);
   }
 
-  static async open(ports: Ports): Promise<Situations> {
-    const { containers } = ports;
-    const stopped = await containers.stopped();
-    const running = [...containers.facts.values()].map((fact) => runningContainer(fact));
+  static async open(ports: SituationPorts): Promise<Situations> {
+    const { facts, stopped: list } = ports.containers;
+    const stopped = await list();
     // It may have started meanwhile.
-    const ended = stopped.filter(({ id }) => !containers.facts.has(id)).map((each) => stoppedContainer(each));
-    return new Situations(ports, new KnownContainers([...running, ...ended]));
+    const ended = stopped.filter(({ id }) => !facts.has(id)).map((each) => stoppedContainer(each));
+    return new Situations(ports, new KnownContainers([...runningContainers(facts), ...ended]));
   }
 
   of(fact: ContainerFact, owner: ContainerFact, question: NameSituation): Situation {
@@ -65,7 +72,7 @@ export class Situations {
     const nowMs = performance.now();
     return this.#moves
       .filter((move) => networks.has(move.networkName) && isNamed(move, name))
-      .filter(({ atMs }) => (this.#answers.of(owner.id, name) ?? nowMs) < atMs)
+      .filter(({ atMs }) => (this.answers.of(owner.id).get(name)?.atMs ?? nowMs) < atMs)
       .map((move) => ({ ...move, agoMs: nowMs - move.atMs }));
   }
 

@@ -13,37 +13,33 @@ import {
   upstreamFinding,
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
 import { withContainerRoot } from "../container/namespace/container-root.ts";
 import { readEngineFile } from "../container/namespace/engine-host.ts";
+import { composePlaceOf } from "../container/registry/compose.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import type { ExchangeResult } from "../container/rules/exchange.ts";
 import { closeQuietly } from "../kernel/libc.ts";
-import { Fault, reasonOf } from "../base/lib/fault.ts";
+import { reasonOf } from "../base/lib/fault.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
+import { containerCalled, containersCalled, inProject } from "../base/model/container-choice.ts";
 import { type Finding, finding } from "../base/model/finding.ts";
 import type { Server } from "../base/model/view.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
 import { type DoctorContext, type MachineOptions, checkMachine } from "./machine-check.ts";
+import { problemsIn } from "./problems.ts";
+import { type Diagnosis, type Report, HOST } from "./report.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
 
-export interface Report extends Repair {
-  /** A container's name, or "Docker host". */
-  readonly subject: string;
-  readonly findings: readonly Finding[];
-}
-
-export interface Diagnosis {
-  readonly machine: Report;
-  readonly containers: readonly Report[];
-}
-
 export interface DiagnosisOptions extends MachineOptions {
-  /** A container's name or id prefix; undefined for all running containers. */
+  /** A container's name, Compose service or ID; undefined for all running containers. */
   readonly container: string | undefined;
+  /** Only containers of this Compose project. */
+  readonly project?: string | undefined;
   /** Set to repair: removes the leftovers of a killed instance. */
   readonly cleanUp?: CleanUp;
 }
@@ -56,21 +52,28 @@ const NOTHING: Repair = { did: [], left: [] };
 type QueryOnce = (key: string, query: () => Promise<readonly ExchangeResult[]>) => Promise<readonly ExchangeResult[]>;
 
 export async function diagnose({ cleanUp, ...options }: DiagnosisOptions): Promise<Diagnosis> {
-  const first = await examineAll(options);
+  const first = await examineAll(options, cleanUp !== undefined);
   if (cleanUp === undefined) return first.diagnosis;
   const { machine, containers } = first.diagnosis;
-  const hostActions = first.isRunning ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
+  // Leftovers of the whole machine are no matter of one project.
+  const isOneProject = options.project !== undefined && first.onlyId === undefined;
+  const hostActions =
+    first.isRunning || isOneProject ? [] : await fixMachine(cleanUp, machine, containers, first.onlyId);
   const repaired = await fixContainers(options, containers);
-  const second = (await examineAll(options)).diagnosis;
+  const second = (await examineAll(options, true)).diagnosis;
   const withActions = (report: Report, did: readonly string[] = []): Report => ({
     ...report,
     did,
     left: notRepairable(report.findings),
   });
-  return {
-    machine: withActions(second.machine, hostActions),
-    containers: second.containers.map((each) => withActions(each, repaired.get(each.subject))),
-  };
+  return diagnosisOf(
+    withActions(second.machine, hostActions),
+    second.containers.map((each) => withActions(each, repaired.get(each.subject))),
+  );
+}
+
+function diagnosisOf(machine: Report, containers: readonly Report[]): Diagnosis {
+  return { machine, containers, problems: problemsIn([machine, ...containers]) };
 }
 
 interface Examination {
@@ -80,47 +83,63 @@ interface Examination {
   readonly onlyId: string | undefined;
 }
 
-async function examineAll({ container, ...options }: Omit<DiagnosisOptions, "cleanUp">): Promise<Examination> {
+async function examineAll(
+  { container, project, ...options }: Omit<DiagnosisOptions, "cleanUp">,
+  isFixing: boolean,
+): Promise<Examination> {
   const { findings, context } = await checkMachine(options);
   const machine = (more: readonly Finding[]): Report => ({
-    subject: "Docker host",
+    subject: HOST,
     findings: [...findings, ...more],
     ...NOTHING,
   });
   if (context === undefined) {
-    return { diagnosis: { machine: machine([]), containers: [] }, isRunning: false, onlyId: undefined };
+    return { diagnosis: diagnosisOf(machine([]), []), isRunning: false, onlyId: undefined };
   }
   try {
     const queryOnce = queryHostServersOnce();
     const inspected = await inspectContainers(context);
-    const chosen = container === undefined ? inspected : [chooseContainer(inspected, container)];
+    const chosen = chooseContainers(inspected, { container, project, isFixing });
+    const only = container !== undefined && chosen.length === 1 ? chosen[0]?.fact.id : undefined;
     // Before any check queries something.
     const failures =
       context.status === undefined
         ? undefined
-        : await readFailures(context.client, container === undefined ? undefined : chosen[0]?.fact.id);
+        : await readFailures(
+            context.client,
+            only === undefined ? (project === undefined ? {} : { project }) : { container: only },
+          );
     const hostFindings = await upstreamFindings(context.hostServers.servers, -1, context, queryOnce);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
       return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
     });
     return {
-      diagnosis: { machine: machine([...hostFindings, ...misleadingFindings(failures)]), containers },
+      diagnosis: diagnosisOf(machine([...hostFindings, ...misleadingFindings(failures)]), containers),
       isRunning: context.status !== undefined,
-      onlyId: container === undefined ? undefined : chosen[0]?.fact.id,
+      onlyId: only,
     };
   } finally {
     context.close();
   }
 }
 
-function chooseContainer(inspected: readonly InspectedContainer[], wanted: string): InspectedContainer {
-  const exact = inspected.filter(({ fact }) => fact.name === wanted);
-  const [found, ...others] = exact.length > 0 ? exact : inspected.filter(({ fact }) => fact.id.startsWith(wanted));
-  if (found !== undefined && others.length === 0) return found;
-  const message =
-    found === undefined ? `No running container named "${wanted}"` : `Several container IDs begin with "${wanted}"`;
-  throw new Fault("NO_SUCH_CONTAINER", message, { remedy: "Use a container name or ID from `docker ps`." });
+/** Several only for a service. What changes something may not be ambiguous. */
+function chooseContainers(
+  inspected: readonly InspectedContainer[],
+  { container, project, isFixing }: Pick<DiagnosisOptions, "container" | "project"> & { readonly isFixing: boolean },
+): InspectedContainer[] {
+  const named = inspected.map((each) => {
+    const { project: own = null, service = null } = composePlaceOf(each.fact) ?? {};
+    return { id: each.fact.id, name: each.fact.name, project: own, service, each };
+  });
+  const chosen =
+    container === undefined
+      ? inProject(named, project)
+      : isFixing
+        ? [containerCalled(named, container, project)]
+        : containersCalled(named, container, project);
+  return chosen.map(({ each }) => each);
 }
 
 async function diagnoseContainer(
@@ -137,7 +156,8 @@ async function diagnoseContainer(
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
     fd = proveNamespace(claim, context.host, context.runner.homeId).fd;
     const { served, isAnswered, servers } = each;
-    const target = { fact, fd, resolvConf: readContainerResolvConf(fact, context), served, isAnswered, servers };
+    const resolvConf = readContainerResolvConf(fact, context);
+    const target = { fact, fd, resolvConf, served, isAnswered, servers, announce: announcing(fact.id, context) };
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
     const [findings, upstream] = await Promise.all([
       checkNamespace(each, target, tools, context),
@@ -167,8 +187,20 @@ async function checkNamespace(
   if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(target, tools);
   const { resolvConfPath: path } = fact;
   const resolvConf = path === undefined ? undefined : readEngineFile(context.host, path);
-  const node = { fact: nodeFactOf(fact, networkOf, undefined), fd: target.fd, resolvConf };
+  const node = {
+    fact: nodeFactOf(fact, networkOf, undefined),
+    fd: target.fd,
+    resolvConf,
+    announce: target.announce,
+  };
   return [...(await checkNode(node, tools)), ...checkNodeNamespace(target, tools)];
+}
+
+/** An older dns11 counts the test queries as the container's. */
+function announcing(container: string, { client, status }: DoctorContext): Announce {
+  return async (ports) => {
+    if (status !== undefined) await client.announceProbes({ container, ...ports }).catch(() => undefined);
+  };
 }
 
 async function upstreamFindings(

@@ -40,6 +40,7 @@ const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-name
 const DEFAULT_BRIDGE = "default-network-only";
 /** Containers that no dns11 ever serves, whatever its settings. */
 const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, DEFAULT_BRIDGE, "swarm-network"]);
+const LEAVE_DEFAULT_BRIDGE = "docker run --network NETWORK; in Compose, without network_mode: bridge";
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
 const RELEASE = "Fix the cause, then run `dns11 doctor --fix` to release the container.";
 const RETRIES = "Fix the cause. dns11 then retries on its own; `dns11 doctor --fix` retries at once.";
@@ -89,7 +90,7 @@ function inspectedContainer(
     isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
-    attachment: attachmentFinding(decision, status, context.status !== undefined),
+    attachment: attachmentFinding(decision, fact.name, status, context.status !== undefined),
     servers: serversOf(fact, namespaceKind, status, networkOf, context),
   };
 }
@@ -100,7 +101,28 @@ function namespaceKindOf(decision: Decision): NamespaceKind {
   return decision.code === DEFAULT_BRIDGE ? "default-bridge" : "with-resolver";
 }
 
-function attachmentFinding(decision: Decision, status: ContainerStatus | undefined, isRunning: boolean): Finding {
+function defaultBridgeFinding(name: string): Finding {
+  const connect = `docker network connect NETWORK ${name}`;
+  const why = "Docker has no DNS for container names there, so it finds no container by name, and none finds it";
+  return {
+    ...finding("attachment", "warning", `on the default bridge (${DEFAULT_BRIDGE}): ${why}`, `Run: ${connect}`),
+    fixNow: connect,
+    fixForGood: LEAVE_DEFAULT_BRIDGE,
+    shared: {
+      key: DEFAULT_BRIDGE,
+      title: "on the default bridge, where Docker has no DNS for container names{}",
+      about: "",
+    },
+  };
+}
+
+function attachmentFinding(
+  decision: Decision,
+  name: string,
+  status: ContainerStatus | undefined,
+  isRunning: boolean,
+): Finding {
+  if (decision.kind === "skip" && decision.code === DEFAULT_BRIDGE) return defaultBridgeFinding(name);
   if (decision.kind === "skip" && NEVER_SERVED.has(decision.code)) {
     return finding("attachment", "ok", `not served by dns11 (${decision.code}): ${decision.reason}`);
   }

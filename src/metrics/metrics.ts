@@ -123,7 +123,9 @@ function queryFamilies(meter: Meter): Family[] {
     counter("dns11_forward_max_concurrent_rejects_total", "Queries refused because too many queries were in flight.", [
       sample(meter.counts.refused),
     ]),
-    counter("dns11_panics_total", "Queries that caused an internal error of dns11.", [sample(meter.counts.defects)]),
+    counter("dns11_internal_errors_total", "Queries that caused an internal error of dns11.", [
+      sample(meter.counts.defects),
+    ]),
   ];
 }
 

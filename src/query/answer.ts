@@ -102,11 +102,18 @@ export class Answerer {
 
   /**
    * Answers the `length` bytes at `offset`, in place; the block must have SLOT_BYTES there. Returns the length of the
-   * reply, DROPPED, or DEFERRED.
+   * reply, DROPPED, or DEFERRED. `isOwn`: dns11 itself sent it.
    */
-  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number {
+  answer(
+    client: Client,
+    block: Buffer,
+    offset: number,
+    length: number,
+    isStream: boolean,
+    isOwn: boolean = false,
+  ): number {
     const { outcome } = this;
-    outcome.begin(block, offset, isStream);
+    outcome.begin(block, offset, isStream, isOwn);
     const result = this.#answer(client, block, offset, length, isStream);
     if (result > 0) outcome.end(result);
     client.record(outcome);
@@ -161,7 +168,7 @@ export class Answerer {
   explain(client: Client, block: Buffer, length: number, isStream: boolean, trace: Trace): number | DeferredQuery {
     this.#setTrace(trace);
     try {
-      const result = this.answer(client, block, 0, length, isStream);
+      const result = this.answer(client, block, 0, length, isStream, true);
       return result === DEFERRED ? { ...this.takeDeferred(block), trace } : result;
     } finally {
       this.#setTrace(undefined);
@@ -187,6 +194,7 @@ export class Answerer {
       name: folded.toString("latin1", 0, foldedLength),
       nameHash: hash,
       isDnssecOk: records.isDnssecOk,
+      isOwn: this.outcome.isOwn,
       signature: signatureOf(records, offset),
       ...(alias && { alias }),
     };
@@ -195,7 +203,6 @@ export class Answerer {
   #setTrace(trace: Trace | undefined): void {
     const { cache } = this.#parts;
     this.#trace = this.#names.trace = this.#special.trace = trace;
-    this.outcome.isExplained = trace !== undefined;
     if (cache !== undefined) cache.trace = trace;
   }
 

@@ -47,6 +47,8 @@ export interface DeferredQuery {
   readonly signature: Signature | undefined;
   /** Set if the question is the target of the client's: a declared CNAME leads to it. */
   readonly alias?: Alias;
+  /** dns11 itself sent it. */
+  readonly isOwn?: boolean;
   /** Only set for a query that is being explained. */
   readonly trace?: Trace;
 }
@@ -54,7 +56,7 @@ export interface DeferredQuery {
 export interface SyncAnswerer {
   /** The outcome of the last query, valid until the next one. */
   readonly outcome: Outcome;
-  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number;
+  answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean, isOwn?: boolean): number;
   takeDeferred(block: Buffer): DeferredQuery;
 }
 

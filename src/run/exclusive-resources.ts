@@ -30,11 +30,11 @@ export class ExclusiveResources {
 
   /** Throws a Fault if another process holds them; nothing is taken then. */
   async acquire(): Promise<void> {
-    const { takeInstance, openControl, openMetrics: openPages, startRecorder: openBox } = this.#parts;
+    const { takeInstance, openControl, openMetrics, startRecorder } = this.#parts;
     this.#instance = takeInstance();
     try {
-      openBox();
-      await openPages();
+      startRecorder();
+      await openMetrics();
       this.#control = await openControl(this.#instance.controlPath);
     } catch (error) {
       this.release();

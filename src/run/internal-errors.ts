@@ -47,13 +47,9 @@ export class InternalErrors {
       this.#logged.add(stack);
       log.error({ ...fields, err: error }, "internal error, one task was aborted; please report it");
     } else
-      limitedLog.log(
-        "warn",
-        stack,
-        { ...fields, reason: reasonOf(error) },
-        "internal error repeated",
-        "internal error",
-      );
+      limitedLog.log("warn", stack, { ...fields, reason: reasonOf(error) }, "internal error repeated", {
+        topic: "internal error",
+      });
   }
 }
 

@@ -1,12 +1,20 @@
 /**
  * LookupLog: logs lookups that upstream servers fail, once for each container and name in a while. A container has a
- * bounded number of names in that time, so that none hides the failures of another.
+ * bounded number of names in that time, and its own share of the log, so that none hides the failures of another.
  */
 import { presentation } from "../base/dns/name.ts";
 import { typeName } from "../base/dns/record-type.ts";
+import { shortened } from "../base/lib/shortened.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { Client } from "../query/client/client.ts";
+
+/** What was logged for one container. */
+interface LoggedNames {
+  readonly names: Map<string, LoggedName>;
+  /** Failures of further names since the last line. */
+  suppressed: number;
+}
 
 interface LoggedName {
   untilMs: number;
@@ -22,14 +30,12 @@ export interface FailedLookup {
   readonly reason: string;
 }
 
-const NAMES_MAX = 16;
-
 export class LookupLog {
   readonly #log: RateLimitedLog;
   readonly #now: () => number;
   /** Containers have names only as far as they are logged, too. */
   readonly #hasNames: () => boolean;
-  readonly #names = new WeakMap<Client, Map<string, LoggedName>>();
+  readonly #logged = new WeakMap<Client, LoggedNames>();
   /** The name of a container by its ID. */
   nameOf: (containerId: string) => string | undefined = () => undefined;
 
@@ -41,27 +47,38 @@ export class LookupLog {
 
   failed({ client, name, type, reason }: FailedLookup): void {
     const now = this.#now();
-    const names = this.#names.get(client) ?? new Map<string, LoggedName>();
-    this.#names.set(client, names);
+    const logged = this.#logged.get(client) ?? { names: new Map<string, LoggedName>(), suppressed: 0 };
+    this.#logged.set(client, logged);
+    const { names } = logged;
     const known = names.get(name);
     if (known !== undefined && now < known.untilMs) {
       known.repeated++;
       return;
     }
-    if (known === undefined && names.size >= NAMES_MAX && !dropExpired(names, now)) return;
+    if (known === undefined && names.size >= LIMITS.logNames && !dropExpired(names, now)) {
+      logged.suppressed++;
+      return;
+    }
     names.set(name, { untilMs: now + LIMITS.logRepeatMs, repeated: 0 });
     const { containerId } = client.history;
     const container = this.nameOf(containerId) ?? containerId.slice(0, 12);
-    const bytes = Buffer.from(name, "latin1");
-    const shown = this.#hasNames() ? { name: presentation(bytes, 0, bytes.length) } : {};
+    const shown = this.#hasNames() ? { name: textOf(name) } : {};
     const repeated = known === undefined || known.repeated === 0 ? {} : { repeated: known.repeated };
-    const fields = { ...shown, type: typeName(type), container, result: reason, ...repeated };
-    this.#log.log("warn", `${containerId} ${name}`, fields, "lookup failed");
+    const suppressed = logged.suppressed === 0 ? {} : { othersSuppressed: logged.suppressed };
+    logged.suppressed = 0;
+    const fields = { ...shown, type: typeName(type), container, result: reason, ...repeated, ...suppressed };
+    this.#log.line("warn", containerId, fields, "lookup failed");
   }
 }
 
 /** Whether there is room for another name now. */
 function dropExpired(names: Map<string, LoggedName>, now: number): boolean {
   for (const [name, { untilMs }] of names) if (untilMs <= now) names.delete(name);
-  return names.size < NAMES_MAX;
+  return names.size < LIMITS.logNames;
+}
+
+/** Escaping makes a byte up to four characters. */
+function textOf(name: string): string {
+  const bytes = Buffer.from(name, "latin1");
+  return shortened(presentation(bytes, 0, bytes.length), LIMITS.logNameChars);
 }

@@ -6,7 +6,12 @@ import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts
 import { dialIn } from "../container/namespace/dial.ts";
 import type { OpenNamespace } from "../control/ports.ts";
 import { closeQuietly } from "../kernel/libc.ts";
+import { localPort } from "../kernel/local-port.ts";
 
 export function openNamespace(runner: NamespaceRunner, fd: number): OpenNamespace {
-  return { dial: (server, protocol) => dialIn(runner, fd, server, protocol), close: () => closeQuietly(fd) };
+  return {
+    dial: (server, protocol) => dialIn(runner, fd, server, protocol),
+    portOf: localPort,
+    close: () => closeQuietly(fd),
+  };
 }

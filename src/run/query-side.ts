@@ -13,8 +13,7 @@ import { RandomIds } from "../base/lib/random-ids.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { Server } from "../base/model/view.ts";
 import type { QueryReadings } from "../metrics/metrics.ts";
-import { type Log, Throttle } from "../base/log/log.ts";
-import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
+import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { Answerer } from "../query/answer.ts";
 import { CacheReader } from "../query/cache/cache-reader.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
@@ -29,7 +28,9 @@ import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
+import { Minutes } from "../query/client/recent-counts.ts";
 import { sharePools } from "../query/client/shares.ts";
+import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
@@ -57,16 +58,12 @@ interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "
   readonly pipeline: QueryPipeline;
 }
 
-/** The shortest time between two log lines about failures of upstreams. */
-const LOG_EVERY_MS = 10_000;
-
 /** Called with the number and the container of each new client. */
 type OnClient = (client: number, containerId: string) => void;
 
 export function composeQuerySide(
   settings: RunSettings,
-  log: Log,
-  limitedLog: RateLimitedLog = new RateLimitedLog(log),
+  limitedLog: RateLimitedLog,
   onClient: OnClient = () => undefined,
 ): QuerySide {
   raiseInlineLimit();
@@ -74,11 +71,12 @@ export function composeQuerySide(
   let current = settings;
   const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
-  const parts: AnsweringParts = { block, log, limitedLog, lookupLog, meter };
+  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
+  const minutes = new Minutes();
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
@@ -90,7 +88,7 @@ export function composeQuerySide(
       const endpoint = new Endpoint(
         sockets,
         { containerId, view, dial },
-        { udp, tcp, slots, histories, failures, shares },
+        { udp, tcp, slots, histories, failures, shares, minutes },
       );
       onClient(endpoint.client.number, containerId);
       return endpoint;
@@ -121,7 +119,6 @@ export function composeQuerySide(
 /** What outlives a change of settings. */
 interface AnsweringParts {
   readonly block: MessageBlock;
-  readonly log: Log;
   readonly limitedLog: RateLimitedLog;
   readonly lookupLog: LookupLog;
   readonly meter: Meter;
@@ -157,12 +154,16 @@ interface PipelineState {
 }
 
 /** Forwards as Docker does: one server after the other, without state. */
-function sequential({ behaviour, upstream }: RunSettings, { log, meter }: AnsweringParts): QueryPipeline {
-  const failures = new Throttle(LOG_EVERY_MS);
+function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts): QueryPipeline {
+  const { limitedLog, lookupLog, meter } = parts;
   const { forward } = new SequentialForwarder(
     behaviour,
-    (server, reason) => {
-      failures.run((suppressed) => log.warn({ server: serverText(server), reason, suppressed }, "upstream failed"));
+    {
+      onFailedAttempt: (server, reason) => {
+        const name = serverText(server);
+        limitedLog.log("warn", name, { server: name, reason }, "upstream failed", { repeatMs: LIMITS.logServerMs });
+      },
+      onFailure: (reason, client, { name, type }) => lookupLog.failed({ client, name, type, reason }),
     },
     Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare),
     meter,
@@ -195,7 +196,7 @@ function adaptive(
       pools: new Set(),
       sockets: { open: 0 },
     },
-    (server, isUp, reason) => logHealth(limitedLog, server, isUp, reason),
+    (server, ...change) => logHealth(limitedLog, server, ...change),
   );
   const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
   const cacheReader = new CacheReader({
@@ -209,7 +210,8 @@ function adaptive(
   const loopGuard = new LoopGuard(now, (client, loop) => {
     const server = serverText(loop.nameserver.server);
     const text = "forwarding loop detected, skipping the upstream for this container";
-    limitedLog.log("warn", server, { server, container: client.history.containerId }, text, "upstream");
+    const { containerId: container } = client.history;
+    limitedLog.log("warn", container, { server, container }, text);
     forwarder.excludeLooping(client, loop);
   });
   const forwarder = new AdaptiveForwarder({
@@ -253,12 +255,17 @@ function statesOf({ hostNameservers: nameservers }: NameserverPool, nowMs: numbe
   return [...states].map(([server, isUp]) => ({ server, isUp }));
 }
 
-/** A server that goes up and down repeatedly is one subject of the log. */
-function logHealth(limitedLog: RateLimitedLog, server: Server, isUp: boolean, reason: string): void {
+/**
+ * A server that goes up and down repeatedly is one subject of the log. That it cannot be reached is another one, with room of
+ * its own: what containers query must not hide it.
+ */
+function logHealth(limitedLog: RateLimitedLog, server: Server, ...change: Parameters<OnHealthChange>): void {
+  const [isUp, reason, isByTransport] = change;
   const name = serverText(server);
   const fields = { server: name, reason };
-  if (isUp) limitedLog.log("info", name, fields, "upstream is up", "upstream");
-  else limitedLog.log("warn", name, fields, "upstream is down", "upstream");
+  const topic = isByTransport ? { topic: "transport", repeatMs: LIMITS.logServerMs } : { topic: "upstream" };
+  if (isUp) limitedLog.log("info", name, fields, "upstream is up", topic);
+  else limitedLog.log("warn", name, fields, "upstream is down", topic);
 }
 
 function slotLimit({ behaviour, upstream }: RunSettings): SlotLimit {

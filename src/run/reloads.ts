@@ -49,7 +49,7 @@ export class Reloads {
   }
 
   async #reload(): Promise<ReloadReport> {
-    const { log, readSettings, apply: goBy } = this.#parts;
+    const { log, readSettings, apply } = this.#parts;
     const before = this.#settings;
     const { config } = before;
     if (config === undefined) {
@@ -61,7 +61,7 @@ export class Reloads {
     let next;
     try {
       next = await readSettings();
-      await goBy(next, before);
+      await apply(next, before);
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
       this.#failed++;

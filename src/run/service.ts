@@ -187,7 +187,7 @@ export class Service {
     const log = this.#log;
     const limitedLog = new RateLimitedLog(log);
     const counts = new ContainerMetrics(settings.metrics.containers);
-    const querySide = composeQuerySide(settings, log, limitedLog, (client, id) =>
+    const querySide = composeQuerySide(settings, limitedLog, (client, id) =>
       quarantines.recorder.setContainer(client, id),
     );
     const journal = new Journal(folder);

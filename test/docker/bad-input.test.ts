@@ -218,7 +218,7 @@ test("status fails with exit code 1 if dns11 is not running, and finds a running
   await using instance = await startDns11(engine);
   const found = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
   assert.equal(found.code, 0);
-  assert.match(found.stdout, /^dns11 \d[^\n]*: ready, pid \d+, since [^\n]*, mode: default\n/);
+  assert.match(found.stdout, /^dns11 +\d[^\n]*, ready, up \d+s, pid \d+, \d+ MiB, mode: default\n/);
   const [sub = ""] = readdirSync(instance.stateDir);
   assert.ok(readdirSync(join(instance.stateDir, sub)).includes("control.sock"));
   assert.notEqual(dirname(sub), "/");

@@ -11,7 +11,7 @@ import { after, before, test } from "node:test";
 
 import { PROGRAM } from "../support/program/built.ts";
 import { ControlClient } from "../../src/api/control-client.ts";
-import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
+import type { Diagnosis, Report } from "../../src/doctor/report.ts";
 import type { CheckCode, Finding } from "../../src/base/model/finding.ts";
 import { check, run } from "../support/program/command.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -133,11 +133,13 @@ test("a healthy container has no problems, with dns11 and without it", async () 
   assertFinding(served, "well", "listener", "ok", /^udp \d+, tcp \d+$/);
   assertFinding(served, "well", "upstream", "ok", /^host\(10\.53\.0\.1\): udp NXDOMAIN in .* ms, tcp NXDOMAIN/);
   const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir, "well"]);
+  assert.match(stdout, /^healthy \(\d+ checks passed, --all shows them\)\n$/);
+  const all = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir, "well", "--all"]);
   assert.match(
-    stdout,
+    all.stdout,
     /^Docker host\nSTATE +CHECK +FINDING\n[\s\S]*\nwell\nSTATE +CHECK +FINDING\nok +resolver +dns11/,
   );
-  assert.match(stdout, /\nhealthy\n$/);
+  assert.match(all.stdout, /\nhealthy \(\d+ checks passed\)\n$/);
 });
 
 test("faults in a container's configuration are found: resolv.conf, servers, search list, C library and unserved networks", async () => {
@@ -213,7 +215,7 @@ test("faults in a container's configuration are found: resolv.conf, servers, sea
     "bridged",
     "attachment",
     "ok",
-    /not served by dns11 \(default-network-only\): it is on no user-defined network/,
+    /on the default bridge \(default-network-only\): Docker has no DNS for container names there/,
   );
   assertFinding(result, "bridged", "upstream", "problem", /^10\.88\.0\.250: udp/);
   assertFinding(result, "bridged", "upstream", "ok", /^10\.53\.0\.1: udp NXDOMAIN/);
@@ -464,16 +466,19 @@ test("a dns11 that hangs and one that was killed are found, and --fix removes wh
 test("the exit code is 2 if a check could not run: no engine, no such container, no capability", async () => {
   const away = await dns11(["doctor", "-H", `unix://${folder}/nothing.sock`]);
   assert.equal(away.code, 2);
-  assert.match(away.stdout, /unknown +Docker Engine +No engine socket at .*Check that Docker is installed and running/);
+  assert.match(
+    away.stdout,
+    /UNKNOWN +Docker host: Docker Engine: No engine socket at .*\n +Fix: Check that Docker is installed and running/,
+  );
   const unknown = await dns11(["doctor", "-H", engine.host, "nobody"]);
   assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
-  assert.match(unknown.stderr, /^dns11: No running container named "nobody"\n {2}Use a container name/);
+  assert.match(unknown.stderr, /^dns11: No running container or service named "nobody"\n {2}dns11 ps lists/);
   const program = ["--", process.execPath, PROGRAM, "doctor", "-H", engine.host];
   const unprivileged = await run("setpriv", ["--bounding-set", "-net_admin", ...program]);
   assert.equal(unprivileged.code, 2, unprivileged.stderr);
   assert.match(
     unprivileged.stdout,
-    /unknown +capabilities +Missing capabilities: CAP_NET_ADMIN \(to install rules there\).*--cap-add/,
+    /UNKNOWN +Docker host: capabilities: Missing capabilities: CAP_NET_ADMIN \(to install rules there\)\n +Fix: .*--cap-add/,
   );
 });
 
@@ -495,14 +500,17 @@ test("a kernel without owned tables is a warning, and an engine that is too old 
   };
   assert.match(
     await doctorOfFake(answers),
-    /problem +Docker Engine +Docker 19\.03\.8 is not supported\. Use Docker 20\.10/,
+    /PROBLEM +Docker host: Docker Engine: Docker 19\.03\.8 is not supported\n +Fix: Use Docker 20\.10/,
   );
   // Nor a rootless one: dockerd reports it in its security options.
   const { SecurityOptions: options = [], ...info } = answers["/info"] as { SecurityOptions?: string[] };
   const rootless = { ...info, SecurityOptions: [...options, "name=rootless"] };
   const version = await engine.api("/version");
   const output = await doctorOfFake({ ...answers, "/version": version, "/info": rootless });
-  assert.match(output, /problem +Docker Engine +This engine is rootless: .*Use an engine that runs as root/);
+  assert.match(
+    output,
+    /PROBLEM +Docker host: Docker Engine: This engine is rootless: .*\n +Fix: Use an engine that runs as root/,
+  );
 });
 
 /** The doctor's output for an engine that gives these answers. */

@@ -10,7 +10,8 @@ import { after, before, test } from "node:test";
 import { ControlClient } from "../../src/api/control-client.ts";
 import { locateControl } from "../../src/api/locate.ts";
 import type { Explanation } from "../../src/api/names.ts";
-import type { CommandResult } from "../support/program/command.ts";
+import { PROGRAM } from "../support/program/built.ts";
+import { type CommandResult, run } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
@@ -227,23 +228,112 @@ test("a container in another's namespace is explained like that one", async () =
   assert.deepEqual([container.name, container.sharedWith, answeredBy], ["sidecar", "app", "names"]);
 });
 
-test("for a container that is not served, explain fails with the reason", async () => {
+test("a container that is not served is explained from inside, with the reason and the cause", async () => {
+  const server = "127.1.0.1";
+  await using alone = await runContainer(engine, { name: "alone", dns: [server] });
+  await using _ = await startScripted(alone, "server 1: nxdomain", { addresses: [server] });
   await using instance = await startDns11(engine);
-  const { code, stderr } = await command(instance, "explain", "web", "--in", "plain");
-  assert.equal(code, 1);
-  assert.match(stderr, /dns11 does not serve "plain": it is on no user-defined network/);
-  assert.match(stderr, /dns11 lookup NAME --in plain/);
+  const { code, stdout } = await command(instance, "explain", "web", "alone");
+  assert.equal(code, 0);
+  const [head, why, fix, ...rest] = stdout.split("\n");
+  assert.equal(head, "web (A) in alone: NXDOMAIN");
+  assert.equal(why, '  why       "web" is container web on network n1; alone is not on n1');
+  assert.equal(fix, "  fix       docker network connect n1 alone");
+  assert.match(rest.join("\n"), /note +dns11 does not serve "alone": it is on no user-defined network/);
+  assert.match(rest.join("\n"), /path +127\.1\.0\.1 \(resolv\.conf\) -> NXDOMAIN in /);
 });
 
-test("the text output begins with the answer, its cause and the fix, and ends with the steps", async () => {
+test("the text output is the answer, its cause, the fix and the path; -v adds the steps", async () => {
   await using instance = await startDns11(engine);
   const { code, stdout } = await command(instance, "explain", "elsewhere", "--in", "app");
   assert.equal(code, 0);
-  const [head, answer, why, fix] = stdout.split("\n");
-  assert.equal(head, 'elsewhere A in "app", networks: br.net1, n1');
-  assert.match(answer ?? "", /^NXDOMAIN from host\(127\.0\.0\.1\) in \d+\.\d ms$/);
-  assert.equal(why, '  why: "elsewhere" is container elsewhere on network n2; app is not on n2');
-  assert.equal(fix, "  fix: docker network connect n2 app");
-  assert.match(stdout, /\n\nSTEP +ANSWERED +WHY\nlinks +no /);
-  assert.match(stdout, /\nservers +yes +answered by host\(127\.0\.0\.1\)\n +\d+\.\d ms /);
+  const [head, why, fix, path, ...rest] = stdout.split("\n");
+  assert.equal(head, "elsewhere (A) in app: NXDOMAIN");
+  assert.equal(why, '  why       "elsewhere" is container elsewhere on network n2; app is not on n2');
+  assert.equal(fix, "  fix       docker network connect n2 app");
+  assert.match(
+    path ?? "",
+    /^ {2}path {6}links - names - cache - host\(127\.0\.0\.1\) -> NXDOMAIN in \d+\.\d ms {2}\(-v shows each step\)$/,
+  );
+  assert.deepEqual(rest, [""]);
+  const verbose = (await command(instance, "explain", "other", "app", "-v")).stdout;
+  assert.match(verbose, /\nnetworks: br\.net1, n1\n/);
+  assert.match(verbose, /\n\nSTEP +ANSWERED +WHY\nlinks +no /);
+  assert.match(verbose, /\nservers +yes +answered by host\(127\.0\.0\.1\)\n +\d+\.\d ms /);
+});
+
+test("several names are explained in order, and addresses are shown with their containers", async () => {
+  await using instance = await startDns11(engine);
+  const { stdout } = await command(instance, "explain", "web", "shared", "elsewhere", "app");
+  const blocks = stdout.split("\n\n");
+  assert.equal(blocks.length, 3);
+  assert.ok(blocks[0]?.startsWith(`web (A) in app: ${web.address("n1")}  web\n  path      `), blocks[0]);
+  assert.match(blocks[1] ?? "", /^shared \(A\) in app: 2 addresses\n {2}[\d.]+ {2}(web|db)\n {2}[\d.]+ {2}(web|db)\n/);
+  assert.match(blocks[2] ?? "", /^elsewhere \(A\) in app: NXDOMAIN\n/);
+  const { owners } = await explain(instance, "web", "A");
+  const owner = { address: web.address("n1"), container: "web", network: "n1", project: null, service: null };
+  assert.deepEqual(owners, [owner]);
+  const asJson = (await command(instance, "explain", "web", "db", "app", "--json")).stdout.trimEnd().split("\n");
+  assert.deepEqual(
+    asJson.map((line) => (JSON.parse(line) as Explanation).question.name),
+    ["web", "db"],
+  );
+});
+
+test("an answer of an upstream server to a container's name elsewhere is explained as shadowed", async () => {
+  await using world = await runContainer(engine, { name: "world", networks: ["n2"] });
+  await using lost = await runContainer(engine, { name: "7.ok.test", networks: ["n2"] });
+  await using instance = await startDns11(engine);
+  const { stdout } = await command(instance, "explain", lost.name, "app");
+  const [head, why, fix] = stdout.split("\n");
+  assert.match(head ?? "", /^7\.ok\.test \(A\) in app: [\d.]+ {2}no container of this engine$/);
+  assert.match(
+    why ?? "",
+    /^ {2}why {7}the answer is not a container's: an upstream server answers for "7\.ok\.test"; .* network n2/,
+  );
+  assert.equal(fix, "  fix       docker network connect n2 app");
+  assert.equal((await explain(instance, world.name, "A", "app")).causes[0]?.code, "other-network");
+});
+
+test("the last word is the container; a word that is none is an error that says so", async () => {
+  await using instance = await startDns11(engine);
+  const unknown = await command(instance, "explain", "web", "db", "nobody");
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.stderr, /No running container or service named "nobody"/);
+  assert.match(unknown.stderr, /The last word is the container.*explain web db nobody --in CONTAINER/);
+  const alone = await command(instance, "explain", "web");
+  assert.deepEqual([alone.code, /use dns11 explain web CONTAINER/.test(alone.stderr)], [2, true], alone.stderr);
+});
+
+test("without a running dns11, causes and the reply of Docker's resolver are explained, and lookup works", async () => {
+  const nowhere = join(folder, "nowhere");
+  const standalone = async (...args: string[]): Promise<CommandResult> =>
+    await dns11([...args, "-H", engine.host, "--state-dir", nowhere]);
+  const failing = await standalone("explain", "elsewhere", "app");
+  assert.equal(failing.code, 0, failing.stderr);
+  const [head, why, fix, note] = failing.stdout.split("\n");
+  assert.equal(head, "elsewhere (A) in app: NXDOMAIN");
+  assert.equal(why, '  why       "elsewhere" is container elsewhere on network n2; app is not on n2');
+  assert.equal(fix, "  fix       docker network connect n2 app");
+  assert.match(note ?? "", /^ {2}note {6}dns11 is not running; the container's own nameserver replied$/);
+  const answered = await standalone("explain", "web", "app");
+  assert.ok(answered.stdout.startsWith(`web (A) in app: ${web.address("n1")}  web\n`), answered.stdout);
+  const found = await standalone("lookup", "web", "app");
+  assert.match(found.stdout, /^web A in "app": NOERROR from 127\.0\.0\.11 over udp in /);
+  assert.match(found.stdout, /CONTAINER\n.*  web\n/);
+  const nobody = await standalone("lookup", "web", "nobody");
+  assert.deepEqual(
+    [nobody.code, /No running container or service named "nobody"/.test(nobody.stderr)],
+    [1, true],
+    nobody.stderr,
+  );
+});
+
+test("without the capabilities to enter a container, the causes are explained and no query is sent", async () => {
+  const args = ["-H", engine.host, "--state-dir", join(folder, "nowhere")];
+  const limits = ["--bounding-set", "-all", "--inh-caps", "-all", process.execPath, PROGRAM];
+  const result = await run("setpriv", [...limits, "explain", "elsewhere", "app", ...args]);
+  assert.equal(result.code, 0, result.stderr);
+  assert.match(result.stdout, /^elsewhere \(A\) in app: not queried\n {2}why .* app is not on n2\n {2}fix /);
+  assert.match(result.stdout, /note +dns11 is not running; no query was sent: Missing capabilities: CAP_SYS_ADMIN/);
 });

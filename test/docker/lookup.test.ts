@@ -51,12 +51,6 @@ test("a name resolves to its address and TTL, from 127.0.0.11", async () => {
   assert.equal((await found("web", "--in", "app", "--tcp")).protocol, "tcp");
 });
 
-test("a lookup is a real query and counts as one of the container", async () => {
-  const queries = (await instance.container("app"))?.counters?.["queries"] ?? 0;
-  await found("web", "--in", "app");
-  assert.equal((await instance.container("app"))?.counters?.["queries"], queries + 1);
-});
-
 test("an IP address is looked up in reverse, with -x and without", async () => {
   for (const args of [[], ["-x"]]) {
     const { question, answers } = await found(web.address("n1"), "--in", "app", ...args);
@@ -133,8 +127,8 @@ test("a container in another's namespace queries from there", async () => {
 
 test("invalid lookups fail with a message that says what to do instead", async () => {
   for (const [args, code, words] of [
-    [["web"], EXIT.usage, /Container missing: .*--in CONTAINER/],
-    [["web", "--in", "ap"], EXIT.failure, /No running container named "ap"; did you mean "app"\?/],
+    [["web"], EXIT.usage, /Container missing: use dns11 lookup web CONTAINER/],
+    [["web", "--in", "ap"], EXIT.failure, /No running container or service named "ap"; did you mean "app"\?/],
     [["we b", "--in", "app"], EXIT.usage, /invalid domain name "we b"/],
     [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /unknown record type "AAA": did you mean AAAA\?/],
     [["web", "--in", "app", "-t", "TYPE70000"], EXIT.usage, /TYPE1 to TYPE65535/],
@@ -145,6 +139,20 @@ test("invalid lookups fail with a message that says what to do instead", async (
     assert.equal(result.code, code, `${args.join(" ")}: ${result.stderr}`);
     assert.match(result.stderr, words, args.join(" "));
   }
+});
+
+test("several names are looked up in order, with the containers behind their addresses", async () => {
+  const { code, stdout } = await lookup("web", "app", "a.nx.test", "app");
+  assert.equal(code, 0);
+  const [first, second, third] = stdout.split("\n\n");
+  assert.match(first ?? "", /^web A in "app": NOERROR .*\nNAME +TTL +TYPE +DATA +CONTAINER\nweb\. .* web$/);
+  assert.match(second ?? "", /^app A in "app": .* app$/s);
+  assert.match(third ?? "", /^a\.nx\.test A in "app": NXDOMAIN /);
+  assert.equal((await lookup("web", "a.nx.test", "app", "--fail")).code, EXIT.failure);
+  const { owners } = await found("web", "app");
+  assert.deepEqual(owners, [
+    { address: web.address("n1"), container: "web", network: "n1", project: null, service: null },
+  ]);
 });
 
 test("the container can be given by the beginning of its ID", async () => {

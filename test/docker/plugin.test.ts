@@ -77,7 +77,7 @@ for (const client of CLIENTS) {
       instance.stateDir,
     ]);
     assert.equal(code, 0);
-    assert.match(stdout, /2 of 2 containers attached/);
+    assert.match(stdout, /containers +2 of 2 served/);
   });
 
   test(`${client} dns: help has this command name, and the exit code of a failure is passed on`, async () => {

@@ -71,7 +71,7 @@ test("after one more crash it is quarantined and stays with Docker's resolver; s
   const { stdout } = await dns11(["doctor", "web", ...at]);
   assert.match(stdout, /quarantined until/);
   const { stdout: rows } = await dns11(["ps", ...at]);
-  assert.match(rows, /^web +quarantined/m);
+  assert.match(rows, /^web +QUARANTINED/m);
 });
 
 test("a normal restart does not end the quarantine", async () => {

@@ -23,7 +23,7 @@ const EVIL = "\\027[2J\\027[31m\\155\\027]0;owned\\007.evil.nx.test";
 
 const ESC = "\u001B";
 // The escape sequences that dns11 itself uses: screen, cursor and colours.
-const OURS = new RegExp(`${ESC}\\[(?:\\?1049[hl]|\\?25[hl]|[HKJ]|(?:0|1|2|31|32|33)m)`, "g");
+const OURS = new RegExp(`${ESC}\\[(?:\\?1049[hl]|\\?25[hl]|[HKJ]|(?:0|1|2|7|31|32|33)m)`, "g");
 const COLOUR = new RegExp(`${ESC}\\[\\d+m`);
 
 const folder = mkdtempSync(join(tmpdir(), "d11-queries-"));
@@ -36,7 +36,7 @@ let instance: Dns11;
 before(async () => {
   engine = await startEngine();
   upstream = await startUpstream(engine);
-  await createNetwork(engine, "n1");
+  for (const name of ["n1", "n2"]) await createNetwork(engine, name);
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
   db = await runContainer(engine, { name: "db", networks: ["n1"] });
   await runContainer(engine, { name: "plain" });
@@ -86,15 +86,38 @@ test("tail prints the last queries, filtered by name and rcode", async () => {
   for (const name of ["alpha.ok.test", "alpha.nx.test", "beta.nx.test", "beta.servfail.test"]) await dig(db, name);
   const { stdout } = await command(["tail", "db", "--no-follow", "--name", "*A.NX.test", "--rcode", "nxdomain,2"]);
   const lines = stdout.trimEnd().split("\n");
-  assert.equal(lines.length, 2);
+  assert.equal(lines.length, 3);
+  assert.match(lines[0] ?? "", /^TIME +CONTAINER +RESULT +SOURCE +TOOK  TYPE +NAME  ANSWER$/);
   assert.match(
-    lines[0] ?? "",
-    /^\d\d:\d\d:\d\d\.\d{3}  db {2,}NXDOMAIN  forwarded +[\d.]+ ms  A +alpha\.nx\.test  from host\(127\.0\.0\.1\)$/,
+    lines[1] ?? "",
+    /^\d\d:\d\d:\d\d\.\d{3}  db {2,}NXDOMAIN  forwarded +[\d.]+ ms  A +alpha\.nx\.test  "alpha\.nx\.test" does not exist, according to its upstream servers \(host\(127\.0\.0\.1\)\)  from host\(127\.0\.0\.1\)$/,
   );
   const failed = await command(["tail", "db", "--no-follow", "--rcode", "SERVFAIL"]);
-  assert.match(failed.stdout, /SERVFAIL  failed .* beta\.servfail\.test$/m);
+  assert.match(
+    failed.stdout,
+    /SERVFAIL  failed .* beta\.servfail\.test  host\(127\.0\.0\.1\) failed for "beta\.servfail\.test"/,
+  );
   const last = await command(["tail", "--no-follow", "--last", "1"]);
-  assert.match(last.stdout, /^[^\n]* beta\.servfail\.test\n$/);
+  assert.match(last.stdout, /^TIME [^\n]*\n[^\n]* beta\.servfail\.test  [^\n]*\n$/);
+});
+
+test("tail shows the addresses of answers, their containers, and the cause of a failure without a query of its own", async () => {
+  await using lone = await runContainer(engine, { name: "lone", networks: ["n2"] });
+  await instance.waitFor(lone.name, "attached");
+  for (const name of ["Db", "lone", "own.ok.test"]) await dig(web, name);
+  const asJson = reportsIn((await command(["tail", "web", "--no-follow", "--last", "3", "--json"])).stdout);
+  const owner = { address: db.address("n1"), container: "db", network: "n1", project: null, service: null };
+  assert.deepEqual([asJson[0]?.addresses, asJson[0]?.owners, asJson[0]?.cause], [[owner.address], [owner], undefined]);
+  assert.equal(asJson[1]?.cause?.code, "other-network");
+  assert.deepEqual([asJson[2]?.addresses.length, asJson[2]?.owners], [1, []]);
+  const { stdout } = await command(["tail", "web", "--no-follow", "--last", "3"]);
+  assert.ok(stdout.includes(` Db  ${owner.address} db  ttl 5\n`), stdout);
+  assert.match(stdout, / lone  "lone" is container lone on network n2; web is not on n2 /);
+  const again = reportsIn((await command(["tail", "web", "--no-follow", "--last", "3", "--json"])).stdout);
+  assert.deepEqual(
+    again.map(({ seq }) => seq),
+    asJson.map(({ seq }) => seq),
+  );
 });
 
 test("tail follows queries in their order, for the selected containers", async () => {
@@ -142,7 +165,7 @@ test("queries of a new container are followed, and stay listed after it is remov
 
 test("tail fails with a reason for containers without queries and for invalid options", async () => {
   for (const [args, expected, message] of [
-    [["tail", "nobody"], 1, /No running container named "nobody"/],
+    [["tail", "nobody"], 1, /No running container or service named "nobody"/],
     [["tail", "plain"], 1, /dns11 does not serve "plain": it is on no user-defined network/],
     [["tail", "--rcode", "bogus"], 2, /Invalid response code "bogus": use one of NOERROR, /],
   ] as const) {
@@ -183,6 +206,28 @@ for (const press of ["q", "\u0003"]) {
   });
 }
 
+test("top explains the selected name: enter on a row that fails", async () => {
+  await using alone = await runContainer(engine, { name: "alone", networks: ["n2"] });
+  await instance.waitFor(alone.name, "attached");
+  await dig(web, alone.name);
+  const words = ["top", "-H", engine.host, "--state-dir", instance.stateDir];
+  const output = await onTerminal(words, {
+    keys: [
+      { when: /NAME +FROM/, press: "?" },
+      { when: /Keys of dns11 top/, press: "x" },
+      // Failing names of containers are first when sorted by failures; the filter leaves this one.
+      { when: /NAME +FROM/, press: "s/alone" },
+      { when: /\/alone_/, press: "\r\t" },
+      { when: /sort: fail {2}filter: alone/, press: "\r" },
+      { when: /why +"alone" is container alone on network n2; web is not on n2/, press: "x" },
+      { when: /NAME +FROM/, press: "q" },
+    ],
+  });
+  assert.match(output, /alone \(A\) in web: NXDOMAIN/);
+  assert.match(output, /fix +docker network connect n2 web/);
+  assert.ok(output.endsWith(`${ESC}[?25h${ESC}[?1049lleft 0 isig icanon \r\n`), output.slice(-200));
+});
+
 test("with NO_COLOR there are no colours", async () => {
   for (const args of [["top"], ["tail", "--no-follow"]]) {
     assert.doesNotMatch(await terminal(args, "q", { NO_COLOR: "1" }), COLOUR);
@@ -212,13 +257,15 @@ test("ps lists every container with its state and rules, or the reason why it is
       ["web", "attached", "nft-owner", undefined],
     ],
   );
-  const { stdout } = await command(["ps"]);
-  assert.match(stdout, /^CONTAINER +STATE +SINCE +VERIFIED +RULES +PORTS +QUERIES/);
+  const short = await command(["ps"]);
+  assert.match(short.stdout, /^CONTAINER +STATE +NETWORKS +Q\/MIN +NX +FAIL +WHY$/m);
+  assert.match(short.stdout, /^web +ok +\S+ +\d+ +\d+ +\d+$/m);
+  const { stdout } = await command(["ps", "-o", "wide"]);
   assert.match(
     stdout,
-    /^web +attached +\d\d:\d\d:\d\d +\d\d:\d\d:\d\d +nft-owner +\d+\/udp \d+\/tcp +[1-9]\d* .*host\(127\.0\.0\.1\)$/m,
+    /^web +ok .* \d+[sm] +\d+[sm] ago +nft-owner +\d+\/udp \d+\/tcp +[1-9]\d* .*host\(127\.0\.0\.1\)$/m,
   );
-  assert.match(stdout, /^plain +skipped +- .* it is on no user-defined network/m);
+  assert.match(stdout, /^plain +skipped +bridge .* it is on no user-defined network/m);
 });
 
 test("queries.names: hidden removes past names, off disables the history, and both apply at reload", async () => {
@@ -282,7 +329,7 @@ async function command(args: readonly string[], of: Dns11 = instance): Promise<C
 // top exits at a key, tail on its own.
 async function terminal(args: readonly string[], press = "q", env: NodeJS.ProcessEnv = {}): Promise<string> {
   const words = [...args, "-H", engine.host, "--state-dir", instance.stateDir];
-  return await onTerminal(words, { env, ...(args[0] === "top" && { key: { when: /NAME +FROM/, press } }) });
+  return await onTerminal(words, { env, ...(args[0] === "top" && { keys: [{ when: /NAME +FROM/, press }] }) });
 }
 
 function reportsIn(text: string): QueryReport[] {

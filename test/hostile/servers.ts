@@ -11,11 +11,16 @@ import { WORLD } from "./world.ts";
 
 const TRUE_TARGET = (WORLD.addressOf(WORLD.target) ?? Buffer.alloc(0)).join(".");
 
+// On a busy machine packets are lost before they reach the attacker's server.
+const ROUNDS_MAX = 6;
+
 // By a container's own server, and by the server of its zone behind the host's.
 async function byBoth(rig: Rig, program: "fatalReplies" | "malformedReplies", amount: number): Promise<void> {
   for (const attacker of [rig.chooser, rig.plain]) {
-    const report = await rig.run(attacker, program, amount);
-    assert.ok((report["served"] ?? 0) >= amount / 2, `the server was queried: ${JSON.stringify(report)}`);
+    const reports: Record<string, number>[] = [];
+    const served = (): number => reports.reduce((sum, report) => sum + (report["served"] ?? 0), 0);
+    while (served() < amount / 2 && reports.length < ROUNDS_MAX) reports.push(await rig.run(attacker, program, amount));
+    assert.ok(served() >= amount / 2, `the server was queried: ${JSON.stringify(reports)}`);
   }
 }
 

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { PROGRAM } from "../support/program/built.ts";
-import type { Diagnosis, Report } from "../../src/doctor/doctor.ts";
+import type { Diagnosis, Report } from "../../src/doctor/report.ts";
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
@@ -212,7 +212,7 @@ test("status shows nodes; detach restores one, attach and a restart serve it aga
   assert.deepEqual(dataOf(await dig(node, "plain")), [other.address(NETWORK)], "by Docker's resolver");
   assert.match(await control(instance, "status"), /\nworker +skipped .*detached/);
   assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is not a KIND node served by this dns11/);
-  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container named "nobody"/);
+  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container or service named "nobody"/);
   assert.equal(await control(instance, "attach", "worker"), "worker is served again\n");
   await instance.waitFor("worker", "attached");
   await control(instance, "detach", "worker");

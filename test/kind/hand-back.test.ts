@@ -17,6 +17,7 @@ import {
   waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
+import { ENDS } from "../support/kind/ends.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 /** An answer for host.docker.internal that only dns11 gives. */
@@ -30,18 +31,6 @@ after(async () => await world[Symbol.asyncDispose]());
 function serversOf({ container }: KindNode): readonly string[] {
   return nameserversIn(readFileSync(`/proc/${container.pid}/root/etc/resolv.conf`, "utf8"));
 }
-
-const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
-  SIGTERM: async (instance) => {
-    assert.equal(await instance.stop(), 0);
-  },
-  "SIGKILL and `dns11 cleanup`": async (instance) => {
-    instance.kill("SIGKILL");
-    await instance.exited;
-    const { code, stderr } = await dns11(["cleanup", "-H", world.engine.host, "--state-dir", instance.stateDir]);
-    assert.equal(code, 0, stderr);
-  },
-};
 
 /** KIND's entrypoint runs while dns11 serves: where it redirects to Docker's resolver. */
 const REWRITES: Readonly<
@@ -61,7 +50,7 @@ for (const [where, { host, isNftables, redirect }] of Object.entries(REWRITES)) 
       if (isNftables) await moveDockerRulesToNftables(node.netnsPath);
       await node.rewrite();
       assert.deepEqual(serversOf(node), [GATEWAY]);
-      await end(instance);
+      await end(instance, world);
       assert.deepEqual(serversOf(node), [redirect]);
       assert.deepEqual(await world.webFrom(node, redirect), world.found);
     });

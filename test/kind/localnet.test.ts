@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { createNetwork } from "../support/engine/container.ts";
-import { type Dns11, dns11 } from "../support/program/dns11.ts";
+import { dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
@@ -18,6 +18,7 @@ import {
 } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
+import { ENDS } from "../support/kind/ends.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 let world: KindEnvironment;
@@ -34,18 +35,6 @@ function keyOf(device: string): string {
   return `net.ipv4.conf.${device}.route_localnet`;
 }
 
-const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
-  SIGTERM: async (instance) => {
-    assert.equal(await instance.stop(), 0);
-  },
-  "SIGKILL and `dns11 cleanup`": async (instance) => {
-    instance.kill("SIGKILL");
-    await instance.exited;
-    const { code, stderr } = await dns11(["cleanup", "-H", world.engine.host, "--state-dir", instance.stateDir]);
-    assert.equal(code, 0, stderr);
-  },
-};
-
 for (const [how, end] of Object.entries(ENDS)) {
   test(`interfaces created while dns11 runs have their normal route_localnet after ${how} (K17)`, async () => {
     await using node = await world.node("growing");
@@ -61,7 +50,7 @@ for (const [how, end] of Object.entries(ENDS)) {
     await node.container.connect("second");
     await waitForWorkingNode(instance, node.name);
     assert.deepEqual(await world.webFrom(born, GATEWAY), world.found);
-    await end(instance);
+    await end(instance, world);
     const expected = { all: "0", default: "0", lo: "0", eth0: "0", eth1: "0", renamed0: "0" };
     assert.deepEqual(await routeLocalnet(node.netnsPath), { ...expected, [own.device]: "1", [born.device]: "0" });
   });

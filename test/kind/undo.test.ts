@@ -10,6 +10,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { CommandResult } from "../support/program/command.ts";
 import { createNetwork } from "../support/engine/container.ts";
 import { dns11, type Dns11 } from "../support/program/dns11.ts";
+import { type End, killedAndCleanedUp, stopped } from "../support/kind/ends.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   addressesOnLo,
@@ -137,16 +138,9 @@ async function assertGone(node: KindNode, pod: Pod): Promise<void> {
   assert.deepEqual((await world.webFrom(pod, GATEWAY)).flat(), []);
 }
 
-const ENDS: Readonly<Record<string, (instance: Dns11) => Promise<void>>> = {
-  "SIGTERM (K52)": async (instance) => {
-    assert.equal(await instance.stop(), 0);
-  },
-  "SIGKILL and `dns11 cleanup` (K53)": async (instance) => {
-    instance.kill("SIGKILL");
-    await instance.exited;
-    const result = await dns11(["cleanup", "-H", world.engine.host, "--state-dir", instance.stateDir]);
-    assert.equal(result.code, 0, result.stderr);
-  },
+const ENDS: Readonly<Record<string, End>> = {
+  "SIGTERM (K52)": stopped,
+  "SIGKILL and `dns11 cleanup` (K53)": killedAndCleanedUp,
   "SIGKILL, a new start and SIGTERM (K53)": async (instance) => {
     instance.kill("SIGKILL");
     await instance.exited;
@@ -173,7 +167,7 @@ for (const mode of MODES) {
       await waitForWorkingNode(instance, node.name);
       assert.notDeepEqual(await stateOf(node), earlier);
       assert.deepEqual(await world.webFrom(first, GATEWAY), world.found);
-      await end(instance);
+      await end(instance, world);
       assert.deepEqual(await stateOf(node), earlier);
       await assertGone(node, first);
     });

@@ -22,7 +22,7 @@ export class CoalescedCall<T> {
   async #later(): Promise<T> {
     const restMs = this.#lastMs + this.#everyMs - performance.now();
     // Even with no delay: requests of the same turn share the call.
-    await new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, restMs)).unref());
+    await new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, restMs)));
     this.#next = undefined;
     this.#lastMs = performance.now();
     return await this.#make();

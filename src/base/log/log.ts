@@ -65,26 +65,3 @@ function escaped(char: string): string {
 function quoted(text: string): string {
   return /^[\w.:/@-]+$/.test(text) ? text : JSON.stringify(text);
 }
-
-/** Lets a message through once in `everyMs`, with the number of those held back. */
-export class Throttle {
-  readonly #everyMs: number;
-  #nextMs = -Infinity;
-  #suppressed = 0;
-
-  constructor(everyMs: number) {
-    this.#everyMs = everyMs;
-  }
-
-  /** Calls `emit` if it is due. */
-  run(emit: (suppressed: number) => void): void {
-    const now = performance.now();
-    if (now < this.#nextMs) {
-      this.#suppressed++;
-      return;
-    }
-    this.#nextMs = now + this.#everyMs;
-    emit(this.#suppressed);
-    this.#suppressed = 0;
-  }
-}

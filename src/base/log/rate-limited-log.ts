@@ -1,7 +1,7 @@
 /**
  * RateLimitedLog: logs what can happen repeatedly to the same container or server. A new event is logged at once.
  * Repetitions are counted, and logged later in one line with their number. Events that happen to very many subjects at
- * once are limited as well.
+ * once are limited as well: each has room for a line, so that one cannot hide the others.
  */
 import { LIMITS } from "../limits.ts";
 import type { Log } from "./log.ts";
@@ -10,6 +10,7 @@ type Level = "info" | "warn";
 
 /** One topic about one container or server. */
 interface Subject {
+  readonly about: string;
   readonly kind: string;
   level: Level;
   fields: object;
@@ -22,8 +23,19 @@ interface Subject {
 
 interface Kind {
   untilMs: number;
+  /** Lines by container or server. */
+  readonly owners: Map<string, number>;
+  /** Lines beyond the first of each. */
   logged: number;
   suppressed: number;
+}
+
+/** What is limited together. */
+export interface Topic {
+  /** By default the text. */
+  readonly topic?: string;
+  /** How long a subject's lines are limited. */
+  readonly repeatMs?: number;
 }
 
 export class RateLimitedLog {
@@ -40,15 +52,21 @@ export class RateLimitedLog {
     this.#timer.unref();
   }
 
-  /** `about` is the subject; `text` is constant. Texts with the same `topic` are limited together. */
-  log(level: Level, about: string, fields: object, text: string, topic: string = text): void {
+  /** `about` is the subject, a container or server; `text` is constant. */
+  log(
+    level: Level,
+    about: string,
+    fields: object,
+    text: string,
+    { topic = text, repeatMs = LIMITS.logRepeatMs }: Topic = {},
+  ): void {
     const key = `${topic}\n${about}`;
     const signature = `${text} ${JSON.stringify(fields)}`;
     const subject = this.#subjects.get(key);
     if (subject === undefined || this.#now() >= subject.untilMs) {
       const suppressed = subject?.suppressed ?? 0;
-      this.#store(key, { kind: text, level, fields, signature, untilMs: this.#now() + LIMITS.logRepeatMs });
-      this.#emit(level, text, suppressed === 0 ? fields : { ...fields, repeated: suppressed });
+      this.#store(key, { about, kind: text, level, fields, signature, untilMs: this.#now() + repeatMs });
+      this.line(level, about, suppressed === 0 ? fields : { ...fields, repeated: suppressed }, text);
       return;
     }
     if (signature === subject.signature || subject.logged >= LIMITS.logLinesPerSubject) {
@@ -58,7 +76,7 @@ export class RateLimitedLog {
     }
     subject.logged++;
     Object.assign(subject, { level, fields, signature, kind: text });
-    this.#emit(level, text, fields);
+    this.line(level, about, fields, text);
   }
 
   /** Logs the counts of subjects without new events. */
@@ -67,8 +85,7 @@ export class RateLimitedLog {
     for (const [key, subject] of this.#subjects) {
       if (now < subject.untilMs) continue;
       this.#subjects.delete(key);
-      if (subject.suppressed > 0)
-        this.#emit(subject.level, subject.kind, { ...subject.fields, repeated: subject.suppressed });
+      if (subject.suppressed > 0) this.#repeat(subject);
     }
     for (const [text, kind] of this.#kinds) {
       if (now < kind.untilMs) continue;
@@ -80,9 +97,7 @@ export class RateLimitedLog {
   /** Logs the remaining counts. */
   close(): void {
     clearInterval(this.#timer);
-    for (const [, { level, kind, fields, suppressed }] of this.#subjects) {
-      if (suppressed > 0) this.#emit(level, kind, { ...fields, repeated: suppressed });
-    }
+    for (const [, subject] of this.#subjects) if (subject.suppressed > 0) this.#repeat(subject);
     for (const [text, kind] of this.#kinds) this.#logSuppressed(text, kind);
     this.#subjects.clear();
     this.#kinds.clear();
@@ -97,23 +112,36 @@ export class RateLimitedLog {
     this.#subjects.set(key, { ...subject, logged: 1, suppressed: 0 });
   }
 
-  #emit(level: Level, text: string, fields: object): void {
+  #repeat({ level, about, kind, fields, suppressed }: Subject): void {
+    this.line(level, about, { ...fields, repeated: suppressed }, kind);
+  }
+
+  /** Logs a line whose repetitions the caller limits; only the limits of its kind apply. */
+  line(level: Level, owner: string, fields: object, text: string): void {
     const now = this.#now();
     let kind = this.#kinds.get(text);
     if (kind === undefined || now >= kind.untilMs) {
       if (kind !== undefined) this.#logSuppressed(text, kind);
-      kind = { untilMs: now + LIMITS.logKindMs, logged: 0, suppressed: 0 };
+      kind = { untilMs: now + LIMITS.logKindMs, owners: new Map(), logged: 0, suppressed: 0 };
       this.#kinds.set(text, kind);
     }
-    if (kind.logged >= LIMITS.logLinesPerKind) {
+    if (!hasRoom(kind, owner)) {
       kind.suppressed++;
       return;
     }
-    kind.logged++;
+    const count = kind.owners.get(owner) ?? 0;
+    kind.owners.set(owner, count + 1);
+    if (count > 0) kind.logged++;
     this.#log[level](fields, text);
   }
 
   #logSuppressed(text: string, { suppressed }: Kind): void {
     if (suppressed > 0) this.#log.warn({ line: text, suppressed }, "similar lines were suppressed");
   }
+}
+
+function hasRoom({ owners, logged }: Kind, owner: string): boolean {
+  const count = owners.get(owner) ?? 0;
+  if (count === 0) return owners.size < LIMITS.logOwnersPerKind;
+  return count < LIMITS.logLinesPerOwner && logged < LIMITS.logLinesPerKind;
 }

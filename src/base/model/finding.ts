@@ -50,6 +50,23 @@ export interface Finding {
   readonly detail: string;
   /** What to do about it: complete sentences, with a command where there is one. */
   readonly remedy?: string;
+  /** The remedy as a command, and as a change that lasts, where both are known. */
+  readonly fixNow?: string;
+  readonly fixForGood?: string;
+  /** What it has in common with findings of other containers; by default the detail. */
+  readonly shared?: SharedCause;
+}
+
+/** Findings of one check with the same key have one cause. */
+export interface SharedCause {
+  readonly key: string;
+  /** The cause in a few words, with `{}` for what it is about: in one finding, and in several with different ones. */
+  readonly title: string;
+  readonly titleOfMany?: string;
+  readonly about: string;
+  /** An explanation of the cause, and what comes of it here. */
+  readonly why?: string;
+  readonly symptom?: string;
 }
 
 /** A finding with the title of its check. */

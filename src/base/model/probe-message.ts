@@ -8,9 +8,6 @@ import { labelsOf, replyCode } from "./name-query.ts";
 
 const SUFFIX = "dns11.invalid";
 
-/** The first label of the doctor's test queries begins with this: they are in no table of a container's queries. */
-export const DOCTOR_PREFIX = "dns11-doctor-";
-
 export function probeName(nonce: string): string {
   return `${nonce}.${SUFFIX}`;
 }

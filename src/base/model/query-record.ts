@@ -35,6 +35,8 @@ export interface QueryRecord {
   /** Records in the answer section, and the TTL of the first. */
   readonly answers: number;
   readonly ttl: number | null;
+  /** The first addresses of the answer; none where names are hidden. */
+  readonly addresses: readonly string[];
   readonly isStream: boolean;
   readonly result: QueryResult;
   /** The upstream that answered, if any. */

@@ -1,5 +1,5 @@
 /**
- * Decision: whether dns11 serves a container, and if not, why, as `dns11 status` prints it.
+ * Decision: whether dns11 serves a container, and if not, why, as `dns11 ps` prints it.
  */
 import type { OnlyFilter } from "../../base/model/only.ts";
 import { LIMITS } from "../../base/limits.ts";

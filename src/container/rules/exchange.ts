@@ -24,6 +24,7 @@ import {
   setMark,
   socket,
 } from "../../kernel/libc.ts";
+import { localPort } from "../../kernel/local-port.ts";
 import { withLength } from "../../base/lib/framing.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Protocol } from "./plan.ts";
@@ -43,6 +44,14 @@ export interface ExchangeRequest {
   readonly mark?: number | undefined;
   /** The timeout. */
   readonly waitMs?: number;
+  /** Called with the source ports before anything is sent. */
+  readonly announce?: ((ports: SourcePorts) => Promise<void>) | undefined;
+}
+
+/** By transport; empty if no socket could be opened. */
+export interface SourcePorts {
+  readonly udp: readonly number[];
+  readonly tcp: readonly number[];
 }
 
 /** The result of one protocol: a reply, a failure, or neither after a timeout. */
@@ -85,11 +94,16 @@ export async function exchange(within: Within, request: ExchangeRequest): Promis
     within(() => {
       for (const protocol of ["udp", "tcp"] as const) legs.push(startLeg(protocol, request));
     });
+    await request.announce?.({ udp: portsOf(legs, "udp"), tcp: portsOf(legs, "tcp") });
     await pollUntilDone(legs, memory, request.waitMs ?? LIMITS.probeMs);
     return legs.map(({ protocol, id, reply, failure, tookMs }) => ({ protocol, id, reply, failure, tookMs }));
   } finally {
     for (const leg of legs) endLeg(leg);
   }
+}
+
+function portsOf(legs: readonly Leg[], protocol: Protocol): number[] {
+  return legs.filter((leg) => leg.protocol === protocol && leg.failure === undefined).map(({ fd }) => localPort(fd));
 }
 
 /**

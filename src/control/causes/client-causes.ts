@@ -4,16 +4,36 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { parseQuestion, type ParsedQuestion } from "../../base/model/question-text.ts";
+import { commandOf, serviceChange } from "./fixes.ts";
+import type { KnownContainer } from "./known-container.ts";
 import { ndotsOf, searchNames } from "./search-list.ts";
 import { type Situation, cause } from "./situation.ts";
 
 const RESOLVER = "127.0.0.11";
 
-export function resolverCauses({ client, resolvConf }: Situation): Cause[] {
+export function resolverCauses({ client, resolvConf }: Pick<Situation, "client" | "resolvConf">): Cause[] {
   if (resolvConf === undefined || resolvConf.nameservers.includes(RESOLVER)) return [];
   const named = resolvConf.nameservers.join(", ") || "no nameserver";
   const sentence = `resolv.conf of ${client.name} lists ${named} instead of ${RESOLVER}, so its programs do not use dns11`;
-  return [cause("resolv-conf", sentence)];
+  return [
+    cause("resolv-conf", sentence, {
+      fix: commandOf("docker", "restart", client.name),
+      lastingFix: serviceChange(client, "volumes", "remove the mount over /etc/resolv.conf, if there is one"),
+      isBreaking: true,
+    }),
+  ];
+}
+
+/** An upstream server answers the first name of a search list, so programs never get to the container's. */
+export function searchShadowCause(client: KnownContainer, name: string, completed: string): Cause {
+  const sentence =
+    `programs in ${client.name} query "${completed}" before "${name}", because of its search list and ndots, and an upstream ` +
+    `server has an answer: usually a wildcard`;
+  return cause("search-list", sentence, {
+    fix: `use the name "${name}."`,
+    lastingFix: serviceChange(client, "dns_opt", 'add "ndots:0", or remove the domain from dns_search'),
+    isBreaking: true,
+  });
 }
 
 /** With a search list, programs query other names than this one. */

@@ -105,7 +105,8 @@ function resolvingCauses(
   const endpoints = places.flatMap((place) => place.endpoints).filter(({ networkName }) => own.has(networkName));
   const owners = places.map(({ container }) => container.name).join(", ");
   if (failure === "NODATA" && typeName === "A" && endpoints.every(({ ipv4 }) => ipv4 === undefined)) {
-    return [cause("no-ipv4", `"${name}" is container ${owners}, which has an IPv6 address only: query type AAAA`)];
+    const fix = `query type AAAA, or connect ${owners} to a network with IPv4`;
+    return [cause("no-ipv4", `"${name}" is container ${owners}, which has an IPv6 address only`, { fix })];
   }
   const networks = [...new Set(endpoints.map(({ networkName }) => networkName))].join(", ");
   return [cause("resolves-now", `"${name}" resolves now: it is container ${owners} on network ${networks}`)];

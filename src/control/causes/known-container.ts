@@ -2,6 +2,7 @@
  * KnownContainer: a container of this engine, running or not, as far as causes need it: its names on each network and its
  * place in a Compose project.
  */
+import { type ComposePlace, composePlace, composePlaceOf } from "../../container/registry/compose.ts";
 import type { Labels } from "../../container/registry/labels.ts";
 import { type ContainerFact, isUserDefined } from "../../container/registry/fact.ts";
 
@@ -11,13 +12,6 @@ export interface KnownEndpoint {
   readonly names: readonly string[];
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
-}
-
-interface ComposePlace {
-  readonly project: string;
-  readonly service: string;
-  /** The first of its Compose files. */
-  readonly file: string | null;
 }
 
 /** How a container ended; it may also not have been started yet. */
@@ -46,13 +40,11 @@ export interface StoppedContainer extends EndedState {
   readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
 }
 
-const PREFIX = "com.docker.compose.";
-
 export function runningContainer(fact: ContainerFact): KnownContainer {
   return {
     id: fact.id,
     name: fact.name,
-    compose: composePlace({ ...fact.imageLabels.labels, ...fact.labels }),
+    compose: composePlaceOf(fact),
     isPaused: fact.isPaused,
     endpoints: fact.endpoints
       .filter(({ networkName }) => isUserDefined(networkName))
@@ -80,16 +72,6 @@ export function stoppedContainer({ id, name, labels, networks, ...ended }: Stopp
       })),
     ended,
   };
-}
-
-/**
- * An image may claim a place in a project, too: it is text for people, and decides the order of causes at most.
- */
-function composePlace(labels: Labels): ComposePlace | undefined {
-  const project = labels[`${PREFIX}project`];
-  const service = labels[`${PREFIX}service`];
-  if (!project || !service) return undefined;
-  return { project, service, file: labels[`${PREFIX}project.config_files`]?.split(",", 1)[0] || null };
 }
 
 function lowered(names: readonly string[]): string[] {

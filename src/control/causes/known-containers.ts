@@ -2,6 +2,7 @@
  * KnownContainers: all containers of this engine by their names, so that the place of a name is found without a search.
  * It is built for one report.
  */
+import { addressBytes } from "../../base/model/address.ts";
 import type { KnownContainer, KnownEndpoint } from "./known-container.ts";
 
 /** Where a name is known: the endpoints that have it; none for a container that has it on no network with names. */
@@ -10,10 +11,17 @@ export interface NamePlace {
   readonly endpoints: readonly KnownEndpoint[];
 }
 
+/** An endpoint that has an address. */
+export interface AddressPlace {
+  readonly container: KnownContainer;
+  readonly endpoint: KnownEndpoint;
+}
+
 export class KnownContainers {
   readonly all: readonly KnownContainer[];
   readonly #byName = new Map<string, Set<KnownContainer>>();
   readonly #byId = new Map<string, KnownContainer>();
+  #byAddress: Map<string, AddressPlace[]> | undefined;
 
   constructor(all: readonly KnownContainer[]) {
     this.all = all;
@@ -26,6 +34,12 @@ export class KnownContainers {
 
   byId(id: string): KnownContainer | undefined {
     return this.#byId.get(id);
+  }
+
+  /** The endpoints with an address; several if networks have the same subnet. */
+  withAddress(address: string): readonly AddressPlace[] {
+    this.#byAddress ??= addressIndex(this.all);
+    return this.#byAddress.get(addressKey(address)) ?? [];
   }
 
   /** The containers with a name, alone or as NAME.NETWORK; `name` is in lower case. */
@@ -57,4 +71,23 @@ export class KnownContainers {
     if (others === undefined) this.#byName.set(name, new Set([container]));
     else others.add(container);
   }
+}
+
+function addressIndex(all: readonly KnownContainer[]): Map<string, AddressPlace[]> {
+  const index = new Map<string, AddressPlace[]>();
+  for (const container of all) {
+    for (const endpoint of container.endpoints) {
+      for (const address of [endpoint.ipv4, endpoint.ipv6]) {
+        if (address === undefined) continue;
+        const key = addressKey(address);
+        index.set(key, [...(index.get(key) ?? []), { container, endpoint }]);
+      }
+    }
+  }
+  return index;
+}
+
+/** The same for all texts of an address. */
+function addressKey(address: string): string {
+  return addressBytes(address)?.join(".") ?? address;
 }

@@ -34,13 +34,23 @@ export interface Move {
   readonly atMs: number;
 }
 
+/** The `failure` of a name that could not be queried: whether it fails is not known. */
+export const NOT_QUERIED = "not queried";
+
+/** RFC 6761 and RFC 7686: never forwarded. */
+const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)\.?$/i;
+
+export function isSpecialName(name: string): boolean {
+  return SPECIAL.test(name);
+}
+
 export interface Situation {
   /** The container whose programs query, and the one whose network namespace it uses; usually the same. */
   readonly client: KnownContainer;
   readonly owner: KnownContainer;
   readonly name: string;
   readonly typeName: string;
-  /** A response code, or NODATA; undefined if there was an answer. */
+  /** A response code, NODATA or NOT_QUERIED; undefined if there was an answer. */
   readonly failure: string | undefined;
   /** The answer or failure came from upstream servers, or from the cache. */
   readonly isFromUpstream: boolean;

@@ -3,14 +3,20 @@
  * and in what state they are.
  */
 import type { Cause } from "../../api/causes.ts";
-import { commandOf } from "./fixes.ts";
-import { type Situation, cause } from "./situation.ts";
+import { commandOf, serviceChange } from "./fixes.ts";
+import { NOT_QUERIED, type Situation, cause } from "./situation.ts";
+
+/** Results that mean of a single label that no container has it. */
+const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED]);
+
+/** The origin of servers that a container has by --dns. */
+const OWN_SERVERS = "--dns of the container";
 
 export function upstreamCauses(situation: Situation): Cause[] {
   const { name, failure, route, owner, isSpecial } = situation;
   const isSingle = !name.replace(/\.$/, "").includes(".");
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];
-  if (isSingle && (failure === "NXDOMAIN" || failure === "NODATA")) {
+  if (isSingle && failure !== undefined && DENIED.has(failure)) {
     return [cause("unknown-name", `no container on this engine has the name "${name}"`)];
   }
   if (failure === undefined || route === undefined) return [];
@@ -33,7 +39,9 @@ export function upstreamCauses(situation: Situation): Cause[] {
   if (down.length === servers.length) {
     const reason = down[0]?.reason === undefined ? "" : `: ${down[0].reason}`;
     const sentence = `all ${servers.length} upstream servers are down (${list(down)})${reason}`;
-    return [cause("upstreams-down", sentence, { fix: "dns11 upstreams" })];
+    const change = `replace or remove ${down.map(({ server }) => server).join(", ")}`;
+    const lastingFix = by === OWN_SERVERS ? serviceChange(owner, "dns", change) : null;
+    return [cause("upstreams-down", sentence, { fix: "dns11 upstreams", lastingFix })];
   }
   return [
     cause(

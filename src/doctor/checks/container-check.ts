@@ -2,10 +2,7 @@
  * Container check: everything that decides whether a container with Docker's resolver can resolve names, checked from inside
  * its network namespace, whether dns11 or Docker answers there.
  */
-import { randomBytes } from "node:crypto";
-
 import { type Finding, finding } from "../../base/model/finding.ts";
-import { DOCTOR_PREFIX } from "../../base/model/probe-message.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
@@ -28,16 +25,16 @@ const DOMAINS_MAX = 6;
 const FIX_OTHERS_FIRST = "Fix the other findings of this container first; they are the likely cause.";
 
 export async function checkContainer(target: ContainerTarget, { runner, memory }: CheckTools): Promise<Finding[]> {
-  const { fd, fact, resolvConf, isAnswered } = target;
+  const { fd, fact, resolvConf, isAnswered, announce } = target;
   const within = <T>(work: () => T): T => runner.within(fd, work);
   const { search } = parseResolvConf(resolvConf.text ?? "");
   const domains = search.filter((domain) => domain !== ".").slice(0, DOMAINS_MAX);
   const ownName = { name: fact.name, addresses: addressesOf(fact) };
   const query = { code: "answers", servers: [DOCKER_RESOLVER], within, remedy: FIX_OTHERS_FIRST } as const;
   const [answers, passthrough, wildcard] = await Promise.all([
-    queryOwnName(ownName, { ...query, client: "the container" }),
+    queryOwnName(ownName, { ...query, client: "the container", announce }),
     isAnswered ? queryOwnName(ownName, { ...query, client: "the container past dns11", mark: PASSTHROUGH_MARK }) : [],
-    wildcardFinding(within, domains, `${DOCTOR_PREFIX}${randomBytes(8).toString("hex")}`),
+    wildcardFinding(within, domains, announce),
   ]);
   const isResolving = answers.every(({ state }) => state === "ok");
   return within(() => {

@@ -5,6 +5,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
+import type { Announce } from "./own-name.ts";
 import type { ContainerResolvConf } from "./resolv-conf-check.ts";
 
 export interface ContainerTarget {
@@ -14,6 +15,8 @@ export interface ContainerTarget {
   readonly resolvConf: ContainerResolvConf;
   /** The ports that dns11 reports to listen on; undefined if it does not serve the container. */
   readonly served: { readonly udp: number; readonly tcp: number } | undefined;
+  /** Announces test queries; does nothing without a running dns11. */
+  readonly announce: Announce;
   /** Queries are redirected to dns11 now, or will be again soon. */
   readonly isAnswered: boolean;
   /** The upstream servers, for names that are not container names. */

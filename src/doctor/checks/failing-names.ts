@@ -3,17 +3,20 @@
  * a container's name fails for it, and the name has failed lately and not resolved since.
  */
 import type { Cause } from "../../api/causes.ts";
-import type { ControlClient } from "../../api/control-client.ts";
+import type { ContainersRequest, ControlClient } from "../../api/control-client.ts";
 import type { FailureReport, FailuresReport, MisleadingName } from "../../api/failures.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
 const RECENT_MS = 300_000;
-const NO_FAILURES: FailuresReport = { failures: [], misleading: [], omitted: 0 };
+const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
 
-/** Of one container, or of all; undefined if they are unknown. */
-export async function readFailures(client: ControlClient, container?: string): Promise<FailuresReport | undefined> {
+/** Of some containers, or of all; undefined if they are unknown. */
+export async function readFailures(
+  client: ControlClient,
+  filter: ContainersRequest,
+): Promise<FailuresReport | undefined> {
   try {
-    return await client.failures(container);
+    return await client.failures(filter);
   } catch {
     // Not recorded, not served, or an older dns11: the check is left out.
     return undefined;
@@ -35,11 +38,20 @@ export function failureFindings(
   return [...groups.values()].map((reports) => failureFinding(reports, nowMs));
 }
 
-/** The findings about names that resolve, but not to what their clients need. */
+/**
+ * The findings about names that resolve, but not to what their clients need. No query fails for a name of several services:
+ * answers alternate.
+ */
 export function misleadingFindings({ misleading }: FailuresReport = NO_FAILURES): Finding[] {
-  return misleading.map(({ cause }: MisleadingName) =>
-    finding("failing-names", cause.isBreaking ? "problem" : "warning", cause.sentence, remedyOf(cause)),
-  );
+  return misleading.map(({ cause }: MisleadingName) => ({
+    ...finding(
+      "failing-names",
+      cause.isBreaking && cause.code !== "ambiguous" ? "problem" : "warning",
+      cause.sentence,
+      remedyOf(cause),
+    ),
+    ...fixesOf(cause),
+  }));
 }
 
 /** It has failed lately and not resolved since. Names that the outside world does not know are not a fault here. */
@@ -54,15 +66,41 @@ function failureFinding(reports: readonly FailureReport[], nowMs: number): Findi
   const count = reports.reduce((sum, each) => sum + each.count, 0);
   const lastMs = Math.max(...reports.map(({ last }) => Date.parse(last)));
   const ago = Math.max(0, Math.round((nowMs - lastMs) / 1_000));
-  const what = `${name === null ? "a name (hidden)" : `"${name}"`} does not resolve: ${count} ${count === 1 ? "query" : "queries"} got ${result}, the last ${ago} s ago`;
-  const detail = cause === null ? what : `${what}; ${cause.sentence}`;
+  const about = name === null ? "a name (hidden)" : `"${name}"`;
+  const symptom = `${count} ${count === 1 ? "query" : "queries"} got ${result}, the last ${ago} s ago`;
+  const what = `${about} does not resolve: ${symptom}`;
   const isProblem = isContainerName && cause?.isBreaking === true;
-  return finding(
-    "failing-names",
-    isProblem ? "problem" : "warning",
-    detail,
-    cause === null ? undefined : remedyOf(cause),
-  );
+  const state = isProblem ? "problem" : "warning";
+  const shared = {
+    key: keyOf(name, cause),
+    title: "{} does not resolve",
+    titleOfMany: "{} do not resolve",
+    about,
+    symptom: `${about}: ${symptom}`,
+  };
+  if (cause === null) return { ...finding("failing-names", state, what), shared };
+  return {
+    ...finding("failing-names", state, `${what}; ${cause.sentence}`, remedyOf(cause)),
+    ...fixesOf(cause),
+    shared: { ...shared, why: cause.sentence },
+  };
+}
+
+/** Replicas of a service, and all names of a container that is down, have one cause. */
+function keyOf(name: string | null, cause: Cause | null): string {
+  if (cause === null) return "";
+  const { code, fix, lastingFix } = cause;
+  if (!cause.isBreaking) return code;
+  return JSON.stringify([code, code === "not-running" ? fix : [name, lastingFix ?? fix]]);
+}
+
+function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood"> {
+  return {
+    ...(fix !== null && { fixNow: fix }),
+    ...(lastingFix !== null && {
+      fixForGood: `${lastingFix.file ?? "the Compose file"}: ${lastingFix.key}: ${lastingFix.change}`,
+    }),
+  };
 }
 
 function remedyOf({ fix, lastingFix }: Cause): string | undefined {

@@ -5,7 +5,7 @@
 import { isSameAddress } from "../../base/model/address.ts";
 import type { CheckCode, Finding } from "../../base/model/finding.ts";
 import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-query.ts";
-import { type ExchangeResult, type Within, exchange } from "../../container/rules/exchange.ts";
+import { type ExchangeResult, type SourcePorts, type Within, exchange } from "../../container/rules/exchange.ts";
 
 /** The name to query, and the addresses of which one is expected. */
 export interface OwnName {
@@ -21,8 +21,13 @@ export interface OwnNameQuery {
   readonly within: Within;
   /** The packet mark, if any. */
   readonly mark?: number;
+  /** Announces the queries to a running dns11. */
+  readonly announce?: Announce | undefined;
   readonly remedy: string;
 }
+
+/** Announces queries by their source ports to a running dns11, so that they do not count as the container's. */
+export type Announce = (ports: SourcePorts) => Promise<void>;
 
 /** About as long as clients wait for a resolver. */
 export const REPLY_TIMEOUT_MS = 3_000;
@@ -36,11 +41,11 @@ const FAILURES: Readonly<Record<string, string>> = {
 /** A finding for each server and protocol. */
 export async function queryOwnName({ name, addresses }: OwnName, query: OwnNameQuery): Promise<Finding[]> {
   const type: AddressType = addresses.some((address) => !address.includes(":")) ? "A" : "AAAA";
-  const { servers, within, mark } = query;
+  const { servers, within, mark, announce } = query;
   const all = await Promise.all(
     servers.map(async (destination) => {
       const message = (id: number): Buffer => nameQuery(name, type, id);
-      const legs = await exchange(within, { destination, message, mark, waitMs: REPLY_TIMEOUT_MS });
+      const legs = await exchange(within, { destination, message, mark, announce, waitMs: REPLY_TIMEOUT_MS });
       return legs.map((leg) => findingOf(destination, leg, { name, addresses }, query));
     }),
   );

@@ -2,8 +2,10 @@
  * Upstream check: queries each upstream of a container over UDP and TCP, from the namespace in which dns11 or Docker queries it;
  * and looks for forwarding loops.
  */
+import { randomBytes } from "node:crypto";
+
 import { isSameAddress } from "../../base/model/address.ts";
-import { type Finding, finding } from "../../base/model/finding.ts";
+import { type Finding, type FindingState, finding } from "../../base/model/finding.ts";
 import { nameAnswer, nameQuery, replyCode, rootQuery } from "../../base/model/name-query.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -11,7 +13,7 @@ import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
 import { type ExchangeResult, type Within, exchange } from "../../container/rules/exchange.ts";
-import { REPLY_TIMEOUT_MS } from "./own-name.ts";
+import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";
 
 /** A container with its upstream servers. */
 export interface ContainerServers {
@@ -20,6 +22,9 @@ export interface ContainerServers {
 }
 
 const USE_ANOTHER_SERVER = "Set a server that answers: docker run --dns, the host's resolv.conf, or dns11's settings.";
+
+/** A verb phrase about one server, and about several. */
+type OneOrMany = readonly [one: string, many: string];
 
 /** Queries one server, from inside its namespace. */
 export async function queryServer(within: Within, { from, address, port }: Server): Promise<readonly ExchangeResult[]> {
@@ -34,14 +39,33 @@ export function upstreamFinding(server: Server, legs: readonly ExchangeResult[])
   }));
   const detail = `${serverText(server)}: ${replies.map(({ leg, code }) => legText(leg, code)).join(", ")}`;
   const [udp, tcp] = replies;
-  if (udp?.code === undefined) return finding("upstream", "problem", detail, USE_ANOTHER_SERVER);
+  const report = (state: FindingState, [one, many]: OneOrMany, remedy: string): Finding => {
+    const titles = { title: `upstream {} ${one}`, titleOfMany: `upstreams {} ${many}` };
+    return {
+      ...finding("upstream", state, detail, remedy),
+      shared: { key: one, ...titles, about: serverText(server) },
+    };
+  };
+  if (udp?.code === undefined) return report("problem", failureText(udp?.leg), USE_ANOTHER_SERVER);
   if (tcp?.code === undefined) {
     const remedy = "Allow TCP port 53 to this server; replies that do not fit into a UDP packet need it.";
-    return finding("upstream", "warning", detail, remedy);
+    const [one, many] = failureText(tcp?.leg);
+    return report("warning", [`${one} over TCP`, `${many} over TCP`], remedy);
   }
-  if (udp.code === "SERVFAIL" || udp.code === "REFUSED")
-    return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
+  if (udp.code === "SERVFAIL" || udp.code === "REFUSED") {
+    return report("warning", [`answers ${udp.code}`, `answer ${udp.code}`], USE_ANOTHER_SERVER);
+  }
   return finding("upstream", "ok", detail);
+}
+
+/** Why a server gave no valid reply. An empty one is a closed connection. */
+function failureText(leg: ExchangeResult | undefined): OneOrMany {
+  if (leg?.failure === "ECONNREFUSED") return ["refuses (ECONNREFUSED)", "refuse (ECONNREFUSED)"];
+  if (leg?.failure !== undefined) return [`cannot be queried (${leg.failure})`, `cannot be queried (${leg.failure})`];
+  if (leg?.reply?.length === 0) return ["closes the connection", "close the connection"];
+  if (leg?.reply !== undefined) return ["sends invalid replies", "send invalid replies"];
+  const within = `within ${REPLY_TIMEOUT_MS / 1000} s`;
+  return [`does not answer ${within}`, `do not answer ${within}`];
 }
 
 /** `isInternal`: all networks of the container are internal, so it has no upstreams by design. */
@@ -82,12 +106,14 @@ export function addressesOf({ endpoints }: ContainerFact): string[] {
 export async function wildcardFinding(
   within: Within,
   domains: readonly string[],
-  nonce: string,
+  announce: Announce,
 ): Promise<Finding | undefined> {
+  const nonce = `dns11-doctor-${randomBytes(8).toString("hex")}`;
   const results = await Promise.all(
     domains.map(async (domain) => {
       const message = (id: number): Buffer => nameQuery(`${nonce}.${domain}`, "A", id);
-      const legs = await exchange(within, { destination: DOCKER_RESOLVER, message, waitMs: REPLY_TIMEOUT_MS });
+      const request = { destination: DOCKER_RESOLVER, message, announce, waitMs: REPLY_TIMEOUT_MS };
+      const legs = await exchange(within, request);
       const answers = legs.map(({ reply, id }) => (reply === undefined ? undefined : nameAnswer(reply, id)));
       return answers.some((answer) => typeof answer === "object" && answer.length > 0) ? domain : undefined;
     }),

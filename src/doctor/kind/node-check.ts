@@ -8,7 +8,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { type OwnNameQuery, queryOwnName } from "../checks/own-name.ts";
+import { type Announce, type OwnNameQuery, queryOwnName } from "../checks/own-name.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import { listenersAt } from "../../container/namespace/listeners.ts";
 import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
@@ -24,6 +24,8 @@ export interface NodeTarget {
   readonly fd: number;
   /** Its resolv.conf; undefined if it cannot be read. */
   readonly resolvConf: string | undefined;
+  /** Announces test queries to a running dns11. */
+  readonly announce?: Announce;
 }
 
 export interface NodeCheckTools {
@@ -49,7 +51,7 @@ export async function checkNode(target: NodeTarget, tools: NodeCheckTools): Prom
         ...listenerFindings(fact, reachable),
       ];
     }),
-    ...(await answerFindings("the node", fact, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
+    ...(await answerFindings("the node", target, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
       tools.runner.within(fd, work),
     )),
     ...(await podFindings(target, reachable, tools)),
@@ -100,12 +102,9 @@ function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding
   });
 }
 
-async function podFindings(
-  { fact, fd }: NodeTarget,
-  servers: readonly string[],
-  tools: NodeCheckTools,
-): Promise<Finding[]> {
+async function podFindings(target: NodeTarget, servers: readonly string[], tools: NodeCheckTools): Promise<Finding[]> {
   if (servers.length === 0) return [];
+  const { fact, fd } = target;
   let pod;
   try {
     pod = await openPodNamespace(tools.runner, tools.memory, fd);
@@ -116,7 +115,7 @@ async function podFindings(
     const testable = servers.filter((server) => !server.includes(":") || pod.addresses.ipv6 !== undefined);
     const podFd = pod.fd;
     const queryFromPod = async (): Promise<Finding[]> =>
-      await answerFindings("a pod", fact, testable, (work) => tools.runner.within(podFd, work));
+      await answerFindings("a pod", target, testable, (work) => tools.runner.within(podFd, work));
     const findings = await queryFromPod();
     const { name: ownLink } = pod.link;
     const disabled = tools.runner.within(fd, () => interfacesWithoutLocalnet(fact, tools.memory));
@@ -163,9 +162,10 @@ function localnetFinding(disabled: readonly string[]): Finding {
 
 async function answerFindings(
   client: string,
-  { name, addresses }: NodeFact,
+  { fact: { name, addresses }, announce }: NodeTarget,
   servers: readonly string[],
   within: OwnNameQuery["within"],
 ): Promise<Finding[]> {
-  return await queryOwnName({ name, addresses }, { code: "kind-answers", client, servers, within, remedy: START });
+  const query = { code: "kind-answers", client, servers, within, announce, remedy: START } as const;
+  return await queryOwnName({ name, addresses }, query);
 }

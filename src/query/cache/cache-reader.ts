@@ -11,6 +11,7 @@ import type { CachePolicy } from "../../base/model/upstream-policy.ts";
 import type { Route } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
+import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
 import type { Outcome } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
 import type { Question } from "../wire/question.ts";
@@ -35,6 +36,8 @@ export interface CacheReaderParts {
   readonly onRefresh: OnRefresh;
 }
 
+/** For queries that dns11 itself sent. */
+const UNREAD_COUNTS = newCacheCounts();
 const STALE_ANSWER = errorOption(EXTENDED_ERROR.staleAnswer, "");
 const STALE_DENIAL = errorOption(EXTENDED_ERROR.staleDenial, "");
 
@@ -61,17 +64,18 @@ export class CacheReader {
     isLocalName: boolean,
     outcome: Outcome,
   ): number {
+    const { cache, pool, now } = this.#parts;
+    const counts = outcome.isOwn ? UNREAD_COUNTS : cache.counts;
     const bits = shareBits(block, question);
     if (bits === NOT_SHAREABLE) {
       this.trace?.record("cache", "not cacheable: the query has special flags, options or records");
-      return this.#miss();
+      return miss(counts);
     }
-    const { cache, pool, now } = this.#parts;
     const serverList = pool.serverListFor(client, route);
     const entry = cache.lookUp(this.#keyOf(question, bits, serverList.scope));
     if (entry === undefined) {
       this.trace?.record("cache", "miss: no entry for these servers");
-      return this.#miss();
+      return miss(counts);
     }
     const nowMs = now();
     const options = this.#optionsOf(block, question, limit, isLocalName);
@@ -79,9 +83,9 @@ export class CacheReader {
     const reply = nowMs < entry.expiresMs ? entry.readReply() : undefined;
     if (reply !== undefined) {
       cache.touch(entry);
-      entry.hits++;
-      if (reply.rcode === RCODE.NOERROR) cache.counts.hits++;
-      else cache.counts.denials++;
+      if (!outcome.isOwn) entry.hits++;
+      if (reply.rcode === RCODE.NOERROR) counts.hits++;
+      else counts.denials++;
       this.trace?.recordAnswer(
         "cache",
         `hit: stored ${ago(nowMs - entry.storedMs)}, expires in ${seconds(entry.expiresMs - nowMs)}`,
@@ -94,15 +98,15 @@ export class CacheReader {
     }
     if (nowMs >= entry.failedUntilMs) {
       this.trace?.record("cache", expiredText(entry, nowMs));
-      return this.#miss();
+      return miss(counts);
     }
     const stale = this.mayServeStale(entry, serverList, nowMs) ? entry.readReply() : undefined;
     if (stale === undefined) {
       if (nowMs >= entry.failureUntilMs) {
         this.trace?.record("cache", expiredText(entry, nowMs));
-        return this.#miss();
+        return miss(counts);
       }
-      cache.counts.failures++;
+      counts.failures++;
       outcome.result = QUERY_RESULT.failed;
       this.trace?.recordAnswer(
         "cache",
@@ -111,7 +115,7 @@ export class CacheReader {
       return relayFailure(block, offset, end - offset, options, RCODE.SERVFAIL, entry.failure);
     }
     cache.touch(entry);
-    this.countStale();
+    counts.stale++;
     this.trace?.recordAnswer("cache", `all servers have failed; stale answer, expired ${ago(nowMs - entry.expiresMs)}`);
     outcome.result = QUERY_RESULT.stale;
     const length = relay(block, offset, options, stale, STALE_AGE, staleError(stale));
@@ -147,11 +151,6 @@ export class CacheReader {
     this.#parts.onRefresh(client, serverList, entry);
   }
 
-  #miss(): typeof CACHE_MISS {
-    this.#parts.cache.counts.misses++;
-    return CACHE_MISS;
-  }
-
   #keyOf(question: Question, bits: number, scope: number): LookupKey {
     const key = this.#key;
     key.hash = keyHash(question.hash, question.type, bits, scope);
@@ -172,6 +171,11 @@ export class CacheReader {
     options.isLocalName = isLocalName;
     return options;
   }
+}
+
+function miss(counts: CacheCounts): typeof CACHE_MISS {
+  counts.misses++;
+  return CACHE_MISS;
 }
 
 /** A stale answer gets a short TTL (RFC 8767). */

@@ -2,8 +2,11 @@
  * Client: one network namespace that sends queries. A query does not name its sender; the socket that received it does.
  * A client has the view of its namespace, its limits, its query history and its failing names.
  */
+import { RCODE } from "../../base/dns/rcode.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
+import { OwnQueries } from "./own-queries.ts";
+import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
 import { FailureTable } from "../failures/failure-table.ts";
 import { QueryHistory } from "../history/query-history.ts";
@@ -29,6 +32,8 @@ export class Client {
   readonly history: QueryHistory;
   /** Its names that fail. */
   readonly failures: FailureTable;
+  /** Queries of dns11's own that will come from its namespace. */
+  readonly ownQueries = new OwnQueries();
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
   /** The nonce that a verification expects to arrive, as hexadecimal text. */
@@ -47,7 +52,12 @@ export class Client {
     /** Forwarded queries that were refused because too many were waiting. */
     refused: 0,
     failed: 0,
+    /** Answers with these response codes: NXDOMAIN, and any other than NOERROR. */
+    nxdomain: 0,
+    errors: 0,
   };
+  /** What these counters have counted in the last minute. */
+  readonly recent = new RecentCounts(this.counters);
 
   constructor(
     view: View,
@@ -68,11 +78,15 @@ export class Client {
   /** Counts the outcome of a query and adds it to the history and, if it matters there, to the failures. */
   record(outcome: Outcome): void {
     const { stage, result } = outcome;
+    if (outcome.isOwn) return;
     this.#count(stage, result);
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
-    if (!isAnswered || outcome.isExplained) return;
+    if (!isAnswered) return;
     this.history.note(outcome);
-    if (outcome.rcode !== 0 || outcome.lacksAddress || this.failures.hasEntries) this.failures.note(outcome);
+    const { rcode } = outcome;
+    if (rcode !== RCODE.NOERROR) this.counters[rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"]++;
+    else if (!outcome.lacksAddress && !this.failures.hasEntries) return;
+    this.failures.note(outcome);
   }
 
   #count(stage: number, result: number): void {

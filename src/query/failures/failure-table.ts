@@ -5,8 +5,8 @@
  * Names like a container's and names of the outside world are in separate parts, so that a container that makes up
  * random domains does not lose the failures that matter.
  */
+import { RCODE } from "../../base/dns/rcode.ts";
 import type { FailureRecord } from "../../base/model/failure-record.ts";
-import { DOCTOR_PREFIX } from "../../base/model/probe-message.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type RecordingPolicy, recordingPolicy } from "../record/recording-policy.ts";
@@ -39,7 +39,6 @@ const NO_PARTS: FailureTableParts = {
   now: () => 0,
   onFirst: () => undefined,
 };
-const DOCTOR_BYTES = Buffer.from(DOCTOR_PREFIX, "latin1");
 const name = new FoldedName();
 
 export class FailureTable {
@@ -72,7 +71,15 @@ export class FailureTable {
     name.read(outcome);
     if (rcode === 0 && !lacksAddress) {
       if (policy.hasNames) this.#succeed(outcome);
-    } else if (!isDoctors()) this.#fail(outcome, policy.hasNames);
+    } else this.#fail(outcome, policy.hasNames);
+  }
+
+  /** How often names like a container's did not exist in the last minute, without steps of lookups that succeeded. */
+  get nearPerMinute(): number {
+    let sum = 0;
+    for (const { rcode, isStepLast, perMinute } of this.#near?.records(this.#parts.now()) ?? [])
+      if (rcode === RCODE.NXDOMAIN && !isStepLast) sum += perMinute;
+    return sum;
   }
 
   *records(): Generator<FailureRecord> {
@@ -151,10 +158,4 @@ export class FailureTable {
     this.lastMs = this.#parts.now();
     return this.lastMs;
   }
-}
-
-function isDoctors(): boolean {
-  if (name.firstLength <= DOCTOR_BYTES.length) return false;
-  for (let i = 0; i < DOCTOR_BYTES.length; i++) if (name.bytes[i + 1] !== DOCTOR_BYTES[i]) return false;
-  return true;
 }

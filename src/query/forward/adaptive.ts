@@ -34,7 +34,6 @@ import { queryFor, queryForKey } from "./shared-query.ts";
 import { type UpstreamRequest, InFlightQuery, cacheKeyOf, hasSignedWaiter } from "./in-flight-query.ts";
 import { type Loop, type LoopGuard, isBelow } from "../upstream/loop-guard.ts";
 
-/** Called for every query that no server answered, for the log. */
 /** Called for each client query that servers have failed. */
 type OnFailure = (reason: string, client: Client, query: Pick<DeferredQuery, "name" | "type">) => void;
 
@@ -309,7 +308,7 @@ export class AdaptiveForwarder {
     const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NO_NAMESERVER[1];
     for (const waiter of waiters) {
       const { client: sender, deferred, isDone } = waiter;
-      if (!isDone && deferred.trace === undefined) this.#parts.onFailure(reason, sender, deferred);
+      if (!isDone && deferred.isOwn !== true) this.#parts.onFailure(reason, sender, deferred);
     }
     this.#serveStale(query);
     const why = extendedError ?? this.#error(wasSilent ? EXTENDED_ERROR.unreachable : EXTENDED_ERROR.network, reason);
@@ -325,7 +324,7 @@ export class AdaptiveForwarder {
     if (stale === undefined) return;
     for (const waiter of waiters) {
       if (!this.#claim(waiter)) continue;
-      this.#writer.countStale();
+      if (waiter.deferred.isOwn !== true) this.#writer.countStale();
       waiter.deferred.trace?.recordAnswer("cache", "stale answer");
       const why = this.#parts.behaviour.sendsExtendedErrors ? staleError(stale) : undefined;
       waiter.sendShared(stale, STALE_AGE, undefined, why);

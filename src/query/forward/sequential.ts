@@ -14,6 +14,7 @@ import { MESSAGE_BYTES_MAX } from "../../base/dns/sizes.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { QueryResult } from "../../base/model/query-record.ts";
+import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
@@ -31,8 +32,13 @@ import { type AttemptResult, queryTcp, queryUdp } from "./attempt.ts";
 /** Read before the next query is answered, so one serves all. */
 const outcome = new Outcome();
 
-/** Called for every attempt that failed, for the log. */
-export type OnFailedAttempt = (server: Server, reason: string) => void;
+/** For the log. */
+export interface SequentialEvents {
+  /** An attempt that got no usable reply. */
+  readonly onFailedAttempt: (server: Server, reason: string) => void;
+  /** A client query that all servers have failed. */
+  readonly onFailure: (reason: string, client: Client, query: Pick<DeferredQuery, "name" | "type">) => void;
+}
 
 interface SequentialQuery {
   readonly client: Client;
@@ -45,12 +51,14 @@ interface SequentialQuery {
   readonly arrivedMs: number;
   /** Held of the container's share. */
   readonly heldBytes: number;
+  /** What each server did. */
+  readonly failures: string[];
   isDone: boolean;
 }
 
 export class SequentialForwarder {
   readonly #behaviour: Behaviour;
-  readonly #onFailedAttempt: OnFailedAttempt;
+  readonly #events: SequentialEvents;
   readonly #question = new Question();
   readonly #admission: Admission;
   readonly #meter: Pick<Meter, "recordReply" | "recordFailure"> | undefined;
@@ -58,12 +66,12 @@ export class SequentialForwarder {
   /** `queriesMax` limits the queries in flight of all containers together: each may need a file descriptor. */
   constructor(
     behaviour: Behaviour,
-    onFailedAttempt: OnFailedAttempt,
+    events: SequentialEvents,
     queriesMax: number = LIMITS.forwardQueriesTotal,
     meter?: Pick<Meter, "recordReply" | "recordFailure">,
   ) {
     this.#behaviour = behaviour;
-    this.#onFailedAttempt = onFailedAttempt;
+    this.#events = events;
     this.#admission = new Admission(queriesMax);
     this.#meter = meter;
   }
@@ -79,7 +87,8 @@ export class SequentialForwarder {
     const journal = deferred.trace === undefined ? undefined : deferred.trace.attachJournal(new UpstreamJournal());
     const arrivedMs = performance.now();
     const heldBytes = this.#admission.admit(client, deferred.query.length);
-    const pending = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes, isDone: false };
+    const parts = { client, deferred, transport, respond, servers, journal, arrivedMs, heldBytes };
+    const pending: SequentialQuery = { ...parts, failures: [], isDone: false };
     journal?.note(arrivedMs, undefined, "one server after the other, as in Docker, without health tracking");
     // Replies that are ready go out first, and the caller must not be called back before this call has returned.
     queueMicrotask(() =>
@@ -101,6 +110,8 @@ export class SequentialForwarder {
     if (server === undefined) {
       const why = servers.length === 0 ? "no upstream servers" : "all servers failed";
       pending.journal?.note(performance.now(), undefined, why);
+      const { deferred, failures } = pending;
+      if (deferred.isOwn !== true) this.#events.onFailure(failures.join("; ") || why, client, deferred);
       this.#fail(pending, RCODE.SERVFAIL);
     } else {
       client.slots.take(
@@ -148,20 +159,25 @@ export class SequentialForwarder {
     const isUnread = result.kind === "failed" || result.reply.isSigned;
     if (isUnread) {
       const reason = result.kind === "failed" ? result.reason : "the reply has a TSIG, and dns11 has no key";
-      pending.journal?.note(performance.now(), server, `failed: ${reason}`);
-      this.#onFailedAttempt(server, reason);
+      this.#note(pending, server, reason);
+      this.#events.onFailedAttempt(server, reason);
       this.#next(pending, index + 1);
       return;
     }
     const { message, rcode } = result.reply;
     if (rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) {
-      pending.journal?.note(performance.now(), server, `failed: ${rcodeName(rcode)}`);
+      this.#note(pending, server, rcodeName(rcode));
       this.#next(pending, index + 1);
       return;
     }
     pending.journal?.replied(performance.now(), server, `answered ${rcodeName(rcode)}`);
     if (rcode === RCODE.NXDOMAIN && pending.deferred.isLocalName) clearRcode(message);
     this.#respond(pending, message, "forwarded", server);
+  }
+
+  #note({ journal, failures }: SequentialQuery, server: Server, reason: string): void {
+    journal?.note(performance.now(), server, `failed: ${reason}`);
+    failures.push(`${serverText(server)}: ${reason}`);
   }
 
   #refuse(pending: SequentialQuery): void {
@@ -185,7 +201,7 @@ export class SequentialForwarder {
     const { alias } = deferred;
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     outcome.complete(alias ?? deferred, reply, result, server);
-    outcome.isExplained = deferred.trace !== undefined;
+    outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, performance.now());
     client.record(outcome);
     pending.respond(reply, outcome);

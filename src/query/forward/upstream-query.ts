@@ -18,6 +18,7 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { UpstreamFailure } from "../record/meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
+import { zoneOf } from "../upstream/zone.ts";
 import { scrub } from "../wire/scrub.ts";
 import { readFreshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
@@ -256,7 +257,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #onReply(candidate: UpstreamCandidate, message: Buffer, sentMs: number, isStream: boolean): void {
     const reply = readReply(message, this.#plan.checksReplies);
     if (reply === undefined) {
-      candidate.nameserver.health.recordAnswer(this.#hooks.now(), undefined, false, this.#plan.clientNumber);
+      this.#recordFailure(candidate, undefined);
       this.#meterFailure(candidate, "error", sentMs, isStream);
       this.#fail(candidate, "the reply cannot be parsed");
     } else {
@@ -270,7 +271,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const now = this.#hooks.now();
     const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
-    nameserver.health.recordAnswer(now, isStream ? undefined : now - sentMs, failure === undefined, clientNumber);
+    const tookMs = isStream ? undefined : now - sentMs;
+    if (failure === undefined) nameserver.health.recordAnswer(now, tookMs);
+    else this.#recordFailure(candidate, tookMs);
     // A reply after the end affects only the health of the server.
     if (this.#isDone) return;
     if (failure !== undefined) {
@@ -295,13 +298,19 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       this.#queryTcp(candidate, "the reply was truncated");
       return;
     }
-    this.#journal?.replied(now, nameserver.server, `answered ${repliedText(reply, now - sentMs, isCut)}`);
+    const text = `answered ${rcodeName(reply.rcode)} after ${(now - sentMs).toFixed(1)} ms${isCut ? ", truncated" : ""}`;
+    this.#journal?.replied(now, nameserver.server, text);
     this.#end();
     const { rcode } = reply;
     const { server } = nameserver;
     const { isWithoutEdns } = candidate;
     const isWhole = !isCut;
     this.#hooks.onResult(this, { kind: "reply", message, rcode, isWhole, server, isWithoutEdns, isClientLimit: false });
+  }
+
+  #recordFailure({ nameserver }: UpstreamCandidate, tookMs: number | undefined): void {
+    const { clientNumber, message } = this.#plan;
+    nameserver.health.recordFailure(this.#hooks.now(), tookMs, clientNumber, zoneOf(message));
   }
 
   onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
@@ -385,8 +394,4 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#hooks.deadlines.clear(this);
     for (const connection of this.#connections ?? []) connection.destroy();
   }
-}
-
-function repliedText({ rcode }: UpstreamReply, ms: number, isCut: boolean): string {
-  return `${rcodeName(rcode)} after ${ms.toFixed(1)} ms${isCut ? ", truncated" : ""}`;
 }

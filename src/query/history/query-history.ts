@@ -4,12 +4,14 @@
  */
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { presentation } from "../../base/dns/name.ts";
+import { addressText } from "../../base/model/address.ts";
 import { type QueryRecord, QUERY_RESULTS } from "../../base/model/query-record.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import type { RecordingPolicy } from "../record/recording-policy.ts";
-import { NAME_AT, Ring } from "./ring.ts";
+import { addressAt, addressSize, findAddresses } from "./answer-addresses.ts";
+import { ADDRESSES_SHIFT, NAME_AT, Ring } from "./ring.ts";
 
 const NO_TTL = 0xffff_ffff;
 /** Flag bits beside the result. */
@@ -105,6 +107,7 @@ export class QueryHistory {
       type: kinds >>> 16,
       rcode: rest >>> 24,
       answers: kinds & 0xffff,
+      addresses: addressesOf(ring, at, nameAt + (rest & 0xff), kinds >>> 16),
       ttl: ttl === NO_TTL ? null : ttl,
       isStream: (flags & BY_STREAM) !== 0,
       result: QUERY_RESULTS[flags & 7] ?? "local",
@@ -113,19 +116,27 @@ export class QueryHistory {
     };
   }
 
-  /** Starts a record and writes its name; returns its offset. */
-  #begin({ question, at: offset, nameEnd, result, isStream, rcode }: Outcome, server: number): number {
+  /** Starts a record and writes its name and addresses; returns its offset. */
+  #begin(outcome: Outcome, server: number): number {
+    const { question, at: offset, nameEnd, result, isStream, rcode } = outcome;
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
     const from = offset + HEADER_BYTES;
     // Without the root label.
     const length = isNamed ? nameEnd - from - 1 : 0;
-    const at = ring.reserve(length);
+    // Addresses are as private as names.
+    const addresses = isNamed && rcode === 0 ? findAddresses(outcome) : 0;
+    const size = addresses === 0 ? 0 : addressSize(outcome.type);
+    const at = ring.reserve(length + addresses * size);
     const { bytes } = ring;
-    const to = at + NAME_AT;
-    for (let i = 0; i < length; i++) bytes[to + i] = question[from + i] as number;
+    let to = at + NAME_AT;
+    for (let i = 0; i < length; i++) bytes[to++] = question[from + i] as number;
+    for (let index = 0; index < addresses; index++) {
+      const start = addressAt[index] as number;
+      for (let i = 0; i < size; i++) bytes[to++] = outcome.reply[start + i] as number;
+    }
     const flags = result | (isStream ? BY_STREAM : 0) | (isNamed ? 0 : NAMELESS);
-    ring.words[(at >> 2) + 5] = (rcode << 24) | (flags << 16) | (server << 8) | length;
+    ring.words[(at >> 2) + 5] = (rcode << 24) | (addresses << ADDRESSES_SHIFT) | (flags << 16) | (server << 8) | length;
     this.#nextSeq++;
     return at;
   }
@@ -149,4 +160,12 @@ export class QueryHistory {
     }
     return this.#servers.push(server);
   }
+}
+
+function addressesOf(ring: Ring, at: number, from: number, type: number): string[] {
+  const size = addressSize(type);
+  return Array.from({ length: ring.addressesAt(at) }, (_, index) => {
+    const start = from + index * size;
+    return addressText(ring.bytes.subarray(start, start + size));
+  });
 }

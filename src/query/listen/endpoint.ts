@@ -2,8 +2,10 @@
  * Endpoint: the listeners of one namespace and the client that they serve. Attaching a container opens one, detaching
  * closes it; in between its view can be replaced, and it reports whether a probe has arrived.
  */
+import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
 import type { View } from "../../base/model/view.ts";
 import { Client, type Dial } from "../client/client.ts";
+import type { Minutes } from "../client/recent-counts.ts";
 import { type SlotLimit, Slots } from "../client/slots.ts";
 import type { FailureTables } from "../failures/failure-tables.ts";
 import type { QueryHistories } from "../history/query-histories.ts";
@@ -26,6 +28,7 @@ interface EndpointParts {
   readonly histories: QueryHistories;
   readonly failures: FailureTables;
   readonly shares: SharePools;
+  readonly minutes: Minutes;
 }
 
 /** The container, its view, and how to reach servers from its namespace. */
@@ -54,11 +57,13 @@ export class Endpoint {
   /** Takes ownership of the sockets. */
   constructor(pairs: readonly SocketPair[], { containerId, view, dial }: EndpointClient, parts: EndpointParts) {
     this.#parts = parts;
-    const { slots, histories, failures, shares } = parts;
+    const { slots, histories, failures, shares, minutes } = parts;
     const history = histories.open(containerId);
     const failing = failures.open(containerId);
     this.#client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
+    minutes.open(this.#client.recent);
     this.#client.onClose(() => {
+      minutes.close(this.#client.recent);
       histories.close(history);
       failures.close(failing);
     });
@@ -76,6 +81,11 @@ export class Endpoint {
 
   get counters(): Readonly<Record<string, number>> {
     return this.#client.counters;
+  }
+
+  /** Its queries of the last minute. */
+  get recent(): RecentCountsReport {
+    return this.#parts.minutes.read(this.#client.recent);
   }
 
   /** For code that sends queries on behalf of the container. */

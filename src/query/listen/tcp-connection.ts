@@ -130,8 +130,10 @@ export class TcpConnection {
     const { answerer, forward, block, meter } = this.#parts;
     meter?.begin(this.#socket.remoteFamily === "IPv6");
     block.set(message, 0);
+    const { ownQueries } = this.#client;
+    const isOwn = ownQueries.areExpected && ownQueries.take(true, this.#socket.remotePort ?? 0);
     try {
-      const result = answerer.answer(this.#client, block, 0, message.length, true);
+      const result = answerer.answer(this.#client, block, 0, message.length, true, isOwn);
       meter?.record(answerer.outcome);
       if (result > 0) {
         this.#socket.write(withLength(block.subarray(0, result)));

@@ -124,13 +124,16 @@ export class UdpListener {
 
   #answer(slot: number): number {
     const { block, answerer, meter } = this.#parts;
+    const client = this.#client;
+    const port = block.senderPort(slot);
     // A packet from port 0 cannot be answered.
-    if (block.senderPort(slot) === 0) {
-      this.#client.counters.ignored++;
+    if (port === 0) {
+      client.counters.ignored++;
       return DROPPED;
     }
+    const isOwn = client.ownQueries.areExpected && client.ownQueries.take(false, port);
     try {
-      const result = answerer.answer(this.#client, block.data, block.offsetOf(slot), block.lengthOf(slot), false);
+      const result = answerer.answer(client, block.data, block.offsetOf(slot), block.lengthOf(slot), false, isOwn);
       meter?.record(answerer.outcome);
       if (result > 0) {
         block.reply(slot, result);
@@ -139,8 +142,8 @@ export class UdpListener {
       }
       return result;
     } catch (error) {
-      this.#client.counters.failed++;
-      guard.report(error, "udp", this.#client.number);
+      client.counters.failed++;
+      guard.report(error, "udp", client.number);
       return DROPPED;
     }
   }

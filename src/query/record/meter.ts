@@ -102,7 +102,8 @@ export class Meter {
   }
 
   /** Counts the outcome of one query. */
-  record({ stage, result, type, isStream, rcode, tookMs }: Outcome): void {
+  record({ stage, result, type, isStream, isOwn, rcode, tookMs }: Outcome): void {
+    if (isOwn) return;
     switch (stage) {
       case STAGE.probe:
         return;

@@ -49,8 +49,8 @@ export class Outcome {
   isStream = false;
   /** The query was for an IPv4 address, and the answer is empty by our own decision: to its client, a failure. */
   lacksAddress = false;
-  /** It is being explained: no container sent it. */
-  isExplained = false;
+  /** dns11 itself sent it, as a test or to explain it: it counts nowhere as a query of the container. */
+  isOwn = false;
   /**
    * The query, with the name in its original letter case, and the reply: both begin at `at` and have the name at the
    * same place.
@@ -69,12 +69,13 @@ export class Outcome {
   tookMs = 0;
 
   /** A query is about to be answered in place. */
-  begin(block: Uint8Array, at: number, isStream: boolean): void {
+  begin(block: Uint8Array, at: number, isStream: boolean, isOwn = false): void {
     this.stage = STAGE.ignored;
     this.result = QUERY_RESULT.local;
     this.rcode = 0;
     this.type = 0;
     this.isStream = isStream;
+    this.isOwn = isOwn;
     this.lacksAddress = false;
     this.question = this.reply = block;
     this.at = at;

@@ -4,7 +4,8 @@
  *
  * A container chooses what it queries, and so whether a healthy server fails or stays silent: any zone may have broken
  * authoritative servers. So the observations of one container count for that container alone, and for all only if
- * another container observes the same or no other container uses the server.
+ * another container observes the same or no other container uses the server. Failures count only if they are of names in
+ * different zones, because one broken zone fails at every server.
  *
  *   up --(no answer to several queries for a while, unreachable, or only failures)--> down --(any good answer)--> up
  *                                                                                      |  trial query now and then
@@ -17,8 +18,11 @@ const GAIN = 1 / 8;
 const VARIANCE_GAIN = 1 / 4;
 const DEVIATIONS = 4;
 
+/** `isByTransport`: it is, or was, down because it does not answer at all. */
+export type OnHealthChange = (isUp: boolean, reason: string, isByTransport: boolean) => void;
+
 export class Health {
-  readonly #onChange: (isUp: boolean, reason: string) => void;
+  readonly #onChange: OnHealthChange;
   #rttMs: number | undefined;
   #deviationMs = 0;
   readonly #unanswered = new Streak();
@@ -32,11 +36,12 @@ export class Health {
   #trialAtMs = 0;
   #trialAfterMs: number = LIMITS.trialMsFirst;
   #reason: string | undefined;
+  #isByTransport = false;
   #sinceMs: number | undefined;
   /** Queries and their results; an answer may be useless, such as SERVFAIL. */
   readonly counters = { queries: 0, answers: 0, useless: 0, unreachable: 0 };
 
-  constructor(onChange: (isUp: boolean, reason: string) => void) {
+  constructor(onChange: OnHealthChange) {
     this.#onChange = onChange;
   }
 
@@ -91,29 +96,34 @@ export class Health {
     this.counters.queries++;
   }
 
-  /** It answered, after `tookMs` if known. */
-  recordAnswer(nowMs: number, tookMs: number | undefined, isUseful: boolean, client: number): void {
+  /** It gave a good answer, after `tookMs` if known. */
+  recordAnswer(nowMs: number, tookMs: number | undefined): void {
+    this.#recordReply(tookMs);
+    this.#errors.clear();
+    this.#trialAfterMs = LIMITS.trialMsFirst;
+    if (!this.#isDown) return;
+    this.#isDown = false;
+    this.#change(nowMs, "answers again");
+  }
+
+  /** It answered with a failure, such as SERVFAIL, for a name in this zone. */
+  recordFailure(nowMs: number, tookMs: number | undefined, client: number, zone: number): void {
+    this.#recordReply(tookMs);
+    this.counters.useless++;
+    this.#errors.add(nowMs, client, zone);
+    this.#evaluate(nowMs, client);
+  }
+
+  #recordReply(tookMs: number | undefined): void {
     this.#unanswered.clear();
     this.counters.answers++;
-    if (!isUseful) this.counters.useless++;
     if (tookMs !== undefined) this.#updateRtt(tookMs);
-    if (isUseful) {
-      this.#errors.clear();
-      this.#trialAfterMs = LIMITS.trialMsFirst;
-      if (this.#isDown) {
-        this.#isDown = false;
-        this.#change(nowMs, "answers again");
-      }
-      return;
-    }
-    this.#errors.add(nowMs, client);
-    this.#evaluate(nowMs, client);
   }
 
   /** It cannot be reached. */
   recordUnreachable(nowMs: number, reason: string): void {
     this.counters.unreachable++;
-    this.#goDown(nowMs, undefined, reason);
+    this.#goDown(nowMs, undefined, reason, true);
   }
 
   #evaluate(nowMs: number, client: number | undefined): void {
@@ -121,30 +131,20 @@ export class Health {
     const silence = this.#unanswered;
     if (silence.count >= downAfterQueries && nowMs - silence.sinceMs >= downAfterMs) {
       const isConfirmed = silence.others > 0 && nowMs - silence.othersSinceMs >= downAfterMs;
-      this.#suspect(nowMs, client, silence.firstClient, isConfirmed, "does not answer");
+      this.#suspect(nowMs, client, silence, isConfirmed);
     }
     const errors = this.#errors;
-    if (errors.count >= downAfterErrors) {
-      this.#suspect(
-        nowMs,
-        client,
-        errors.firstClient,
-        errors.others >= downAfterErrorsOthers,
-        "answers with errors only",
-      );
+    if (errors.count >= downAfterErrors && errors.hasManyZones) {
+      this.#suspect(nowMs, client, errors, errors.others >= downAfterErrorsOthers && errors.haveOthersManyZones);
     }
   }
 
-  #suspect(
-    nowMs: number,
-    client: number | undefined,
-    firstClient: number | undefined,
-    isConfirmed: boolean,
-    reason: string,
-  ): void {
-    if (isConfirmed || !this.#hasManyClients) this.#goDown(nowMs, undefined, reason);
-    else if (client !== undefined && client === firstClient)
-      this.#goDown(nowMs, client, `${reason} (observed by one container only)`);
+  #suspect(nowMs: number, client: number | undefined, streak: Streak, isConfirmed: boolean): void {
+    const isSilent = streak === this.#unanswered;
+    const reason = isSilent ? "does not answer" : "answers with errors only";
+    if (isConfirmed || !this.#hasManyClients) this.#goDown(nowMs, undefined, reason, isSilent);
+    else if (client !== undefined && client === streak.firstClient)
+      this.#goDown(nowMs, client, `${reason} (observed by one container only)`, false);
   }
 
   #updateRtt(tookMs: number): void {
@@ -157,11 +157,12 @@ export class Health {
     this.#rttMs += GAIN * (tookMs - this.#rttMs);
   }
 
-  #goDown(nowMs: number, downFor: number | undefined, reason: string): void {
+  #goDown(nowMs: number, downFor: number | undefined, reason: string, isByTransport: boolean): void {
     const isAlreadyDown = this.#isDown && (this.#downFor === undefined || downFor !== undefined);
     if (isAlreadyDown) return;
     this.#isDown = true;
     this.#downFor = downFor;
+    this.#isByTransport = isByTransport;
     this.#trialAtMs = nowMs + this.#trialAfterMs;
     this.#change(nowMs, reason);
   }
@@ -169,6 +170,6 @@ export class Health {
   #change(nowMs: number, reason: string): void {
     this.#reason = reason;
     this.#sinceMs = nowMs;
-    this.#onChange(!this.#isDown, reason);
+    this.#onChange(!this.#isDown, reason, this.#isByTransport);
   }
 }

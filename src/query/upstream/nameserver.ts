@@ -4,11 +4,11 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { Server } from "../../base/model/view.ts";
-import { Health } from "./health.ts";
+import { Health, type OnHealthChange } from "./health.ts";
 import { type SocketPoolParts, SocketPool } from "./socket-pool.ts";
 
 /** Called when a server goes down or comes back up. */
-export type OnHealth = (server: Server, isUp: boolean, reason: string) => void;
+export type OnHealth = (server: Server, ...change: Parameters<OnHealthChange>) => void;
 
 export class Nameserver {
   readonly server: Server;
@@ -20,7 +20,7 @@ export class Nameserver {
 
   constructor(server: Server, parts: SocketPoolParts, onHealth: OnHealth) {
     this.server = server;
-    this.health = new Health((isUp, reason) => onHealth(server, isUp, reason));
+    this.health = new Health((...change) => onHealth(server, ...change));
     this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts);
   }
 

@@ -1,5 +1,5 @@
 /**
- * Streak: consecutive observations of one kind: how many, since when, and whether by one client alone.
+ * Streak: consecutive observations of one kind: how many, since when, whether by one client alone, and whether of one zone.
  */
 export class Streak {
   count = 0;
@@ -9,20 +9,29 @@ export class Streak {
   /** Observations of other clients, and since when. */
   others = 0;
   othersSinceMs = 0;
+  /** Whether names of different zones were observed, by all clients and by the others. */
+  hasManyZones = false;
+  haveOthersManyZones = false;
+  #zone = 0;
+  #zoneOfOthers = 0;
 
-  add(nowMs: number, client: number): void {
+  add(nowMs: number, client: number, zone = 0): void {
     if (this.count === 0) {
       this.firstClient = client;
       this.sinceMs = nowMs;
+      this.#zone = zone;
     }
     this.count++;
+    this.hasManyZones ||= zone !== this.#zone;
     if (client === this.firstClient) return;
-    if (this.others === 0) this.othersSinceMs = nowMs;
+    if (this.others === 0) [this.othersSinceMs, this.#zoneOfOthers] = [nowMs, zone];
     this.others++;
+    this.haveOthersManyZones ||= zone !== this.#zoneOfOthers;
   }
 
   clear(): void {
     this.count = this.others = 0;
+    this.hasManyZones = this.haveOthersManyZones = false;
     this.firstClient = undefined;
   }
 }

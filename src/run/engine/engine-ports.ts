@@ -69,7 +69,7 @@ async function attachAfterRelease(
   return "failed";
 }
 
-export function insideOf({ host }: EngineAccess, { runner }: Platform): ContainerAccess {
+export function insideOf({ host }: Pick<EngineAccess, "host">, { runner }: Pick<Platform, "runner">): ContainerAccess {
   return {
     open: (fact) => {
       try {

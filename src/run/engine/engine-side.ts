@@ -205,7 +205,7 @@ export class EngineSide implements ContainerSide {
       onConnected: (info) => {
         this.#link.accept(info);
         if (this.#isDisconnected)
-          limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", "engine");
+          limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         this.#isDisconnected = false;
         this.hostUpstreams.reread();
         void this.#refreshHostGateway();
@@ -213,13 +213,9 @@ export class EngineSide implements ContainerSide {
       onDisconnected: (reason) => {
         counts.engineLosses++;
         this.#isDisconnected = true;
-        limitedLog.log(
-          "warn",
-          "",
-          { reason },
-          "lost the connection to the engine, serving the last known names",
-          "engine",
-        );
+        limitedLog.log("warn", "", { reason }, "lost the connection to the engine, serving the last known names", {
+          topic: "engine",
+        });
       },
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
@@ -255,13 +251,13 @@ export class EngineSide implements ContainerSide {
     const wasFailed = counts.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
-      limitedLog.log("info", container, { container }, "attached again", "attaching");
+      limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
     } else if (state.kind === "attached") log.debug({ container }, "attached");
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
       const about = { container, code, reason, culprits };
       const resolver = code === "OWNED_ELSEWHERE" ? "served by another dns11" : "Docker's resolver answers";
-      limitedLog.log("warn", container, about, `not attached, ${resolver}`, "attaching");
+      limitedLog.log("warn", container, about, `not attached, ${resolver}`, { topic: "attaching" });
     }
   }
 

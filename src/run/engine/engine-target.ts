@@ -39,7 +39,7 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
       log,
       limitedLog,
       platform,
-      querySide: composeQuerySide(settings, log, limitedLog),
+      querySide: composeQuerySide(settings, limitedLog),
       counts: new ContainerMetrics(settings.metrics.containers),
       journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
       quarantines: Quarantines.none(),

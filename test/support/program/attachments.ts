@@ -16,6 +16,7 @@ import type { View } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type Forward, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { FailureTables } from "../../../src/query/failures/failure-tables.ts";
+import { Minutes } from "../../../src/query/client/recent-counts.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
@@ -85,7 +86,14 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   return new ListeningEndpoint(
     bound,
     { containerId: "x", view, dial },
-    { udp, tcp, histories: new QueryHistories("full"), failures: new FailureTables("full"), shares },
+    {
+      udp,
+      tcp,
+      histories: new QueryHistories("full"),
+      failures: new FailureTables("full"),
+      shares,
+      minutes: new Minutes(),
+    },
   );
 }
 

@@ -39,7 +39,7 @@ export function startEngineSide(
       log,
       limitedLog: repeats,
       platform: ground,
-      querySide: composeQuerySide(settings, log, repeats),
+      querySide: composeQuerySide(settings, repeats),
       counts: new ContainerMetrics(0),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),

@@ -1,5 +1,5 @@
 /**
- * Runner of dns11 commands on a pseudo-terminal made by script(1), which can press a key; the output is what a terminal
+ * Runner of dns11 commands on a pseudo-terminal made by script(1), which can press keys; the output is what a terminal
  * would get, byte for byte.
  */
 import { spawn } from "node:child_process";
@@ -13,13 +13,13 @@ export interface TerminalOptions {
   readonly columns?: number;
   readonly rows?: number;
   readonly env?: NodeJS.ProcessEnv;
-  /** Pressed once the output matches. */
-  readonly key?: { readonly when: RegExp; readonly press: string };
+  /** Pressed one after the other, each once the output since the one before matches. */
+  readonly keys?: readonly { readonly when: RegExp; readonly press: string }[];
 }
 
 /** The last line has the exit code, and whether the terminal's line and signal modes are restored. */
 export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<string> {
-  const { columns = 100, rows = 30, env = {}, key } = options;
+  const { columns = 100, rows = 30, env = {}, keys = [] } = options;
   const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
   const after = `echo "left $? $(stty -a | grep -oE '[-]?(isig|icanon)' | tr '\\n' ' ')"`;
   const child = spawn("script", ["-qec", `stty cols ${columns} rows ${rows}; ${words}; ${after}`, "/dev/null"], {
@@ -31,9 +31,11 @@ export async function onTerminal(args: readonly string[], options: TerminalOptio
   child.stdout.on("data", (chunk: Buffer) => (seen += chunk.toString("latin1")));
   child.stdin.on("error", () => undefined);
   try {
-    if (key !== undefined) {
-      await waitFor(`${key.when} on the terminal`, () => (key.when.test(seen) ? true : undefined));
-      child.stdin.write(key.press);
+    let from = 0;
+    for (const { when, press } of keys) {
+      await waitFor(`${when} on the terminal`, () => (when.test(seen.slice(from)) ? true : undefined));
+      from = seen.length;
+      child.stdin.write(press);
     }
     await inTime(closed, "the command on the terminal to end");
   } catch (error) {

@@ -87,7 +87,7 @@ test("fish", async () => {
       .filter(Boolean);
   };
   assert.deepEqual(await shown("dns11 run --log-level d"), ["debug"]);
-  assert.match((await shown("dns11 statu"))[0] ?? "", /^status\tShow the state of dns11/);
+  assert.match((await shown("dns11 statu"))[0] ?? "", /^status\tShow the health of dns11/);
   writeFileSync(join(folder, "settings.yaml"), "");
   assert.deepEqual(await shown(`dns11 check-config ${folder}/sett`), [`${folder}/settings.yaml`]);
 });

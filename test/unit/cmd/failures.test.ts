@@ -39,14 +39,14 @@ function aFailure(parts: Partial<FailureReport> = {}): FailureReport {
 }
 
 function text(failures: readonly FailureReport[], showsAll = false): string {
-  return failuresText({ failures, misleading: [], omitted: 0 }, showsAll, NOW);
+  return failuresText({ failures, misleading: [], unwatched: [], omitted: 0 }, showsAll, NOW);
 }
 
 test("types of one name are one row, with its cause and fixes below", () => {
   const shown = text([aFailure(), aFailure({ type: "AAAA" })]);
   const [head, row, ...rest] = shown.split("\n");
   assert.match(head ?? "", /^CONTAINER +NAME +TYPE +RESULT +COUNT +RATE +FIRST +LAST$/);
-  assert.match(row ?? "", /^shop-api-1 +db +A,AAAA +NXDOMAIN +118 +60\/min +\d\d:\d\d:\d\d +1 s ago$/);
+  assert.match(row ?? "", /^shop-api-1 +db +A,AAAA +NXDOMAIN +118 +60\/min +\d\d:\d\d:\d\d +1s ago$/);
   assert.deepEqual(rest, [
     `  why: ${CAUSE.sentence}`,
     "  fix: docker network connect shop_back shop-api-1",
@@ -70,6 +70,7 @@ test("an ended container, a hidden name, and a name of two projects", () => {
       misleading: [
         { name: "db", network: "shared", containers: ["shop-db-1", "other-db-1"], clients: [], cause: CAUSE },
       ],
+      unwatched: [{ container: "deaf", cause: CAUSE }],
       omitted: 0,
     },
     false,
@@ -77,6 +78,7 @@ test("an ended container, a hidden name, and a name of two projects", () => {
   );
   assert.match(shown, /^shop-api-1 \(ended\) +\(hidden\) /m);
   assert.match(shown, /\ndb on network shared resolves, but misleads its clients\n {2}why: /);
+  assert.match(shown, /\ndeaf: its failures are not seen\n {2}why: /);
 });
 
 test("control characters of a name or a label are written out", () => {

@@ -6,9 +6,8 @@ import { test } from "node:test";
 import { renderSnapshot } from "../../../cmd/top/render.ts";
 import { QueryStatistics } from "../../../cmd/top/query-statistics.ts";
 import { painterFor } from "../../../cmd/terminal.ts";
-import type { QueryReport } from "../../../src/api/queries.ts";
+import { START_MS, aReport } from "../support/query-reports.ts";
 
-const START_MS = Date.parse("2026-01-01T12:00:00Z");
 const plain = (text: string): string => text;
 
 test("rates and shares come from counters, names and times from the queries seen", () => {
@@ -16,7 +15,7 @@ test("rates and shares come from counters, names and times from the queries seen
   statistics.addCounters(counted({ web: { queries: 100, cached: 50 }, db: { queries: 7 } }), START_MS);
   for (let i = 1; i <= 100; i++) statistics.addQuery(aReport({ result: "forwarded", ms: i }), START_MS);
   statistics.addCounters(
-    counted({ web: { queries: 1_100, cached: 800, failed: 10 }, db: { queries: 7 } }),
+    counted({ web: { queries: 1_100, cached: 800, failed: 10, nxdomain: 20 }, db: { queries: 7 } }),
     START_MS + 2_000,
   );
   const { all, containers, names, unseen } = statistics.snapshot(START_MS + 2_000);
@@ -27,6 +26,9 @@ test("rates and shares come from counters, names and times from the queries seen
     queries: 1_000,
     cached: 0.75,
     errors: 0.01,
+    stale: 0,
+    nxdomain: 20,
+    failed: 0,
     p50Ms: 50,
     p99Ms: 99,
   });
@@ -133,22 +135,4 @@ function counted(
   containers: Readonly<Record<string, Readonly<Record<string, number>>>>,
 ): Parameters<QueryStatistics["addCounters"]>[0] {
   return { containers: Object.entries(containers).map(([container, counters]) => ({ container, counters })) };
-}
-
-function aReport(parts: Partial<QueryReport> = {}): QueryReport {
-  return {
-    container: "web",
-    seq: 1,
-    time: new Date(START_MS).toISOString(),
-    name: "example.org",
-    type: "A",
-    rcode: "NOERROR",
-    answers: 1,
-    ttl: 60,
-    transport: "udp",
-    result: "local",
-    upstream: null,
-    ms: 0,
-    ...parts,
-  };
 }

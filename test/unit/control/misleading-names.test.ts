@@ -10,6 +10,7 @@ import type { ContainerFact } from "../../../src/container/registry/fact.ts";
 import type { FormerAddress } from "../../../src/base/model/former-address.ts";
 import { runningContainer } from "../../../src/control/causes/known-container.ts";
 import { KnownContainers } from "../../../src/control/causes/known-containers.ts";
+import { LastAnswers } from "../../../src/control/last-answers.ts";
 import { misleadingNames } from "../../../src/control/misleading-names.ts";
 import type { Situations } from "../../../src/control/situations.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
@@ -37,9 +38,14 @@ async function misleading(
     });
     yield { since: () => records };
   };
-  const ports = { containers: { formerAddresses: () => former }, histories: { histories } };
+  const ports = { containers: { formerAddresses: () => former, facts: new Map() } };
   const known = new KnownContainers(facts.map(runningContainer));
-  return await misleadingNames(ports as never, { known } as Situations, containerId);
+  const answers = new LastAnswers({ histories } as never);
+  return await misleadingNames(
+    ports as never,
+    { known, answers } as Situations,
+    (id) => containerId === undefined || id === containerId,
+  );
 }
 
 test("a paused container misleads those that have resolved it within five minutes", async () => {

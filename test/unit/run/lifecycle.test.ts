@@ -93,7 +93,15 @@ test("a run becomes ready once and stays ready until it stops; before that the r
   const lifecycle = new Lifecycle({}, createLog("silent"));
   lifecycle.setWaitingFor("waiting for the engine: connection refused");
   assert.deepEqual(lifecycle.report().missing, ["waiting for the engine: connection refused"]);
-  const pending = { id: "1", name: "web", isPaused: false, networks: [], state: "verifying" } as const;
+  const pending = {
+    id: "1",
+    name: "web",
+    isPaused: false,
+    project: null,
+    service: null,
+    networks: [],
+    state: "verifying",
+  } as const;
   const now = { isSynced: false, isSettled: false };
   lifecycle.setServing(() => ({ ...now, containers: () => [pending], lastActivityMs: () => 0 }));
   assert.deepEqual(lifecycle.report().missing, ["the list of running containers is not complete yet"]);

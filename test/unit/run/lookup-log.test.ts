@@ -57,13 +57,34 @@ test("a container has a bounded number of names in a while, and takes none from 
   const rig = new Rig();
   const noisy = rig.client("0123456789abcdef");
   for (let i = 0; i < 1_000; i++) rig.fail(noisy, `n${i}.test`);
-  assert.equal(rig.lines.length, 16);
+  assert.equal(rig.lines.length, LIMITS.logLinesPerOwner);
   assert.equal(rig.lines[0]?.["container"], "0123456789ab", "a container without a known name");
   rig.fail(rig.client("api-id"), "a.test");
   assert.equal(rig.lines.at(-1)?.["name"], "a.test");
   rig.nowMs += LIMITS.logRepeatMs;
   rig.fail(noisy, "later.test");
   assert.equal(rig.lines.at(-1)?.["name"], "later.test");
+  assert.equal(rig.lines.at(-1)?.["othersSuppressed"], 1_000 - LIMITS.logNames);
+});
+
+test("hundreds of noisy containers do not hide the failure of another", () => {
+  const rig = new Rig();
+  for (let i = 0; i < 300; i++) {
+    const noisy = rig.client(`noisy${i}`);
+    for (let n = 0; n < LIMITS.logNames; n++) rig.fail(noisy, `n${n}.test`);
+  }
+  rig.fail(rig.client("api-id"), "a.test");
+  assert.equal(rig.lines.at(-1)?.["container"], "api");
+});
+
+test("a name is escaped and bounded", () => {
+  const rig = new Rig();
+  const api = rig.client("api-id");
+  const label = `${String.fromCharCode(63)}${"\x1b".repeat(63)}`;
+  rig.lookups.failed({ client: api, name: label.repeat(3), type: TYPE.A, reason: "SERVFAIL" });
+  const name = String(rig.lines[0]?.["name"]);
+  assert.match(name, /^(?:\\027)+/);
+  assert.equal(name.length, LIMITS.logNameChars + "...".length);
 });
 
 test("hidden names are not logged", () => {

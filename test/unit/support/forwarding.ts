@@ -26,6 +26,8 @@ export class Forwarding {
   replies = 0;
   // Failed attempts: server and reason.
   readonly failures: { readonly server: Server; readonly reason: string }[] = [];
+  // Failed lookups, as they are logged.
+  readonly failedLookups: string[] = [];
 
   constructor(parts: ForwardingParts) {
     const {
@@ -35,7 +37,10 @@ export class Forwarding {
       isLocalName = false,
     } = parts;
     this.client = parts.client ?? aClient(aView([], upstreams(parts)), dialHere);
-    this.forwarder = new SequentialForwarder(behaviour, (server, reason) => this.failures.push({ server, reason }));
+    this.forwarder = new SequentialForwarder(behaviour, {
+      onFailedAttempt: (server, reason) => this.failures.push({ server, reason }),
+      onFailure: (reason, _, { name }) => this.failedLookups.push(`${name}: ${reason}`),
+    });
     const answered = answerOnce(query, {
       behaviour,
       client: aClient(aView([], this.client.view.upstreams)),

@@ -50,7 +50,9 @@ test("different lines about one subject are logged at once, up to a limit", () =
   const { lines, limitedLog } = rig();
   for (let index = 0; index < 100; index++) {
     const isUp = index % 2 === 1;
-    limitedLog.log(isUp ? "info" : "warn", "10.0.0.1", { index }, isUp ? "back" : "down", "upstream");
+    limitedLog.log(isUp ? "info" : "warn", "10.0.0.1", { index }, isUp ? "back" : "down", {
+      topic: "upstream",
+    });
   }
   assert.equal(lines.length, LIMITS.logLinesPerSubject);
   limitedLog.close();
@@ -67,9 +69,35 @@ test("different subjects are independent", () => {
 test("ten thousand lines at once are limited, and the number of suppressed lines is logged", () => {
   const { lines, limitedLog, pass } = rig();
   for (let index = 0; index < 10_000; index++) limitedLog.log("warn", `c${index}`, { index }, "not attached");
-  assert.equal(lines.length, LIMITS.logLinesPerKind);
+  assert.equal(lines.length, LIMITS.logOwnersPerKind);
   pass(LIMITS.logKindMs);
   limitedLog.sweep();
-  assert.equal(lines.length, LIMITS.logLinesPerKind + 1);
-  assert.equal(lines.at(-1)?.suppressed, 10_000 - LIMITS.logLinesPerKind);
+  assert.equal(lines.length, LIMITS.logOwnersPerKind + 1);
+  assert.equal(lines.at(-1)?.suppressed, 10_000 - LIMITS.logOwnersPerKind);
+});
+
+test("many lines of some containers leave room for the first line of another", () => {
+  const { lines, limitedLog } = rig();
+  for (let index = 0; index < 100 * LIMITS.logLinesPerOwner; index++) {
+    limitedLog.line("warn", `noisy${index % 100}`, { index }, "lookup failed");
+  }
+  assert.equal(lines.length, 100 + LIMITS.logLinesPerKind);
+  limitedLog.line("warn", "quiet", {}, "lookup failed");
+  assert.equal(lines.length, 101 + LIMITS.logLinesPerKind);
+});
+
+test("one container has a share of the lines of a kind", () => {
+  const { lines, limitedLog } = rig();
+  for (let index = 0; index < 100; index++) limitedLog.line("warn", "noisy", { index }, "lookup failed");
+  assert.equal(lines.length, LIMITS.logLinesPerOwner);
+});
+
+test("a subject with its own time is logged again as soon as that is over", () => {
+  const { lines, limitedLog, pass } = rig();
+  const topic = { repeatMs: LIMITS.logServerMs };
+  for (let index = 0; index < 20; index++) limitedLog.log("warn", "10.0.0.1", { index }, "down", topic);
+  assert.equal(lines.length, LIMITS.logLinesPerSubject);
+  pass(LIMITS.logServerMs);
+  limitedLog.log("warn", "10.0.0.1", { index: 20 }, "down", topic);
+  assert.equal(lines.length, LIMITS.logLinesPerSubject + 1);
 });

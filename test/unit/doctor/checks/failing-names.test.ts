@@ -42,7 +42,7 @@ function before(ms: number): string {
 }
 
 function findings(...failures: readonly FailureReport[]): ReturnType<typeof failureFindings> {
-  return failureFindings({ failures, misleading: [], omitted: 0 }, "c1", NOW);
+  return failureFindings({ failures, misleading: [], unwatched: [], omitted: 0 }, "c1", NOW);
 }
 
 test("a container's name that fails for a known cause is one problem for all types, with both fixes", () => {
@@ -80,10 +80,13 @@ test("what is long ago, has resolved since, is of another container or does not 
   assert.deepEqual(failureFindings(undefined, "c1"), []);
 });
 
-test("a name of two projects on one network is a problem", () => {
-  const misleading = [
-    { name: "db", network: "shared", containers: ["a", "b"], clients: [], cause: { ...CAUSE, lastingFix: null } },
-  ];
-  const [only] = misleadingFindings({ failures: [], misleading, omitted: 0 });
-  assert.deepEqual([only?.state, only?.remedy], ["problem", "To fix it now: docker network connect back api"]);
+test("a name that misleads is a problem; one of two projects is a warning, because no query fails", () => {
+  const state = (code: Cause["code"]): string | undefined => {
+    const cause = { ...CAUSE, code, lastingFix: null };
+    const misleading = [{ name: "db", network: "shared", containers: ["a", "b"], clients: [], cause }];
+    const [only] = misleadingFindings({ failures: [], misleading, unwatched: [], omitted: 0 });
+    assert.equal(only?.remedy, "To fix it now: docker network connect back api");
+    return only?.state;
+  };
+  assert.deepEqual([state("ambiguous"), state("paused")], ["warning", "problem"]);
 });

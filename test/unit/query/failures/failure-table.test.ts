@@ -113,7 +113,7 @@ test("a failure just before a related name resolves may be a step of one lookup"
   assert.deepEqual([count, steps, isStepLast], [2, 1, false], "too late");
 });
 
-test("malformed queries, probes, explained queries and the doctor's are not recorded", () => {
+test("malformed queries, probes and dns11's own queries are not recorded; a name cannot make a query one of these", () => {
   const rig = new Rig();
   const query = aQuery({ name: "db" });
   const parts = { reply: aReplyTo(query, RCODE.FORMERR), nameEnd: query.length - 4 };
@@ -121,10 +121,12 @@ test("malformed queries, probes, explained queries and the doctor's are not reco
     rig.client.record(anOutcome({ ...parts, stage }));
   }
   const explained = anOutcome({ ...parts, reply: aReplyTo(query, RCODE.NXDOMAIN) });
-  explained.isExplained = true;
+  explained.isOwn = true;
   rig.client.record(explained);
-  rig.ask("dns11-doctor-0123456789abcdef.corp.test", RCODE.NXDOMAIN);
   assert.equal(rig.table.hasEntries, false);
+  assert.equal(rig.client.counters.queries, 4, "of the stages above, all but the probe");
+  rig.ask("dns11-doctor-0123456789abcdef.corp.test", RCODE.NXDOMAIN);
+  assert.equal(rig.table.hasEntries, true);
 });
 
 test("a client records forwarded failures, and an empty answer where that is a failure", () => {

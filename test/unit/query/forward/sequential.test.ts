@@ -58,6 +58,8 @@ for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, defau
     assert.deepEqual([id, flags, rcode, question?.name], [0xbeef, "qr rd cd", 2, "Example.org"]);
     assert.equal(additionals.length, behaviour.speaksEdns ? 1 : 0);
     assert.deepEqual([upstream.queries.length, forwarding.client.counters.failed], [2, 1]);
+    const [lookup = ""] = forwarding.failedLookups;
+    assert.match(lookup, /example.*: \S*: REFUSED; \S*: REFUSED$/s, "the failed lookup is reported with its name");
   });
 }
 

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
+import { addressBytes } from "../../../../src/base/model/address.ts";
 import type { QueryRecord, QueryResult } from "../../../../src/base/model/query-record.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
@@ -40,6 +41,7 @@ test("a record has the query and its result", () => {
     type: TYPE.AAAA,
     rcode: 0,
     answers: 2,
+    addresses: [],
     ttl: 60,
     isStream: true,
     result: "cached",
@@ -59,6 +61,25 @@ test("the TTL is that of the first record, whether its owner is compressed or no
     [...history.since(ALL)].map((query) => query.ttl),
     [ttl, ttl, ttl, null],
   );
+});
+
+test("a record has the first two addresses of the answer, behind aliases too", () => {
+  const history = aHistory();
+  const owner = Buffer.of(0xc0, 12);
+  const a = (...data: number[]): Buffer => aRecord({ owner, type: TYPE.A, data: Buffer.from(data) });
+  const aaaa = aRecord({ owner: ".", type: TYPE.AAAA, data: Buffer.from(`fd${"00".repeat(14)}07`, "hex") });
+  const alias = aRecord({ owner, type: TYPE.CNAME, data: Buffer.of(1, 0x78, 0) });
+  const addresses = (type: number, ...answers: Buffer[]): readonly string[] => {
+    note(history, { name: "web", type, answers });
+    return [...history.since(ALL)].at(-1)?.addresses ?? [];
+  };
+  assert.deepEqual(addresses(TYPE.A, a(10, 0, 0, 1), a(10, 0, 0, 2), a(10, 0, 0, 3)), ["10.0.0.1", "10.0.0.2"]);
+  assert.deepEqual(addresses(TYPE.A, alias, a(192, 0, 2, 255)), ["192.0.2.255"]);
+  assert.deepEqual(addresses(TYPE.AAAA, alias, aaaa), ["fd00::7"]);
+  assert.deepEqual(addresses(TYPE.AAAA, a(10, 0, 0, 1)), [], "of another type");
+  assert.deepEqual(addresses(TYPE.TXT, a(10, 0, 0, 1)), []);
+  assert.deepEqual(addresses(TYPE.A, a(10, 0, 0, 1).subarray(0, -1)), [], "cut off");
+  assert.deepEqual(addresses(TYPE.A, Buffer.of(63, 1, 2)), [], "a name that does not end");
 });
 
 test("control characters are escaped anywhere in a name", () => {
@@ -94,15 +115,28 @@ test("the longest names wrap around the ring", () => {
   );
 });
 
+/** Queries of type A have two addresses here, of type AAAA one. */
+function addressesOf(type: number): string[] {
+  return type === TYPE.A ? ["10.0.0.1", "10.0.0.2"] : type === TYPE.AAAA ? ["fd00::1"] : [];
+}
+
+function answersOf(type: number): Buffer[] {
+  return addressesOf(type).map((text) =>
+    aRecord({ owner: Buffer.of(0xc0, 12), type, data: Buffer.from(addressBytes(text) ?? []) }),
+  );
+}
+
 test("after any sequence of queries the last ones are there, complete and without a gap", () => {
   const label = fc.integer({ min: 1, max: 63 }).map((length) => "x".repeat(length));
   const name = fc.array(label, { maxLength: 3 }).map((labels) => (labels.length === 0 ? "." : labels.join(".")));
   fc.assert(
     fc.property(fc.array(name, { minLength: 1, maxLength: 600 }), (names) => {
       const history = aHistory();
-      for (const [index, each] of names.entries()) note(history, { name: each, type: index });
+      for (const [index, each] of names.entries())
+        note(history, { name: each, type: index, answers: answersOf(index) });
       const kept = [...history.since(ALL)];
       const first = names.length - kept.length;
+      for (const { type, addresses } of kept) assert.deepEqual(addresses, addressesOf(type));
       assert.deepEqual(
         kept.map((query) => [query.name, query.type, query.seq]),
         names.slice(first).map((each, index) => [each, first + index, history.firstSeq + first + index]),

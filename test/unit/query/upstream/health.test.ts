@@ -5,6 +5,8 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { Health } from "../../../../src/query/upstream/health.ts";
+import { zoneOf } from "../../../../src/query/upstream/zone.ts";
+import { aQuery } from "../../../support/scripted/builders.ts";
 
 const [ATTACKER, VICTIM] = [1, 2];
 const SPAN_MS = LIMITS.downAfterMs;
@@ -50,10 +52,43 @@ test("any answer to any container ends the suspicion", () => {
 test("failures of one container's names do not bring it down for others; those of several do", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);
-  for (let count = 0; count < 100; count++) fail(health, ATTACKER, count);
+  for (let count = 0; count < 100; count++) fail(health, ATTACKER, count, count);
   assert.deepEqual([health.checkIsDown(100, ATTACKER), health.checkIsDown(100, VICTIM)], [true, false]);
-  for (let count = 0; count < LIMITS.downAfterErrorsOthers; count++) fail(health, VICTIM, 200);
+  for (let count = 0; count < LIMITS.downAfterErrorsOthers; count++) fail(health, VICTIM, 200, 1);
+  assert.deepEqual(
+    [health.checkIsDown(200, VICTIM), health.checkIsDown(200)],
+    [false, false],
+    "one zone of the victim",
+  );
+  fail(health, VICTIM, 200, 2);
   assert.deepEqual([health.checkIsDown(300, VICTIM), health.checkIsDown(300)], [true, true]);
+});
+
+test("a zone that fails does not bring a server down, however often it is queried; two zones do", () => {
+  const { health, changes } = watched();
+  for (let count = 0; count < 1_000; count++) fail(health, VICTIM, count, 7);
+  assert.deepEqual([health.checkIsDown(1_000), changes], [false, []]);
+  fail(health, VICTIM, 1_000, 8);
+  assert.equal(health.checkIsDown(1_000), true);
+  assert.deepEqual(changes, ["down: answers with errors only"]);
+});
+
+test("only silence and what is unreachable are faults of transport, also when the server comes back", () => {
+  const transports: boolean[] = [];
+  const health = new Health((_isUp, _reason, isByTransport) => transports.push(isByTransport));
+  for (let count = 0; count < LIMITS.downAfterErrors; count++) fail(health, VICTIM, 0, count);
+  answer(health, VICTIM, 1);
+  health.recordUnreachable(2, "ECONNREFUSED");
+  answer(health, VICTIM, 3);
+  assert.deepEqual(transports, [false, false, true, true]);
+});
+
+test("the zone of a name is its last two labels, in any letter case", () => {
+  const zone = (name: string): number => zoneOf(aQuery({ name }));
+  assert.equal(zone("a.b.Example.org"), zone("x.example.ORG"));
+  assert.notEqual(zone("a.example.org"), zone("a.example.net"));
+  assert.equal(zone("db"), zone("web"), "names with one label are in the root zone");
+  assert.equal(zoneOf(Buffer.alloc(4)), zone("db"));
 });
 
 test("an unreachable server is down for all", () => {
@@ -80,10 +115,10 @@ function watched(): { readonly health: Health; readonly changes: string[] } {
 
 function answer(health: Health, by: number, atMs: number): void {
   health.recordQuery(atMs, by);
-  health.recordAnswer(atMs, 1, true, by);
+  health.recordAnswer(atMs, 1);
 }
 
-function fail(health: Health, by: number, atMs: number): void {
+function fail(health: Health, by: number, atMs: number, zone: number): void {
   health.recordQuery(atMs, by);
-  health.recordAnswer(atMs, 1, false, by);
+  health.recordFailure(atMs, 1, by, zone);
 }

@@ -1,0 +1,67 @@
+/**
+ * NameClient: resolves and explains names through the running dns11, or without one by reading the engine and querying from
+ * inside the container.
+ */
+import type { ControlClient } from "../src/api/control-client.ts";
+import type { NameRequest } from "../src/api/names.ts";
+import { codeOf } from "../src/base/lib/fault.ts";
+import type { NamedContainer } from "../src/base/model/container-choice.ts";
+import { containersToAsk } from "./container-argument.ts";
+import { clientFor } from "./control-options.ts";
+import { type NameOptions, type Question, withContainerHint, questionOf } from "./name-options.ts";
+import { onThisPlatform } from "./platform.ts";
+import { abortOnSignal } from "./run.ts";
+
+interface NameClient extends Pick<ControlClient, "explain" | "lookup"> {
+  readonly containers: () => Promise<readonly NamedContainer[]>;
+}
+
+type Ask<R> = (client: NameClient, request: NameRequest) => Promise<R>;
+
+/** The result for each name in each container that the words of a command select, in order. */
+export async function askForNames<R>(
+  words: readonly string[],
+  options: NameOptions,
+  command: string,
+  ask: Ask<R>,
+): Promise<R[]> {
+  const question = questionOf(words, options, command);
+  try {
+    return await withNameClient(options, async (client) => await askEach(client, question, options, ask));
+  } catch (error) {
+    throw withContainerHint(error, words, options, command);
+  }
+}
+
+async function askEach<R>(
+  client: NameClient,
+  { names, container, type }: Question,
+  options: NameOptions,
+  ask: Ask<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  for (const { id } of containersToAsk(await client.containers(), container, options)) {
+    for (const name of names) results.push(await ask(client, { container: id, name, type }));
+  }
+  return results;
+}
+
+async function withNameClient<T>(options: NameOptions, work: (client: NameClient) => Promise<T>): Promise<T> {
+  try {
+    const client = await clientFor(options);
+    return await work({
+      explain: async (request) => await client.explain(request),
+      lookup: async (request) => await client.lookup(request),
+      containers: async () => (await client.status()).containers,
+    });
+  } catch (error) {
+    if (codeOf(error) !== "NOT_RUNNING") throw error;
+  }
+  const { Standalone } = await onThisPlatform(async () => await import("../src/run/engine/standalone.ts"));
+  const standalone = await Standalone.open(options.host, abortOnSignal());
+  try {
+    return await work(standalone);
+  } finally {
+    standalone.close();
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * dns11 names: the names of containers: as one container resolves them, or all of the engine by network.
+ */
+import type { Command } from "commander";
+
+import type { ContainerRef } from "../src/api/names.ts";
+import type { ListedName, NameList } from "../src/api/name-list.ts";
+import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { printableLines } from "./printable.ts";
+import { wideOption } from "./ps.ts";
+import { type Cell, type Column, table } from "./table.ts";
+import { type Display, PLAIN, displayOf } from "./terminal.ts";
+import { wrapped } from "./wrap.ts";
+
+interface NamesOptions extends ControlOptions, ProjectOptions {
+  readonly in?: string;
+  readonly all?: boolean;
+  readonly output?: "wide";
+}
+
+export function addNames(program: Command): void {
+  const command = program
+    .command("names")
+    .summary("List the names that a container can resolve")
+    .description("List the container names that a container can resolve, or all names of the engine by network")
+    .option("--in <container>", "as this container resolves them: its name, Compose service or ID")
+    .addOption(wideOption());
+  addJsonOption(addControlOptions(addEachOption(addProjectOption(command)))).action(async (options: NamesOptions) => {
+    const client = await clientFor(options);
+    const { in: word, project } = options;
+    const requests =
+      word === undefined
+        ? [project === undefined ? {} : { project }]
+        : containersToAsk((await client.status()).containers, word, options).map(({ id }) => ({ container: id }));
+    const display = displayOf(process.stdout);
+    for (const [index, each] of requests.entries()) {
+      const list = await client.names(each);
+      if (options.json === true) process.stdout.write(`${JSON.stringify(list)}\n`);
+      else
+        process.stdout.write((index > 0 ? "\n" : "") + namesText(list, { isWide: options.output === "wide", display }));
+    }
+  });
+}
+
+interface NamesView {
+  /** Also names that are the beginning of an ID. */
+  readonly isWide?: boolean;
+  readonly display?: Display;
+}
+
+export function namesText(list: NameList, { isWide = false, display = PLAIN }: NamesView = {}): string {
+  const { container, names, omitted } = list;
+  const shown = isWide ? names : names.filter(({ isId }) => !isId);
+  const rows = container === null ? shown.toSorted(byNetwork) : shown.toSorted((a, b) => rank(a) - rank(b));
+  const ids = names.length - shown.length;
+  const notes = [
+    ...(ids === 0 ? [] : [`${ids} container ${ids === 1 ? "ID is a name" : "IDs are names"}, too (-o wide)`]),
+    ...(omitted === 0 ? [] : [`${omitted} more names are not listed; -p selects a project`]),
+  ];
+  const head = container === null ? [] : headOf(container, list, display);
+  const body =
+    rows.length === 0
+      ? "no names\n"
+      : table(
+          container === null ? BY_NETWORK : IN_CONTAINER,
+          rows.map(container === null ? networkCells : cells),
+          display,
+        );
+  return `${printableLines(head)}${body}${printableLines(notes.flatMap((note) => wrapped(note, display.width)))}`;
+}
+
+function headOf({ name, sharedWith }: ContainerRef, { networks }: NameList, { width }: Display): string[] {
+  const shared = sharedWith === undefined ? "" : ` (network namespace of ${sharedWith})`;
+  return [...wrapped(`${name}${shared}, networks in search order: ${networks.join(", ") || "none"}`, width, "  "), ""];
+}
+
+const IN_CONTAINER: readonly Column[] = [
+  { title: "NAME", min: 10 },
+  { title: "ADDRESS", min: 19 },
+  { title: "CONTAINER", min: 12 },
+  { title: "PROJECT", min: 7, drop: 1 },
+  { title: "NETWORK", min: 10 },
+];
+
+const BY_NETWORK: readonly Column[] = [
+  { title: "NETWORK", min: 10 },
+  { title: "NAME", min: 10 },
+  { title: "ADDRESS", min: 15 },
+  { title: "CONTAINER", min: 12 },
+  { title: "PROJECT", min: 7, drop: 1 },
+];
+
+function cells(listed: ListedName): Cell[] {
+  const { name, network } = listed;
+  return [name, addressCell(listed), ...ownerCells(listed), network ?? "-"];
+}
+
+function networkCells(listed: ListedName): Cell[] {
+  const { name, network } = listed;
+  return [network ?? "-", name, addressCell(listed), ...ownerCells(listed)];
+}
+
+function addressCell({ state, addresses }: ListedName): Cell {
+  switch (state) {
+    case "resolves":
+      return addresses.join(", ") || "-";
+    case "other-network":
+      return { text: "not on its networks", colour: "yellow" };
+    case "not-running":
+      return { text: "not running", colour: "dim" };
+    case "no-network":
+      return { text: "no DNS name", colour: "dim" };
+  }
+}
+
+/** Containers of several projects with one name are probably a mistake. */
+function ownerCells({ owners, state }: ListedName): Cell[] {
+  const containers = [...new Set(owners.map(({ container }) => container))];
+  const projects = [...new Set(owners.map(({ project }) => project ?? "-"))];
+  const isMixed = state === "resolves" && projects.length > 1;
+  return [containers.join(", ") || "-", { text: projects.join(", ") || "-", colour: isMixed ? "yellow" : undefined }];
+}
+
+const RANKS: readonly ListedName["state"][] = ["resolves", "other-network", "no-network", "not-running"];
+
+/** What resolves comes first; within a state, the order of the names stays. */
+function rank({ state }: ListedName): number {
+  return RANKS.indexOf(state);
+}
+
+function byNetwork(a: ListedName, b: ListedName): number {
+  const [one, other] = [a, b].map(({ network, name }) => `${network === null ? "1" : `0${network}`}\n${name}`);
+  return (one ?? "") < (other ?? "") ? -1 : 1;
+}

@@ -1,0 +1,85 @@
+/**
+ * ContainerChoice: the containers that a word of a user stands for: a name, an ID, or a Compose service. The daemon, the
+ * doctor and the commands choose in the same way.
+ */
+import { Fault } from "../lib/fault.ts";
+import { nearest } from "../lib/nearest.ts";
+
+export interface NamedContainer {
+  readonly id: string;
+  readonly name: string;
+  /** Its place in a Compose project; null without one. */
+  readonly project: string | null;
+  readonly service: string | null;
+}
+
+/** From this length on, the beginning of an ID is as good as the ID: Docker prints so much of it. */
+const SHORT_ID_LENGTH = 12;
+/** Containers that an error lists by name. */
+const LISTED_MAX = 8;
+
+/**
+ * The containers that the word stands for, in the order of their names: several only for a service. A service takes
+ * precedence over the beginning of an ID, because "db" and "cafe" are both.
+ */
+export function containersCalled<T extends NamedContainer>(all: Iterable<T>, word: string, project?: string): T[] {
+  const candidates = inProject([...all], project);
+  const named = candidates.filter(({ name, id }) => name === word || id === word);
+  if (named.length > 0) return named.slice(0, 1);
+  const isId = (id: string): boolean => word !== "" && id.startsWith(word);
+  const byId = candidates.filter(({ id }) => isId(id));
+  if (byId.length === 1 && word.length >= SHORT_ID_LENGTH) return byId;
+  const services = candidates.filter(({ service }) => service === word);
+  if (services.length > 0) return services.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (byId.length > 1) {
+    throw new Fault("AMBIGUOUS_CONTAINER", `The IDs of several containers begin with "${word}": ${listOf(byId)}`, {
+      remedy: "Type more characters of the ID, or use a name.",
+    });
+  }
+  if (byId.length === 0) throw notFound(candidates, word, project);
+  return byId;
+}
+
+/** The one container that the word stands for. */
+export function containerCalled<T extends NamedContainer>(all: Iterable<T>, word: string, project?: string): T {
+  const chosen = containersCalled(all, word, project);
+  const [first] = chosen;
+  if (first !== undefined && chosen.length === 1) return first;
+  throw new Fault("AMBIGUOUS_CONTAINER", severalText(word, chosen), { remedy: "Use the name of one of them." });
+}
+
+/** Such as `"api" is 2 containers: shop-api-1, shop-api-2`. */
+export function severalText(word: string, chosen: readonly NamedContainer[]): string {
+  return `"${word}" is ${chosen.length} containers: ${listOf(chosen)}`;
+}
+
+/** The containers of a project; all without one. */
+export function inProject<T extends NamedContainer>(all: readonly T[], project: string | undefined): readonly T[] {
+  if (project === undefined) return all;
+  const found = all.filter((each) => each.project === project);
+  if (found.length > 0) return found;
+  const suggestion = nearest(
+    project,
+    all.flatMap((each) => each.project ?? []),
+  );
+  const hint = suggestion === undefined ? "" : `; did you mean "${suggestion}"?`;
+  throw new Fault("NO_SUCH_PROJECT", `No running container belongs to the Compose project "${project}"${hint}`, {
+    remedy: "dns11 ps lists the running containers and their projects.",
+  });
+}
+
+function notFound(candidates: readonly NamedContainer[], word: string, project: string | undefined): Fault {
+  const where = project === undefined ? "" : ` in project "${project}"`;
+  const words = candidates.flatMap(({ name, service }) => (service === null ? [name] : [name, service]));
+  const suggestion = nearest(word, words);
+  const hint = suggestion === undefined ? "" : `; did you mean "${suggestion}"?`;
+  return new Fault("NO_SUCH_CONTAINER", `No running container or service named "${word}"${where}${hint}`, {
+    remedy: "dns11 ps lists the running containers and their services.",
+  });
+}
+
+function listOf(containers: readonly NamedContainer[]): string {
+  const names = containers.slice(0, LISTED_MAX).map(({ name }) => name);
+  const more = containers.length - names.length;
+  return `${names.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+}

@@ -1,0 +1,29 @@
+/**
+ * Compose: the place of a container in a Compose project, from its labels.
+ */
+import type { Labels, SplitLabels } from "./labels.ts";
+
+export interface ComposePlace {
+  readonly project: string;
+  readonly service: string;
+  /** The first of its Compose files. */
+  readonly file: string | null;
+}
+
+const PREFIX = "com.docker.compose.";
+
+/** undefined for a container that no Compose project has created. */
+export function composePlace(labels: Labels): ComposePlace | undefined {
+  const project = labels[`${PREFIX}project`];
+  const service = labels[`${PREFIX}service`];
+  if (!project || !service) return undefined;
+  return { project, service, file: labels[`${PREFIX}project.config_files`]?.split(",", 1)[0] || null };
+}
+
+/**
+ * The place of a running container. An image may not claim one: its author would decide which container an operator's
+ * command is about. Only where the image cannot be inspected, its labels and the creator's cannot be told apart.
+ */
+export function composePlaceOf({ labels, imageLabels }: SplitLabels): ComposePlace | undefined {
+  return composePlace(imageLabels.source === "known" ? labels : { ...imageLabels.labels, ...labels });
+}

@@ -1,0 +1,36 @@
+/**
+ * AddressOwners: the containers that have the addresses of an answer, because an address alone tells nobody where a name
+ * led.
+ */
+import type { AddressOwner } from "../api/owners.ts";
+import type { KnownContainer } from "./causes/known-container.ts";
+import type { KnownContainers } from "./causes/known-containers.ts";
+
+/** The addresses among the records of an answer. */
+export function addressesIn(answers: readonly { readonly type: string; readonly data: string }[]): string[] {
+  return answers.filter(({ type }) => type === "A" || type === "AAAA").map(({ data }) => data);
+}
+
+/** Networks may have the same subnet: those of the client come first. An address without a container has no owner. */
+export function ownersOf(
+  addresses: readonly string[],
+  known: KnownContainers,
+  client: KnownContainer | undefined,
+): AddressOwner[] {
+  const own = new Set(client?.endpoints.map(({ networkName }) => networkName));
+  return addresses.flatMap((address) => {
+    const places = known.withAddress(address);
+    const place = places.find(({ endpoint }) => own.has(endpoint.networkName)) ?? places[0];
+    if (place === undefined) return [];
+    const { container, endpoint } = place;
+    return [
+      {
+        address,
+        container: container.name,
+        network: endpoint.networkName,
+        project: container.compose?.project ?? null,
+        service: container.compose?.service ?? null,
+      },
+    ];
+  });
+}

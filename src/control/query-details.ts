@@ -1,0 +1,97 @@
+/**
+ * QueryDetails: adds to queries of the history what the history does not have: the containers that have the addresses of an
+ * answer, and the cause of a failure. Both follow from what is known now; no query is sent.
+ */
+import type { Cause } from "../api/causes.ts";
+import type { MissedReport, QueryReport } from "../api/queries.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import { ownersOf } from "./address-owners.ts";
+import { causesOf } from "./causes/causes.ts";
+import type { KnownContainer } from "./causes/known-container.ts";
+import { KnownContainers } from "./causes/known-containers.ts";
+import { isSpecialName } from "./causes/situation.ts";
+import { findContainer, namespaceOwner } from "./find-container.ts";
+import { type SituationPorts, Situations, runningContainers } from "./situations.ts";
+
+/** Different failures of one batch whose cause is found out: a flood of failures has a few causes at most. */
+const CAUSES_MAX = 64;
+
+/** What is known for one batch of queries. */
+interface Knowledge {
+  readonly known: KnownContainers;
+  /** By name; only running ones send queries. */
+  readonly clients: ReadonlyMap<string, KnownContainer>;
+  /** undefined where no causes are wanted. */
+  readonly situations: Situations | undefined;
+  readonly causes: Map<string, Cause | null>;
+}
+
+export class QueryDetails {
+  readonly #ports: SituationPorts;
+
+  constructor(ports: SituationPorts) {
+    this.#ports = ports;
+  }
+
+  /** Adds owners, and causes if they are wanted. Queries that arrive together are explained together. */
+  async add(queries: readonly QueryReport[], wantsCauses: boolean): Promise<QueryReport[]> {
+    const needsCauses = wantsCauses && queries.some(isFailure);
+    const situations = needsCauses ? await Situations.open(this.#ports) : undefined;
+    const known = situations?.known ?? new KnownContainers(runningContainers(this.#ports.containers.facts));
+    const running = known.all.filter(({ ended }) => ended === undefined);
+    const clients = new Map(running.map((client) => [client.name, client]));
+    const knowledge = { known, clients, situations, causes: new Map<string, Cause | null>() };
+    return queries.map((query) => this.#detailed(query, knowledge));
+  }
+
+  /** The same for a stream: batch after batch. */
+  async *follow(
+    batches: AsyncIterable<readonly (QueryReport | MissedReport)[]>,
+    wantsCauses: boolean,
+  ): AsyncGenerator<QueryReport | MissedReport, void> {
+    for await (const batch of batches) {
+      yield* batch.filter((each): each is MissedReport => "missed" in each);
+      const queries = batch.filter((each): each is QueryReport => !("missed" in each));
+      if (queries.length > 0) yield* await this.add(queries, wantsCauses);
+    }
+  }
+
+  #detailed(query: QueryReport, knowledge: Knowledge): QueryReport {
+    const { known, clients, situations, causes } = knowledge;
+    const owners = ownersOf(query.addresses, known, clients.get(query.container));
+    if (situations === undefined || !isFailure(query)) return { ...query, owners };
+    const key = JSON.stringify([query.container, query.name, query.type, query.rcode]);
+    if (!causes.has(key) && causes.size < CAUSES_MAX) causes.set(key, this.#causeOf(query, situations));
+    return { ...query, owners, cause: causes.get(key) ?? null };
+  }
+
+  #causeOf({ container, name, type, rcode }: QueryReport, situations: Situations): Cause | null {
+    const { facts } = this.#ports.containers;
+    if (name === null || type === null) return null;
+    let fact: ContainerFact;
+    let owner: ContainerFact;
+    try {
+      fact = findContainer(facts.values(), container);
+      owner = namespaceOwner(facts, fact);
+    } catch {
+      // It has ended.
+      return null;
+    }
+    const [cause = null] = causesOf(
+      situations.of(fact, owner, {
+        name,
+        typeName: type,
+        failure: rcode === "NOERROR" ? "NODATA" : rcode,
+        isFromUpstream: false,
+        isTruncated: false,
+        isSpecial: isSpecialName(name),
+      }),
+    );
+    return cause;
+  }
+}
+
+/** An empty answer is usual for IPv6 addresses; without an IPv4 address the name is of no use to most programs. */
+function isFailure({ rcode, type, answers }: QueryReport): boolean {
+  return rcode !== "NOERROR" || (type === "A" && answers === 0);
+}

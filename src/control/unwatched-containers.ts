@@ -1,0 +1,52 @@
+/**
+ * UnwatchedContainers: running containers that have container names but whose queries do not reach dns11. Their failures are
+ * in no table, so that a report without them would be wrong by silence.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+
+import type { UnwatchedContainer } from "../api/failures.ts";
+import type { Cause } from "../api/causes.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import { resolverCauses } from "./causes/client-causes.ts";
+import { commandOf } from "./causes/fixes.ts";
+import { runningContainer } from "./causes/known-container.ts";
+import { cause } from "./causes/situation.ts";
+import type { ControlPorts } from "./ports.ts";
+import type { Situations } from "./situations.ts";
+
+type Ports = Pick<ControlPorts, "containers">;
+
+/** After so many files, pending queries run first. */
+const FILES_AT_ONCE = 16;
+
+/** Of the containers that are wanted. */
+export async function unwatchedContainers(
+  { containers }: Ports,
+  situations: Situations,
+  isWanted: (containerId: string) => boolean,
+): Promise<UnwatchedContainer[]> {
+  const found: UnwatchedContainer[] = [];
+  let files = 0;
+  for (const fact of [...containers.facts.values()]) {
+    if (!isWanted(fact.id)) continue;
+    const decision = containers.decisionOf(fact.id);
+    const state = containers.attachmentOf(fact.id)?.state;
+    const reason =
+      decision?.kind === "skip"
+        ? decision.code === "quarantined" && decision.reason
+        : state?.kind === "failed" && state.reason;
+    if (typeof reason === "string") found.push({ container: fact.name, cause: notServed(fact, reason) });
+    // Others are not to be served, or have a resolv.conf that dns11 itself has changed.
+    if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
+      continue;
+    const resolvConf = situations.resolvConfOf(fact, fact);
+    const [first] = resolverCauses({ client: runningContainer(fact), resolvConf });
+    if (first !== undefined) found.push({ container: fact.name, cause: first });
+    if (++files % FILES_AT_ONCE === 0) await turn();
+  }
+  return found;
+}
+
+function notServed({ name }: ContainerFact, reason: string): Cause {
+  return cause("not-served", `dns11 does not serve "${name}": ${reason}`, { fix: commandOf("dns11", "doctor", name) });
+}

@@ -1,0 +1,169 @@
+/**
+ * Contents: the files of a bundle, which is what a bug report needs. Whatever cannot be read is left out, and the README in
+ * the bundle says so.
+ */
+import { readFileSync } from "node:fs";
+
+import type { FailuresReport } from "../../api/failures.ts";
+import type { Status } from "../../api/status.ts";
+import { ControlClient } from "../../api/control-client.ts";
+import { locateControl } from "../../api/locate.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import type { MachineOptions } from "../machine-check.ts";
+import type { Diagnosis } from "../report.ts";
+import { type ContainerTexts, readContainerTexts } from "./container-texts.ts";
+import { Redactor } from "./redactor.ts";
+import type { ArchivedFile } from "./tar.ts";
+
+export interface BundleOptions extends MachineOptions {
+  /** What `dns11 version --json` prints. */
+  readonly version: object;
+  readonly diagnosis: Diagnosis;
+  /** The diagnosis as text. */
+  readonly diagnosisText: string;
+  readonly isRedacted: boolean;
+}
+
+/** What a running dns11 reports. */
+interface DaemonReports {
+  readonly status?: Status;
+  readonly failures?: FailuresReport;
+  readonly counters?: unknown;
+  readonly upstreams?: unknown;
+  readonly cache?: unknown;
+}
+
+const FILE_CHARS_MAX = 1024 * 1024;
+const FOLDER = "dns11-bundle";
+const LABEL_PREFIX = "com.docker.compose.";
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  "version.json": "version, commit, Node and kernel",
+  "settings.json": "each setting, and whether a flag, the environment, the file or the default sets it",
+  "status.json": "the state of dns11 and of each container",
+  "counters.json": "the query counters of each container",
+  "upstreams.json": "the upstream servers, and their state",
+  "cache.json": "the use of the cache",
+  "failures.json": "the names that fail, and why",
+  "doctor.txt": "what dns11 doctor prints",
+  "doctor.json": "all its findings",
+  "resolv-conf.txt": "the directives of each container's resolv.conf",
+  "rules.txt": "dns11's rules in each container, as nft lists them",
+};
+
+export async function bundleContents(options: BundleOptions): Promise<ArchivedFile[]> {
+  const { diagnosis, isRedacted } = options;
+  const missing: string[] = [];
+  const reports = await daemonReports(options, missing);
+  const texts = await readContainerTexts(options);
+  const redactor = isRedacted ? redactorFor(reports, texts, diagnosis) : undefined;
+  const { settings, ...status } = reports.status ?? {};
+  const values: Record<string, unknown> = {
+    "version.json": { ...options.version, kernel: kernelRelease() },
+    "settings.json": settings,
+    "status.json": reports.status === undefined ? undefined : status,
+    "counters.json": reports.counters,
+    "upstreams.json": reports.upstreams,
+    "cache.json": reports.cache,
+    "failures.json": reports.failures,
+    "doctor.txt": options.diagnosisText,
+    "doctor.json": diagnosis,
+    "resolv-conf.txt": texts?.resolvConfs,
+    "rules.txt": texts?.rules,
+  };
+  const files = Object.entries(values).flatMap(([name, value]): ArchivedFile[] => {
+    if (value === undefined) return [];
+    // The version is that of dns11 and of the machine, in which nothing is private.
+    const shown = redactor === undefined || name === "version.json" ? value : redactor.value(value);
+    return [{ path: `${FOLDER}/${name}`, text: bounded(typeof shown === "string" ? shown : jsonText(shown)) }];
+  });
+  return [{ path: `${FOLDER}/README.txt`, text: readme(files, missing, isRedacted) }, ...files];
+}
+
+async function daemonReports({ stateDir, hostFlag }: BundleOptions, missing: string[]): Promise<DaemonReports> {
+  const reports: Record<string, unknown> = {};
+  try {
+    const client = new ControlClient(await locateControl(stateDir, hostFlag));
+    for (const name of ["status", "failures", "counters", "upstreams", "cache"] as const) {
+      try {
+        reports[name] = await client[name]();
+      } catch (error) {
+        missing.push(`${name}: ${reasonOf(error)}`);
+      }
+    }
+  } catch (error) {
+    missing.push(`everything from a running dns11: ${reasonOf(error)}`);
+  }
+  return reports;
+}
+
+function redactorFor(
+  { status, failures }: DaemonReports,
+  texts: ContainerTexts | undefined,
+  diagnosis: Diagnosis,
+): Redactor {
+  const redactor = new Redactor();
+  const facts = texts?.facts ?? [];
+  const reported = status?.containers ?? [];
+  const failing = failures?.failures ?? [];
+  redactor.add("container", [
+    ...facts.map(({ name }) => name),
+    ...reported.map(({ name }) => name),
+    ...diagnosis.containers.map(({ subject }) => subject),
+    ...failing.map(({ container }) => container),
+  ]);
+  const labels = facts.map((fact) => ({ ...fact.imageLabels.labels, ...fact.labels }));
+  const labelled = (key: string): string[] => labels.flatMap((each) => each[`${LABEL_PREFIX}${key}`] ?? []);
+  redactor.add("project", [...labelled("project"), ...failing.flatMap(({ project }) => project ?? [])]);
+  const endpoints = facts.flatMap((fact) => fact.endpoints);
+  redactor.add("service", [
+    ...labelled("service"),
+    ...failing.flatMap(({ service }) => service ?? []),
+    ...endpoints.flatMap(({ names }) => names),
+  ]);
+  redactor.add("network", [
+    ...endpoints.map(({ networkName }) => networkName),
+    ...reported.flatMap(({ networks }) => networks),
+  ]);
+  redactor.add(
+    "id",
+    [...facts, ...reported].flatMap(({ id }) => [id, id.slice(0, 12)]),
+  );
+  redactor.addQueried(failing.flatMap(({ name }) => name ?? []));
+  return redactor;
+}
+
+function readme(files: readonly ArchivedFile[], missing: readonly string[], isRedacted: boolean): string {
+  const listed = files.map(({ path }) => {
+    const name = path.slice(FOLDER.length + 1);
+    return `${name.padEnd(16)}  ${DESCRIPTIONS[name] ?? ""}`;
+  });
+  const redaction = isRedacted
+    ? "Replaced, the same everywhere: names of containers, networks, projects and services; names that were queried; public\n" +
+      "addresses; directories. Private addresses are as they are. Read the files before you share them: a name that dns11 does\n" +
+      "not know as one, such as a word in an error message, is not replaced."
+    : "Nothing is replaced: the files have the names and addresses of your containers.";
+  const parts = [
+    "A report about dns11, made by `dns11 doctor --bundle`.",
+    redaction,
+    listed.join("\n"),
+    ...(missing.length === 0 ? [] : [`Missing:\n${missing.map((line) => `- ${line}`).join("\n")}`]),
+    "The log is not included; dns11 writes it to its standard error, with systemd: journalctl -u dns11 --since -1h",
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+function kernelRelease(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/osrelease", "utf8").trim();
+  } catch {
+    return "unknown";
+  }
+}
+
+function jsonText(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+function bounded(text: string): string {
+  return text.length <= FILE_CHARS_MAX ? text : `${text.slice(0, FILE_CHARS_MAX)}\n(cut here, of ${text.length})\n`;
+}

@@ -1,0 +1,124 @@
+/**
+ * Problems: the findings of all containers by their cause. One cause is one problem, with whom it hits and what comes of it;
+ * a finding that another one explains is a symptom of that.
+ */
+import type { CheckCode, Finding, FindingState, SharedCause } from "../base/model/finding.ts";
+
+/** Something that is wrong, in one or several containers. */
+export interface Problem {
+  readonly state: Exclude<FindingState, "ok">;
+  /** The cause in one sentence. */
+  readonly title: string;
+  readonly why: readonly string[];
+  /** Whom it hits: names of containers, or the host. */
+  readonly subjects: readonly string[];
+  readonly symptoms: readonly Symptom[];
+  readonly fixNow: readonly string[];
+  readonly fixForGood: readonly string[];
+  /** For a cause without such fixes. */
+  readonly remedies: readonly string[];
+}
+
+interface Symptom {
+  readonly text: string;
+  readonly subjects: readonly string[];
+}
+
+interface SubjectReport {
+  readonly subject: string;
+  readonly findings: readonly Finding[];
+}
+
+interface FoundProblem {
+  readonly finding: Finding;
+  readonly subject: string;
+}
+
+interface Group {
+  readonly roots: FoundProblem[];
+  readonly symptoms: FoundProblem[];
+}
+
+/** What may explain a finding, if it is a problem of the same container; the first that applies does. */
+const EXPLAINED_BY: Partial<Record<CheckCode, readonly CheckCode[]>> = {
+  answers: ["loopback", "foreign-rules", "listener", "rules", "conntrack", "docker-rules", "attachment"],
+  attachment: ["loopback", "foreign-rules", "conntrack"],
+  "docker-rules": ["loopback"],
+  listener: ["loopback"],
+  "conntrack-stale": ["foreign-rules"],
+  "kind-answers": ["kind-port-53", "route-localnet", "kind-resolv-conf", "kind-docker"],
+  "failing-names": ["upstream"],
+};
+/** Names that fail for one of these causes fail because of the servers. */
+const UPSTREAM_CAUSES: ReadonlySet<string> = new Set(["upstreams-down", "upstream-error"]);
+const ORDER: readonly Problem["state"][] = ["problem", "warning", "unknown"];
+
+/** Problems first, then warnings, then what could not be checked. */
+export function problemsIn(reports: readonly SubjectReport[]): Problem[] {
+  const groups = new Map<string, Group>();
+  const symptoms: { readonly found: FoundProblem; readonly cause: Finding }[] = [];
+  for (const { subject, findings } of reports) {
+    for (const finding of findings) {
+      if (finding.state === "ok") continue;
+      const cause = explanationOf(finding, findings);
+      if (cause !== undefined) symptoms.push({ found: { finding, subject }, cause });
+      else groupOf(groups, finding).roots.push({ finding, subject });
+    }
+  }
+  for (const { found, cause } of symptoms) groupOf(groups, cause).symptoms.push(found);
+  const problems = [...groups.values()].filter(({ roots }) => roots.length > 0).map(problemOf);
+  return problems.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
+}
+
+/** The finding that explains this one, and is not explained itself. */
+function explanationOf(finding: Finding, all: readonly Finding[]): Finding | undefined {
+  if (finding.code === "failing-names" && !UPSTREAM_CAUSES.has(finding.shared?.key ?? "")) return undefined;
+  for (const code of EXPLAINED_BY[finding.code] ?? []) {
+    const cause = all.find((each) => each.code === code && each.state === "problem");
+    if (cause !== undefined) return explanationOf(cause, all) ?? cause;
+  }
+  return undefined;
+}
+
+function groupOf(groups: Map<string, Group>, { code, state, shared, detail }: Finding): Group {
+  const key = JSON.stringify([code, state, shared?.key ?? detail]);
+  const group = groups.get(key) ?? { roots: [], symptoms: [] };
+  groups.set(key, group);
+  return group;
+}
+
+function problemOf({ roots, symptoms }: Group): Problem {
+  const findings = roots.map(({ finding }) => finding);
+  const [{ state, what, detail, shared }] = findings as [Finding];
+  const distinct = (pick: (finding: Finding) => string | undefined): string[] =>
+    [...new Set(findings.map(pick).filter((text) => text !== undefined && text !== ""))] as string[];
+  const about = distinct((each) => each.shared?.about);
+  const hasFixes = findings.some(({ fixNow, fixForGood }) => fixNow !== undefined || fixForGood !== undefined);
+  return {
+    state: state as Problem["state"],
+    title: shared === undefined ? `${what}: ${detail}` : titleOf(shared, about),
+    why: distinct((each) => each.shared?.why),
+    subjects: [...new Set(roots.map(({ subject }) => subject))],
+    symptoms: symptomsOf(roots, symptoms),
+    fixNow: distinct(({ fixNow }) => fixNow),
+    fixForGood: distinct(({ fixForGood }) => fixForGood),
+    remedies: hasFixes ? [] : distinct(({ remedy }) => remedy),
+  };
+}
+
+function titleOf({ title, titleOfMany = title }: SharedCause, about: readonly string[]): string {
+  return (about.length > 1 ? titleOfMany : title).replace("{}", () => about.join(", "));
+}
+
+/** What is the same in several containers is one symptom. */
+function symptomsOf(roots: readonly FoundProblem[], others: readonly FoundProblem[]): Symptom[] {
+  const subjects = new Map<string, Set<string>>();
+  const add = (text: string, subject: string): void => {
+    subjects.set(text, (subjects.get(text) ?? new Set()).add(subject));
+  };
+  for (const { finding, subject } of roots) {
+    if (finding.shared?.symptom !== undefined) add(finding.shared.symptom, subject);
+  }
+  for (const { finding, subject } of others) add(`${finding.what}: ${finding.detail}`, subject);
+  return [...subjects].map(([text, found]) => ({ text, subjects: [...found] }));
+}

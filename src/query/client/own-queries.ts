@@ -1,0 +1,43 @@
+/**
+ * OwnQueries: queries that dns11 itself is about to send from inside a container's namespace: lookups and the doctor's tests.
+ * They are announced by source port, and count nowhere as queries of the container. A port is announced by dns11 or over the
+ * control socket, for one query and a few seconds; a container cannot announce any, and so cannot hide its queries.
+ */
+import { LIMITS } from "../../base/limits.ts";
+
+/** Distinguishes the ports of the two transports. */
+const STREAM = 0x10000;
+
+export class OwnQueries {
+  /** When each announced port is forgotten. */
+  readonly #untilMs = new Map<number, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Whether any is announced, which is rare. */
+  get areExpected(): boolean {
+    return this.#untilMs.size > 0;
+  }
+
+  announce(isStream: boolean, port: number): void {
+    const now = this.#now();
+    for (const [key, untilMs] of this.#untilMs) if (untilMs <= now) this.#untilMs.delete(key);
+    if (this.#untilMs.size < LIMITS.ownQueries) this.#untilMs.set(keyOf(isStream, port), now + LIMITS.ownQueryMs);
+  }
+
+  /** Whether a query from this port is an announced one; it is announced no more. */
+  take(isStream: boolean, port: number): boolean {
+    const key = keyOf(isStream, port);
+    const untilMs = this.#untilMs.get(key);
+    if (untilMs === undefined) return false;
+    this.#untilMs.delete(key);
+    return this.#now() < untilMs;
+  }
+}
+
+function keyOf(isStream: boolean, port: number): number {
+  return isStream ? STREAM + port : port;
+}

@@ -1,0 +1,30 @@
+/**
+ * Zone: an estimate of the zone that a queried name is in, as a number: a hash of its last two labels. Names that share them
+ * may have the same authoritative servers, so their failures say nothing about the server that was asked.
+ */
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { FOLD, LABEL_BYTES_MAX } from "../../base/dns/name.ts";
+
+/** FNV-1a. */
+const BASIS = 0x811c9dc5;
+const PRIME = 0x01000193;
+/** Names with fewer than two labels are all in the root zone. */
+const ROOT = 0;
+
+/** `message` is a query with one question, its name not compressed. */
+export function zoneOf(message: Uint8Array): number {
+  let at = HEADER_BYTES;
+  let last = 0;
+  let before = 0;
+  for (;;) {
+    const length = message[at] ?? 0;
+    if (length === 0 || length > LABEL_BYTES_MAX) break;
+    before = last;
+    last = at;
+    at += length + 1;
+  }
+  if (before === 0) return ROOT;
+  let hash = BASIS;
+  for (let i = before; i < at; i++) hash = Math.imul(hash ^ (FOLD[message[i] ?? 0] as number), PRIME);
+  return hash >>> 0;
+}

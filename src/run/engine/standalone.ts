@@ -1,0 +1,123 @@
+/**
+ * Standalone: lookups and explanations without a running dns11. The engine is read once, and queries are sent from inside
+ * the container, as its programs send them. Without the capabilities to enter a container only the engine is read.
+ */
+import { engineAddress } from "../../api/engine-address.ts";
+import type { Explanation, Lookup, LookupRequest, NameRequest } from "../../api/names.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { NamedContainer } from "../../base/model/container-choice.ts";
+import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { closeEngineHost, openEngineHost, socketPeerPid } from "../../container/namespace/engine-host.ts";
+import { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
+import { checkCapabilities } from "../../container/preflight.ts";
+import { Directory } from "../../container/registry/directory.ts";
+import { Engine } from "../../container/watch/engine.ts";
+import { Follower } from "../../container/watch/follower.ts";
+import { explainFromInside } from "../../control/explain.ts";
+import { namedContainer } from "../../control/find-container.ts";
+import { lookup } from "../../control/lookup.ts";
+import type { ContainerAccess } from "../../control/ports.ts";
+import type { SituationPorts } from "../../control/situations.ts";
+import { insideOf } from "./engine-ports.ts";
+import { StoppedContainers } from "./stopped-containers.ts";
+
+const NOT_RUNNING = "dns11 is not running";
+
+interface Access {
+  readonly inside: ContainerAccess;
+  readonly close: () => void;
+}
+
+export class Standalone {
+  readonly #ports: SituationPorts;
+  readonly #access: Access;
+  readonly #signal: AbortSignal;
+
+  private constructor(ports: SituationPorts, access: Access, signal: AbortSignal) {
+    this.#ports = ports;
+    this.#access = access;
+    this.#signal = signal;
+  }
+
+  /** Reads the containers of the engine that -H selects. */
+  static async open(host: string | undefined, signal: AbortSignal): Promise<Standalone> {
+    const { socketPath } = engineAddress(host, process.env);
+    const engine = new Engine(socketPath);
+    const directory = await readDirectory(engine);
+    const stopped = new StoppedContainers(engine, (id) => directory.containers.has(id));
+    const access = accessTo(socketPath);
+    const ports: SituationPorts = {
+      containers: {
+        facts: directory.containers,
+        decisionOf: () => undefined,
+        attachmentOf: () => undefined,
+        viewOf: (fact) => directory.viewOf(fact),
+        nodeReportOf: () => undefined,
+        formerAddresses: () => [],
+        stopped: async () => await stopped.list(),
+      },
+      inside: access.inside,
+      resolver: () => ({ upstreamState: undefined }),
+      histories: { histories: () => [] },
+    };
+    return new Standalone(ports, access, signal);
+  }
+
+  async containers(): Promise<readonly NamedContainer[]> {
+    return await Promise.resolve([...this.#ports.containers.facts.values()].map(namedContainer));
+  }
+
+  async explain(nameRequest: NameRequest): Promise<Explanation> {
+    return await explainFromInside(this.#ports, nameRequest, NOT_RUNNING, this.#signal);
+  }
+
+  async lookup(lookupRequest: LookupRequest): Promise<Lookup> {
+    return await lookup(this.#ports, lookupRequest, this.#signal);
+  }
+
+  close(): void {
+    this.#access.close();
+  }
+}
+
+/** The nameservers of containers are left to Docker's resolver, which answers while no dns11 does. */
+async function readDirectory(engine: Engine): Promise<Directory> {
+  const directory = new Directory({ serversMax: LIMITS.upstreamServers, ownAddress: DOCKER_RESOLVER });
+  const noop = (): void => undefined;
+  const follower = new Follower(engine, {
+    onConnected: noop,
+    onDisconnected: noop,
+    onSynced: noop,
+    onNetwork: (fact) => directory.putNetwork(fact),
+    onNetworkGone: noop,
+    onContainer: (fact) => directory.putContainer(fact),
+    onContainerGone: noop,
+    onInspectFailed: noop,
+    nameserversOf: () => ({ kind: "unknown" }),
+    known: () => directory.containers,
+    hasNetwork: (id) => directory.network(id) !== undefined,
+  });
+  await follower.once();
+  return directory;
+}
+
+/** The way into containers; every use of it throws if there is none. */
+function accessTo(socketPath: string): Access {
+  try {
+    checkCapabilities();
+    const host = openEngineHost(socketPeerPid(socketPath));
+    const runner = new NamespaceRunner();
+    return {
+      inside: insideOf({ host: () => host }, { runner }),
+      close: () => {
+        runner.close();
+        closeEngineHost(host);
+      },
+    };
+  } catch (error) {
+    const open = (): never => {
+      throw error;
+    };
+    return { inside: { open, resolvConfOf: () => undefined }, close: () => undefined };
+  }
+}

@@ -1,0 +1,147 @@
+// Proves that what breaks names, other than a missing container (failing-names.test.ts), is found by each command alone:
+// `dns11 failures` and explain show the cause and its fix, doctor shows the fix and exits with 1 if it is a problem.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import type { CauseCode } from "../../src/api/causes.ts";
+import { type Container, createNetwork } from "../support/engine/container.ts";
+import { dig } from "../support/client/dig.ts";
+import { stdoutOf } from "../support/program/command.ts";
+import { waitFor } from "../support/rig/wait.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
+import { Shop, assertShows, unwrapped } from "./failing-names/shop.ts";
+
+const EXPLAIN_LINES = 3;
+
+let shop: Shop;
+let web: Container;
+
+before(async () => {
+  shop = await Shop.open(["shop_front"]);
+  web = await shop.service("web", ["shop_front"]);
+});
+after(async () => await shop[Symbol.asyncDispose]());
+
+interface Expected {
+  readonly client: Container;
+  readonly name: string;
+  readonly code: CauseCode;
+  /** In doctor's output. */
+  readonly doctor: RegExp;
+  readonly exitCode: number;
+}
+
+/** The cause is found by each command alone. */
+async function assertFound({ client, name, code, doctor, exitCode }: Expected): Promise<void> {
+  const cause = await shop.causeIn(client.name, code, async () => await dig(client, "+time=1", name));
+  const found = await shop.diagnose(client.name, name, cause);
+  assertShows(found.failures.stdout, cause);
+  const first = found.explain.stdout.split("\n").slice(0, EXPLAIN_LINES).join("\n");
+  assert.ok(unwrapped(`${first}${found.explain.stderr}`).includes(unwrapped(cause.sentence).slice(0, 60)), first);
+  assert.match(unwrapped(found.doctor.stdout), doctor);
+  assert.equal(found.doctor.code, exitCode, found.doctor.stdout);
+}
+
+test("a server given with --dns that does not answer", async () => {
+  await using client = await shop.service("deaf", ["shop_front"], { dns: ["10.255.255.1"] });
+  await assertFound({ client, name: "a.ok.test", code: "upstreams-down", doctor: /10\.255\.255\.1/, exitCode: 1 });
+});
+
+test("a server with a wrong port", async () => {
+  await using client = await shop.service("port", ["shop_front"], { labels: { "io.dns11.dns": "127.0.0.1:5399" } });
+  await assertFound({ client, name: "a.ok.test", code: "upstreams-down", doctor: /127\.0\.0\.1:5399/, exitCode: 1 });
+});
+
+test("a firewall in the container that drops queries", async () => {
+  await using client = await shop.service("walled", ["shop_front"]);
+  const rules =
+    "table inet fw { chain out { type filter hook output priority -250; udp dport 53 drop; tcp dport 53 drop; }; }";
+  stdoutOf(await client.enter("nft", [rules]), "nft");
+  await assertFound({ client, name: "web", code: "not-served", doctor: /table inet "?fw/, exitCode: 1 });
+});
+
+test("a resolv.conf that names another server", async () => {
+  await using client = await shop.service("edited", ["shop_front"]);
+  const write = "echo nameserver 10.255.255.2 >/etc/resolv.conf";
+  stdoutOf(await client.exec("sh", ["-c", write]), write);
+  await assertFound({ client, name: "web", code: "resolv-conf", doctor: /10\.255\.255\.2/, exitCode: 1 });
+  await client.restart();
+  await shop.instance.waitFor(client.name, "attached");
+  const { unwatched } = await shop.failures(client.name);
+  assert.deepEqual(unwatched, [], "its fix has helped");
+});
+
+test("all nameservers of the host are down", async () => {
+  await using client = await shop.service("outside", ["shop_front"]);
+  await shop.upstream[Symbol.asyncDispose]();
+  try {
+    await assertFound({ client, name: "b.ok.test", code: "upstreams-down", doctor: /127\.0\.0\.1/, exitCode: 1 });
+  } finally {
+    shop.upstream = await startUpstream(shop.engine);
+  }
+});
+
+test("a search domain with a wildcard, and ndots", async () => {
+  const args = ["--dns-search", "ok.test", "--dns-option", "ndots:5"];
+  await using client = await shop.service("searching", ["shop_front"], { args });
+  const cause = await shop.causeIn(client.name, "search-list", async () => await dig(client, "web.ok.test"));
+  assert.match(cause.sentence, /query "web\.ok\.test" before "web"/);
+  const found = await shop.diagnose(client.name, "web", cause);
+  assertShows(found.failures.stdout, cause);
+  assert.match(
+    unwrapped(found.explain.stdout.split("\n").slice(0, EXPLAIN_LINES).join(" ")),
+    /"web\.ok\.test" before "web"/,
+  );
+  assert.match(unwrapped(found.doctor.stdout), /ok\.test/);
+});
+
+test("a wildcard upstream that answers for a container on another network", async () => {
+  await createNetwork(shop.engine, "ok.test");
+  await using _hidden = await shop.service("hidden", ["ok.test"]);
+  await assertFound({ client: web, name: "hidden.ok.test", code: "shadowed", doctor: /hidden/, exitCode: 1 });
+});
+
+test("a container that has come back with another address, while its client keeps the old one", async () => {
+  await using db = await shop.service("db", ["shop_front"]);
+  await shop.resolves(web, "db");
+  const former = db.address("shop_front");
+  await db.stop();
+  await using _other = await shop.service("other", ["shop_front"]);
+  await db.start();
+  assert.notEqual(db.address("shop_front"), former, "another container has its address");
+  await shop.instance.waitFor(db.name, "attached");
+  const cause = await shop.causeIn(web.name, "moved", async () => undefined);
+  assert.equal(cause.fix, "docker restart shop-web-1");
+  const found = await shop.diagnose(web.name, "db", cause);
+  assertShows(found.failures.stdout, cause);
+  assertShows(found.explain.stdout.split("\n").slice(0, EXPLAIN_LINES).join("\n"), cause);
+  assertShows(found.doctor.stdout, cause);
+  assert.equal(found.doctor.code, 0, "it is likely, and not certain");
+  await shop.resolves(web, "db");
+  assert.deepEqual((await shop.failures(web.name)).misleading, []);
+});
+
+test("a paused container, until it goes on", async () => {
+  await using db = await shop.service("paused", ["shop_front"]);
+  await shop.resolves(web, "paused");
+  await shop.engine.docker("pause", db.name);
+  await assertFound({
+    client: web,
+    name: "paused",
+    code: "paused",
+    doctor: /docker unpause shop-paused-1/,
+    exitCode: 1,
+  });
+  await shop.engine.docker("unpause", db.name);
+  await waitFor("no name to mislead", async () =>
+    (await shop.failures(web.name)).misleading.length === 0 ? true : undefined,
+  );
+});
+
+test("a container with an IPv6 address only", async () => {
+  await createNetwork(shop.engine, "six", { args: ["--ipv4=false", "--ipv6", "--subnet", "fd16::/64"] });
+  await using _six = await shop.service("v6", ["six"]);
+  await using client = await shop.service("v6client", ["six"]);
+  await assertFound({ client, name: "v6", code: "no-ipv4", doctor: /IPv6/, exitCode: 0 });
+});

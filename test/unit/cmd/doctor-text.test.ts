@@ -1,0 +1,129 @@
+// Proves how a diagnosis is shown: golden captures at 80 and 160 columns, and nothing from a container steers the terminal.
+// To write the captures again after a change: GOLDEN=write npm test -- unit/cmd/doctor-text
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { diagnosisText } from "../../../cmd/doctor-text.ts";
+import { type Finding, finding } from "../../../src/base/model/finding.ts";
+import type { Cause } from "../../../src/api/causes.ts";
+import type { FailureReport } from "../../../src/api/failures.ts";
+import { failureFindings } from "../../../src/doctor/checks/failing-names.ts";
+import { upstreamFinding } from "../../../src/doctor/checks/upstream-check.ts";
+import { problemsIn } from "../../../src/doctor/problems.ts";
+import { type Diagnosis, type Report, HOST } from "../../../src/doctor/report.ts";
+
+const NOW = Date.parse("2026-01-01T12:00:00Z");
+const CAUSE: Cause = {
+  code: "other-network",
+  sentence: '"db" is container shop-db-1 on network shop_back; shop-api-1 is not on shop_back',
+  fix: "docker network connect shop_back shop-api-1",
+  lastingFix: {
+    file: "/srv/shop/compose.yaml",
+    service: "api",
+    key: "services.api.networks",
+    change: 'add "back"',
+  },
+  isBreaking: true,
+};
+
+function failing(subject: string, cause: Cause): Finding[] {
+  const failure: FailureReport = {
+    container: subject,
+    containerId: subject,
+    isRunning: true,
+    project: "shop",
+    service: "api",
+    name: "db",
+    type: "A",
+    result: "NXDOMAIN",
+    count: 118,
+    perMinute: 118,
+    first: new Date(NOW - 60_000).toISOString(),
+    last: new Date(NOW - 1_000).toISOString(),
+    lastSuccess: null,
+    isContainerName: true,
+    cause,
+  };
+  return failureFindings({ failures: [failure], misleading: [], unwatched: [], omitted: 0 }, subject, NOW);
+}
+
+function refused(address: string): Finding {
+  const legs = (["udp", "tcp"] as const).map((protocol) => ({
+    protocol,
+    id: 1,
+    reply: undefined,
+    failure: "ECONNREFUSED",
+    tookMs: 1,
+  }));
+  return upstreamFinding({ from: "host", address, port: 53 }, legs);
+}
+
+function report(subject: string, ...findings: readonly Finding[]): Report {
+  return { subject, findings: [finding("loopback", "ok", "up"), ...findings], did: [], left: [] };
+}
+
+function diagnosis(machine: Report, ...containers: readonly Report[]): Diagnosis {
+  return { machine, containers, problems: problemsIn([machine, ...containers]) };
+}
+
+function example(): Diagnosis {
+  const dead = ["10.99.0.1", "10.99.0.2", "10.99.0.3"].map(refused);
+  const wall = [
+    finding("attachment", "problem", "dns11 could not attach (UNVERIFIED), so Docker's resolver answers", "Fix it."),
+    finding(
+      "foreign-rules",
+      "problem",
+      'chain "out" of table inet "wall" (hook output, priority -250) drops packets; queries do not get through',
+      "Change or remove these rules. To list them, run: nsenter -t 1234 -n nft -a list ruleset",
+    ),
+    finding("answers", "problem", "a rule drops the packet (EPERM)", "Fix the other findings."),
+  ];
+  const second = { ...CAUSE, sentence: CAUSE.sentence.replace("shop-api-1", "shop-api-2") };
+  const fix = "docker network connect shop_back shop-api-2";
+  return diagnosis(
+    report(HOST, ...dead),
+    report("shop-api-1", ...dead, ...failing("shop-api-1", CAUSE)),
+    report("shop-api-2", ...dead, ...failing("shop-api-2", { ...second, fix })),
+    report("shop-web-1", ...dead, ...wall),
+    report("plain", finding("libc", "warning", "musl 1.2.3: no TCP support before 1.2.4", "Use a newer image.")),
+  );
+}
+
+for (const width of [80, 160]) {
+  test(`a diagnosis at ${width} columns is as captured`, () => {
+    const display = { width, paint: (text: string) => text };
+    const text = diagnosisText(example(), { showsAll: false, display });
+    const path = `test/unit/cmd/golden/doctor-${width}.txt`;
+    if (process.env["GOLDEN"] === "write") writeFileSync(path, text);
+    assert.equal(text, readFileSync(path, "utf8"));
+    // Commands stay on one line, so that they can be copied.
+    const tooLong = text.split("\n").filter((line) => line.length > width && !line.includes("Fix now"));
+    assert.deepEqual(tooLong, []);
+  });
+}
+
+test("without problems there is one line", () => {
+  const healthy = diagnosis(report(HOST), report("web"));
+  assert.equal(diagnosisText(healthy, { showsAll: false }), "healthy (2 checks passed, --all shows them)\n");
+  assert.match(
+    diagnosisText(healthy, { showsAll: true }),
+    /^Docker host\nSTATE +CHECK[^]*\nhealthy \(2 checks passed\)\n$/,
+  );
+});
+
+test("states have colours", () => {
+  const display = { width: 80, paint: (text: string, colour: string) => `<${colour}>${text}</>` };
+  const text = diagnosisText(example(), { showsAll: false, display });
+  assert.match(text, /^<red>PROBLEM<\/> {2}upstreams/m);
+  assert.match(text, /^<yellow>WARNING<\/> {2}plain: /m);
+});
+
+test("control characters are escaped", () => {
+  const evil = report("web", finding("search", "problem", "evil\u001B[2J\nPROBLEM  forged", "Fix\u009b31m it."));
+  const text = diagnosisText(diagnosis(report(HOST), evil), { showsAll: true });
+  // oxlint-disable-next-line no-control-regex -- control characters are what it matches
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+  assert.doesNotMatch(text, /^PROBLEM {2}forged/m);
+});

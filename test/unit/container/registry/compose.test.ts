@@ -1,0 +1,26 @@
+// Proves that a container's place in a Compose project comes from its creator: an image cannot claim one.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { composePlaceOf } from "../../../../src/container/registry/compose.ts";
+import { splitLabels } from "../../../../src/container/registry/labels.ts";
+
+const PLACE = { "com.docker.compose.project": "shop", "com.docker.compose.service": "db" };
+const EXPECTED = { project: "shop", service: "db", file: null };
+
+test("the creator's labels count, also those that Compose gives its images, too", () => {
+  assert.deepEqual(composePlaceOf(splitLabels(PLACE, {})), EXPECTED);
+  const built = { ...PLACE, "com.docker.compose.config-hash": "1" };
+  assert.deepEqual(composePlaceOf(splitLabels(built, PLACE)), EXPECTED);
+});
+
+test("labels of the image alone do not count, unless the image cannot be inspected", () => {
+  assert.equal(composePlaceOf(splitLabels(PLACE, PLACE)), undefined);
+  assert.deepEqual(composePlaceOf(splitLabels(PLACE, undefined)), EXPECTED);
+});
+
+test("half a place is none", () => {
+  assert.equal(composePlaceOf(splitLabels({ "com.docker.compose.service": "db" }, {})), undefined);
+  assert.equal(composePlaceOf(splitLabels({ ...PLACE, "com.docker.compose.project": "" }, {})), undefined);
+});
