@@ -53,7 +53,7 @@ test("a proxy stands for the names below a domain, for dig and for a C library, 
   assert.deepEqual(asked, []);
   assert.equal((await dig(far, "any.shop.test")).status, "NXDOMAIN", "another network");
   const where = ["-H", engine.host, "--state-dir", instance.stateDir];
-  const { stdout: explained } = await dns11(["explain", "any.shop.test", "--in", "app", ...where]);
+  const { stdout: explained } = await dns11(["explain", "any.shop.test", "--in", "app", "-v", ...where]);
   assert.match(
     explained,
     /below the wildcard "\*\.shop\.test" of a container on network "front"; answered with its addresses/,

@@ -48,7 +48,7 @@ test("an unhealthy replica leaves the shared name, and returns when it is health
   await expectAnswer(one);
   assert.deepEqual(dataOf(await dig(app, "web-2")), [two.address("front")], "its own name");
   const where = ["-H", engine.host, "--state-dir", instance.stateDir];
-  const { stdout } = await dns11(["explain", "web", "--in", "app", ...where]);
+  const { stdout } = await dns11(["explain", "web", "--in", "app", "-v", ...where]);
   assert.match(stdout, /answered with its addresses, without those of 1 that are not healthy/);
   await setSick(one, true);
   await expectAnswer(one, two);

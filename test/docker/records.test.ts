@@ -149,7 +149,7 @@ test("the folder is followed, a bad file keeps its names and is shown, and expla
   const where = ["-H", engine.host, "--state-dir", instance.stateDir];
   const { stdout: status } = await dns11(["status", ...where]);
   assert.match(status, /one\.hosts:2:1: invalid address "10\.9\.1"/);
-  const { stdout: explained } = await dns11(["explain", "one.lan.test", "--in", "app", ...where]);
+  const { stdout: explained } = await dns11(["explain", "one.lan.test", "--in", "app", "-v", ...where]);
   assert.match(explained, /"one\.lan\.test" is declared for everybody at .*one\.hosts:1:1; answered with its records/);
   writeFileSync(join(files, "one.hosts"), "10.9.1.2 one.lan.test\n");
   await waitFor("10.9.1.2", async () => (await address("one.lan.test")) === "10.9.1.2" || undefined);
