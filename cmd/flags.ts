@@ -14,6 +14,7 @@ import { QUERY_NAMES } from "../src/base/model/query-record.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
 import { HEALTH_POLICIES } from "../src/base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
+import { VISIBLE_SETTINGS } from "../src/base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
 
@@ -23,6 +24,9 @@ const FLAGS = {
   only: "only",
   "trust-image-labels": "trust-image-labels",
   "label-servers": "label-servers",
+  visible: "visible",
+  "default-bridge": "default-bridge",
+  "host-docker-internal": "host-docker-internal",
   dns: "dns",
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
@@ -97,6 +101,24 @@ function optionOf(key: FlagKey): Option {
         "--label-servers <source>",
         `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")} ${valueNote(key)}`,
         READERS["label-servers"],
+      );
+    case "visible":
+      return valueOption(
+        "--visible <names>",
+        `whose names a container resolves: ${VISIBLE_SETTINGS.join(", ")}; beyond its own networks, as NAME.NETWORK ${valueNote(key)}`,
+        READERS.visible,
+      );
+    case "default-bridge":
+      return valueOption(
+        "--default-bridge <off|names>",
+        `serve containers on the default bridge, too, so that they resolve each other ${valueNote(key)}`,
+        READERS["default-bridge"],
+      );
+    case "host-docker-internal":
+      return valueOption(
+        "--host-docker-internal <off|gateway>",
+        `let containers without such an entry resolve host.docker.internal to the host's address on the default bridge ${valueNote(key)}`,
+        READERS["host-docker-internal"],
       );
     case "dns":
       return listOption(

@@ -256,6 +256,8 @@ export const LIMITS = {
 
   /** Nameservers used of the host's resolv.conf, including those behind a stub resolver; the C library uses three. */
   hostServers: 8,
+  /** Servers of a container's own resolv.conf that are captured and queried: C libraries read three. */
+  capturedServers: 3,
   /** After a change of the host's resolv.conf: quiet time before it is read, and the longest wait for it. */
   hostFileQuietMs: 50,
   hostFileBusyMs: 300,

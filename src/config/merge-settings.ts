@@ -46,6 +46,9 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
   const health = precedence.take("health", "ignore");
+  const visible = precedence.take("visible", "network");
+  const defaultBridge = precedence.take("default-bridge", "off");
+  const hostName = precedence.take("host-docker-internal", "off");
   const behaviour = behaviourOf(precedence, isStrict);
   const everyone = precedence.take("dns", [], (routes) => routes.map((route) => routeText(route)));
   const options = precedence.take("dns-opt", [], (all) => all.map(({ text }) => text));
@@ -64,6 +67,9 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     recordsDir,
     only,
     labels,
+    visible,
+    defaultBridge,
+    hostName,
     kind: kindOf(precedence),
     resolvConf,
     ruleBackend,

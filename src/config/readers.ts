@@ -10,10 +10,13 @@ import {
   type NodeFilter,
   ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
+import { DEFAULT_BRIDGE_SETTINGS } from "../base/model/default-bridge-setting.ts";
+import { HOST_NAME_SETTINGS } from "../base/model/host-name-setting.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
+import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import { parseRoute } from "../base/model/server-text.ts";
 import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
@@ -48,6 +51,9 @@ export const READERS = {
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
   health: oneOf(HEALTH_POLICIES),
+  visible: oneOf(VISIBLE_SETTINGS),
+  "default-bridge": oneOf(DEFAULT_BRIDGE_SETTINGS),
+  "host-docker-internal": oneOf(HOST_NAME_SETTINGS),
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),
   /** One server or route. */
   dns: (value: unknown) => parseRoute(readText(value)),

@@ -4,12 +4,15 @@
  */
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
+import type { HostNameSetting } from "../base/model/host-name-setting.ts";
 import type { KindPolicy, NodeFilter } from "../base/model/kind-policy.ts";
 import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { QueryNames } from "../base/model/query-record.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { ServerOrder } from "../base/model/upstream-policy.ts";
+import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
@@ -32,6 +35,9 @@ export type Values = {
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
   health: HealthPolicy;
+  visible: VisibleSetting;
+  "default-bridge": DefaultBridgeSetting;
+  "host-docker-internal": HostNameSetting;
   ttl: number;
   dns: readonly RouteText[];
   "dns-opt": readonly DnsOption[];

@@ -5,12 +5,15 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
+import type { HostNameSetting } from "../base/model/host-name-setting.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
@@ -31,6 +34,12 @@ export interface Settings {
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;
+  /** Whose names containers resolve. */
+  readonly visible: VisibleSetting;
+  /** Whether containers on the default bridge are served. */
+  readonly defaultBridge: DefaultBridgeSetting;
+  /** Whether containers resolve host.docker.internal without an entry of their own. */
+  readonly hostName: HostNameSetting;
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */

@@ -157,6 +157,12 @@ const DEFINITIONS = [
     behaviour: "answersExtraNames",
   },
   {
+    name: "extra-hosts",
+    description: "answer the names that --add-host (extra_hosts) gave a container",
+    negation: "do not answer the names that --add-host (extra_hosts) gave a container",
+    behaviour: "answersExtraHosts",
+  },
+  {
     name: "follow-host",
     description: "apply changes of the host's resolv.conf at once",
     negation: "apply changes of the host's resolv.conf only to new containers",

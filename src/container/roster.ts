@@ -4,13 +4,15 @@
  */
 import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
-import { CONTAINER_MODE } from "./attach/attach-mode.ts";
+import { type AttachMode, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
+import type { Bridges } from "./bridge/bridges.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { NodeContext } from "./names/name-source.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
 import { isSameAddress } from "../base/model/address.ts";
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { View } from "../base/model/view.ts";
 
@@ -18,10 +20,12 @@ export interface RosterParts {
   readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
+  readonly bridges: Bridges;
   readonly only: readonly OnlyFilter[];
   /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
   readonly quarantineOf?: (containerId: string) => string | undefined;
   readonly labelPolicy: LabelPolicy;
+  readonly defaultBridge: DefaultBridgeSetting;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
 
@@ -43,17 +47,28 @@ export class Roster {
   readonly #decisions = new Map<string, Decision>();
   #only: readonly OnlyFilter[];
   #labelPolicy: LabelPolicy;
+  #defaultBridge: DefaultBridgeSetting;
 
   constructor(parts: RosterParts) {
     this.#parts = parts;
     this.#only = parts.only;
     this.#labelPolicy = parts.labelPolicy;
+    this.#defaultBridge = parts.defaultBridge;
   }
 
   /** Sets the filters and whether image labels count, for decisions from now on. */
   setOnly(only: readonly OnlyFilter[], labelPolicy: LabelPolicy): void {
     this.#only = only;
     this.#labelPolicy = labelPolicy;
+  }
+
+  get defaultBridge(): DefaultBridgeSetting {
+    return this.#defaultBridge;
+  }
+
+  /** Sets whether the default bridge is served, for decisions from now on. */
+  setDefaultBridge(setting: DefaultBridgeSetting): void {
+    this.#defaultBridge = setting;
   }
 
   /** Decides again about every container, after settings or the host changed. */
@@ -70,6 +85,7 @@ export class Roster {
     this.#parts.directory.removeContainer(containerId);
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
+    this.#parts.bridges.forget(containerId);
     this.#decisions.delete(containerId);
   }
 
@@ -99,9 +115,21 @@ export class Roster {
   #decided(fact: ContainerFact): Decision {
     const { directory, nodes, quarantineOf } = this.#parts;
     if (nodes.isDetached(fact)) return DETACHED;
-    const decision = decide(fact, directory.network.bind(directory), this.#only, this.#labelPolicy);
+    // A node needs Docker's resolver, which answers its pods when dns11 stops.
+    const defaultBridge = nodes.isNode(fact) ? "off" : this.#defaultBridge;
+    const decision = decide(fact, directory.network.bind(directory), this.#only, this.#labelPolicy, defaultBridge);
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
+  }
+
+  /** Undefined if the container is not to be served at the servers of its resolv.conf, whatever the file says. */
+  #bridgeModeOf(fact: ContainerFact, decision: Decision): AttachMode | undefined {
+    const { bridges } = this.#parts;
+    const isNameless = decision.kind === "skip" && decision.code === "no-nameserver";
+    if (isNameless || (decision.kind === "serve" && fact.nameservers.kind === "captured"))
+      return bridges.ensureMode(fact);
+    bridges.forget(fact.id);
+    return undefined;
   }
 
   /**
@@ -120,12 +148,13 @@ export class Roster {
       onWarning(fact, decision.warning);
     }
     this.#decisions.set(fact.id, decision);
+    const bridgeMode = this.#bridgeModeOf(fact, decision);
     if (decision.kind === "skip") {
       reconciler.clearDesired(fact.id);
       return;
     }
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
-    const mode = nodes.isNode(fact) ? nodes.ensureMode(fact) : CONTAINER_MODE;
+    const mode = bridgeMode ?? (nodes.isNode(fact) ? nodes.ensureMode(fact) : CONTAINER_MODE);
     reconciler.setDesired(fact.id, { claim, mode, view: this.viewOf(fact) });
   }
 }

@@ -80,7 +80,7 @@ export async function lookup(
       ...(found?.reply ?? { rcode: null, ...EMPTY_REPLY }),
       owners: ownersOf(
         addressesIn(found?.reply.answers ?? []),
-        new KnownContainers(runningContainers(containers.facts)),
+        new KnownContainers(runningContainers(containers.facts, containers.defaultBridge())),
         runningContainer(owner),
       ),
     };

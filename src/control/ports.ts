@@ -7,6 +7,7 @@ import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FormerAddress } from "../base/model/former-address.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { Server, View } from "../base/model/view.ts";
 import type { RepairReport, ReloadReport, Status } from "../api/status.ts";
@@ -27,6 +28,8 @@ export interface Containers {
   readonly decisionOf: (id: string) => Decision | undefined;
   readonly attachmentOf: (id: string) => Attachment | undefined;
   readonly viewOf: (fact: ContainerFact) => View;
+  /** Whether containers on the default bridge have names. */
+  readonly defaultBridge: () => DefaultBridgeSetting;
   /** The report of a served KIND node. */
   readonly nodeReportOf: (fact: ContainerFact) => NodeReport | undefined;
   /** Addresses that containers have given up lately. */

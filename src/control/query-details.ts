@@ -37,7 +37,9 @@ export class QueryDetails {
   async add(queries: readonly QueryReport[], wantsCauses: boolean): Promise<QueryReport[]> {
     const needsCauses = wantsCauses && queries.some(isFailure);
     const situations = needsCauses ? await Situations.open(this.#ports) : undefined;
-    const known = situations?.known ?? new KnownContainers(runningContainers(this.#ports.containers.facts));
+    const { containers } = this.#ports;
+    const known =
+      situations?.known ?? new KnownContainers(runningContainers(containers.facts, containers.defaultBridge()));
     const running = known.all.filter(({ ended }) => ended === undefined);
     const clients = new Map(running.map((client) => [client.name, client]));
     const knowledge = { known, clients, situations, causes: new Map<string, Cause | null>() };

@@ -3,10 +3,12 @@
  * their state, and the resolv.conf of a container. It sends no query.
  */
 import { presentation } from "../base/dns/name.ts";
+import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
+import { RESOLVER } from "./causes/client-causes.ts";
 import { type KnownContainer, runningContainer, stoppedContainer } from "./causes/known-container.ts";
 import { KnownContainers } from "./causes/known-containers.ts";
 import { movesOf } from "./causes/moves.ts";
@@ -26,8 +28,16 @@ export type NameSituation = Pick<
 >;
 
 /** Without the stopped containers, which the engine has to be asked for. */
-export function runningContainers(facts: ReadonlyMap<string, ContainerFact>): KnownContainer[] {
-  return [...facts.values()].map((fact) => runningContainer(fact));
+export function runningContainers(
+  facts: ReadonlyMap<string, ContainerFact>,
+  setting: DefaultBridgeSetting,
+): KnownContainer[] {
+  return [...facts.values()].map((fact) => runningContainer(fact, setting));
+}
+
+/** The addresses at which dns11 answers a container. */
+export function resolversOf({ nameservers }: ContainerFact): readonly string[] {
+  return nameservers.kind === "captured" ? nameservers.servers : [RESOLVER];
 }
 
 export class Situations {
@@ -44,11 +54,12 @@ export class Situations {
   }
 
   static async open(ports: SituationPorts): Promise<Situations> {
-    const { facts, stopped: list } = ports.containers;
+    const { facts, stopped: list, defaultBridge } = ports.containers;
     const stopped = await list();
+    const setting = defaultBridge();
     // It may have started meanwhile.
-    const ended = stopped.filter(({ id }) => !facts.has(id)).map((each) => stoppedContainer(each));
-    return new Situations(ports, new KnownContainers([...runningContainers(facts), ...ended]));
+    const ended = stopped.filter(({ id }) => !facts.has(id)).map((each) => stoppedContainer(each, setting));
+    return new Situations(ports, new KnownContainers([...runningContainers(facts, setting), ...ended]));
   }
 
   of(fact: ContainerFact, owner: ContainerFact, question: NameSituation): Situation {
@@ -59,6 +70,7 @@ export class Situations {
       route: this.#routeOf(owner, question.name.toLowerCase()),
       moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
+      resolvers: resolversOf(owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };

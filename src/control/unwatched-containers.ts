@@ -12,7 +12,7 @@ import { commandOf } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { cause } from "./causes/situation.ts";
 import type { ControlPorts } from "./ports.ts";
-import type { Situations } from "./situations.ts";
+import { type Situations, resolversOf } from "./situations.ts";
 
 type Ports = Pick<ControlPorts, "containers">;
 
@@ -40,7 +40,7 @@ export async function unwatchedContainers(
     if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
       continue;
     const resolvConf = situations.resolvConfOf(fact, fact);
-    const [first] = resolverCauses({ client: runningContainer(fact), resolvConf });
+    const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(fact) });
     if (first !== undefined) found.push({ container: fact.name, cause: first });
     if (++files % FILES_AT_ONCE === 0) await turn();
   }

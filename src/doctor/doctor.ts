@@ -3,7 +3,12 @@
  * it fixes what belongs to dns11 and runs all checks again.
  */
 import { type ContainerTarget, type CheckTools } from "./checks/container-target.ts";
-import { checkContainer, checkNodeNamespace, checkUnservedContainer } from "./checks/container-check.ts";
+import {
+  checkCapturedContainer,
+  checkContainer,
+  checkNodeNamespace,
+  checkUnservedContainer,
+} from "./checks/container-check.ts";
 import { libcFinding } from "./checks/libc-check.ts";
 import {
   type ContainerServers,
@@ -183,6 +188,7 @@ async function checkNamespace(
   tools: CheckTools,
   context: DoctorContext,
 ): Promise<Finding[]> {
+  if (namespaceKind === "captured") return await checkCapturedContainer(target, tools);
   if (namespaceKind === "default-bridge") return checkUnservedContainer(target, tools);
   if (!isServedNode && !isNode(fact, [{ kind: "auto" }])) return await checkContainer(target, tools);
   const { resolvConfPath: path } = fact;

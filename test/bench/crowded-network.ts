@@ -5,7 +5,7 @@ import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { splitLabels } from "../../src/container/registry/labels.ts";
 import type { EngineSide } from "../../src/run/engine/engine-side.ts";
 
-const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInternal: false };
+const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInternal: false, project: undefined };
 
 export async function untilAttached({ reconciler, directory }: EngineSide, count: number): Promise<void> {
   if (directory.containers.size === 0 && count > 0) throw new Error("no facts");
@@ -47,9 +47,10 @@ export function factOf(index: number, path: string): ContainerFact {
     startedAt: "",
     resolvConfPath: undefined,
     kindSearch: undefined,
-    hostGateway: undefined,
+    extraHosts: [],
     nameservers: { kind: "unknown" },
     endpoints: [endpoint],
+    onDefaultBridge: undefined,
   };
 }
 

@@ -168,7 +168,7 @@ test("sockets listed with a kernel filter are the same as in /proc", async () =>
         a.local.port - b.local.port;
       assert.deepEqual(listed?.toSorted(byPort), written.toSorted(byPort), JSON.stringify(filter));
     }
-    assert.equal(attaching.runner.within(inside, () => tcpClientPortsOf("127.0.0.11")).length, 2);
+    assert.equal(attaching.runner.within(inside, () => tcpClientPortsOf(["127.0.0.11"])).length, 2);
   } finally {
     closeSync(inside);
   }
@@ -184,7 +184,7 @@ test("with very many sockets no list is requested, and the namespace is attached
   const inside = openSync(place.netnsPath, "r");
   try {
     attaching.runner.within(inside, () => {
-      assert.deepEqual(tcpClientPortsOf("127.0.0.11"), []);
+      assert.deepEqual(tcpClientPortsOf(["127.0.0.11"]), []);
       assert.throws(() => procText("/proc/thread-self/net/tcp"), { code: "TOO_LONG" });
     });
     const attachment = attaching.in(place.netnsPath, { openEndpoint: answering });

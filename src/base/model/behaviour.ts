@@ -53,6 +53,8 @@ export interface Behaviour {
   readonly answersSpecialNames: boolean;
   /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
   readonly answersExtraNames: boolean;
+  /** Names that `--add-host` gave a container are answered, not only in its /etc/hosts. */
+  readonly answersExtraHosts: boolean;
   /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
   readonly followsHost: boolean;
   readonly ttlSeconds: number;
@@ -81,6 +83,7 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   guardsLoops: false,
   answersSpecialNames: false,
   answersExtraNames: false,
+  answersExtraHosts: false,
   followsHost: false,
   ttlSeconds: 600,
 };
@@ -108,6 +111,7 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   guardsLoops: true,
   answersSpecialNames: true,
   answersExtraNames: true,
+  answersExtraHosts: true,
   followsHost: true,
   ttlSeconds: 5,
 };

@@ -8,6 +8,7 @@ export const SKIP_CODES = [
   "no-network",
   "shares-namespace",
   "default-network-only",
+  "no-nameserver",
   "swarm-network",
   "opted-out",
   "kind-detached",

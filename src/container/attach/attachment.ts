@@ -23,7 +23,7 @@ import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.t
 import { guard } from "../../base/lib/guard.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import type { View } from "../../base/model/view.ts";
-import { DOCKER_RESOLVER } from "../capture/capture.ts";
+import { DOCKER_RESOLVER, capturedInside } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
@@ -246,9 +246,9 @@ export class Attachment {
   }
 
   async #probe(
-    { endpoint, isTrial }: Serving,
+    { endpoint, isTrial, capture }: Serving,
     from: number,
-    destination = DOCKER_RESOLVER,
+    destination = capturedInside(capture)[0] ?? DOCKER_RESOLVER,
     sourcePort?: number,
   ): Promise<ProbeResult> {
     const within = <T>(work: () => T): T => this.#parts.runner.within(from, work);

@@ -4,6 +4,7 @@
 import type { OnlyFilter } from "../../base/model/only.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
+import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
@@ -25,6 +26,7 @@ export function decide(
   networkOf: (id: string) => NetworkFact | undefined,
   only: readonly OnlyFilter[],
   policy: LabelPolicy = LABEL_DEFAULTS,
+  defaultBridge: DefaultBridgeSetting = "off",
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
@@ -51,7 +53,7 @@ export function decide(
     ignoredLabelWarning(NAMES_LABEL, fact, policy),
     ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
   ];
-  const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only));
+  const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only), defaultBridge);
   if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);
   const keys = only.filter((filter) => filter.kind === "label").map(({ key }) => key);
   return withWarnings(decision, [...warnings, ...keys.map((key) => ignoredLabelWarning(key, fact, policy))]);
@@ -61,15 +63,14 @@ function decideByNetworks(
   fact: ContainerFact,
   networkOf: (id: string) => NetworkFact | undefined,
   isSelectedByFilters: boolean,
+  defaultBridge: DefaultBridgeSetting,
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
   if (userDefined.length === 0 && fact.networkMode === "none")
     return skip("no-network", "it has no network (network mode none)");
   if (userDefined.length === 0) {
-    return skip(
-      "default-network-only",
-      "it is on no user-defined network, so Docker gives it no resolver at 127.0.0.11",
-    );
+    const reason = reasonNotCaptured(fact, defaultBridge);
+    if (reason !== undefined) return reason;
   }
   const swarm = userDefined.find((endpoint) => networkOf(endpoint.networkId)?.scope === "swarm");
   if (swarm !== undefined) {
@@ -80,6 +81,25 @@ function decideByNetworks(
   }
   if (!isSelectedByFilters) return skip("not-selected", "no --only filter matches it");
   return { kind: "serve" };
+}
+
+/** Why a container without Docker's resolver is not served; undefined if it is. */
+function reasonNotCaptured(
+  { onDefaultBridge, nameservers }: ContainerFact,
+  setting: DefaultBridgeSetting,
+): Decision | undefined {
+  if (onDefaultBridge === undefined || setting === "off") {
+    const hint = onDefaultBridge === undefined ? "" : "; the setting default-bridge: names serves it all the same";
+    return skip(
+      "default-network-only",
+      `it is on no user-defined network, so Docker gives it no resolver at 127.0.0.11${hint}`,
+    );
+  }
+  if (nameservers.kind !== "captured") {
+    return skip("no-nameserver", "its resolv.conf cannot be read, or is not the one that Docker made for it");
+  }
+  if (nameservers.servers.length > 0) return undefined;
+  return skip("no-nameserver", "its resolv.conf names no nameserver whose queries dns11 can answer");
 }
 
 /** All of the labels and any of the networks must match, as with several filters of `docker ps --filter`. */

@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { View } from "../../base/model/view.ts";
-import { DOCKER_RESOLVER } from "../capture/capture.ts";
+import { capturedInside } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import { tcpClientPortsOf } from "../namespace/tcp-clients.ts";
 import { dialIn } from "../namespace/dial.ts";
@@ -51,7 +51,8 @@ export function openServing(
     const lifetime = { isEnded: false };
     const endpoint = openEndpoint(opened.bound, view, (server, type) => {
       if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
-      return dialIn(runner, server.from === "host" ? host().network : namespace.fd, server, type);
+      if (server.from === "host") return dialIn(runner, host().network, server, type);
+      return dialIn(runner, namespace.fd, server, type, true);
     });
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {
@@ -84,7 +85,7 @@ function openFresh(fd: number, request: OpenRequest): OpenedParts {
       rules = openRuleSet(ruleBackend, memory, fd);
       if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
       const capture = mode.capture();
-      const spared = tcpClientPortsOf(DOCKER_RESOLVER);
+      const spared = tcpClientPortsOf(capturedInside(capture));
       sockets = bindSockets(capture.redirects);
       watchRules();
       const input = planInputOf({ capture, pairs: sockets, zone }, spared);

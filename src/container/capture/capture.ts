@@ -29,4 +29,9 @@ export const DOCKER_RESOLVER = "127.0.0.11";
 /** The redirect of every container with Docker's embedded DNS. */
 export const DOCKER_REDIRECT: Redirect = { bind: DOCKER_RESOLVER, fromInside: [DOCKER_RESOLVER], fromPods: [] };
 
+/** The destinations of queries from inside the namespace, in order. */
+export function capturedInside({ redirects }: Capture): readonly string[] {
+  return redirects.flatMap(({ fromInside }) => fromInside);
+}
+
 export const CONTAINER_CAPTURE: Capture = { redirects: [DOCKER_REDIRECT], bypassInterfaces: [], guardsLoopback: false };

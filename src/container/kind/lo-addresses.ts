@@ -5,7 +5,6 @@
 import { isIPv6 } from "node:net";
 
 import { codeOf, Fault } from "../../base/lib/fault.ts";
-import { procText } from "../../kernel/proc-text.ts";
 import { type InterfaceAddress, type RouteSocket } from "../../kernel/rtnetlink.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { DEDICATED } from "./advertised-addresses.ts";
@@ -20,15 +19,6 @@ const LOOPBACK_INDEX = 1;
 const LABEL = "lo:dns11";
 /** The dedicated address and the ones after it, in case a node uses it already. */
 const CANDIDATES = 8;
-
-/** Whether the node can use IPv6 at all. Call inside the namespace. */
-export function isIpv6Enabled(): boolean {
-  try {
-    return procText("/proc/sys/net/ipv6/conf/lo/disable_ipv6")?.trim() === "0";
-  } catch {
-    return false;
-  }
-}
 
 /** The address to listen on: one that is free in the node. */
 export function chooseListenAddress(existing: readonly InterfaceAddress[]): string {

@@ -5,6 +5,7 @@ import { statSync } from "node:fs";
 
 import type { Within } from "../rules/exchange.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
+import { HOST_DOCKER_INTERNAL } from "../names/host-name/host-name.ts";
 import { type JoinedNetwork, inSearchOrder } from "../names/docker/search-order.ts";
 
 /** One address per family, if there is one. */
@@ -56,8 +57,14 @@ export function nodeFactOf(
     gateway: { ipv4: first("ipv4Gateway"), ipv6: first("ipv6Gateway") },
     own: { ipv4: first("ipv4"), ipv6: first("ipv6") },
     addresses: endpoints.flatMap(addressesOf),
-    hostGateway: fact.hostGateway ?? hostGateway,
+    hostGateway: hostEntryOf(fact) ?? hostGateway,
   };
+}
+
+/** What the user gave host.docker.internal with `--add-host`, IPv4 first. */
+function hostEntryOf({ extraHosts }: ContainerFact): string | undefined {
+  const addresses = extraHosts.filter(({ name }) => name === HOST_DOCKER_INTERNAL).map(({ address }) => address);
+  return addresses.find((address) => !address.includes(":")) ?? addresses[0];
 }
 
 function addressesOf({ ipv4, ipv6 }: EndpointFact): string[] {

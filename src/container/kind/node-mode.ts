@@ -22,13 +22,14 @@ import {
   type Redirect,
   CONTAINER_CAPTURE,
 } from "../capture/capture.ts";
+import { isIpv6Enabled } from "../namespace/ipv6.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import type { Within } from "../rules/exchange.ts";
 import { GuardCount } from "../rules/guard-count.ts";
 import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
 import { type NodeInterfaces, RouteLocalnetGuard } from "./route-localnet-guard.ts";
-import { isIpv6Enabled, chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
+import { chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
 import { type NodeFact, isNodeRunning } from "./node-fact.ts";
 import { isPodLink } from "./pod-namespace.ts";
 import { PodProbe, probeAll } from "./pod-probe.ts";

@@ -4,8 +4,11 @@
  */
 import type { DeclaredNames } from "./declared/declared-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
+import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
+import type { EngineHostName } from "./host-name/host-name.ts";
+import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
+import type { OtherNetworks } from "./other-networks/other-networks.ts";
 import type { ExtraNames } from "./extra/extra-names.ts";
-import { NODE_HOST } from "./node-host/node-host.ts";
 import type { NameSource } from "./name-source.ts";
 
 /** Sources that the directory fills. */
@@ -13,14 +16,21 @@ interface NameSourceParts {
   readonly networks: DockerNetworks;
   readonly declared: DeclaredNames;
   readonly extra: ExtraNames;
+  readonly defaultBridge: DefaultBridgeNames;
+  readonly engineHost: EngineHostName;
+  readonly elsewhere: OtherNetworks;
 }
 
-export function nameSources({ networks, declared, extra }: NameSourceParts): readonly NameSource[] {
+export function nameSources(parts: NameSourceParts): readonly NameSource[] {
+  const { networks, defaultBridge, declared, engineHost, elsewhere, extra } = parts;
   return [
     // Docker's names take precedence.
     networks,
+    defaultBridge,
+    EXTRA_HOSTS,
     declared,
-    NODE_HOST,
+    engineHost,
+    elsewhere,
     // Wildcards come after every exact name.
     extra,
   ];

@@ -25,15 +25,24 @@ import type { NamespaceRunner } from "./namespace-runner.ts";
 /** The mark of packets that skip our own rules and so reach Docker's resolver. */
 export const PASSTHROUGH_MARK = 0x646e7331;
 
-/** Creates a connected, or connecting, socket to `server` in the namespace of `fd`. */
-export function dialIn(runner: NamespaceRunner, fd: number, server: Server, type: "udp" | "tcp"): number {
+/**
+ * Creates a connected, or connecting, socket to `server` in the namespace of `fd`. `isPastUs`: our rules there do not
+ * redirect what is sent; those of a program do, which queries the same addresses.
+ */
+export function dialIn(
+  runner: NamespaceRunner,
+  fd: number,
+  server: Server,
+  type: "udp" | "tcp",
+  isPastUs = server.from === "docker",
+): number {
   const bytes = addressBytes(server.address);
   if (bytes === undefined)
     throw new Fault("BAD_SERVER", `Invalid server address "${server.address}": not an IP address`);
   return runner.within(fd, () => {
     const made = socket(bytes.length === 4 ? AF_INET : AF_INET6, type === "udp" ? SOCK_DGRAM : SOCK_STREAM);
     try {
-      if (server.from === "docker") setMark(made, PASSTHROUGH_MARK);
+      if (isPastUs) setMark(made, PASSTHROUGH_MARK);
       connectTo(made, socketAddress(bytes, server.port, scopeOf(server.address)), server.address);
       return made;
     } catch (error) {

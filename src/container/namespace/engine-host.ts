@@ -93,7 +93,12 @@ export function tryReadEngineFile({ root }: Pick<EngineHost, "root">, path: stri
  * reports that path: it may be a pipe or on a network file system that blocks, and holds nothing that an engine wrote.
  */
 export function tryReadContainerFile(host: Pick<EngineHost, "root">, path: string, containerId: string): EngineFile {
-  return path.split("/").includes(containerId) ? tryReadEngineFile(host, path) : { kind: "absent" };
+  return isContainerPath(path, containerId) ? tryReadEngineFile(host, path) : { kind: "absent" };
+}
+
+/** Whether the engine made the file for the container. */
+export function isContainerPath(path: string, containerId: string): boolean {
+  return path.split("/").includes(containerId);
 }
 
 /** The text of a file of the engine's host; undefined if it cannot be read now. */

@@ -1,17 +1,18 @@
 /**
- * TcpClients: clients with an open TCP connection to Docker's resolver at the time we attach. These connections must
- * stay with Docker's resolver; redirected to us they would be reset.
+ * TcpClients: clients with an open TCP connection to a resolver whose queries we capture, at the time we attach. These
+ * connections must stay with that resolver, Docker's or one outside; redirected to us they would be reset.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { procText } from "../../kernel/proc-text.ts";
 import { socketsAt } from "../../kernel/socket-list.ts";
 import { codeOf } from "../../base/lib/fault.ts";
 import { addressBytes } from "../../base/model/address.ts";
+import { DOCKER_RESOLVER } from "../capture/capture.ts";
 
 const NET = "/proc/thread-self/net";
 const DNS_PORT = 53;
 
-/** The sockets of one connection, all in its namespace: the resolver's listener and both ends. */
+/** The sockets of one connection to Docker's resolver that are in its namespace beside the client's: both of its own. */
 const LISTENER = 1;
 const RESOLVER_SOCKET = 1;
 const CLIENT_SOCKET = 1;
@@ -22,15 +23,18 @@ const CLIENT_SOCKET = 1;
  * needs no list. A namespace with very many sockets gets no exceptions: the list would block all queries, and a client
  * whose connection breaks retries.
  */
-export function tcpClientPortsOf(resolver: string): number[] {
+export function tcpClientPortsOf(resolvers: readonly string[]): number[] {
   const v4 = socketsInUse("sockstat", "TCP");
   const v6 = socketsInUse("sockstat6", "TCP6");
-  if (v4 < LISTENER + RESOLVER_SOCKET || v4 + v6 > LIMITS.sparingSockets) return [];
-  const address = addressBytes(resolver) ?? new Uint8Array(4);
+  const own = resolvers.includes(DOCKER_RESOLVER) ? LISTENER + RESOLVER_SOCKET : 0;
+  if (v4 < own || v4 + v6 > LIMITS.sparingSockets) return [];
   const ports: number[] = [];
-  if (v4 >= LISTENER + RESOLVER_SOCKET + CLIENT_SOCKET) ports.push(...portsTo(4, address));
-  // Some clients use IPv4 through an IPv6 socket, as Java does.
-  if (v6 >= CLIENT_SOCKET) ports.push(...portsTo(6, address));
+  for (const resolver of resolvers) {
+    const address = addressBytes(resolver) ?? new Uint8Array(4);
+    if (v4 >= own + CLIENT_SOCKET && address.length === 4) ports.push(...portsTo(4, address));
+    // Some clients use IPv4 through an IPv6 socket, as Java does.
+    if (v6 >= CLIENT_SOCKET) ports.push(...portsTo(6, address));
+  }
   return ports.slice(0, LIMITS.sparedConversations);
 }
 

@@ -8,14 +8,19 @@ import { isSameAddress } from "../../base/model/address.ts";
 import { type HealthPolicy, isLeftOut } from "../../base/model/health-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { DeclaredNames } from "../names/declared/declared-names.ts";
+import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
-import { HOST_DOCKER_INTERNAL } from "../names/node-host/node-host.ts";
+import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
+import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
+import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
+import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
+import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
@@ -38,6 +43,7 @@ const DOCKER_SERVER: Server = { from: "docker", address: "127.0.0.11", port: DNS
 const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
   listed: "Docker's list for this container",
   host: "the host's current resolv.conf",
+  captured: "resolv.conf of the container",
   unknown: "",
 };
 /** Drivers whose networks have no external access, with or without a gateway. */
@@ -48,7 +54,17 @@ export class Directory {
   readonly #networks = new DockerNetworks();
   readonly #declared = new DeclaredNames();
   readonly #extra = new ExtraNames();
-  readonly #sources = nameSources({ networks: this.#networks, declared: this.#declared, extra: this.#extra });
+  readonly #defaultBridge = new DefaultBridgeNames();
+  readonly #elsewhere = new OtherNetworks(this.#networks);
+  readonly #engineHost = new EngineHostName((id) => this.network(id));
+  readonly #sources = nameSources({
+    networks: this.#networks,
+    declared: this.#declared,
+    extra: this.#extra,
+    defaultBridge: this.#defaultBridge,
+    engineHost: this.#engineHost,
+    elsewhere: this.#elsewhere,
+  });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
   #host: readonly Server[] = [];
@@ -69,6 +85,26 @@ export class Directory {
   /** Sets the host's servers. Existing views do not change. */
   setHost(servers: readonly Server[]): void {
     this.#host = servers;
+  }
+
+  /** Sets the addresses of the engine's host for containers. Returns whether views change, once they are made again. */
+  setHostGateway(gateway: HostGateway): boolean {
+    return this.#engineHost.setGateway(gateway);
+  }
+
+  /** Sets whether containers resolve host.docker.internal without an entry. Existing views do not change. */
+  setHostName(setting: HostNameSetting): void {
+    this.#engineHost.setForContainers(setting === "gateway");
+  }
+
+  /** Sets whether containers on the default bridge resolve each other. Existing views do not change. */
+  setDefaultBridge(setting: DefaultBridgeSetting): void {
+    this.#defaultBridge.setSetting(setting);
+  }
+
+  /** Sets whose names containers resolve. Existing views do not change. */
+  setVisible(setting: VisibleSetting): void {
+    this.#elsewhere.setSetting(setting);
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -119,6 +155,7 @@ export class Directory {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
     this.#join(fact, before);
+    this.#defaultBridge.put(fact);
     this.#containers.set(fact.id, fact);
   }
 
@@ -129,6 +166,7 @@ export class Directory {
       this.#extra.leave(fact);
       this.former.note(fact);
     }
+    this.#defaultBridge.remove(id);
     this.#containers.delete(id);
   }
 
@@ -213,7 +251,11 @@ export class Directory {
     if (nameservers.kind === "unknown") return dockerServers;
     // Without host servers, engines up to 27 still have servers of their own.
     if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : dockerServers;
-    return nameservers.servers
+    const servers =
+      nameservers.kind === "captured"
+        ? nameservers.servers.map((address) => ({ from: "container" as const, address }))
+        : nameservers.servers;
+    return servers
       .filter(({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)))
       .slice(0, this.#serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));

@@ -23,6 +23,12 @@ export interface EndpointFact {
   readonly gatewayPriority: number;
 }
 
+/** One name with one address; several entries can have one name. */
+export interface HostEntry {
+  readonly name: string;
+  readonly address: string;
+}
+
 /** A container's nameservers. */
 export type NameserversFact =
   | {
@@ -35,6 +41,8 @@ export type NameserversFact =
     }
   /** The current servers of the host's resolv.conf. */
   | { readonly kind: "host"; readonly isNdotsSet: boolean }
+  /** Those of its resolv.conf, at which it is served: the container has no resolver of Docker's. */
+  | { readonly kind: "captured"; readonly servers: readonly string[]; readonly isNdotsSet: false }
   /** The list cannot be determined. */
   | { readonly kind: "unknown" };
 
@@ -54,11 +62,15 @@ export interface ContainerFact extends SplitLabels {
   readonly resolvConfPath: string | undefined;
   /** The configured search list of a KIND node. */
   readonly kindSearch: string | undefined;
-  /** The address that the user gave host.docker.internal with --add-host. */
-  readonly hostGateway: string | undefined;
+  /** What `--add-host` (extra_hosts) gave it. */
+  readonly extraHosts: readonly HostEntry[];
   readonly nameservers: NameserversFact;
   readonly endpoints: readonly EndpointFact[];
+  /** Its place on the default bridge, with the names that Docker would give it on another network. */
+  readonly onDefaultBridge: BridgeEndpoint | undefined;
 }
+
+export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;
 
 export interface NetworkFact {
   readonly id: string;
@@ -66,10 +78,15 @@ export interface NetworkFact {
   readonly driver: string;
   readonly scope: string;
   readonly isInternal: boolean;
+  /** The Compose project that made it. */
+  readonly project: string | undefined;
 }
 
+/** The network of containers that were started without one. */
+export const DEFAULT_BRIDGE = "bridge";
+
 /** Predefined networks, on which Docker provides no resolver. */
-const WITHOUT_RESOLVER = new Set(["bridge", "host", "none", "default"]);
+const WITHOUT_RESOLVER = new Set([DEFAULT_BRIDGE, "host", "none", "default"]);
 
 /** Whether a container on this network has Docker's embedded DNS, and a name there. */
 export function isUserDefined(networkName: string): boolean {

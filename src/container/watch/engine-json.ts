@@ -21,6 +21,7 @@ export interface ContainerJson {
   readonly Image?: string;
   readonly ImageManifestDescriptor?: { readonly platform?: ImagePlatform | null } | null;
   readonly ResolvConfPath?: string;
+  readonly HostsPath?: string;
   readonly Config?: {
     readonly Hostname?: string;
     readonly Env?: readonly string[] | null;
@@ -28,6 +29,8 @@ export interface ContainerJson {
   };
   readonly HostConfig?: {
     readonly NetworkMode?: string;
+    /** Of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
+    readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;
     readonly DnsOptions?: readonly string[] | null;
     readonly ExtraHosts?: readonly string[] | null;
@@ -69,6 +72,7 @@ export interface NetworkJson {
   readonly Driver?: string;
   readonly Scope?: string;
   readonly Internal?: boolean;
+  readonly Labels?: Labels | null;
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
 

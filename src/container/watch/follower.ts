@@ -9,12 +9,20 @@ import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import type { ContainerFact, NameserversFact, NetworkFact } from "../registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
 import type { ContainerJson } from "./engine-json.ts";
 import { ImageLabels } from "./image-labels.ts";
-import { containerFact, isUp, knownFingerprint, listedFingerprint, mergedLabels, networkFact } from "./translate.ts";
+import {
+  type ContainerFiles,
+  containerFact,
+  isUp,
+  knownFingerprint,
+  listedFingerprint,
+  mergedLabels,
+  networkFact,
+} from "./translate.ts";
 
 export interface FollowerHooks {
   /** The engine answers, for the first time or again. Throws if this engine must not be followed. */
@@ -30,7 +38,7 @@ export interface FollowerHooks {
   readonly onInspectFailed: (id: string, reason: string) => void;
   /** An event has been applied, `lagMs` after it happened. */
   readonly onEventApplied?: (lagMs: number) => void;
-  readonly nameserversOf: (json: ContainerJson) => NameserversFact;
+  readonly filesOf: (json: ContainerJson) => ContainerFiles;
   /** The current facts by container. */
   readonly known: () => ReadonlyMap<string, ContainerFact>;
   readonly hasNetwork: (id: string) => boolean;
@@ -203,7 +211,7 @@ export class Follower {
       const image = this.#labelsOf(json);
       const isPending = image instanceof Promise;
       const labels = isPending ? splitLabels(mergedLabels(json), "awaited") : image;
-      const fact = containerFact(json, this.#hooks.nameserversOf(json), labels);
+      const fact = containerFact(json, this.#hooks.filesOf(json), labels);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#hooks.onContainer(fact);
       if (isPending) await this.#splitLabels(fact, image);

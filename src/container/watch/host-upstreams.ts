@@ -1,13 +1,15 @@
 /**
  * HostUpstreams: the current nameservers of the engine's host, and which containers use them.
  */
-import { LIMITS } from "../../base/limits.ts";
-import { type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
+import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
 import type { NameserversFact } from "../registry/fact.ts";
+import { capturedServers } from "./captured-servers.ts";
 import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-file.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
+import { isOnDefaultBridgeOnly } from "./translate.ts";
+import { UnreadFiles } from "./unread-files.ts";
 import type { ContainerJson } from "./engine-json.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
@@ -38,8 +40,7 @@ export class HostUpstreams {
   #file: HostFile | undefined;
   #now: HostServers;
   /** Containers whose resolv.conf could not be read without waiting. */
-  readonly #unread = new Set<string>();
-  #retryTimer: NodeJS.Timeout | undefined;
+  readonly #unread = new UnreadFiles((ids) => this.#retry(ids));
 
   constructor(parts: HostUpstreamsParts, settings: HostSettings) {
     this.#parts = parts;
@@ -58,7 +59,8 @@ export class HostUpstreams {
   nameserversOf(json: ContainerJson): NameserversFact {
     const file = tryReadContainerFile(this.#parts.host(), json.ResolvConfPath ?? "", json.Id);
     const isHostUnread = this.#now.isBusy === true;
-    if (file.kind === "busy" || isHostUnread) this.#retryLater(json.Id);
+    if (file.kind === "busy" || isHostUnread) this.#unread.add(json.Id);
+    if (isOnDefaultBridgeOnly(json)) return capturedNameservers(file);
     return nameserversOf({
       resolvConf: file.kind === "read" ? file.text : undefined,
       hostServers: () => this.#addressesOfHost(),
@@ -89,8 +91,7 @@ export class HostUpstreams {
   close(): void {
     this.#file?.close();
     this.#file = undefined;
-    clearTimeout(this.#retryTimer);
-    this.#retryTimer = undefined;
+    this.#unread.close();
   }
 
   #addressesOfHost(): ReadonlySet<string> {
@@ -99,17 +100,10 @@ export class HostUpstreams {
     return new Set(texts.flatMap((text) => parseResolvConf(text).nameservers));
   }
 
-  /** The kernel breaks a lease 45 seconds after our attempt, unless its holder takes another one at once. */
-  #retryLater(containerId: string): void {
-    this.#unread.add(containerId);
-    this.#retryTimer ??= setTimeout(() => {
-      const ids = [...this.#unread];
-      this.#unread.clear();
-      this.#retryTimer = undefined;
-      // A HostFile retries by itself.
-      if (this.#file === undefined && this.#now.isBusy === true) this.#update(this.#open());
-      this.#parts.reinspect(ids);
-    }, LIMITS.unreadRetryMs).unref();
+  #retry(containerIds: readonly string[]): void {
+    // A HostFile retries by itself.
+    if (this.#file === undefined && this.#now.isBusy === true) this.#update(this.#open());
+    this.#parts.reinspect(containerIds);
   }
 
   /** Routes can refer to the host's servers even if containers do not follow them; then those at start apply. */
@@ -129,6 +123,11 @@ export class HostUpstreams {
     const details = { before: textOf(before), now: textOf(now), ...(invalid.length > 0 && { invalid }) };
     this.#parts.onEvent(details, "the host's nameservers changed");
   }
+}
+
+function capturedNameservers(file: EngineFile): NameserversFact {
+  if (file.kind !== "read") return { kind: "unknown" };
+  return { kind: "captured", servers: capturedServers(parseResolvConf(file.text).nameservers), isNdotsSet: false };
 }
 
 /** The servers in order, the upstreams of a stub in parentheses. */

@@ -5,7 +5,10 @@ import { addressBytes } from "../../base/model/address.ts";
 import type { Health } from "../../base/model/health-policy.ts";
 import {
   type ContainerFact,
+  type BridgeEndpoint,
+  DEFAULT_BRIDGE,
   type EndpointFact,
+  type HostEntry,
   type NameserversFact,
   type NetworkFact,
   isUserDefined,
@@ -16,7 +19,6 @@ import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./eng
 const SHORT_ID_LENGTH = 12;
 /** KIND sets this variable on its nodes if the cluster's configuration has a search list. */
 const KIND_SEARCH = "KIND_DNS_SEARCH";
-const HOST_NAME = "host.docker.internal";
 
 /** Whether the container and its network are up; between two starts of a restart policy neither is. */
 export function isUp({ State: state }: ContainerJson): boolean {
@@ -28,10 +30,16 @@ export function mergedLabels(json: ContainerJson): Labels {
   return json.Config?.Labels ?? {};
 }
 
+/** What is only in files that the engine made for a container. */
+export interface ContainerFiles {
+  readonly nameservers: NameserversFact;
+  readonly extraHosts: readonly HostEntry[];
+}
+
 /** Labels that have not been split count as the image's. */
 export function containerFact(
   json: ContainerJson,
-  nameservers: NameserversFact,
+  { nameservers, extraHosts }: ContainerFiles,
   labels: SplitLabels = splitLabels(mergedLabels(json), undefined),
 ): ContainerFact {
   const networks = Object.entries(json.NetworkSettings?.Networks ?? {});
@@ -47,9 +55,10 @@ export function containerFact(
     startedAt: json.State?.StartedAt ?? "",
     resolvConfPath: json.ResolvConfPath || undefined,
     kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),
-    hostGateway: (json.HostConfig?.ExtraHosts ?? []).flatMap(hostGateway).at(0),
+    extraHosts,
     nameservers,
     endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
+    onDefaultBridge: bridgeEndpoint(json),
   };
 }
 
@@ -59,6 +68,12 @@ function healthOf({ State: state }: ContainerJson): Health | undefined {
   return status === "healthy" || status === "unhealthy" || status === "starting" ? status : undefined;
 }
 
+/** Whether the container has no resolver of Docker's, because it is on the default bridge alone. */
+export function isOnDefaultBridgeOnly(json: ContainerJson): boolean {
+  const joined = Object.entries(json.NetworkSettings?.Networks ?? {}).filter(([, { EndpointID }]) => EndpointID);
+  return joined.length > 0 && joined.every(([name]) => name === DEFAULT_BRIDGE);
+}
+
 export function networkFact(json: NetworkJson): NetworkFact {
   return {
     id: json.Id,
@@ -66,6 +81,7 @@ export function networkFact(json: NetworkJson): NetworkFact {
     driver: json.Driver ?? "",
     scope: json.Scope ?? "local",
     isInternal: json.Internal === true,
+    project: json.Labels?.["com.docker.compose.project"],
   };
 }
 
@@ -88,26 +104,34 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
   ];
 }
 
+function bridgeEndpoint(json: ContainerJson): BridgeEndpoint | undefined {
+  const { EndpointID, IPAddress, GlobalIPv6Address } = json.NetworkSettings?.Networks?.[DEFAULT_BRIDGE] ?? {};
+  if (!EndpointID) return undefined;
+  return {
+    names: composedNames(json, []),
+    links: json.HostConfig?.Links ?? [],
+    ipv4: address(IPAddress),
+    ipv6: address(GlobalIPv6Address),
+  };
+}
+
 /** Engines from 25 on report the names; for older ones they are composed as those engines do internally. */
 function namesOf(json: ContainerJson, networkName: string, endpoint: EndpointJson): string[] {
   if (endpoint.DNSNames != null) return [...endpoint.DNSNames];
   // The default bridge has no names (until a container is renamed: then the engine gives it some there, too).
   if (!isUserDefined(networkName)) return [];
+  return composedNames(json, endpoint.Aliases ?? []);
+}
+
+function composedNames(json: ContainerJson, aliases: readonly string[]): string[] {
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
-  const names = [bareName(json.Name), ...(endpoint.Aliases ?? []), shortId, json.Config?.Hostname ?? ""];
+  const names = [bareName(json.Name), ...aliases, shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];
 }
 
 /** The value of an environment variable; the last one applies. */
 function variable(all: readonly string[], name: string): string | undefined {
   return all.findLast((text) => text.startsWith(`${name}=`))?.slice(name.length + 1);
-}
-
-/** The address of host.docker.internal in an `--add-host`; "host-gateway" is an address that only the engine knows. */
-function hostGateway(text: string): string[] {
-  const [, name, value] = /^([^:=]+)[:=](.*)$/s.exec(text) ?? [];
-  const bare = value?.replace(/^\[(.*)\]$/, "$1");
-  return name === HOST_NAME && address(bare) !== undefined ? [bare as string] : [];
 }
 
 function address(text: string | undefined): string | undefined {

@@ -4,17 +4,24 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { parseQuestion, type ParsedQuestion } from "../../base/model/question-text.ts";
+import { isSameAddress } from "../../base/model/address.ts";
 import { commandOf, serviceChange } from "./fixes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import { ndotsOf, searchNames } from "./search-list.ts";
 import { type Situation, cause } from "./situation.ts";
 
-const RESOLVER = "127.0.0.11";
+/** Where dns11 answers a container with Docker's resolver. */
+export const RESOLVER = "127.0.0.11";
 
-export function resolverCauses({ client, resolvConf }: Pick<Situation, "client" | "resolvConf">): Cause[] {
-  if (resolvConf === undefined || resolvConf.nameservers.includes(RESOLVER)) return [];
+export function resolverCauses({
+  client,
+  resolvConf,
+  resolvers,
+}: Pick<Situation, "client" | "resolvConf" | "resolvers">): Cause[] {
+  if (resolvConf === undefined) return [];
+  if (resolvConf.nameservers.some((server) => resolvers.some((ours) => isSameAddress(server, ours)))) return [];
   const named = resolvConf.nameservers.join(", ") || "no nameserver";
-  const sentence = `resolv.conf of ${client.name} lists ${named} instead of ${RESOLVER}, so its programs do not use dns11`;
+  const sentence = `resolv.conf of ${client.name} lists ${named} instead of ${resolvers.join(", ")}, so its programs do not use dns11`;
   return [
     cause("resolv-conf", sentence, {
       fix: commandOf("docker", "restart", client.name),

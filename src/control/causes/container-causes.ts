@@ -128,9 +128,11 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
   const [network] = networks;
   if (network === undefined) {
     const [first] = owner.endpoints;
+    const isBridged = owner.isOnDefaultBridge && container.isOnDefaultBridge;
+    const hint = isBridged ? "; with the setting default-bridge: names, containers there resolve each other" : "";
     return cause(
       "no-dns-name",
-      `"${name}" is container ${container.name}, which has no DNS name, because it is on no user-defined network`,
+      `"${name}" is container ${container.name}, which has no DNS name, because it is on no user-defined network${hint}`,
       {
         fix: first === undefined ? null : commandOf("docker", "network", "connect", first.networkName, container.name),
         lastingFix: serviceChange(

@@ -2,9 +2,10 @@
  * KnownContainer: a container of this engine, running or not, as far as causes need it: its names on each network and its
  * place in a Compose project.
  */
+import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import { type ComposePlace, composePlace, composePlaceOf } from "../../container/registry/compose.ts";
 import type { Labels } from "../../container/registry/labels.ts";
-import { type ContainerFact, isUserDefined } from "../../container/registry/fact.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/registry/fact.ts";
 
 export interface KnownEndpoint {
   readonly networkName: string;
@@ -26,6 +27,8 @@ export interface KnownContainer {
   readonly name: string;
   readonly compose: ComposePlace | undefined;
   readonly isPaused: boolean;
+  /** It is on the default bridge, whether that has names or not. */
+  readonly isOnDefaultBridge: boolean;
   /** On networks with names. */
   readonly endpoints: readonly KnownEndpoint[];
   /** undefined while it is running. */
@@ -40,21 +43,28 @@ export interface StoppedContainer extends EndedState {
   readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
 }
 
-export function runningContainer(fact: ContainerFact): KnownContainer {
+export function runningContainer(fact: ContainerFact, setting: DefaultBridgeSetting = "off"): KnownContainer {
+  const { onDefaultBridge } = fact;
+  const bridge = onDefaultBridge && { ...onDefaultBridge, networkName: DEFAULT_BRIDGE };
   return {
     id: fact.id,
     name: fact.name,
     compose: composePlaceOf(fact),
     isPaused: fact.isPaused,
-    endpoints: fact.endpoints
-      .filter(({ networkName }) => isUserDefined(networkName))
-      .map(({ networkName, names, ipv4, ipv6 }) => ({ networkName, names: lowered(names), ipv4, ipv6 })),
+    isOnDefaultBridge: bridge !== undefined,
+    endpoints: [
+      ...fact.endpoints.filter(({ networkName }) => isUserDefined(networkName)),
+      ...(setting === "off" || bridge === undefined ? [] : [bridge]),
+    ].map(({ networkName, names, ipv4, ipv6 }) => ({ networkName, names: lowered(names), ipv4, ipv6 })),
     ended: undefined,
   };
 }
 
 /** Its service is among its names, because Compose gives it as an alias on every network. */
-export function stoppedContainer({ id, name, labels, networks, ...ended }: StoppedContainer): KnownContainer {
+export function stoppedContainer(
+  { id, name, labels, networks, ...ended }: StoppedContainer,
+  setting: DefaultBridgeSetting = "off",
+): KnownContainer {
   const compose = composePlace(labels);
   const common = [name, ...(compose === undefined ? [] : [compose.service])];
   return {
@@ -62,8 +72,9 @@ export function stoppedContainer({ id, name, labels, networks, ...ended }: Stopp
     name,
     compose,
     isPaused: false,
+    isOnDefaultBridge: networks.some((network) => network.name === DEFAULT_BRIDGE),
     endpoints: networks
-      .filter((network) => isUserDefined(network.name))
+      .filter((network) => isUserDefined(network.name) || (setting === "names" && network.name === DEFAULT_BRIDGE))
       .map((network) => ({
         networkName: network.name,
         names: lowered([...new Set([...common, ...network.aliases])]),

@@ -61,6 +61,8 @@ export interface Situation {
   /** Containers with the name that have moved since the client last queried it. */
   readonly moves: readonly (Move & { readonly agoMs: number })[];
   readonly known: KnownContainers;
+  /** The addresses at which dns11 answers the client. */
+  readonly resolvers: readonly string[];
   readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;
   readonly nowMs: number;
 }

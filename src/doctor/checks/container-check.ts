@@ -17,7 +17,7 @@ import {
 import { queryOwnName } from "./own-name.ts";
 import type { ContainerTarget, CheckTools } from "./container-target.ts";
 import { resolvConfFindings } from "./resolv-conf-check.ts";
-import { rulesFindings, readRuleSnapshot } from "./rules-check.ts";
+import { capturedRulesFindings, rulesFindings, readRuleSnapshot } from "./rules-check.ts";
 import { addressesOf, wildcardFinding } from "./upstream-check.ts";
 
 /** How many search domains to query below. */
@@ -61,6 +61,33 @@ export function checkNodeNamespace(target: ContainerTarget, { runner, memory }: 
     listenerFinding(target),
     conntrackFinding(),
     staleFinding(staleTranslations(memory), target.isAnswered),
+  ]);
+}
+
+/** The checks of a container on the default bridge that dns11 serves at the servers of its resolv.conf. */
+export async function checkCapturedContainer(
+  target: ContainerTarget,
+  { runner, memory }: CheckTools,
+): Promise<Finding[]> {
+  const { fd, fact, resolvConf } = target;
+  const within = <T>(work: () => T): T => runner.within(fd, work);
+  const servers = fact.nameservers.kind === "captured" ? fact.nameservers.servers : [];
+  const ownName = { name: fact.name, addresses: addressesOf(fact) };
+  const answers = await queryOwnName(ownName, {
+    code: "answers",
+    client: "the container",
+    servers,
+    within,
+    remedy: FIX_OTHERS_FIRST,
+  });
+  const isResolving = answers.every(({ state }) => state === "ok");
+  return within(() => [
+    ...resolvConfFindings(resolvConf, false),
+    loopbackFinding(memory, fact.pid),
+    ...capturedRulesFindings(readRuleSnapshot(memory), target, isResolving),
+    listenerFinding(target),
+    ...answers,
+    conntrackFinding(),
   ]);
 }
 

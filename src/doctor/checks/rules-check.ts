@@ -41,6 +41,15 @@ export function rulesFindings(
   ];
 }
 
+/** The same where Docker has no resolver, and so no rules. */
+export function capturedRulesFindings(
+  { own, foreign }: RuleSnapshot,
+  { fact, served }: ContainerTarget,
+  isResolving: boolean,
+): Finding[] {
+  return [ownRulesFinding(own, served !== undefined), foreignRulesFinding(foreign, isResolving, fact.pid)];
+}
+
 function ownRulesFinding(installed: readonly InstalledRules[], isServed: boolean): Finding {
   const titles = (owner: InstalledRules["owner"]): string =>
     installed

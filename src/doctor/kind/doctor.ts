@@ -18,6 +18,7 @@ import type { ContainerFact } from "../../container/registry/fact.ts";
 import { Engine } from "../../container/watch/engine.ts";
 import { engineAddress } from "../../api/engine-address.ts";
 import { ImageLabels } from "../../container/watch/image-labels.ts";
+import { apiFiles } from "../../container/watch/container-files.ts";
 import { containerFact, isUp } from "../../container/watch/translate.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
@@ -75,7 +76,7 @@ async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise
   for (const { Id: id } of await engine.containers()) {
     const json = await engine.container(id);
     if (json === undefined || !isUp(json)) continue;
-    const fact = containerFact(json, { kind: "unknown" }, await images.split(json));
+    const fact = containerFact(json, apiFiles(json), await images.split(json));
     if (isNode(fact, filters)) facts.push(fact);
   }
   return facts;
@@ -83,7 +84,7 @@ async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise
 
 async function nodeNamed(engine: Engine, node: string): Promise<ContainerFact> {
   const json = await engine.container(encodeURIComponent(node));
-  if (json !== undefined && isUp(json)) return containerFact(json, { kind: "unknown" });
+  if (json !== undefined && isUp(json)) return containerFact(json, apiFiles(json));
   throw new Fault("NO_SUCH_NODE", `No running container named "${node}"`, {
     remedy: "Use a node name from `docker ps`.",
   });

@@ -36,6 +36,7 @@ export function containersOf({ directory, nodes, reconciler, roster, stopped }: 
     decisionOf: (id) => roster.decisionOf(id),
     attachmentOf: (id) => reconciler.attachmentOf(id),
     viewOf: (fact) => roster.viewOf(fact),
+    defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) => (nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined),
     formerAddresses: () => directory.former.list(),
     stopped: async () => await stopped.list(),

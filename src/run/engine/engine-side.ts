@@ -9,12 +9,14 @@ import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { Bridges } from "../../container/bridge/bridges.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import { Directory } from "../../container/registry/directory.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
+import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
@@ -34,8 +36,10 @@ export class EngineSide implements ContainerSide {
   readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
+  readonly bridges: Bridges;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
+  readonly files: ContainerFilesReader;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
   readonly #parts: ContainerSideParts;
@@ -50,9 +54,19 @@ export class EngineSide implements ContainerSide {
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
+    this.bridges = new Bridges({
+      host: link.host,
+      onChange: (id) => this.reconciler.updateCapture(id),
+      onFileChange: (id) => this.follower.reinspect([id]),
+    });
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
+    this.files = new ContainerFilesReader({
+      host: link.host,
+      upstreams: this.hostUpstreams,
+      reinspect: (ids) => this.follower.reinspect(ids),
+    });
     this.follower = this.#openFollower();
     this.containers = containersOf(this);
     this.repairs = repairsOf(this, parts.quarantines);
@@ -81,6 +95,10 @@ export class EngineSide implements ContainerSide {
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setHealth(healthOf(settings));
     this.directory.setServersMax(serversMax(settings));
+    this.directory.setHostName(settings.hostName);
+    this.directory.setDefaultBridge(settings.defaultBridge);
+    this.directory.setVisible(settings.visible);
+    this.roster.setDefaultBridge(settings.defaultBridge);
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
     if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
@@ -110,12 +128,18 @@ export class EngineSide implements ContainerSide {
 
   async abandon(): Promise<void> {
     await this.reconciler.abandon();
-    this.hostUpstreams.close();
+    this.#closeFiles();
   }
 
   async stop(): Promise<void> {
     await this.reconciler.stop();
+    this.#closeFiles();
+  }
+
+  #closeFiles(): void {
     this.hostUpstreams.close();
+    this.files.close();
+    this.bridges.close();
   }
 
   #openDirectory(): Directory {
@@ -124,6 +148,9 @@ export class EngineSide implements ContainerSide {
     directory.setRules(settings.routes);
     directory.setLabelPolicy(settings.labels);
     directory.setHealth(healthOf(settings));
+    directory.setHostName(settings.hostName);
+    directory.setDefaultBridge(settings.defaultBridge);
+    directory.setVisible(settings.visible);
     return directory;
   }
 
@@ -173,9 +200,11 @@ export class EngineSide implements ContainerSide {
       directory: this.directory,
       reconciler: this.reconciler,
       nodes: this.nodes,
+      bridges: this.bridges,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       labelPolicy: settings.labels,
+      defaultBridge: settings.defaultBridge,
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
@@ -236,7 +265,7 @@ export class EngineSide implements ContainerSide {
         const container = this.#nameOf(id);
         limitedLog.log("warn", container, { container, reason }, "cannot inspect container, retrying");
       },
-      nameserversOf: (json) => this.hostUpstreams.nameserversOf(json),
+      filesOf: (json) => this.files.read(json),
       known: () => this.directory.containers,
       hasNetwork: (id) => this.directory.network(id) !== undefined,
     });
@@ -256,21 +285,30 @@ export class EngineSide implements ContainerSide {
     if (state.kind === "failed") {
       const { code, reason, culprits } = state;
       const about = { container, code, reason, culprits };
-      const resolver = code === "OWNED_ELSEWHERE" ? "served by another dns11" : "Docker's resolver answers";
-      limitedLog.log("warn", container, about, `not attached, ${resolver}`, { topic: "attaching" });
+      limitedLog.log("warn", container, about, `not attached, ${this.#whoAnswers(id, code)}`, { topic: "attaching" });
     }
+  }
+
+  #whoAnswers(id: string, code: string): string {
+    if (code === "OWNED_ELSEWHERE") return "served by another dns11";
+    const isCaptured = this.directory.containers.get(id)?.nameservers.kind === "captured";
+    return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
   }
 
   /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
-    let gateway: string | undefined;
+    let gateways: readonly string[] = [];
     try {
       const json = await this.#link.engine.network("bridge");
-      gateway = (json?.IPAM?.Config ?? []).map(gatewayOf).find((each) => each !== undefined);
+      gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
     } catch {
       // Nodes can also be reached in other ways, and the next connection tries again.
     }
-    if (this.nodes.setHostGateway(gateway)) this.roster.refresh();
+    const isForContainers = this.directory.setHostGateway({
+      ipv4: gateways.find((address) => !address.includes(":")),
+      ipv6: gateways.find((address) => address.includes(":")),
+    });
+    if (this.nodes.setHostGateway(gateways[0]) || isForContainers) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */
@@ -296,8 +334,10 @@ export class EngineSide implements ContainerSide {
 }
 
 /** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string | undefined {
-  return gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
+function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
+  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
+  // Some engines write it with the length of the prefix.
+  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }
 
 /** Docker ignores health checks, also where a label does not. */

@@ -12,6 +12,7 @@ import { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 import { Directory } from "../../container/registry/directory.ts";
 import { Engine } from "../../container/watch/engine.ts";
+import { apiFiles } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { explainFromInside } from "../../control/explain.ts";
 import { namedContainer } from "../../control/find-container.ts";
@@ -52,6 +53,7 @@ export class Standalone {
         decisionOf: () => undefined,
         attachmentOf: () => undefined,
         viewOf: (fact) => directory.viewOf(fact),
+        defaultBridge: () => "off",
         nodeReportOf: () => undefined,
         formerAddresses: () => [],
         stopped: async () => await stopped.list(),
@@ -93,7 +95,7 @@ async function readDirectory(engine: Engine): Promise<Directory> {
     onContainer: (fact) => directory.putContainer(fact),
     onContainerGone: noop,
     onInspectFailed: noop,
-    nameserversOf: () => ({ kind: "unknown" }),
+    filesOf: apiFiles,
     known: () => directory.containers,
     hasNetwork: (id) => directory.network(id) !== undefined,
   });

@@ -75,6 +75,7 @@ class NodeSide implements ContainerSide {
       decisionOf: () => ({ kind: "serve" }),
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
       viewOf: () => this.#view(),
+      defaultBridge: () => "off",
       nodeReportOf: () => this.#mode.report(),
       formerAddresses: () => [],
       stopped: async () => await Promise.resolve([]),
@@ -200,8 +201,9 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
     kindSearch: fact.search,
-    hostGateway: undefined,
+    extraHosts: [],
     nameservers: { kind: "unknown" },
     endpoints: [],
+    onDefaultBridge: undefined,
   };
 }

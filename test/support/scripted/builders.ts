@@ -242,14 +242,23 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     startedAt: "",
     resolvConfPath: undefined,
     kindSearch: undefined,
-    hostGateway: undefined,
+    extraHosts: [],
     nameservers: { kind: "listed", servers: [], isNdotsSet: false, isOwn: false },
     endpoints: [anEndpoint()],
+    onDefaultBridge: undefined,
     ...parts,
   };
 }
 
 export function aNetworkFact(parts: Partial<NetworkFact> = {}): NetworkFact {
   const name = parts.name ?? "one";
-  return { id: `id-of-${name}`, name, driver: "bridge", scope: "local", isInternal: false, ...parts };
+  return {
+    id: `id-of-${name}`,
+    name,
+    driver: "bridge",
+    scope: "local",
+    isInternal: false,
+    project: undefined,
+    ...parts,
+  };
 }

@@ -39,7 +39,7 @@ async function misleading(
     yield { since: () => records };
   };
   const ports = { containers: { formerAddresses: () => former, facts: new Map() } };
-  const known = new KnownContainers(facts.map(runningContainer));
+  const known = new KnownContainers(facts.map((fact) => runningContainer(fact)));
   const answers = new LastAnswers({ histories } as never);
   return await misleadingNames(
     ports as never,

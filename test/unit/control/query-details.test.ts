@@ -33,6 +33,7 @@ class Ports {
         decisionOf: () => undefined,
         attachmentOf: () => undefined,
         viewOf: () => ({ names: [], upstreams: { routes: [], isNdotsSet: false } }),
+        defaultBridge: () => "off",
         nodeReportOf: () => undefined,
         formerAddresses: () => [],
         stopped: async () => {

@@ -11,14 +11,19 @@ import { DockerNames, type ContainerLink, type VisibleNetwork } from "./docker-n
 import { NetworkNames } from "./network-names.ts";
 import { type JoinedNetwork, inSearchOrder } from "./search-order.ts";
 
-interface KnownNetwork {
+export interface KnownNetwork {
   readonly fact: NetworkFact;
   readonly names: NetworkNames;
-  readonly suffix: Uint8Array | undefined;
+  /** As a container without links sees it. */
+  readonly visible: VisibleNetwork;
 }
+
+const NO_NETWORKS: readonly KnownNetwork[] = [];
 
 export class DockerNetworks implements NameSource {
   readonly #networks = new Map<string, KnownNetwork>();
+  /** By the length of their names on the wire, so that NAME.NETWORK is compared with few of many networks. */
+  readonly #bySuffixLength = new Map<number, readonly KnownNetwork[]>();
 
   fact(id: string): NetworkFact | undefined {
     return this.#networks.get(id)?.fact;
@@ -27,11 +32,29 @@ export class DockerNetworks implements NameSource {
   put(fact: NetworkFact): void {
     if (this.#networks.has(fact.id)) return;
     const names = new NetworkNames(fact.name);
-    this.#networks.set(fact.id, { fact, names, suffix: spelledLabels(fact.name) });
+    const network = { fact, names, visible: visibleNetwork(fact, names) };
+    this.#networks.set(fact.id, network);
+    const length = suffixLength(network);
+    this.#bySuffixLength.set(length, [...this.withSuffixOf(length), network]);
   }
 
   remove(id: string): void {
+    const network = this.#networks.get(id);
+    if (network === undefined) return;
     this.#networks.delete(id);
+    const length = suffixLength(network);
+    const others = this.withSuffixOf(length).filter((each) => each !== network);
+    if (others.length === 0) this.#bySuffixLength.delete(length);
+    else this.#bySuffixLength.set(length, others);
+  }
+
+  all(): Iterable<KnownNetwork> {
+    return this.#networks.values();
+  }
+
+  /** The networks whose names have this length on the wire. */
+  withSuffixOf(length: number): readonly KnownNetwork[] {
+    return this.#bySuffixLength.get(length) ?? NO_NETWORKS;
   }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
@@ -67,10 +90,22 @@ export class DockerNetworks implements NameSource {
   #visible({ networkId, links }: EndpointFact): VisibleNetwork[] {
     const network = this.#networks.get(networkId);
     if (network === undefined) return [];
-    const { fact, names, suffix } = network;
-    const { id, name } = fact;
-    return [{ id, name, suffix, suffixFolded: suffix && folded(suffix), names, links: linksOf(links) }];
+    return [{ ...network.visible, links: linksOf(links) }];
   }
+}
+
+/** A network as a container with these links sees it. */
+export function visibleNetwork(
+  { id, name }: Pick<NetworkFact, "id" | "name">,
+  names: NetworkNames,
+  links: readonly string[] = [],
+): VisibleNetwork {
+  const suffix = spelledLabels(name);
+  return { id, name, suffix, suffixFolded: suffix && folded(suffix), names, links: linksOf(links) };
+}
+
+function suffixLength({ visible }: KnownNetwork): number {
+  return visible.suffix?.length ?? 0;
 }
 
 /** Of several links with one alias the last applies. */

@@ -53,6 +53,25 @@ for (const [what, [parts, code, reason]] of Object.entries(SKIPPED)) {
   });
 }
 
+test("the default bridge is served where the setting says so, at the servers of a resolv.conf that can be captured", () => {
+  const onDefaultBridge = { names: ["web"], links: [], ipv4: "172.17.0.2", ipv6: undefined };
+  const bridged = { networkMode: "default", endpoints: [ON_BRIDGE], onDefaultBridge };
+  const captured = (...servers: string[]): ContainerFact["nameservers"] => ({
+    kind: "captured",
+    servers,
+    isNdotsSet: false,
+  });
+  const under = (setting: "off" | "names", nameservers: ContainerFact["nameservers"]): string => {
+    const fact = aContainer({ ...bridged, nameservers });
+    const decision = decide(fact, () => undefined, [], LABEL_DEFAULTS, setting);
+    return decision.kind === "serve" ? "serve" : `${decision.code}: ${decision.reason}`;
+  };
+  assert.equal(under("names", captured("10.0.0.1")), "serve");
+  assert.match(under("names", captured()), /^no-nameserver: its resolv\.conf names no nameserver/);
+  assert.match(under("names", { kind: "unknown" }), /^no-nameserver: its resolv\.conf cannot be read/);
+  assert.match(under("off", captured("10.0.0.1")), /^default-network-only: .*default-bridge: names/);
+});
+
 test("a container that started on the default network and joined another one later is served", () => {
   assert.equal(decided({ networkMode: "none", endpoints: [anEndpoint()] }).kind, "serve");
 });

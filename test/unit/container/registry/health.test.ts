@@ -102,7 +102,8 @@ test("health is read from an inspect, and a list shows where it has changed", ()
     Name: "/web",
     State: { Running: true, Health: { Status } },
   });
-  const fact = (status: string): ContainerFact => containerFact(json(status), { kind: "unknown" });
+  const fact = (status: string): ContainerFact =>
+    containerFact(json(status), { nameservers: { kind: "unknown" }, extraHosts: [] });
   for (const status of ["starting", "healthy", "unhealthy"]) assert.equal(fact(status).health, status);
   for (const status of ["none", "", "other"]) assert.equal(fact(status).health, undefined);
   const listed = (Status: string): string => listedFingerprint({ Id: "c1", Names: ["/web"], State: "running", Status });

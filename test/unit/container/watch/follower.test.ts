@@ -149,7 +149,7 @@ function follow(others: Partial<FollowerHooks> = {}): Follower {
     onContainer: (fact) => known.set(fact.id, fact),
     onContainerGone: (id) => known.delete(id),
     onInspectFailed: () => undefined,
-    nameserversOf: () => ({ kind: "unknown" }),
+    filesOf: () => ({ nameservers: { kind: "unknown" }, extraHosts: [] }),
     known: () => known,
     hasNetwork: (id) => networks.some((network) => network.id === id),
     ...others,

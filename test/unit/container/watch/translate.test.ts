@@ -6,6 +6,7 @@ import { test } from "node:test";
 import type { ContainerJson, ListedJson } from "../../../../src/container/watch/engine-json.ts";
 import {
   containerFact,
+  isOnDefaultBridgeOnly,
   isUp,
   knownFingerprint,
   listedFingerprint,
@@ -16,7 +17,7 @@ type EndpointJson = NonNullable<NonNullable<ContainerJson["NetworkSettings"]>["N
 
 const ID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const SHORT_ID = "0123456789ab";
-const NAMESERVERS = { kind: "unknown" } as const;
+const FILES = { nameservers: { kind: "unknown" }, extraHosts: [] } as const;
 
 // As reported by 20.10: no DNSNames, and the short id among the aliases.
 const OLD_ENDPOINT: EndpointJson = {
@@ -51,7 +52,7 @@ const CONTAINER: ContainerJson = {
 };
 
 test("a container of a current engine becomes a fact", () => {
-  assert.deepEqual(containerFact(CONTAINER, NAMESERVERS), {
+  assert.deepEqual(containerFact(CONTAINER, FILES), {
     id: ID,
     name: "web",
     isPaused: false,
@@ -64,8 +65,7 @@ test("a container of a current engine becomes a fact", () => {
     startedAt: "2026-01-01T00:00:00Z",
     resolvConfPath: "/var/lib/docker/containers/0123/resolv.conf",
     kindSearch: undefined,
-    hostGateway: undefined,
-    nameservers: NAMESERVERS,
+    ...FILES,
     endpoints: [
       {
         endpointId: "end1",
@@ -80,7 +80,31 @@ test("a container of a current engine becomes a fact", () => {
         gatewayPriority: 7,
       },
     ],
+    onDefaultBridge: undefined,
   });
+});
+
+test("on the default bridge a container has the names that other networks would give it, and its links", () => {
+  const bridge = { ...OLD_ENDPOINT, Links: null, Aliases: null };
+  const json = {
+    ...CONTAINER,
+    HostConfig: { NetworkMode: "default", Links: ["/db:/web/store"] },
+    NetworkSettings: { Networks: { bridge } },
+  };
+  assert.deepEqual(containerFact(json, FILES).onDefaultBridge, {
+    names: ["web", SHORT_ID, "host1"],
+    links: ["/db:/web/store"],
+    ipv4: "172.20.0.2",
+    ipv6: undefined,
+  });
+  assert.equal(isOnDefaultBridgeOnly(json), true);
+  for (const Networks of [
+    {},
+    { one: NEW_ENDPOINT },
+    { bridge, one: NEW_ENDPOINT },
+    { bridge: { ...bridge, EndpointID: "" } },
+  ])
+    assert.equal(isOnDefaultBridgeOnly({ ...json, NetworkSettings: { Networks } }), false);
 });
 
 test("without DNSNames the names are composed: name, aliases, short id, hostname, each once", () => {
@@ -92,7 +116,7 @@ test("without DNSNames the names are composed: name, aliases, short id, hostname
 
 test("a hostname equal to the short id, as by default, is one name", () => {
   const json = { ...CONTAINER, Config: { Hostname: SHORT_ID }, NetworkSettings: { Networks: { one: OLD_ENDPOINT } } };
-  assert.deepEqual(containerFact(json, NAMESERVERS).endpoints[0]?.names, ["web", "shared", SHORT_ID]);
+  assert.deepEqual(containerFact(json, FILES).endpoints[0]?.names, ["web", "shared", SHORT_ID]);
 });
 
 test("an empty list of DNSNames is used as it is", () => {
@@ -121,13 +145,13 @@ test("an invalid address counts as none", () => {
 });
 
 test("a nearly empty container becomes a fact, too", () => {
-  const fact = containerFact({ Id: ID, Name: "web" }, NAMESERVERS);
+  const fact = containerFact({ Id: ID, Name: "web" }, FILES);
   assert.deepEqual(
     [fact.name, fact.pid, fact.sandboxKey, fact.networkMode, fact.labels, fact.endpoints],
     ["web", 0, "", "", {}, []],
   );
   const nulls = { ...CONTAINER, Config: { Labels: null }, NetworkSettings: { Networks: null } };
-  assert.deepEqual(containerFact(nulls, NAMESERVERS).labels, {});
+  assert.deepEqual(containerFact(nulls, FILES).labels, {});
 });
 
 test("a container is up while it runs, paused or not, and not between two starts", () => {
@@ -144,7 +168,7 @@ test("a container is up while it runs, paused or not, and not between two starts
 });
 
 test("a network becomes a fact, by default local and not internal", () => {
-  const bare = { id: "net1", name: "one", driver: "", scope: "local", isInternal: false };
+  const bare = { id: "net1", name: "one", driver: "", scope: "local", isInternal: false, project: undefined };
   assert.deepEqual(networkFact({ Id: "net1", Name: "one" }), bare);
   assert.deepEqual(networkFact({ Id: "net1", Name: "one", Driver: "overlay", Scope: "swarm", Internal: true }), {
     ...bare,
@@ -152,6 +176,8 @@ test("a network becomes a fact, by default local and not internal", () => {
     scope: "swarm",
     isInternal: true,
   });
+  const Labels = { "com.docker.compose.project": "shop" };
+  assert.deepEqual(networkFact({ Id: "net1", Name: "one", Labels }), { ...bare, project: "shop" });
 });
 
 const LISTED: ListedJson = {
@@ -162,7 +188,7 @@ const LISTED: ListedJson = {
 };
 
 test("the fingerprint of a list entry equals that of the fact, until something changes", () => {
-  const known = knownFingerprint(containerFact(CONTAINER, NAMESERVERS));
+  const known = knownFingerprint(containerFact(CONTAINER, FILES));
   assert.equal(listedFingerprint(LISTED), known);
   const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
   for (const [what, listed] of Object.entries<ListedJson>({
@@ -187,7 +213,7 @@ test("the fingerprint of a list entry equals that of the fact, until something c
 
 test("neither the order of networks nor one that is only configured changes the fingerprint", () => {
   const two = { ...NEW_ENDPOINT, EndpointID: "end2" };
-  const fact = containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: NEW_ENDPOINT, two } } }, NAMESERVERS);
+  const fact = containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: NEW_ENDPOINT, two } } }, FILES);
   const listed = { ...LISTED, NetworkSettings: { Networks: { three: {}, two, one: NEW_ENDPOINT } } };
   assert.equal(listedFingerprint(listed), knownFingerprint(fact));
 });
@@ -197,7 +223,7 @@ function up(state: NonNullable<ContainerJson["State"]>): boolean {
 }
 
 function factWith(endpoint: EndpointJson): ReturnType<typeof containerFact> {
-  return containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: endpoint } } }, NAMESERVERS);
+  return containerFact({ ...CONTAINER, NetworkSettings: { Networks: { one: endpoint } } }, FILES);
 }
 
 function namesOf(endpoint: EndpointJson): readonly string[] | undefined {

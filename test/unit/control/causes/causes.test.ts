@@ -66,13 +66,19 @@ function stopped(parts: Partial<StoppedContainer> = {}): StoppedContainer {
   };
 }
 
+const onBridge = { names: ["Job", "0123"], links: [], ipv4: "172.17.0.3", ipv6: undefined };
+
 type Parts = Partial<Omit<Situation, "known">> & {
   readonly containers?: readonly ContainerFact[];
   readonly gone?: readonly StoppedContainer[];
 };
 
-function causes(name: string, { containers = [web, api, db, plain], gone = [], ...parts }: Parts = {}): Cause[] {
-  return causesOf({
+function causes(name: string, parts: Parts = {}): Cause[] {
+  return causesOf(situationOf(name, parts));
+}
+
+function situationOf(name: string, { containers = [web, api, db, plain], gone = [], ...parts }: Parts): Situation {
+  return {
     client: runningContainer(web),
     owner: runningContainer(web),
     name,
@@ -82,12 +88,16 @@ function causes(name: string, { containers = [web, api, db, plain], gone = [], .
     isTruncated: false,
     isSpecial: false,
     route: ROUTE,
-    known: new KnownContainers([...containers.map(runningContainer), ...gone.map(stoppedContainer)]),
+    known: new KnownContainers([
+      ...containers.map((each) => runningContainer(each)),
+      ...gone.map((each) => stoppedContainer(each)),
+    ]),
+    resolvers: ["127.0.0.11"],
     resolvConf: RESOLVER,
     moves: [],
     nowMs: NOW,
     ...parts,
-  });
+  };
 }
 
 function first(name: string, parts: Parts = {}): Cause {
@@ -255,4 +265,26 @@ test("names that a search list puts before, and those after it only if the name 
 
 test("names in a command are quoted for a shell", () => {
   assert.equal(commandOf("docker", "start", "a; rm -rf /", "it's"), "docker start 'a; rm -rf /' 'it'\\''s'");
+});
+
+test("the default bridge: the cause mentions the setting where it would help, and with it the bridge is a network like others", () => {
+  const job = aContainer({ id: "job", name: "job", endpoints: [], onDefaultBridge: onBridge });
+  const bridged = { ...web, onDefaultBridge: onBridge };
+  const containers = [web, bridged, job];
+  const without = first("job", { containers });
+  assert.deepEqual([without.code, without.sentence.includes("default-bridge: names")], ["no-dns-name", false]);
+  const owner = runningContainer(bridged);
+  const { code, sentence } = first("job", { containers, owner });
+  assert.deepEqual([code, sentence.includes("default-bridge: names")], ["no-dns-name", true]);
+  const known = new KnownContainers([web, job].map((each) => runningContainer(each, "names")));
+  const [named] = causesOf({ ...situationOf("job", {}), known });
+  assert.deepEqual([named?.code, named?.fix], ["other-network", "docker network connect bridge shop-web-1"]);
+});
+
+test("servers of a resolv.conf that dns11 captures are not another resolver", () => {
+  const resolvConf = { ...RESOLVER, nameservers: ["10.0.0.1"] };
+  const codes = (resolvers: readonly string[]): string[] =>
+    causes("db", { resolvConf, resolvers }).map((each) => each.code);
+  assert.ok(codes(["127.0.0.11"]).includes("resolv-conf"));
+  assert.ok(!codes(["10.0.0.1"]).includes("resolv-conf"));
 });

@@ -1,0 +1,59 @@
+/**
+ * ExtraHosts: the names that `--add-host` gave a container, for that container alone. Docker writes them only into
+ * /etc/hosts, which programs with a resolver of their own never read: nginx, HAProxy, Node's dns.resolve.
+ */
+import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
+import type { Behaviour } from "../../../base/model/behaviour.ts";
+import { LabelTable } from "../../../base/model/label-table.ts";
+import {
+  type QuestionName,
+  MISS,
+  type NameAddresses,
+  type NameSearch,
+  type ReverseName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
+import type { HostEntry } from "../../registry/fact.ts";
+import { packedName, spelledLabels } from "../docker/docker-name.ts";
+import type { NameSource } from "../name-source.ts";
+
+class HostEntries implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly #forward = new LabelTable<NameAddresses>();
+  readonly #reverse = new LabelTable<ReverseName>();
+
+  constructor(entries: readonly HostEntry[]) {
+    for (const { name, address } of entries) {
+      const bytes = addressBytes(address);
+      const key = spelledLabels(name.toLowerCase());
+      if (bytes === undefined || key === undefined) continue;
+      this.#forward.set(key, withAddress(this.#forward.get(key), bytes));
+      const reverse = reverseLabels(bytes);
+      // As in /etc/hosts: the first entry names the address.
+      if (this.#reverse.get(reverse) === undefined) this.#reverse.set(reverse, { target: packedName(name) });
+    }
+  }
+
+  find({ folded, foldedLength, labelCount, hashOf }: QuestionName, search: NameSearch): number {
+    if (!search.behaviour.answersExtraHosts) return MISS;
+    const found = this.#forward.find(folded, foldedLength, hashOf[labelCount] as number);
+    if (found === undefined) return MISS;
+    search.trace?.record("names", "a name that --add-host (extra_hosts) gave this container");
+    return search.found(found, false);
+  }
+
+  pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined {
+    return behaviour.answersExtraHosts ? this.#reverse.find(labels, length, hash) : undefined;
+  }
+}
+
+const NONE = new Uint8Array(0);
+
+function withAddress(before: NameAddresses = { v4: NONE, v6: NONE }, address: Uint8Array): NameAddresses {
+  const family = address.length === 4 ? "v4" : "v6";
+  return { ...before, [family]: Buffer.concat([before[family], address]) };
+}
+
+export const EXTRA_HOSTS: NameSource = {
+  namesFor: ({ extraHosts }) => (extraHosts.length === 0 ? undefined : new HostEntries(extraHosts)),
+};

@@ -1,0 +1,17 @@
+/**
+ * Gateways: the way out of a container's networks. A container without one reaches nothing but its own networks.
+ */
+import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+
+export interface Gateways {
+  readonly ipv4: string | undefined;
+  readonly ipv6: string | undefined;
+}
+
+/** The first of each family. On internal networks, old engines report one that leads nowhere. */
+export function gatewaysOf({ endpoints }: ContainerFact, networkOf: (id: string) => NetworkFact | undefined): Gateways {
+  const open = endpoints.filter(({ networkId }) => networkOf(networkId)?.isInternal !== true);
+  const first = (key: "ipv4Gateway" | "ipv6Gateway"): string | undefined =>
+    open.map((endpoint) => endpoint[key]).find((gateway) => gateway !== undefined);
+  return { ipv4: first("ipv4Gateway"), ipv6: first("ipv6Gateway") };
+}

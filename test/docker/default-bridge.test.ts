@@ -1,0 +1,248 @@
+/**
+ * The default bridge, with `--default-bridge names`: containers that Docker gives no resolver are served at the servers of
+ * their own resolv.conf. They resolve each other, everything else goes to those servers from inside the container, and
+ * without dns11 it is as if it had never run.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { QueryLoop } from "../support/client/query-loop.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { Suite } from "../support/engine/suite.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+const [A, B] = ["10.53.0.2", "10.53.0.3"];
+const NAMES = ["--default-bridge", "names"];
+const SUITES: readonly Suite[] = ["bookworm", "trixie", "forky"];
+
+for (const suite of SUITES) {
+  describe(`default bridge, Docker of ${suite}`, () => {
+    let engine: Engine;
+    let upstreams: readonly Upstream[];
+    let web: Container;
+    let client: Container;
+    let both: Container;
+    let names = 0;
+
+    before(async () => {
+      engine = await startEngine({ suite, resolvConf: `nameserver ${A}\nnameserver ${B}\n` });
+      upstreams = await Promise.all([A, B].map(async (address) => await startUpstream(engine, { address })));
+      await createNetwork(engine, "n1");
+      web = await runContainer(engine, { name: "web", hostname: "hostA" });
+      client = await runContainer(engine, { name: "client", args: ["--link", "web:backend"] });
+      both = await runContainer(engine, { name: "both", networks: ["n1", "bridge"] });
+      await runContainer(engine, { name: "elsewhere", networks: ["n1"] });
+    });
+    after(async () => {
+      for (const upstream of upstreams) await upstream[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+    });
+
+    const ask = async (container: Container, ...args: string[]): ReturnType<typeof dig> =>
+      await dig(container, `@${A}`, ...args);
+
+    /** The servers that receive a query for a new name. */
+    async function serversOf(container: Container, server = A): Promise<string[]> {
+      const name = `n${(names += 1)}.ok.test`;
+      await dig(container, `@${server}`, "+time=5", name);
+      const queried: string[] = [];
+      for (const upstream of upstreams) {
+        const queries = await upstream.queriesFor(name);
+        if (queries.length > 0) queried.push(upstream.address);
+      }
+      return queried;
+    }
+
+    test("containers resolve each other by name, short ID, hostname, link and NAME.bridge, over UDP and TCP, at every server", async () => {
+      await using instance = await startDns11(engine, { args: NAMES });
+      assert.equal((await instance.container("client"))?.state, "attached");
+      const all = ["web", "WEB", web.id.slice(0, 12), "hosta", "backend", "web.bridge"];
+      for (const name of all) assert.deepEqual(dataOf(await ask(client, name)), [web.address("bridge")], name);
+      assert.deepEqual(dataOf(await ask(client, "+tcp", "web")), [web.address("bridge")]);
+      assert.deepEqual(dataOf(await dig(client, `@${B}`, "web")), [web.address("bridge")]);
+      assert.equal((await ask(client, "web", "AAAA")).status, "NOERROR");
+      assert.deepEqual(dataOf(await ask(client, "-x", web.address("bridge"))), ["web.bridge."]);
+      assert.deepEqual(dataOf(await ask(web, "client")), [client.address("bridge")]);
+      assert.equal((await ask(web, "backend.test")).status, "NXDOMAIN", "a link is its owner's alone");
+    });
+
+    test("containers of other networks resolve where they share one, by the names that they had", async () => {
+      await using _ = await startDns11(engine, { args: NAMES });
+      assert.deepEqual(dataOf(await ask(client, "both")), [both.address("bridge")]);
+      assert.deepEqual(dataOf(await ask(client, "elsewhere.n1")), []);
+      assert.deepEqual(dataOf(await dig(both, "web")), [web.address("bridge")]);
+      assert.deepEqual(dataOf(await dig(both, "both")), [both.address("n1")], "user-defined networks come first");
+    });
+
+    test("other names go to the servers of the file, from inside the container, and programs of the container read replies of the server they queried", async () => {
+      await using _ = await startDns11(engine, { args: NAMES });
+      assert.deepEqual(await serversOf(client), [A]);
+      assert.deepEqual(dataOf(await dig(client, `@${B}`, "far.ok.test")), ["192.0.2.1"]);
+      const { stdout } = await client.exec("nslookup", ["near.ok.test"]);
+      assert.match(stdout, /192\.0\.2\.1/);
+    });
+
+    test("a change of the file is followed, whatever a container writes there", async () => {
+      await using writer = await runContainer(engine, { name: "writer", args: ["--cap-drop=ALL"] });
+      await using instance = await startDns11(engine, { args: NAMES });
+      await instance.waitFor("writer", "attached");
+      const write = async (text: string): Promise<void> =>
+        void (await writer.exec("sh", ["-c", "cat >/etc/resolv.conf"], { input: text }));
+      await write(`nameserver ${B}\n`);
+      await waitFor("the new server", async () =>
+        (await instance.container("writer"))?.upstreams?.[0] === B ? true : undefined,
+      );
+      assert.deepEqual(await serversOf(writer, B), [B]);
+      assert.deepEqual(dataOf(await dig(writer, `@${B}`, "web")), [web.address("bridge")]);
+      for (const text of [
+        "",
+        "nameserver 127.0.0.11\nnameserver 0.0.0.0\nnameserver fe80::1%eth0\n",
+        "\0\xff nameserver\n".repeat(1_000),
+        `${"x".repeat(200_000)}\nnameserver ${A}\n`,
+      ]) {
+        await write(text);
+        const skipped = await instance.waitFor("writer", "skipped");
+        assert.equal(skipped.code, "no-nameserver");
+        assert.deepEqual(dataOf(await ask(client, "web")), [web.address("bridge")]);
+        await write(`nameserver ${A}\n`);
+        await instance.waitFor("writer", "attached");
+      }
+      await write(Array.from({ length: 5_000 }, (_, i) => `nameserver 10.9.${i >> 8}.${i & 255}\n`).join(""));
+      await waitFor("three servers of many", async () =>
+        (await instance.container("writer"))?.upstreams?.[0] === "10.9.0.0 10.9.0.1 10.9.0.2" ? true : undefined,
+      );
+      assert.ok(instance.isRunning, instance.log);
+    });
+
+    test("a pipe or a link in place of the file blocks nothing, and that container is left alone", async () => {
+      await using odd = await runContainer(engine, { name: "odd" });
+      const path = (await odd.inspect()).ResolvConfPath;
+      for (const make of ["mkfifo", "ln -s /dev/zero", "mkdir", "ln -s /proc/kmsg"]) {
+        const { code, stderr } = await engine.exec("sh", ["-c", `rm -rf "$1" && ${make} "$1"`, "sh", path]);
+        assert.equal(code, 0, stderr);
+        await using instance = await startDns11(engine, { args: NAMES });
+        assert.equal((await instance.container("odd"))?.code, "no-nameserver", make);
+        assert.deepEqual(dataOf(await ask(client, "web")), [web.address("bridge")]);
+      }
+      await engine.exec("sh", ["-c", `rm -rf "$1" && touch "$1"`, "sh", path]);
+    });
+
+    for (const [how, end] of [
+      ["stopped", async (instance: Dns11) => void (await instance.stop())],
+      [
+        "killed",
+        async (instance: Dns11) => {
+          instance.kill("SIGKILL");
+          await instance.ended();
+        },
+      ],
+    ] as const) {
+      test(`when dns11 is ${how}, queries go to the servers as before, and no file has changed`, async () => {
+        const file = await client.readFile("/etc/resolv.conf");
+        await using instance = await startDns11(engine, { args: NAMES });
+        assert.deepEqual(dataOf(await ask(client, "web")), [web.address("bridge")]);
+        await end(instance);
+        await waitFor("the rules to be gone", async () =>
+          (await ask(client, "+time=1", "web")).status === "NXDOMAIN" ? true : undefined,
+        );
+        assert.deepEqual(await serversOf(client), [A]);
+        assert.equal(await client.readFile("/etc/resolv.conf"), file);
+        assert.equal((await client.enter("nft", ["list", "tables"])).stdout.includes("dns11"), false);
+      });
+    }
+
+    test("doctor checks such a container, and says that the setting exists where it is off", async () => {
+      {
+        await using instance = await startDns11(engine, { args: NAMES });
+        const state = ["--state-dir", instance.stateDir, "-H", engine.host];
+        const { stdout } = await dns11(["doctor", "client", ...state]);
+        assert.match(stdout, /"client" resolves to/);
+        assert.doesNotMatch(stdout, /do not use dns11|127\.0\.0\.11 is not among/);
+        const explained = await dns11(["explain", "web", "--in", "client", ...state]);
+        assert.match(explained.stdout, new RegExp(web.address("bridge").replaceAll(".", "\\.")));
+        assert.doesNotMatch(explained.stdout, /do not use dns11/);
+      }
+      await using instance = await startDns11(engine);
+      const state = ["--state-dir", instance.stateDir, "-H", engine.host];
+      assert.equal((await instance.container("client"))?.code, "default-network-only");
+      assert.match((await dns11(["doctor", "client", ...state])).stdout, /default-bridge: names/);
+      const unserved = await dns11(["explain", "web", "--in", "client", ...state]);
+      assert.match(unserved.stdout + unserved.stderr, /default-bridge: names/);
+      assert.match((await dns11(["explain", "web", "--in", "both", ...state])).stdout, /default-bridge: names/);
+    });
+
+    test("a container that joins another network is served there as ever, and is left to Docker when it leaves", async () => {
+      await using mover = await runContainer(engine, { name: "mover" });
+      await using instance = await startDns11(engine, { args: NAMES });
+      await instance.waitFor("mover", "attached");
+      await mover.connect("n1");
+      // By 127.0.0.11, where Docker's own resolver does not know the names of the bridge.
+      await waitFor("names of both networks", async () =>
+        dataOf(await dig(mover, "web"))[0] === web.address("bridge") ? true : undefined,
+      );
+      assert.deepEqual(dataOf(await dig(mover, "both.n1")), [both.address("n1")]);
+      await mover.disconnect("n1");
+      await waitFor("the container to be decided again", async () => {
+        const now = await instance.container("mover");
+        return now?.networks.length === 1 && now.state !== "opening" && now.state !== "verifying" ? true : undefined;
+      });
+      // Docker leaves its own resolver in the file, but no longer follows the container's networks there.
+      assert.equal((await instance.container("mover"))?.code, "no-nameserver");
+    });
+  });
+}
+
+describe("default bridge with IPv6", () => {
+  const SERVER6 = "fd53::2";
+  let engine: Engine;
+  let upstreams: readonly Upstream[];
+  let web: Container;
+  let client: Container;
+
+  before(async () => {
+    const daemonJson = { ipv6: true, "fixed-cidr-v6": "fd17::/64" };
+    engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${A}\nnameserver ${SERVER6}\n`, daemonJson });
+    upstreams = await Promise.all([A, SERVER6].map(async (address) => await startUpstream(engine, { address })));
+    web = await runContainer(engine, { name: "web" });
+    client = await runContainer(engine, { name: "client" });
+  });
+  after(async () => {
+    for (const upstream of upstreams) await upstream[Symbol.asyncDispose]();
+    await engine[Symbol.asyncDispose]();
+  });
+
+  test("both servers are captured, and names have addresses and reverse names of both families", async () => {
+    await using instance = await startDns11(engine, { args: NAMES });
+    assert.equal((await instance.container("client"))?.state, "attached", instance.log);
+    for (const server of [A, SERVER6]) {
+      for (const protocol of ["+notcp", "+tcp"]) {
+        assert.deepEqual(dataOf(await dig(client, `@${server}`, protocol, "web")), [web.address("bridge")]);
+        assert.deepEqual(dataOf(await dig(client, `@${server}`, protocol, "web", "AAAA")), [web.address6("bridge")]);
+        assert.deepEqual(dataOf(await dig(client, `@${server}`, protocol, `far${protocol}.ok.test`)), ["192.0.2.1"]);
+      }
+    }
+    assert.deepEqual(dataOf(await dig(client, `@${A}`, "-x", web.address6("bridge"))), ["web.bridge."]);
+  });
+
+  test("a new process takes over without a lost query, and afterwards nothing is left", async () => {
+    await using instance = await startDns11(engine, { args: NAMES });
+    const { stateDir } = instance;
+    await using loop = await QueryLoop.start(client, { name: "web", server: SERVER6, perSecond: 500 });
+    await using next = new Dns11(engine.host, { args: [...NAMES, "--replace"], stateDir });
+    await instance.ended();
+    await waitFor("the new process to serve", async () => {
+      const status = await next.status().catch(() => undefined);
+      return status?.pid === next.pid && status.isReady ? true : undefined;
+    });
+    assert.deepEqual(dataOf(await dig(client, `@${SERVER6}`, "web")), [web.address("bridge")]);
+    const lost = (await loop.stop()).filter(({ outcome }) => outcome !== "NOERROR");
+    assert.deepEqual(lost, []);
+    assert.equal(await next.stop(), 0);
+    assert.equal((await client.enter("nft", ["list", "tables"])).stdout, "");
+    assert.equal((await dig(client, `@${SERVER6}`, "web")).status, "NXDOMAIN");
+  });
+});

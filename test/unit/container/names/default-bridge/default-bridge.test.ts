@@ -1,0 +1,87 @@
+// Proves the names of the default bridge: for its containers alone, after those of other networks, and only if set.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
+import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { FOUND } from "../../../../../src/base/model/visible-names.ts";
+import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
+import { placed } from "../../../support/reply.ts";
+
+function bridged(
+  name: string,
+  ipv4: string,
+  parts: Partial<ContainerFact> = {},
+  links: readonly string[] = [],
+): ContainerFact {
+  const endpoints = [anEndpoint({ networkName: "bridge", names: [], ipv4 }), ...(parts.endpoints ?? [])];
+  const onDefaultBridge = { names: [name, `id-${name}`], links, ipv4, ipv6: undefined };
+  return aContainer({ ...parts, id: name, name, endpoints, onDefaultBridge });
+}
+
+function directoryOf(...containers: readonly ContainerFact[]): Directory {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  for (const name of ["bridge", "one"]) directory.putNetwork(aNetworkFact({ name }));
+  directory.setDefaultBridge("names");
+  for (const each of containers) directory.putContainer(each);
+  return directory;
+}
+
+function found(directory: Directory, container: ContainerFact, name: string): string | undefined {
+  const names = new LocalNames(DEFAULT_BEHAVIOUR);
+  const result = names.find(placed(aQuery({ name })).question, directory.viewOf(container));
+  return result === FOUND ? names.search.addresses.v4.join(".") : undefined;
+}
+
+const web = bridged("web", "172.17.0.2");
+const client = bridged("client", "172.17.0.3", {}, ["/web:/client/backend"]);
+
+test("containers of the bridge resolve each other by every name, and by links of their own", () => {
+  const directory = directoryOf(web, client);
+  for (const name of ["web", "WEB", "id-web", "web.bridge", "backend"])
+    assert.equal(found(directory, client, name), "172.17.0.2", name);
+  assert.equal(found(directory, web, "client"), "172.17.0.3");
+  assert.equal(found(directory, web, "backend"), undefined);
+});
+
+test("a container that is not on the bridge sees none of its names", () => {
+  const other = aContainer({ id: "other", name: "other" });
+  const directory = directoryOf(web, other);
+  assert.equal(found(directory, other, "id-web"), undefined);
+  assert.equal(found(directory, web, "other"), undefined);
+});
+
+test("user-defined networks come first, whatever their names", () => {
+  const endpoints = [anEndpoint({ networkName: "one", names: ["both"], ipv4: "172.20.0.5" })];
+  const both = bridged("both", "172.17.0.5", { endpoints });
+  const directory = directoryOf(web, both);
+  assert.deepEqual(
+    [found(directory, both, "both"), found(directory, both, "both.bridge"), found(directory, both, "web")],
+    ["172.20.0.5", "172.17.0.5", "172.17.0.2"],
+  );
+});
+
+test("without the setting the bridge has no names; a container that leaves it has none there", () => {
+  const directory = directoryOf(web, client);
+  directory.setDefaultBridge("off");
+  assert.equal(found(directory, client, "web"), undefined);
+  directory.setDefaultBridge("names");
+  directory.putContainer({ ...web, endpoints: [], onDefaultBridge: undefined });
+  assert.equal(found(directory, client, "web"), undefined);
+  directory.putContainer(web);
+  assert.equal(found(directory, client, "web"), "172.17.0.2");
+  directory.removeContainer("web");
+  assert.equal(found(directory, client, "web"), undefined);
+});
+
+test("what the bridge's names do not have goes to the servers of the container's file", () => {
+  const nameservers = { kind: "captured", servers: ["10.0.0.1", "10.0.0.2"], isNdotsSet: false } as const;
+  const { routes } = directoryOf().viewOf({ ...web, nameservers }).upstreams;
+  assert.deepEqual(
+    routes.map(({ servers }) => servers),
+    [[...nameservers.servers].map((address) => ({ from: "container", address, port: 53 }))],
+  );
+});
