@@ -3,7 +3,10 @@
  */
 import type { Command } from "commander";
 
+import type { DeclaredName } from "../src/base/model/declared-name.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
+import { BadSettings } from "../src/config/bad-settings.ts";
+import { DeclaredSet } from "../src/config/records/declared-set.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import { table } from "./table.ts";
 
@@ -16,13 +19,24 @@ export function addCheckConfig(program: Command): void {
     .option("--json", "print JSON")
     .action(async (path: string, { json }: { readonly json?: boolean }) => {
       const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
-      const { origins } = mergeSettings([await readSettingsFile(path)]);
+      const { origins, records, recordsDir } = mergeSettings([await readSettingsFile(path)]);
+      if (recordsDir !== undefined) await checkRecords(recordsDir, records);
       process.stdout.write(
         json === true
           ? `${JSON.stringify({ file: path, settings: origins })}\n`
           : `${path} is valid\n\n${list(origins)}`,
       );
     });
+}
+
+/** Throws a Fault that lists the mistakes in the files of the records folder. */
+async function checkRecords(folder: string, records: readonly DeclaredName[]): Promise<void> {
+  const { readRecordsFolder } = await import("../src/config/file/records-files.ts");
+  const all = new DeclaredSet();
+  all.add(records);
+  const files = await readRecordsFolder(folder);
+  const found = files.flatMap(({ names, mistakes }) => (names === undefined ? mistakes : all.add(names)));
+  if (found.length > 0) throw new BadSettings(found);
 }
 
 function list(origins: SettingOrigins): string {

@@ -13,6 +13,7 @@ import { SWITCHES } from "../src/config/switches.ts";
 import { QUERY_NAMES } from "../src/base/model/query-record.ts";
 import { HOST_MEANS } from "../src/base/model/host-policy.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
+import { HEALTH_POLICIES } from "../src/base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
 import { VISIBLE_SETTINGS } from "../src/base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
@@ -32,7 +33,9 @@ const FLAGS = {
   "resolv-conf": "resolv-conf",
   "host-names": "host-names",
   "host-domain": "host-domain",
+  health: "health",
   ttl: "ttl",
+  "records-dir": "records-dir",
   "kind.nodes": "kind",
   "kind.ip": "kind-ip",
   "kind.mode": "kind-mode",
@@ -150,8 +153,20 @@ function optionOf(key: FlagKey): Option {
         `domain of container names on the host ${valueNote(key)}`,
         READERS["host-domain"],
       );
+    case "health":
+      return valueOption(
+        "--health <policy>",
+        `whether unhealthy containers share names with others: ${HEALTH_POLICIES.join(", ")} ${valueNote(key)}`,
+        READERS.health,
+      );
     case "ttl":
       return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);
+    case "records-dir":
+      return valueOption(
+        "--records-dir <folder>",
+        `folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs ${envNote(key)}`,
+        READERS["records-dir"],
+      );
     case "kind.nodes":
       return listOption(
         "--kind <nodes>",

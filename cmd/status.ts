@@ -90,6 +90,7 @@ export function statusText(
     failingLine(health.failures),
     { label: "rules", text: rulesText(status) },
     { label: "settings", text: settingsText(status) },
+    ...recordsLines(status),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
 }
@@ -196,6 +197,15 @@ function rulesText({ ruleBackend, keeper: { state, pid, namespaces, restarts } }
 }
 
 /** The keys that are set, and where. */
+/** The declared names, if there are any, and what is wrong with their files. */
+function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] {
+  const { names, problems } = records;
+  return [
+    ...(names === 0 && problems.length === 0 ? [] : [{ label: "records", text: `${names} declared names` }]),
+    ...problems.map((text): Line => ({ label: "", text, colour: "red" })),
+  ];
+}
+
 function settingsText({ settings, config }: Status): string {
   const changed = Object.entries(settings).filter(([, { source }]) => source !== "default");
   const keys = changed.map(([key, { source }]) => `${key} (${source})`).join(", ") || "all defaults";

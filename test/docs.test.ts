@@ -157,10 +157,13 @@ test("the settings files of the documents are valid, and the example is all defa
   const blocks = [...page("docs/configuration.md").matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = ""]) => text);
   assert.equal(blocks.length, 2);
   for (const block of blocks) await checked(block);
+  const declared = [...page("docs/names.md").matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = ""]) => text);
+  assert.equal(declared.length, 1);
+  for (const block of declared) await checked(`version: 1\n${block}`);
   // A key without a default has nothing behind its colon.
   const filled = (blocks[1] ?? "")
     .replaceAll(/^#( *[a-z0-9-]+:)/gm, "$1")
-    .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) => (/^(?:networks|resolv-conf)/.test(line) ? "" : line));
+    .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) => (/^(?:networks|resolv-conf|records-dir)/.test(line) ? "" : line));
   const settings = await checked(filled);
   for (const [key, { value }] of Object.entries(mergeSettings([]).origins))
     assert.deepEqual(settings[key]?.value, value, key);

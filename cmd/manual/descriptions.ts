@@ -9,6 +9,8 @@ import type { FlagKey } from "../flags.ts";
 
 export const KEY_DESCRIPTIONS: Readonly<Record<Exclude<Key, SwitchKey | FlagKey>, string>> = {
   networks: "upstream servers for the containers of a network, by network name: {NAME: {dns: [...]}}",
+  records:
+    "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
   "forward.order": "order of upstream servers: by health, one after the other as listed, or all at once",
   "forward.budget": "time limit for the answer to a query, including all retries",
   "forward.max-concurrent": "concurrent forwarded queries per container",

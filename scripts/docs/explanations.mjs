@@ -106,6 +106,11 @@ const LOG_MEANINGS = [
     /reload failed|settings not/,
     "The settings file is invalid; the old settings stay in effect. The reason lists the lines.",
   ],
+  [
+    /records have mistakes/,
+    "Files in the folder of `records-dir` have mistakes, each with file and line. A bad file keeps the names that it had; the others take effect. Correct it; it is read again at once.",
+  ],
+  [/records are valid/, "The mistakes in the folder of `records-dir` are corrected, and all its names take effect."],
   [/inspect/, "The engine did not return a container's details. dns11 retries; the container is served when it does."],
   [
     /crash history|record crashes|written down|whose work/,

@@ -45,6 +45,13 @@ export interface RecentQueries extends RecentCountsReport {
   readonly failures: number;
 }
 
+/** The names that the operator declares. */
+export interface RecordsReport {
+  readonly names: number;
+  /** Mistakes in the files of the records folder, each with its place. */
+  readonly problems: readonly string[];
+}
+
 export interface Status {
   readonly version: string;
   readonly pid: number;
@@ -72,6 +79,8 @@ export interface Status {
   readonly keeper: KeeperReport;
   /** The address of the metrics endpoint; null if metrics are only on the control socket. */
   readonly metrics: string | null;
+  /** Missing in replies of versions that had none. */
+  readonly records?: RecordsReport;
   readonly containers: readonly ContainerStatus[];
 }
 

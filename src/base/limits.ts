@@ -2,6 +2,7 @@
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
  * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
  */
+import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { LOG_LIMITS } from "./log/log-limits.ts";
 
 export const LIMITS = {
@@ -294,16 +295,8 @@ export const LIMITS = {
   /** Lines of the query log a second; those left out are counted. */
   queryLogLines: 500,
 
-  /**
-   * Domains, servers and characters in the label io.dns11.dns of one container. Each container has its own routing
-   * table, which every forwarded query is matched with. The rest of a longer label is ignored and reported.
-   */
-  labelDomains: 64,
-  labelServers: 16,
-  labelChars: 4_096,
-  /** Characters shown of a label; and of its problems. */
-  labelCharsShown: 80,
-  labelProblemChars: 240,
+  ...DECLARED_LIMITS,
+
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,
   /** Labels of one image, in characters; with more, all labels of its containers count as the image's. */

@@ -13,6 +13,8 @@ import { NEEDING_FAILOVER } from "./switches.ts";
 export function findConflicts(precedence: Precedence, settings: Settings, options: readonly DnsOption[]): string[] {
   return [
     ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
+    ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...strictHealth(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -50,6 +52,20 @@ function withoutEffect(
 const DNS_OPT: readonly Key[] = ["dns-opt"];
 /** These take effect without failover as well. */
 const LOCAL_ONLY: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv"]);
+
+/** Declared names are more than Docker has, and their other types are never forwarded. */
+function unansweredRecords(precedence: Precedence, { behaviour, isStrict }: Settings): readonly Conflict[] {
+  if (behaviour.answersAllTypes) return [];
+  const what =
+    `has no effect without the switch local-nodata${isStrict ? ", which strict turns off" : ""}: ` +
+    "turn local-nodata on or remove this setting";
+  return precedence.changed("records").map((key) => [key, what]);
+}
+
+function strictHealth({ isStrict, health }: Settings): readonly Conflict[] {
+  if (!isStrict || health === "ignore") return [];
+  return [["health", "has no effect with strict, because Docker ignores health checks: remove one of them"]];
+}
 
 function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings): readonly Conflict[] {
   if (cache.ttlSecondsMin <= cache.ttlSecondsMax) return [];

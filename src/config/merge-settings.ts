@@ -5,6 +5,7 @@
 import { QUERIES_DEFAULTS } from "../base/model/query-record.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/model/behaviour.ts";
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
+import { scopeText } from "../base/model/declared-name.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
 import { routeText } from "../base/model/server-text.ts";
@@ -45,6 +46,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     trustsImages: precedence.take("trust-image-labels", LABEL_DEFAULTS.trustsImages),
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
+  const health = precedence.take("health", "ignore");
   const visible = precedence.take("visible", "network");
   const defaultBridge = precedence.take("default-bridge", "off");
   const hostName = precedence.take("host-docker-internal", "off");
@@ -57,12 +59,17 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     means: precedence.take("host-names", HOST_DEFAULTS.means),
     domain: precedence.take("host-domain", HOST_DEFAULTS.domain),
   };
+  const records = precedence.take("records", [], recordsText);
+  const recordsDir = precedence.takeOptional("records-dir");
   const upstream = upstreamOf(precedence, options);
   const settings: Settings = {
     behaviour,
     isStrict,
     upstream,
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
+    health,
+    records,
+    recordsDir,
     only,
     labels,
     visible,
@@ -159,6 +166,23 @@ function networksText(networks: Values["networks"]): unknown {
     [...networks].map(([name, routes]) => [name, { dns: routes.map((route) => routeText(route)) }]),
   );
 }
+
+/** A list for every name; a long one only as a number. */
+function recordsText(names: Values["records"]): unknown {
+  if (names.length > RECORDS_SHOWN_MAX) return `${names.length} names`;
+  return Object.fromEntries(
+    names.map(({ name, scope, records, alias, containers }) => [
+      scope.kind === "everybody" ? name : `${name} (${scopeText(scope)})`,
+      [
+        ...records.map(({ text }) => text),
+        ...(alias === undefined ? [] : [`CNAME ${alias}`]),
+        ...containers.map((each) => `container ${each}`),
+      ],
+    ]),
+  );
+}
+
+const RECORDS_SHOWN_MAX = 100;
 
 function seconds(ms: number): number {
   return Math.round(ms / 1000);

@@ -27,6 +27,7 @@ export class Precedence {
   /** The same for a key without a default. */
   takeOptional<K extends Key>(key: K): Values[K] | undefined {
     const value = this.valueOf(key);
+    if (value !== undefined) this.#changed.add(key);
     this.origins.set(key, { value: value ?? null, source: this.layerOf(key)?.source ?? "default" });
     return value;
   }

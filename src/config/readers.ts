@@ -15,6 +15,7 @@ import { HOST_NAME_SETTINGS } from "../base/model/host-name-setting.ts";
 import { HOST_MEANS } from "../base/model/host-policy.ts";
 import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
+import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
@@ -50,6 +51,7 @@ export const READERS = {
   /** One filter. */
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
+  health: oneOf(HEALTH_POLICIES),
   visible: oneOf(VISIBLE_SETTINGS),
   "default-bridge": oneOf(DEFAULT_BRIDGE_SETTINGS),
   "host-docker-internal": oneOf(HOST_NAME_SETTINGS),
@@ -61,6 +63,7 @@ export const READERS = {
   "resolv-conf": readPath,
   "host-names": oneOf(HOST_MEANS),
   "host-domain": readHostDomain,
+  "records-dir": readFolder,
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
@@ -164,6 +167,12 @@ function readPath(value: unknown): string {
   const path = readText(value);
   if (path.startsWith("/") && !path.includes("\0")) return path;
   throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as /etc/resolv.conf`);
+}
+
+function readFolder(value: unknown): string {
+  const path = readText(value);
+  if (path.startsWith("/") && !path.includes("\0")) return path;
+  throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as /etc/dns11/records`);
 }
 
 function oneOf<T extends string>(words: readonly T[], key?: string): (value: unknown) => T {

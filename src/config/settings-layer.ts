@@ -2,6 +2,8 @@
  * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
  * missing key is not set.
  */
+import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../base/model/host-name-setting.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
@@ -33,6 +35,7 @@ export type Values = {
   only: readonly OnlyFilter[];
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
+  health: HealthPolicy;
   visible: VisibleSetting;
   "default-bridge": DefaultBridgeSetting;
   "host-docker-internal": HostNameSetting;
@@ -43,6 +46,8 @@ export type Values = {
   "resolv-conf": string;
   "host-names": HostPolicy["means"];
   "host-domain": string;
+  records: readonly DeclaredName[];
+  "records-dir": string;
   "forward.order": ServerOrder;
   "forward.budget": number;
   "forward.max-concurrent": number;

@@ -2,6 +2,8 @@
  * Settings of one run, validated and complete: flags, environment, settings file and defaults combined.
  */
 import type { Behaviour } from "../base/model/behaviour.ts";
+import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../base/model/host-name-setting.ts";
@@ -24,6 +26,12 @@ export interface Settings {
   readonly upstream: UpstreamPolicy;
   /** Configured upstream routes, in addition to Docker's servers. */
   readonly routes: RouteRules;
+  /** The names that the settings declare. */
+  readonly records: readonly DeclaredName[];
+  /** The folder with files that declare more. */
+  readonly recordsDir: string | undefined;
+  /** What health checks mean for shared names. */
+  readonly health: HealthPolicy;
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;

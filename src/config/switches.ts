@@ -151,6 +151,12 @@ const DEFINITIONS = [
     behaviour: "answersSpecialNames",
   },
   {
+    name: "extra-names",
+    description: "treat aliases such as *.shop.test as wildcards, and honour the label io.dns11.names",
+    negation: "compare aliases such as *.shop.test literally, and ignore the label io.dns11.names",
+    behaviour: "answersExtraNames",
+  },
+  {
     name: "extra-hosts",
     description: "answer the names that --add-host (extra_hosts) gave a container",
     negation: "do not answer the names that --add-host (extra_hosts) gave a container",

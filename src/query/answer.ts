@@ -6,7 +6,7 @@
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
  * 2. classes other than IN and ANY: REFUSED for local names; other names in them continue at 7
- * 3. links and container names
+ * 3. links and container names, then declared names
  * 4. PTR: reverse names of containers
  * 5. TXT: our own probe of the redirect rules
  * 6. TXT: a probe of the loop guard that has come back
@@ -26,20 +26,23 @@ import { copyBytes } from "../base/lib/bytes.ts";
 import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
-import { DENIED, MISS } from "../base/model/visible-names.ts";
+import { DECLARED, DENIED, MISS, type NameAddresses, type NameRecords } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import { probeName } from "../base/model/probe-message.ts";
 import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
-import { DEFERRED, DROPPED, type DeferredQuery, type Signature } from "./ports.ts";
+import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES, type Signature } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
+import { DeclaredRecords, isUpstream, type UpstreamAlias } from "./policy/declared-records.ts";
 import { LocalNames } from "./policy/local-names.ts";
 import { routeOf } from "./policy/route.ts";
 import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
+import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
+import { declaredAnswer } from "./wire/declared-answer.ts";
 import { Question, type Verdict } from "./wire/question.ts";
 import type { Records } from "./wire/records.ts";
 import {
@@ -72,7 +75,11 @@ export class Answerer {
   readonly #question: Question;
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
+  readonly #declared: DeclaredRecords;
   #isLocalName = false;
+  /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
+  #alias: Alias | undefined;
+  readonly #aliasBlock = Buffer.allocUnsafeSlow(SLOT_BYTES);
   #route: Route | undefined;
   #limit = 0;
   /** The outcome of the last query. */
@@ -88,6 +95,7 @@ export class Answerer {
     this.#special = new SpecialNames(behaviour, localOnly);
     this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
+    this.#declared = new DeclaredRecords(behaviour, this.#names, this.#shuffler);
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
     this.#addressOptions = { limit: 0, shuffle, behaviour };
   }
@@ -168,7 +176,9 @@ export class Answerer {
   }
 
   /** The query that the last call deferred. */
-  takeDeferred(block: Buffer): DeferredQuery {
+  takeDeferred(queryBlock: Buffer): DeferredQuery {
+    const alias = this.#alias;
+    const block = alias === undefined ? queryBlock : this.#aliasBlock;
     const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
     const query = Buffer.allocUnsafe(messageEnd - offset);
     copyBytes(block, offset, messageEnd, query, 0);
@@ -186,6 +196,7 @@ export class Answerer {
       isDnssecOk: records.isDnssecOk,
       isOwn: this.outcome.isOwn,
       signature: signatureOf(records, offset),
+      ...(alias && { alias }),
     };
   }
 
@@ -199,6 +210,7 @@ export class Answerer {
     const question = this.#question;
     const { type } = question;
     this.#isLocalName = false;
+    this.#alias = undefined;
     if (this.#behaviour.checksQueries && question.class !== CLASS.IN && question.class !== CLASS.ANY) {
       return this.#decideOtherClass(client, block);
     }
@@ -292,6 +304,7 @@ export class Answerer {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
       return nameError(block, question, this.#behaviour);
     }
+    if (found === DECLARED) return this.#answerDeclared(client, block, this.#names.search.records as NameRecords);
     const { addresses: local, isLocalOnly } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
@@ -301,7 +314,7 @@ export class Answerer {
         this.outcome.lacksAddress = type === TYPE.A;
         return noData(block, question, this.#behaviour);
       }
-      this.#trace?.amendLast(true, "answered with its addresses");
+      if (this.#trace !== undefined) this.#trace.amendLast(true, `answered with its addresses${leftOutText(local)}`);
       this.#addressOptions.limit = this.#limit;
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
     }
@@ -318,10 +331,57 @@ export class Answerer {
     return DEFERRED;
   }
 
+  /** A declared name has no records but those declared, and those that its CNAMEs lead to. */
+  #answerDeclared(client: Client, block: Buffer, declared: NameRecords): number {
+    const question = this.#question;
+    const { type } = question;
+    // The address of a container belongs to the container.
+    if (type === TYPE.PTR && this.#names.reverse(question, client.view) !== undefined) return DEFERRED;
+    const resolved = this.#declared.resolve(declared, type, client.view);
+    if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
+    const isEmpty = resolved.records.length === 0 && resolved.links.length === 0;
+    this.#trace?.amendLast(
+      true,
+      isEmpty ? "it has no records of this type, so the answer is empty" : "answered with its records",
+    );
+    this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
+    return declaredAnswer(block, question, resolved, this.#limit, this.#behaviour);
+  }
+
+  /** Queries upstream what the CNAMEs of a declared name lead to. */
+  #forwardAlias(client: Client, block: Buffer, { links, target }: UpstreamAlias): number {
+    const question = this.#question;
+    const { offset, end, type, records } = question;
+    const questionEnd = end - offset;
+    const alias: Alias = {
+      query: Buffer.from(block.subarray(offset, end)),
+      questionEnd,
+      type,
+      chain: chainOf(links, questionEnd),
+      links: links.length,
+      limit: this.#limit,
+      opt: this.#behaviour.speaksEdns && records.optCount > 0 ? { isDnssecOk: records.isDnssecOk } : undefined,
+    };
+    this.#trace?.record("names", `its CNAME leads to "${presentation(target, 0, target.length)}", which is not local`);
+    const aliasBlock = this.#aliasBlock;
+    const length = queryFor(target, block, question, aliasBlock);
+    if (question.read(aliasBlock, 0, length) !== "answer") throw new Error("the query for an alias cannot be read");
+    this.#alias = alias;
+    const result = this.#decideForwarding(client, aliasBlock);
+    if (result <= 0) return result;
+    const reply = replyToAlias(aliasBlock.subarray(0, result), alias);
+    copyBytes(reply, 0, reply.length, block, offset);
+    return reply.length;
+  }
+
   #isProbe(nonce: string, block: Buffer): boolean {
     const { offset, nameEnd } = this.#question;
     return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
   }
+}
+
+function leftOutText({ leftOut = 0 }: NameAddresses): string {
+  return leftOut === 0 ? "" : `, without those of ${leftOut} that are not healthy`;
 }
 
 function signatureOf({ lastType, lastAt }: Records, offset: number): Signature | undefined {

@@ -5,6 +5,7 @@
 import { MESSAGE_BYTES_MAX } from "../base/dns/sizes.ts";
 import type { Route } from "../base/model/view.ts";
 import type { Client } from "./client/client.ts";
+import type { Alias } from "./wire/alias.ts";
 import type { Outcome } from "./record/outcome.ts";
 import type { Trace } from "./trace.ts";
 
@@ -44,6 +45,8 @@ export interface DeferredQuery {
   readonly isDnssecOk: boolean;
   /** The last record, if it signs the query (TSIG or SIG(0)). */
   readonly signature: Signature | undefined;
+  /** Set if the question is the target of the client's: a declared CNAME leads to it. */
+  readonly alias?: Alias;
   /** dns11 itself sent it. */
   readonly isOwn?: boolean;
   /** Only set for a query that is being explained. */

@@ -8,6 +8,7 @@ import type { RunSettings } from "../config/settings.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
+import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { Log } from "../base/log/log.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
@@ -26,6 +27,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly lastActivityMs: number;
   /** Applies other settings. */
   reconfigure(settings: RunSettings): void;
+  /** Sets the names that the operator declares. */
+  declare(names: readonly DeclaredName[]): void;
   /** Decides again about every container. */
   refresh(): void;
   /** Attaches containers until `signal`. */

@@ -20,15 +20,18 @@ import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { reasonOf } from "../base/lib/fault.ts";
+import { gate } from "../base/lib/gate.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
+import { eventLogger } from "../base/log/event-logger.ts";
 import type { Log } from "../base/log/log.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { ContainerSide, FindServeTarget, ServeTarget } from "./container-side.ts";
 import { InternalErrors } from "./internal-errors.ts";
 import { type Platform, preparePlatform } from "./platform.ts";
 import { Handover } from "./handover.ts";
+import { DeclaredRecords } from "./declared-records.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { trimMallocOnce } from "./heap.ts";
 import { takeInstance } from "./instance.ts";
@@ -52,6 +55,7 @@ interface Serving {
   readonly limitedLog: RateLimitedLog;
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
+  readonly records: DeclaredRecords;
 }
 
 interface ComposeParts {
@@ -208,7 +212,11 @@ export class Service {
     const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
     const queryLog = new QueryLog(reader, log);
     queryLog.setOn(settings.queries.isLogged);
-    return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog };
+    const records = new DeclaredRecords({
+      onEvent: eventLogger(log),
+      onNames: (declared) => containerSide.declare(declared),
+    });
+    return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records };
   }
 
   #resourcesOf(
@@ -235,7 +243,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog } = serving;
+    const { querySide, containerSide, keeper, limitedLog, queryLog, records } = serving;
     const guard = new HangGuard();
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -245,6 +253,7 @@ export class Service {
     });
     const failed = new AbortController();
     try {
+      await records.configure(this.#reloads.settings);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
       if (takeover !== undefined) {
@@ -276,6 +285,7 @@ export class Service {
         await containerSide.abandon();
         keeper.detach();
       }
+      records.close();
       queryLog.stop();
       guard.stop();
       internalErrors.end();
@@ -302,7 +312,7 @@ export class Service {
   async #apply(settings: RunSettings, before: RunSettings): Promise<void> {
     await this.#metricsListener.listen(settings.metrics);
     try {
-      if (this.#serving !== undefined) reconfigure(this.#serving, settings);
+      if (this.#serving !== undefined) await reconfigure(this.#serving, settings);
     } catch (error) {
       await this.#metricsListener.listen(before.metrics).catch((fault: unknown) => {
         this.#log.warn({ reason: reasonOf(fault) }, "cannot restore the previous metrics listener");
@@ -311,7 +321,8 @@ export class Service {
     }
   }
 
-  #portsOf({ querySide, containerSide, keeper, reader }: Serving, platform: Platform): ControlPorts {
+  #portsOf(serving: Serving, platform: Platform): ControlPorts {
+    const { querySide, containerSide, reader } = serving;
     const { containers, repairs, inside } = containerSide;
     return {
       containers,
@@ -321,7 +332,7 @@ export class Service {
       histories: querySide.histories,
       reader,
       failures: querySide.failures,
-      status: () => this.#status(containerSide, keeper, platform),
+      status: () => this.#status(serving, platform),
       reload: async () => await this.reload(),
     };
   }
@@ -350,7 +361,7 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  #status(containerSide: ContainerSide, keeper: RunKeeper, { ruleBackend }: Platform): Status {
+  #status({ containerSide, keeper, records }: Serving, { ruleBackend }: Platform): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
@@ -361,6 +372,7 @@ export class Service {
       engine: containerSide.engine,
       config: settings.config ?? null,
       settings: settings.origins,
+      records: records.report,
       isReady: containerSide.isSynced && containerSide.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),
@@ -375,18 +387,13 @@ export class Service {
   }
 }
 
-/** Opens once for all who wait. */
-function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
-  let open = (): void => undefined;
-  const passed = new Promise<void>((resolve) => (open = resolve));
-  return { passed, open };
-}
-
 /** Applies what a reload can change. */
-function reconfigure({ querySide, containerSide, counts, queryLog }: Serving, settings: RunSettings): void {
+async function reconfigure(serving: Serving, settings: RunSettings): Promise<void> {
+  const { querySide, containerSide, counts, queryLog, records } = serving;
   // First, because it may fail for want of memory: then nothing has changed.
   querySide.reconfigure(settings);
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);
   containerSide.reconfigure(settings);
+  await records.configure(settings);
 }

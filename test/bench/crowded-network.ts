@@ -39,6 +39,7 @@ export function factOf(index: number, path: string): ContainerFact {
     id: idOf(index),
     name: `c${index}`,
     isPaused: false,
+    health: undefined,
     pid: 0,
     sandboxKey: path,
     networkMode: NETWORK.name,

@@ -51,6 +51,8 @@ export interface Behaviour {
   readonly guardsLoops: boolean;
   /** Special-use names (RFC 6761: localhost, invalid, onion ...) are answered locally. */
   readonly answersSpecialNames: boolean;
+  /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
+  readonly answersExtraNames: boolean;
   /** Names that `--add-host` gave a container are answered, not only in its /etc/hosts. */
   readonly answersExtraHosts: boolean;
   /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
@@ -80,6 +82,7 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   sendsExtendedErrors: false,
   guardsLoops: false,
   answersSpecialNames: false,
+  answersExtraNames: false,
   answersExtraHosts: false,
   followsHost: false,
   ttlSeconds: 600,
@@ -107,6 +110,7 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   sendsExtendedErrors: true,
   guardsLoops: true,
   answersSpecialNames: true,
+  answersExtraNames: true,
   answersExtraHosts: true,
   followsHost: true,
   ttlSeconds: 5,

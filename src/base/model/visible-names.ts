@@ -26,6 +26,8 @@ export interface QuestionName {
 export interface NameAddresses {
   readonly v4: Uint8Array;
   readonly v6: Uint8Array;
+  /** How many containers are left out because of their health. */
+  readonly leftOut?: number;
 }
 
 /** The target of a PTR record. */
@@ -34,10 +36,23 @@ export interface ReverseName {
   readonly target: Uint8Array | undefined;
 }
 
-/** Result of a lookup: unknown; found; does not exist anywhere, so that the search ends. */
+/** What the operator declared for a name. It has nothing else: other types are empty and never forwarded. */
+export interface NameRecords {
+  /** Undefined for the TTL of container names. */
+  readonly ttlSeconds: number | undefined;
+  /** The data of its records by type, in wire format with names uncompressed. */
+  readonly sets: ReadonlyMap<number, readonly Uint8Array[]>;
+  /** The name that its CNAME points to; then it has no other records. */
+  readonly alias: QuestionName | undefined;
+  /** It has the addresses of these names, as the client resolves them. */
+  readonly containers: readonly QuestionName[];
+}
+
+/** Result of a lookup: unknown; found; does not exist anywhere, so that the search ends; declared with records. */
 export const MISS = 0;
 export const FOUND = 1;
 export const DENIED = 2;
+export const DECLARED = 3;
 
 /** Records the steps of a search, to explain a query. The step that ends the search is recorded last. */
 export interface NamesTrace {
@@ -51,6 +66,8 @@ export class NameSearch {
   readonly behaviour: Behaviour;
   trace: NamesTrace | undefined;
   addresses: NameAddresses = NOTHING;
+  /** After DECLARED. */
+  records: NameRecords | undefined;
   /** No upstream has such a name. Otherwise one may have it, with other records. */
   isLocalOnly = false;
 
@@ -63,12 +80,17 @@ export class NameSearch {
     this.isLocalOnly = isOnlyHere;
     return FOUND;
   }
+
+  declared(records: NameRecords): typeof DECLARED {
+    this.records = records;
+    return DECLARED;
+  }
 }
 
 export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
-  /** MISS, FOUND (the result is in `search`), or DENIED. */
+  /** MISS, FOUND or DECLARED (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;

@@ -1,7 +1,7 @@
 /**
  * Document: a YAML text as plain values, with the line and column of each value.
  */
-import { LineCounter, type Node, type Pair, isMap, isNode, isScalar, isSeq, parseDocument, visit } from "yaml";
+import { LineCounter, type Node, type Pair, isAlias, isMap, isNode, isScalar, isSeq, parseDocument, visit } from "yaml";
 
 export interface TextPosition {
   readonly line: number;
@@ -20,6 +20,8 @@ export interface Document {
   positionOf(path: readonly PropertyKey[]): TextPosition;
   /** The position of the key of the value at a path. */
   keyPositionOf(path: readonly PropertyKey[]): TextPosition;
+  /** The positions of all keys of the map at a path. */
+  keyPositions(path: readonly PropertyKey[]): ReadonlyMap<string, TextPosition>;
 }
 
 /** How often aliases may be used: enough for any real file, too few to exhaust the memory. */
@@ -37,6 +39,7 @@ export function readDocument(text: string): Document {
     mistakes: [{ ...place, what }],
     positionOf: () => START,
     keyPositionOf: () => START,
+    keyPositions: () => new Map(),
   });
   try {
     // With uniqueKeys the parser compares each key with all others; `mistakesOfNodes` is much faster.
@@ -61,6 +64,11 @@ export function readDocument(text: string): Document {
       mistakes,
       positionOf: (path) => placeAt(startOf(stepsTo(root, path).at(-1)?.value) ?? 0),
       keyPositionOf: (path) => placeAt(startOf(stepsTo(root, path).at(-1)?.key) ?? 0),
+      keyPositions: (path) => {
+        const map = resolved(parsed, stepsTo(root, path).at(-1)?.value);
+        const items = isMap(map) ? map.items : [];
+        return new Map(items.map(({ key }) => [isScalar(key) ? String(key.value) : "", placeAt(startOf(key) ?? 0)]));
+      },
     };
   } catch (error) {
     if (error instanceof RangeError) return bad(TOO_DEEP_MESSAGE);
@@ -68,6 +76,11 @@ export function readDocument(text: string): Document {
     if (error instanceof ReferenceError) return bad("too many aliases (*)");
     throw error;
   }
+}
+
+/** What an alias (`*name`) stands for. */
+function resolved(parsed: ReturnType<typeof parseDocument>, node: unknown): unknown {
+  return isAlias(node) ? node.resolve(parsed) : node;
 }
 
 const TOO_DEEP_MESSAGE = "nested too deeply";

@@ -8,6 +8,7 @@ import { NO_SEARCH } from "../dns-option.ts";
 import { READERS, readBoolean, quoteValue } from "../readers.ts";
 import { successorOfKey } from "../retired-names.ts";
 import { SWITCHES } from "../switches.ts";
+import { RECORDS } from "./records-schema.ts";
 
 export const VERSION = 1;
 
@@ -44,6 +45,22 @@ function map<S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strict> 
   return z.strictObject(shape, { error: ({ input }) => wrongType(`a map with the keys ${keys}`, input) });
 }
 
+/** A map by the names of networks or projects. */
+function byName<T extends z.ZodType>(
+  what: string,
+  value: T,
+  example: string,
+): z.ZodOptional<z.ZodRecord<z.ZodString, T>> {
+  return z
+    .record(z.string().min(1), value, {
+      error: ({ code, input }) =>
+        code === "invalid_key" ? `the ${what} name is empty` : wrongType(`a map, such as ${example}`, input),
+    })
+    .optional();
+}
+
+const PROJECTS_EXAMPLE = "{PROJECT: {records: {db.shop.test: 10.0.0.5}}}";
+
 const servers = list(READERS.dns);
 
 export const SCHEMA = map({
@@ -62,20 +79,17 @@ export const SCHEMA = map({
   only: list(READERS.only),
   "trust-image-labels": leaf(readBoolean).optional(),
   "label-servers": leaf(READERS["label-servers"]).optional(),
+  health: leaf(READERS.health).optional(),
   visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),
   ttl: leaf(READERS.ttl).optional(),
   dns: servers,
   "dns-opt": list(READERS["dns-opt"]),
-  networks: z
-    .record(z.string().min(1), map({ dns: servers }), {
-      error: ({ code, input }) =>
-        code === "invalid_key"
-          ? "the network name is empty"
-          : wrongType("a map, such as {NETWORK: {dns: [10.0.0.53]}}", input),
-    })
-    .optional(),
+  networks: byName("network", map({ dns: servers, records: RECORDS }), "{NETWORK: {dns: [10.0.0.53]}}"),
+  projects: byName("project", map({ records: RECORDS }), PROJECTS_EXAMPLE),
+  records: RECORDS,
+  "records-dir": leaf(READERS["records-dir"]).optional(),
   "resolv-conf": leaf(READERS["resolv-conf"]).optional(),
   "host-names": leaf(READERS["host-names"]).optional(),
   "host-domain": leaf(READERS["host-domain"]).optional(),
@@ -111,11 +125,19 @@ export const SCHEMA = map({
   }).optional(),
 });
 
+/** A file of the records folder: the keys of the settings file that declare names. */
+export const RECORDS_SCHEMA = map({
+  version: z.literal(VERSION).optional(),
+  records: RECORDS,
+  networks: byName("network", map({ records: RECORDS }), "{NETWORK: {records: {db.shop.test: 10.0.0.5}}}"),
+  projects: byName("project", map({ records: RECORDS }), PROJECTS_EXAMPLE),
+});
+
 export type FileSettings = z.infer<typeof SCHEMA>;
 
 /** The keys that the map at this path may have; undefined if it may have any. */
-function keysAt(path: readonly PropertyKey[]): readonly string[] | undefined {
-  let schema: unknown = SCHEMA;
+function keysAt(root: z.ZodType, path: readonly PropertyKey[]): readonly string[] | undefined {
+  let schema: unknown = root;
   for (const step of path) {
     schema = unwrapped(schema);
     if (schema instanceof z.ZodObject) schema = (schema.shape as Record<PropertyKey, unknown>)[step];
@@ -131,11 +153,11 @@ function unwrapped(schema: unknown): unknown {
 }
 
 /** The error for an unknown key. */
-export function unknownKey(key: string, path: readonly PropertyKey[]): string {
+export function unknownKey(key: string, path: readonly PropertyKey[], root: z.ZodType = SCHEMA): string {
   if (key === "dns-search") return `is not supported: ${NO_SEARCH}`;
   const successor = successorOfKey([...path, key].join("."));
   if (successor !== undefined) return `is now ${successor}`;
-  const keys = keysAt(path) ?? [];
+  const keys = keysAt(root, path) ?? [];
   const suggestion = nearest(key, keys);
   return suggestion === undefined
     ? `unknown key; use one of ${keys.join(", ")}`

@@ -1,15 +1,17 @@
 /**
- * WorkerMain: the thread that reads a settings file for `worker.ts`.
+ * WorkerMain: the thread that reads a settings file, or a folder of records, for `worker.ts`.
  */
 import { parentPort, workerData } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
 import type { Key } from "../settings-layer.ts";
-import type { WorkerResult } from "./worker.ts";
+import { readRecordsFolder } from "./records-files.ts";
 import { readSettingsFile } from "./settings-file.ts";
+import type { WorkerJob, WorkerResult } from "./worker.ts";
 
-async function read(path: string): Promise<WorkerResult> {
+async function read({ kind, path }: WorkerJob): Promise<WorkerResult> {
   try {
+    if (kind === "records") return { files: await readRecordsFolder(path) };
     const { values, where } = await readSettingsFile(path);
     return { values, places: Object.fromEntries(Object.keys(values).map((key) => [key, where(key as Key)])) };
   } catch (error) {
@@ -18,4 +20,4 @@ async function read(path: string): Promise<WorkerResult> {
   }
 }
 
-parentPort?.postMessage(await read(workerData as string));
+parentPort?.postMessage(await read(workerData as WorkerJob));

@@ -1,16 +1,34 @@
 /**
- * Worker: reads the settings file in its own thread. The packages for it take 15 MB, which are freed with the thread,
- * and a long file does not delay queries.
+ * Worker: reads the settings file, and the folder of records, in a thread of their own. The packages for it take 15 MB,
+ * which are freed with the thread, and a long file does not delay queries.
  */
 import { Worker } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
 import type { Key, SettingsLayer, LayerValues } from "../settings-layer.ts";
+import type { RecordsFile } from "./records-files.ts";
+
+export interface WorkerJob {
+  readonly kind: "settings" | "records";
+  readonly path: string;
+}
+
+interface SettingsRead {
+  readonly values: LayerValues;
+  readonly places: Readonly<Record<string, string>>;
+}
+
+interface RecordsRead {
+  readonly files: readonly RecordsFile[];
+}
+
+interface NotRead {
+  readonly mistakes: readonly string[];
+  readonly count: number;
+}
 
 /** The message of the thread. A thrown Fault would lose its class on the way. */
-export type WorkerResult =
-  | { readonly values: LayerValues; readonly places: Readonly<Record<string, string>> }
-  | { readonly mistakes: readonly string[]; readonly count: number };
+export type WorkerResult = SettingsRead | RecordsRead | NotRead;
 
 /** More than the largest file needs. */
 const READING_MS_MAX = 30_000;
@@ -18,19 +36,30 @@ const MEMORY_MB_MAX = 512;
 
 /** Throws a Fault that lists every mistake. */
 export async function readSettingsInWorker(path: string): Promise<SettingsLayer> {
+  const { values, places } = await readInWorker<SettingsRead>({ kind: "settings", path });
+  return { source: "file", values, where: (key: Key) => places[key] ?? path };
+}
+
+/** Throws a Fault if the folder cannot be read; the mistakes of each file are in the result. */
+export async function readRecordsInWorker(path: string): Promise<readonly RecordsFile[]> {
+  const { files } = await readInWorker<RecordsRead>({ kind: "records", path });
+  return files;
+}
+
+async function readInWorker<T extends WorkerResult>(job: WorkerJob): Promise<T> {
   const worker = new Worker(new URL("./worker-main.js", import.meta.url), {
-    workerData: path,
+    workerData: job,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX },
   });
   let timer: NodeJS.Timeout | undefined;
   try {
-    const result = await new Promise<WorkerResult>((resolve, reject) => {
+    const result = await new Promise<T | NotRead>((resolve, reject) => {
       worker.once("message", resolve);
       worker.once("error", reject);
-      timer = setTimeout(() => reject(new BadSettings([`${path}: reading takes too long`])), READING_MS_MAX);
+      timer = setTimeout(() => reject(new BadSettings([`${job.path}: reading takes too long`])), READING_MS_MAX);
     });
     if ("mistakes" in result) throw new BadSettings(result.mistakes, result.count);
-    return { source: "file", values: result.values, where: (key: Key) => result.places[key] ?? path };
+    return result;
   } finally {
     clearTimeout(timer);
     await worker.terminate();

@@ -19,6 +19,7 @@ export const HOST_FACT: ContainerFact = {
   resolvConfPath: undefined,
   kindSearch: undefined,
   extraHosts: [],
+  health: undefined,
   nameservers: { kind: "host", isNdotsSet: false },
   endpoints: [],
   onDefaultBridge: undefined,

@@ -1,33 +1,37 @@
 /**
- * NameSources: the sources of names in order of precedence. A source is a folder beside this file and a line in it.
+ * NameSources: the sources of names in order of precedence, as docs/names.md lists them. A source is a folder beside this
+ * file and a line in it.
  */
+import type { DeclaredNames } from "./declared/declared-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import type { EngineHostName } from "./host-name/host-name.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { OtherNetworks } from "./other-networks/other-networks.ts";
+import type { ExtraNames } from "./extra/extra-names.ts";
 import type { NameSource } from "./name-source.ts";
 
 /** Sources that the directory fills. */
 interface NameSourceParts {
   readonly networks: DockerNetworks;
+  readonly declared: DeclaredNames;
+  readonly extra: ExtraNames;
   readonly defaultBridge: DefaultBridgeNames;
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
 }
 
-export function nameSources({
-  networks,
-  defaultBridge,
-  engineHost,
-  elsewhere,
-}: NameSourceParts): readonly NameSource[] {
+export function nameSources(parts: NameSourceParts): readonly NameSource[] {
+  const { networks, defaultBridge, declared, engineHost, elsewhere, extra } = parts;
   return [
     // Docker's names take precedence.
     networks,
     defaultBridge,
     EXTRA_HOSTS,
+    declared,
     engineHost,
     elsewhere,
+    // Wildcards come after every exact name.
+    extra,
   ];
 }

@@ -5,8 +5,12 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { isSameAddress } from "../../base/model/address.ts";
+import { type HealthPolicy, isLeftOut } from "../../base/model/health-policy.ts";
+import type { DeclaredName } from "../../base/model/declared-name.ts";
+import { DeclaredNames } from "../names/declared/declared-names.ts";
 import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
+import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
@@ -20,6 +24,8 @@ import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
+import { effectiveLabels } from "./labels.ts";
+import { labelHealth } from "./label-health.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 
@@ -46,11 +52,15 @@ const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
+  readonly #declared = new DeclaredNames();
+  readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #sources = nameSources({
     networks: this.#networks,
+    declared: this.#declared,
+    extra: this.#extra,
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
     elsewhere: this.#elsewhere,
@@ -61,6 +71,7 @@ export class Directory {
   #rules: RouteRules = NO_RULES;
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   #serversMax: number;
+  #health: HealthPolicy | undefined;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -104,6 +115,20 @@ export class Directory {
   /** Sets what labels may configure. Existing views do not change. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
+    this.#declared.setLabelPolicy(policy);
+    this.#extra.setLabelPolicy(policy);
+    this.#rejoin();
+  }
+
+  /** Sets what health checks mean, where a label does not; undefined: never anything. */
+  setHealth(policy: HealthPolicy | undefined): void {
+    this.#health = policy;
+    this.#rejoin();
+  }
+
+  /** Sets the declared names. Existing views do not change. */
+  setDeclared(names: readonly DeclaredName[]): void {
+    this.#declared.set(names);
   }
 
   /** Sets how many servers of Docker's list are used. */
@@ -122,13 +147,14 @@ export class Directory {
   /** Removes a network that is gone. Its containers have been updated before. */
   removeNetwork(id: string): void {
     this.#networks.remove(id);
+    this.#extra.removeNetwork(id);
   }
 
   /** Replaces a container's facts. Its networks must be known already. */
   putContainer(fact: ContainerFact): void {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
-    this.#networks.join(fact, before);
+    this.#join(fact, before);
     this.#defaultBridge.put(fact);
     this.#containers.set(fact.id, fact);
   }
@@ -137,6 +163,7 @@ export class Directory {
     const fact = this.#containers.get(id);
     if (fact !== undefined) {
       this.#networks.leave(fact);
+      this.#extra.leave(fact);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);
@@ -148,6 +175,19 @@ export class Directory {
     const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
     const upstreams = this.#upstreams(fact, this.#networks.joinedBy(fact), node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
+  }
+
+  #join(fact: ContainerFact, before: ContainerFact | undefined): void {
+    const health = this.#health;
+    const isLastResort =
+      health !== undefined &&
+      isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
+    this.#networks.join(fact, before, isLastResort);
+    this.#extra.join(fact, before, isLastResort);
+  }
+
+  #rejoin(): void {
+    for (const fact of this.#containers.values()) this.#join(fact, fact);
   }
 
   #upstreams(

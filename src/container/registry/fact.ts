@@ -3,6 +3,7 @@
  * on facts only.
  */
 
+import type { Health } from "../../base/model/health-policy.ts";
 import type { SplitLabels } from "./labels.ts";
 
 /** A container on one network. */
@@ -52,6 +53,8 @@ export interface ContainerFact extends SplitLabels {
   /** A new one for each start. */
   readonly startedAt: string;
   readonly isPaused: boolean;
+  /** The result of Docker's health check; undefined without one. */
+  readonly health: Health | undefined;
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;

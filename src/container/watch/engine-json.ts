@@ -11,6 +11,7 @@ export interface ContainerJson {
     readonly Running?: boolean;
     readonly Paused?: boolean;
     readonly Restarting?: boolean;
+    readonly Health?: { readonly Status?: string } | null;
     readonly Pid?: number;
     readonly StartedAt?: string;
     readonly FinishedAt?: string;
@@ -58,6 +59,8 @@ export interface ListedJson {
   readonly Id: string;
   readonly Names?: readonly string[];
   readonly State?: string;
+  /** For people, such as "Up 2 minutes (healthy)". */
+  readonly Status?: string;
   readonly Labels?: Labels | null;
   readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, EndpointJson>> | null };
 }

@@ -32,7 +32,7 @@ export interface EngineEvent {
 /** Events that change names, addresses or namespaces. The engine does not send others (exec, attach, health). */
 const EVENT_FILTER: Dockerode.GetEventsOptions["filters"] = {
   type: ["container", "network"],
-  event: ["start", "die", "destroy", "rename", "pause", "unpause", "connect", "disconnect", "remove"],
+  event: ["start", "die", "destroy", "rename", "pause", "unpause", "health_status", "connect", "disconnect", "remove"],
 };
 
 interface VersionJson {

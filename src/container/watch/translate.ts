@@ -2,6 +2,7 @@
  * Translate: the engine's JSON into facts. Differences between API versions end here.
  */
 import { addressBytes } from "../../base/model/address.ts";
+import type { Health } from "../../base/model/health-policy.ts";
 import {
   type ContainerFact,
   type BridgeEndpoint,
@@ -46,6 +47,7 @@ export function containerFact(
     id: json.Id,
     name: bareName(json.Name),
     isPaused: json.State?.Paused === true,
+    health: healthOf(json),
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
@@ -58,6 +60,12 @@ export function containerFact(
     endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
     onDefaultBridge: bridgeEndpoint(json),
   };
+}
+
+function healthOf({ State: state }: ContainerJson): Health | undefined {
+  const status = state?.Health?.Status;
+  // "none": the container has no check, or it is disabled.
+  return status === "healthy" || status === "unhealthy" || status === "starting" ? status : undefined;
 }
 
 /** Whether the container has no resolver of Docker's, because it is on the default bridge alone. */
@@ -134,6 +142,9 @@ function bareName(name: string): string {
   return name.startsWith("/") ? name.slice(1) : name;
 }
 
+/** The health of a container at the end of its listed status. */
+const HEALTH_TEXT = /\((?:health: )?(starting|healthy|unhealthy)\)$/;
+
 /** The listed state of a container as one text. If it equals that of the facts, no inspect is needed. */
 export function listedFingerprint(json: ListedJson): string {
   // A linked container is also listed under the names of the containers that link to it.
@@ -142,6 +153,7 @@ export function listedFingerprint(json: ListedJson): string {
   return fingerprint(
     bareName(name),
     json.State === "paused",
+    HEALTH_TEXT.exec(json.Status ?? "")?.[1],
     endpoints
       .filter(({ EndpointID }) => EndpointID)
       .map((endpoint) => [endpoint.EndpointID ?? "", address(endpoint.IPAddress), address(endpoint.GlobalIPv6Address)]),
@@ -153,10 +165,16 @@ export function knownFingerprint(fact: ContainerFact): string {
   return fingerprint(
     fact.name,
     fact.isPaused,
+    fact.health,
     fact.endpoints.map(({ endpointId, ipv4, ipv6 }) => [endpointId, ipv4, ipv6]),
   );
 }
 
-function fingerprint(name: string, isPaused: boolean, endpoints: readonly (string | undefined)[][]): string {
-  return JSON.stringify([name, isPaused, endpoints.map((parts) => parts.join(" ")).toSorted()]);
+function fingerprint(
+  name: string,
+  isPaused: boolean,
+  health: string | undefined,
+  endpoints: readonly (string | undefined)[][],
+): string {
+  return JSON.stringify([name, isPaused, health, endpoints.map((parts) => parts.join(" ")).toSorted()]);
 }

@@ -22,6 +22,7 @@ import type { Client } from "../client/client.ts";
 import type { DeferredQuery, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import type { Meter, UpstreamFailure } from "../record/meter.ts";
+import { replyToAlias } from "../wire/alias.ts";
 import { Question } from "../wire/question.ts";
 import { failure } from "../wire/reply.ts";
 import { UpstreamJournal } from "../trace.ts";
@@ -193,11 +194,13 @@ export class SequentialForwarder {
     this.#respond(pending, block.subarray(0, failure(block, this.#question, rcode, this.#behaviour)), result);
   }
 
-  #respond(pending: SequentialQuery, reply: Uint8Array, result: QueryResult, server?: Server): void {
+  #respond(pending: SequentialQuery, answer: Uint8Array, result: QueryResult, server?: Server): void {
     const { client, deferred, transport, arrivedMs, heldBytes } = pending;
     pending.isDone = true;
     this.#admission.release(client, heldBytes);
-    outcome.complete(deferred, reply, result, server);
+    const { alias } = deferred;
+    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
+    outcome.complete(alias ?? deferred, reply, result, server);
     outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, performance.now());
     client.record(outcome);

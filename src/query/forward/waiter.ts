@@ -13,6 +13,7 @@ import type { Client } from "../client/client.ts";
 import { requestsAuthentic } from "../cache/shareable.ts";
 import { type DeferredQuery, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
+import { replyToAlias } from "../wire/alias.ts";
 import { type ReplyAge, type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
 import { sizeLimit } from "../wire/reply.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
@@ -116,10 +117,12 @@ export class Waiter {
     this.#done(scratch.subarray(0, length), result, server);
   }
 
-  #done(reply: Uint8Array, result: QueryResult, server: Server | undefined): void {
+  #done(answer: Uint8Array, result: QueryResult, server: Server | undefined): void {
     this.#isDone = true;
     const { client, deferred, transport, arrivedMs } = this.#parts;
-    outcome.complete(deferred, reply, result, server);
+    const { alias } = deferred;
+    const reply = alias === undefined ? answer : replyToAlias(answer, alias);
+    outcome.complete(alias ?? deferred, reply, result, server);
     outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.onDone(this));
     client.record(outcome);

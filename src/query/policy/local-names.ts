@@ -4,7 +4,13 @@
  */
 import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
-import { MISS, NameSearch, type NamesTrace, type ReverseName } from "../../base/model/visible-names.ts";
+import {
+  MISS,
+  NameSearch,
+  type NamesTrace,
+  type QuestionName,
+  type ReverseName,
+} from "../../base/model/visible-names.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Question } from "../wire/question.ts";
 
@@ -28,10 +34,10 @@ export class LocalNames {
     this.search.trace = trace;
   }
 
-  /** MISS, FOUND or DENIED. */
-  find(question: Question, { names }: View): number {
+  /** MISS, FOUND, DENIED or DECLARED. */
+  find(name: QuestionName, { names }: View): number {
     for (const source of names) {
-      const found = source.find(question, this.search);
+      const found = source.find(name, this.search);
       if (found !== MISS) return found;
     }
     return MISS;

@@ -31,6 +31,8 @@ import type { Question } from "./question.ts";
 
 /** Of our SOA: a pointer and the root as names, and five numbers. */
 const SOA_DATA_BYTES = POINTER_BYTES + 1 + 20;
+/** Of the whole record. */
+export const SOA_BYTES = POINTER_BYTES + RECORD_FIXED_BYTES + SOA_DATA_BYTES;
 /** The flags that an error reply copies from the query: opcode, TC and RD, or for a malformed one only TC and RD. */
 const REFUSED_FLAGS = OPCODE_BITS | TC | RD;
 const MALFORMED_FLAGS = TC | RD;
@@ -145,12 +147,12 @@ export function addressAnswer(
 }
 
 /** The bytes available for records. */
-function roomAfter(question: Question, limit: number, behaviour: Behaviour): number {
+export function roomAfter(question: Question, limit: number, behaviour: Behaviour): number {
   return limit - (question.end - question.offset) - (hasOpt(question, behaviour) ? OPT_BYTES : 0);
 }
 
 /** QR, the opcode, and the flags that are copied from the query; those of a NOTIFY are not copied. */
-function writeHeader(block: Buffer, { offset }: Question, rcode: number, isRecursive: boolean): void {
+export function writeHeader(block: Buffer, { offset }: Question, rcode: number, isRecursive: boolean): void {
   const isQuery = opcodeOf(block, offset) === OPCODE.QUERY;
   const repeated = (block[offset + FLAGS_AT] as number) & (isQuery ? OPCODE_BITS | RD : OPCODE_BITS);
   block[offset + FLAGS_AT] = QR | repeated;
@@ -159,7 +161,7 @@ function writeHeader(block: Buffer, { offset }: Question, rcode: number, isRecur
 }
 
 /** Writes the counts, and an OPT if the query has one. */
-function finish(
+export function finish(
   block: Buffer,
   question: Question,
   end: number,
@@ -191,7 +193,7 @@ function writeOwner(block: Buffer, question: Question, at: number, ownerBytes: n
 /**
  * An SOA owned by the queried name, so that clients cache the negative answer for as long as the TTL of our records.
  */
-function writeSoa(block: Buffer, question: Question, end: number, ttlSeconds: number): number {
+export function writeSoa(block: Buffer, question: Question, end: number, ttlSeconds: number): number {
   let at = writeOwner(block, question, end, POINTER_BYTES);
   at = writeRecord(block, at, TYPE.SOA, ttlSeconds, SOA_DATA_BYTES);
   at = writeOwner(block, question, at, POINTER_BYTES);

@@ -23,6 +23,8 @@ import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
+import type { HealthPolicy } from "../../base/model/health-policy.ts";
+import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
@@ -95,6 +97,7 @@ export class EngineSide implements ContainerSide {
   reconfigure(settings: RunSettings): void {
     this.directory.setRules(settings.routes);
     this.directory.setLabelPolicy(settings.labels);
+    this.directory.setHealth(healthOf(settings));
     this.directory.setServersMax(serversMax(settings));
     this.directory.setHostName(settings.hostName);
     this.directory.setDefaultBridge(settings.defaultBridge);
@@ -105,6 +108,11 @@ export class EngineSide implements ContainerSide {
     if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
     this.roster.refresh();
     this.hostNames.configure(settings.hostNames);
+  }
+
+  declare(names: readonly DeclaredName[]): void {
+    this.directory.setDeclared(names);
+    this.roster.refresh();
   }
 
   refresh(): void {
@@ -146,6 +154,7 @@ export class EngineSide implements ContainerSide {
     const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
     directory.setRules(settings.routes);
     directory.setLabelPolicy(settings.labels);
+    directory.setHealth(healthOf(settings));
     directory.setHostName(settings.hostName);
     directory.setDefaultBridge(settings.defaultBridge);
     directory.setVisible(settings.visible);
@@ -361,6 +370,11 @@ function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Sub
   const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
   // Some engines write it with the length of the prefix.
   return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
+}
+
+/** Docker ignores health checks, also where a label does not. */
+function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
+  return isStrict ? undefined : health;
 }
 
 /** Docker uses three servers of a list and ignores the others. */

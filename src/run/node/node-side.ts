@@ -22,6 +22,7 @@ import { zoneAllocator } from "../../container/rules/zones.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
+import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { View } from "../../base/model/view.ts";
@@ -109,6 +110,11 @@ class NodeSide implements ContainerSide {
     this.refresh();
   }
 
+  declare(names: readonly DeclaredName[]): void {
+    this.#directory.setDeclared(names);
+    this.refresh();
+  }
+
   refresh(): void {
     const claim = { containerId: IN_NODE_ID, sandboxKey: "", pid: process.pid };
     this.#reconciler.setDesired(IN_NODE_ID, { claim, mode: this.#mode, view: this.#view() });
@@ -188,6 +194,7 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     name: fact.name,
     startedAt: fact.startedAt,
     isPaused: false,
+    health: undefined,
     pid: process.pid,
     sandboxKey: "",
     networkMode: "",

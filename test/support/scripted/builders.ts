@@ -233,6 +233,7 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     id: "c0ffee",
     name: "web",
     isPaused: false,
+    health: undefined,
     pid: 4711,
     sandboxKey: "/var/run/docker/netns/c0ffee",
     networkMode: "one",

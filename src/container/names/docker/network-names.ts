@@ -5,6 +5,7 @@
 import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
+import { NameEntry } from "../name-entry.ts";
 import type { NameAddresses, ReverseName } from "../../../base/model/visible-names.ts";
 
 /** The pointer of an address to `name.network.` */
@@ -19,47 +20,13 @@ export interface Membership {
   readonly names: readonly string[];
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
-}
-
-interface EndpointAddresses {
-  readonly v4: Uint8Array | undefined;
-  readonly v6: Uint8Array | undefined;
-}
-
-/** The endpoints with one name. Their addresses are packed at the first query after a change, not at every change. */
-class NameEntry implements NameAddresses {
-  readonly #holders = new Map<string, EndpointAddresses>();
-  #v4: Uint8Array | undefined;
-  #v6: Uint8Array | undefined;
-
-  get v4(): Uint8Array {
-    return (this.#v4 ??= packed([...this.#holders.values()].map((holder) => holder.v4)));
-  }
-
-  get v6(): Uint8Array {
-    return (this.#v6 ??= packed([...this.#holders.values()].map((holder) => holder.v6)));
-  }
-
-  get hasHolders(): boolean {
-    return this.#holders.size > 0;
-  }
-
-  put(holder: string, addresses: EndpointAddresses): void {
-    this.#holders.set(holder, addresses);
-    this.#v4 = this.#v6 = undefined;
-  }
-
-  remove(holder: string): void {
-    this.#holders.delete(holder);
-    this.#v4 = this.#v6 = undefined;
-  }
+  /** It shares its other names only if no other container has them. */
+  readonly isLastResort?: boolean;
 }
 
 interface OwnedPointer extends NetworkPointer {
   readonly holder: string;
 }
-
-const NO_ADDRESSES = new Uint8Array(0);
 
 export class NetworkNames {
   readonly #network: string;
@@ -93,12 +60,14 @@ export class NetworkNames {
     const v4 = membership.ipv4 === undefined ? undefined : addressBytes(membership.ipv4);
     const v6 = membership.ipv6 === undefined ? undefined : addressBytes(membership.ipv6);
     if (v4 === undefined && v6 === undefined) return;
+    const [first] = membership.names;
+    const own = first === undefined ? undefined : nameKey(first);
     for (const key of keysOf(membership)) {
       const entry = this.#forward.get(key) ?? new NameEntry();
-      entry.put(holder, { v4, v6 });
+      const isLastResort = membership.isLastResort === true && own !== undefined && Buffer.compare(key, own) !== 0;
+      entry.put(holder, { v4, v6, isLastResort });
       this.#forward.set(key, entry);
     }
-    const [first] = membership.names;
     if (first === undefined) return;
     const target = packedName(`${first}.${this.#network}`);
     for (const { key, missingInDocker } of reverseKeysOf(membership)) {
@@ -153,11 +122,4 @@ function openEndedLabels(text: string): Uint8Array {
   const zeros = "0000".repeat(9 - groups.length);
   const nibbles = groups.map((group) => (group === "" ? zeros : group.padStart(4, "0"))).join("");
   return Buffer.from([...nibbles].toReversed().join("").replaceAll(/./g, "\x01$&"), "latin1");
-}
-
-/** Concatenates the distinct addresses. */
-function packed(addresses: readonly (Uint8Array | undefined)[]): Uint8Array {
-  const distinct = new Map<string, Uint8Array>();
-  for (const address of addresses) if (address !== undefined) distinct.set(address.join("."), address);
-  return distinct.size === 0 ? NO_ADDRESSES : Buffer.concat([...distinct.values()]);
 }

@@ -58,11 +58,12 @@ export class DockerNetworks implements NameSource {
   }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
-  join(fact: ContainerFact, before: ContainerFact | undefined): void {
+  join(fact: ContainerFact, before: ContainerFact | undefined, isLastResort = false): void {
     const current = new Set(fact.endpoints.map(({ networkId }) => networkId));
     for (const { networkId } of before?.endpoints ?? [])
       if (!current.has(networkId)) this.#removeFrom(fact.id, networkId);
-    for (const endpoint of fact.endpoints) this.#networks.get(endpoint.networkId)?.names.put(fact.id, endpoint);
+    for (const endpoint of fact.endpoints)
+      this.#networks.get(endpoint.networkId)?.names.put(fact.id, { ...endpoint, isLastResort });
   }
 
   leave({ id, endpoints }: ContainerFact): void {

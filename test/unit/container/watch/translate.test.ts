@@ -56,6 +56,7 @@ test("a container of a current engine becomes a fact", () => {
     id: ID,
     name: "web",
     isPaused: false,
+    health: undefined,
     pid: 4711,
     sandboxKey: "/var/run/docker/netns/0123",
     networkMode: "one",

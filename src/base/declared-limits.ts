@@ -1,0 +1,32 @@
+/**
+ * Limits of what people declare, in records and labels, as part of `LIMITS`.
+ */
+export const DECLARED_LIMITS = {
+  /**
+   * Declared names in all files, records of each, and CNAMEs followed from one name to the next. A file with more is
+   * refused, and the names of the file before it stay. A name takes 1 KB.
+   */
+  declaredNames: 100_000,
+  declaredRecords: 100,
+  declaredAliases: 8,
+  /**
+   * Files in the folder of records, and bytes of each; a folder with more, or a larger file, is refused. Of its mistakes
+   * the first are logged and shown.
+   */
+  recordsFiles: 256,
+  recordsProblems: 20,
+  recordsFileBytes: 8 * 1024 * 1024,
+
+  /**
+   * Domains, servers and characters in the label io.dns11.dns of one container. Each container has its own routing
+   * table, which every forwarded query is matched with. The rest of a longer label is ignored and reported.
+   */
+  labelDomains: 64,
+  labelServers: 16,
+  /** Names in the label io.dns11.names, and wildcards among the aliases of an endpoint; the rest is ignored and reported. */
+  labelNames: 64,
+  labelChars: 4_096,
+  /** Characters shown of a label; and of its problems. */
+  labelCharsShown: 80,
+  labelProblemChars: 240,
+} as const;

@@ -1,0 +1,68 @@
+/**
+ * RecordsSchema: the declared names in the settings file and in the files of the records folder.
+ */
+import { z } from "zod";
+
+import { type DeclaredName, EVERYBODY, type RecordScope } from "../../base/model/declared-name.ts";
+import { readOwner } from "../records/owner-name.ts";
+import { type NameValue, readNameValue } from "../records/name-value.ts";
+import { quoteValue } from "../readers.ts";
+import type { Document } from "./document.ts";
+
+/** What is declared for a name, by the name as it is written. */
+export type WrittenRecords = ReadonlyMap<string, NameValue>;
+
+export const RECORDS: z.ZodOptional<z.ZodType<WrittenRecords>> = z
+  .unknown()
+  .transform((value, context) => {
+    const records = new Map<string, NameValue>();
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      const message =
+        value === null
+          ? "has no value: set one, or remove the key to use the default"
+          : `invalid value ${quoteValue(value)}: use a map, such as {db.shop.test: 10.0.0.5}`;
+      context.addIssue({ code: "custom", message });
+      return z.NEVER;
+    }
+    for (const [name, declared] of Object.entries(value)) {
+      try {
+        records.set(name, readNameValue(readOwner(name), declared));
+      } catch (error) {
+        context.addIssue({ code: "custom", message: (error as Error).message, path: [name] });
+      }
+    }
+    return records;
+  })
+  .optional();
+
+/** The keys that declare names. */
+export interface RecordsKeys {
+  readonly records?: WrittenRecords | undefined;
+  readonly networks?: Readonly<Record<string, { readonly records?: WrittenRecords | undefined }>> | undefined;
+  readonly projects?: Readonly<Record<string, { readonly records?: WrittenRecords | undefined }>> | undefined;
+}
+
+/** All declared names of a file, each with its place. */
+export function declaredNames(
+  { records, networks = {}, projects = {} }: RecordsKeys,
+  document: Document,
+  path: string,
+): readonly DeclaredName[] {
+  const inScope = (written: WrittenRecords | undefined, at: readonly string[], scope: RecordScope): DeclaredName[] => {
+    if (written === undefined) return [];
+    const positions = document.keyPositions(at);
+    return [...written].map(([name, value]) => {
+      const { line, column } = positions.get(name) ?? document.positionOf(at);
+      return { name: readOwner(name), scope, where: `${path}:${line}:${column}`, ...value };
+    });
+  };
+  return [
+    ...inScope(records, ["records"], EVERYBODY),
+    ...Object.entries(networks).flatMap(([name, each]) =>
+      inScope(each.records, ["networks", name, "records"], { kind: "network", name }),
+    ),
+    ...Object.entries(projects).flatMap(([name, each]) =>
+      inScope(each.records, ["projects", name, "records"], { kind: "project", name }),
+    ),
+  ];
+}

@@ -1,0 +1,78 @@
+/**
+ * DeclaredNames: the names that the operator declares, in the settings and in records files. A container finds those of
+ * its Compose project first, then those of its networks, then those for everybody; the first that has a name is all
+ * that counts for it.
+ */
+import { type DeclaredName, type RecordScope } from "../../../base/model/declared-name.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import { MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../../base/model/visible-names.ts";
+import type { ContainerFact } from "../../registry/fact.ts";
+import { effectiveLabels } from "../../registry/labels.ts";
+import type { NameSource } from "../name-source.ts";
+import { DeclaredTable } from "./declared-table.ts";
+
+const PROJECT_LABEL = "com.docker.compose.project";
+
+class VisibleDeclarations implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly #tables: readonly DeclaredTable[];
+
+  /** In order of precedence. */
+  constructor(tables: readonly DeclaredTable[]) {
+    this.#tables = tables;
+  }
+
+  find(name: QuestionName, search: NameSearch): number {
+    for (const table of this.#tables) {
+      const entry = table.find(name);
+      if (entry === undefined) continue;
+      search.trace?.record("names", entry.origin);
+      return search.declared(entry);
+    }
+    search.trace?.record("names", "not a declared name");
+    return MISS;
+  }
+
+  /** Reverse names are declared as names. */
+  pointer(): undefined {
+    return undefined;
+  }
+}
+
+export class DeclaredNames implements NameSource {
+  #tables = new Map<string, DeclaredTable>();
+  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+
+  /** Sets all names. Existing views do not change. */
+  set(names: readonly DeclaredName[]): void {
+    const tables = new Map<string, DeclaredTable>();
+    for (const each of names) {
+      const key = keyOf(each.scope);
+      const table = tables.get(key) ?? new DeclaredTable();
+      table.add(each);
+      tables.set(key, table);
+    }
+    this.#tables = tables;
+  }
+
+  setLabelPolicy(policy: LabelPolicy): void {
+    this.#labelPolicy = policy;
+  }
+
+  namesFor(container: ContainerFact): VisibleNames | undefined {
+    if (this.#tables.size === 0) return undefined;
+    const project = effectiveLabels(container, this.#labelPolicy)[PROJECT_LABEL];
+    const networks = container.endpoints.map(({ networkName }) => networkName).toSorted();
+    const scopes: readonly RecordScope[] = [
+      ...(project === undefined ? [] : [{ kind: "project" as const, name: project }]),
+      ...networks.map((name) => ({ kind: "network" as const, name })),
+      { kind: "everybody", name: "" },
+    ];
+    const tables = scopes.flatMap((scope) => this.#tables.get(keyOf(scope)) ?? []);
+    return tables.length === 0 ? undefined : new VisibleDeclarations(tables);
+  }
+}
+
+function keyOf({ kind, name }: RecordScope): string {
+  return `${kind} ${name}`;
+}

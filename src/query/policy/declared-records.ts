@@ -1,0 +1,103 @@
+/**
+ * DeclaredRecords: what a declared name means for one question: its own records, the addresses of the containers that it
+ * points to, or what its CNAMEs lead to. Whatever it has no records for is empty, and never forwarded.
+ */
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import {
+  DENIED,
+  FOUND,
+  MISS,
+  type NameAddresses,
+  type NameRecords,
+  type QuestionName,
+} from "../../base/model/visible-names.ts";
+import type { View } from "../../base/model/view.ts";
+import type { AliasLink } from "../wire/alias.ts";
+import type { AnswerRecord, DeclaredReply } from "../wire/declared-answer.ts";
+import type { LocalNames } from "./local-names.ts";
+import type { Shuffler } from "./shuffle.ts";
+
+/** The CNAMEs lead to a name that is not local. */
+export interface UpstreamAlias {
+  readonly links: readonly AliasLink[];
+  readonly target: Uint8Array;
+}
+
+export class DeclaredRecords {
+  readonly #behaviour: Behaviour;
+  readonly #names: LocalNames;
+  readonly #shuffler: Shuffler;
+
+  constructor(behaviour: Behaviour, names: LocalNames, shuffler: Shuffler) {
+    this.#behaviour = behaviour;
+    this.#names = names;
+    this.#shuffler = shuffler;
+  }
+
+  /** `declared` has been found for the question, which has this type. */
+  resolve(declared: NameRecords, type: number, view: View): DeclaredReply | UpstreamAlias {
+    const links: AliasLink[] = [];
+    let current = declared;
+    for (;;) {
+      const { alias } = current;
+      if (alias === undefined) return { links, records: this.#recordsOf(current, type, view), rcode: RCODE.NOERROR };
+      const link = { ttlSeconds: current.ttlSeconds ?? this.#behaviour.ttlSeconds, target: alias.spelled };
+      // CNAMEs that lead from one scope into another may form a loop that no file shows.
+      if (links.length === LIMITS.declaredAliases) return { links, records: [], rcode: RCODE.SERVFAIL };
+      links.push(link);
+      if (type === TYPE.CNAME || type === TYPE.ANY) return { links, records: [], rcode: RCODE.NOERROR };
+      const found = this.#names.find(alias, view);
+      if (found === MISS) return { links, target: alias.spelled };
+      if (found === DENIED) return { links, records: [], rcode: RCODE.NXDOMAIN };
+      if (found === FOUND)
+        return { links, records: this.#addresses([this.#names.search.addresses], type), rcode: RCODE.NOERROR };
+      current = this.#names.search.records as NameRecords;
+    }
+  }
+
+  #recordsOf({ sets, containers, ttlSeconds }: NameRecords, type: number, view: View): AnswerRecord[] {
+    const ttl = ttlSeconds ?? this.#behaviour.ttlSeconds;
+    const own = [...sets].flatMap(([each, data]) =>
+      type === TYPE.ANY || each === type
+        ? this.#inOrder(data, each).map((bytes) => ({ type: each, ttlSeconds: ttl, data: bytes }))
+        : [],
+    );
+    return containers.length === 0
+      ? own
+      : [...own, ...this.#addresses(this.#containersOf(containers, view), type, ttl)];
+  }
+
+  /** Containers that the client cannot resolve have no addresses for it. */
+  #containersOf(containers: readonly QuestionName[], view: View): NameAddresses[] {
+    return containers.flatMap((each) => (this.#names.find(each, view) === FOUND ? [this.#names.search.addresses] : []));
+  }
+
+  #addresses(all: readonly NameAddresses[], type: number, ttlSeconds = this.#behaviour.ttlSeconds): AnswerRecord[] {
+    const of = (each: number, family: "v4" | "v6", size: number): AnswerRecord[] => {
+      if (type !== each && type !== TYPE.ANY) return [];
+      const data = all.flatMap((addresses) => split(addresses[family], size));
+      return this.#inOrder(data, each).map((bytes) => ({ type: each, ttlSeconds, data: bytes }));
+    };
+    return [...of(TYPE.A, "v4", 4), ...of(TYPE.AAAA, "v6", 16)];
+  }
+
+  /** Addresses in random order, other records as they were declared. */
+  #inOrder(data: readonly Uint8Array[], type: number): readonly Uint8Array[] {
+    if (data.length < 2 || (type !== TYPE.A && type !== TYPE.AAAA)) return data;
+    const order = this.#shuffler.order(data.length);
+    return data.map((_, index) => data[order[index] as number] as Uint8Array);
+  }
+}
+
+export function isUpstream(resolved: DeclaredReply | UpstreamAlias): resolved is UpstreamAlias {
+  return "target" in resolved;
+}
+
+function split(addresses: Uint8Array, size: number): Uint8Array[] {
+  return Array.from({ length: addresses.length / size }, (_, index) =>
+    addresses.subarray(index * size, (index + 1) * size),
+  );
+}

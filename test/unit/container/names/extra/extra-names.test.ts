@@ -1,0 +1,108 @@
+// Proves what extra names and wildcards of containers resolve to, in which order, and that they go with their containers.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
+import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
+import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { declaredIn } from "../../../../support/scripted/declarations.ts";
+import { addressesIn, answerOnce } from "../../../support/reply.ts";
+
+function directoryOf(...containers: readonly ContainerFact[]): Directory {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  for (const name of ["one", "two"]) directory.putNetwork(aNetworkFact({ name }));
+  for (const container of containers) directory.putContainer(container);
+  return directory;
+}
+
+function named(id: string, ipv4: string, aliases: readonly string[], label = "", networkName = "one"): ContainerFact {
+  const labels = label === "" ? {} : { "io.dns11.names": label };
+  return aContainer({ id, name: id, labels, endpoints: [anEndpoint({ names: [id, ...aliases], ipv4, networkName })] });
+}
+
+const ASKER = aContainer({
+  id: "asker",
+  name: "asker",
+  endpoints: [anEndpoint({ names: ["asker"], ipv4: "172.20.0.9" })],
+});
+
+function ask(directory: Directory, name: string, type: number = TYPE.A, behaviour = DEFAULT_BEHAVIOUR): string {
+  const client = aClient(directory.viewOf(ASKER));
+  const result = answerOnce(aQuery({ name, type }), { behaviour, client });
+  return result.kind === "reply" ? addressesIn(result.reply).join(" ") : result.kind;
+}
+
+test("an alias *.x stands for every name below x, for its neighbours", () => {
+  const directory = directoryOf(
+    named("proxy", "172.20.0.2", ["*.shop.test", "*.Deep.shop.test"]),
+    named("proxy2", "172.20.0.3", ["*.shop.test"]),
+    named("web", "172.20.0.4", ["web.shop.test"]),
+    named("far", "172.21.0.2", ["*.far.test"], "", "two"),
+  );
+  assert.equal(ask(directory, "any.shop.test"), "172.20.0.2 172.20.0.3");
+  assert.equal(ask(directory, "A.B.Shop.test"), "172.20.0.2 172.20.0.3");
+  assert.equal(ask(directory, "a.deep.shop.test"), "172.20.0.2", "the longest wildcard");
+  assert.equal(ask(directory, "deep.shop.test"), "172.20.0.2 172.20.0.3", "a wildcard does not match its own domain");
+  assert.equal(ask(directory, "web.shop.test"), "172.20.0.4", "an exact name");
+  assert.equal(ask(directory, "shop.test"), "deferred");
+  assert.equal(ask(directory, "notshop.test"), "deferred");
+  assert.equal(ask(directory, "x.far.test"), "deferred", "another network");
+  assert.equal(ask(directory, "any.shop.test", TYPE.AAAA), "", "empty, not forwarded");
+  assert.equal(ask(directory, "any.shop.test", TYPE.HTTPS), "", "empty, not forwarded");
+});
+
+test("the label gives names and wildcards, if the container's creator set it", () => {
+  const directory = directoryOf(named("proxy", "172.20.0.2", [], "api.shop.test, *.apps.test"));
+  assert.equal(ask(directory, "API.shop.test"), "172.20.0.2");
+  assert.equal(ask(directory, "x.apps.test"), "172.20.0.2");
+  const { labels } = named("image", "172.20.0.5", [], "api.shop.test");
+  const image = { ...named("image", "172.20.0.5", []), imageLabels: { labels, source: "known" as const } };
+  const untrusting = directoryOf(image);
+  assert.equal(ask(untrusting, "api.shop.test"), "deferred");
+  untrusting.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  assert.equal(ask(untrusting, "api.shop.test"), "172.20.0.5", "the operator trusts images");
+  untrusting.setLabelPolicy(LABEL_DEFAULTS);
+  assert.equal(ask(untrusting, "api.shop.test"), "deferred");
+});
+
+test("container names come first, then declared names, then names of labels, then wildcards", () => {
+  const directory = directoryOf(
+    named("web", "172.20.0.4", ["all.one.test"]),
+    named("proxy", "172.20.0.2", ["*.one.test"], "all.one.test label.one.test declared.one.test"),
+  );
+  directory.setDeclared(declaredIn("records: {declared.one.test: 10.0.0.1, all.one.test: 10.0.0.1}"));
+  assert.equal(ask(directory, "all.one.test"), "172.20.0.4");
+  assert.equal(ask(directory, "declared.one.test"), "10.0.0.1");
+  assert.equal(ask(directory, "label.one.test"), "172.20.0.2");
+  assert.equal(ask(directory, "web.one"), "172.20.0.4");
+});
+
+test("names change and go with their containers, also for views that exist", () => {
+  const proxy = named("proxy", "172.20.0.2", ["*.shop.test"], "api.test");
+  const directory = directoryOf(proxy);
+  const client = aClient(directory.viewOf(ASKER));
+  const resolve = (name: string): string => {
+    const result = answerOnce(aQuery({ name }), { behaviour: DEFAULT_BEHAVIOUR, client });
+    return result.kind === "reply" ? addressesIn(result.reply).join(" ") : result.kind;
+  };
+  assert.equal(resolve("a.shop.test"), "172.20.0.2");
+  directory.putContainer(named("proxy", "172.20.0.7", ["*.other.test"], "api.test"));
+  assert.equal(resolve("a.shop.test"), "deferred");
+  assert.equal(resolve("a.other.test"), "172.20.0.7");
+  assert.equal(resolve("api.test"), "172.20.0.7");
+  directory.removeContainer("proxy");
+  for (const name of ["a.other.test", "api.test"]) assert.equal(resolve(name), "deferred", name);
+});
+
+test("in strict mode an alias is compared literally, as in Docker", () => {
+  const directory = directoryOf(named("proxy", "172.20.0.2", ["*.shop.test"], "api.test"));
+  for (const name of ["a.shop.test", "api.test"]) {
+    assert.equal(ask(directory, name, TYPE.A, STRICT_BEHAVIOUR), "deferred", name);
+  }
+  for (const behaviour of [STRICT_BEHAVIOUR, DEFAULT_BEHAVIOUR]) {
+    assert.equal(ask(directory, "*.shop.test", TYPE.A, behaviour), "172.20.0.2");
+  }
+});
