@@ -12,8 +12,8 @@ test("install, start, list names, break a container, diagnose it, repair it, uni
   assert.deepEqual(steps, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   // A user sees the cause by its name, and later that it is gone.
   const [, broken = ""] = stdout.split(/^7\. .*$/m);
-  assert.match(broken, /^ +web +failed .*table ip "firewall"/m);
+  assert.match(broken, /^ +web +FAILED .*table ip "firewall"/m);
   const [, repaired = ""] = stdout.split(/^8\. .*$/m);
-  assert.match(repaired, /^ +web +attached /m);
+  assert.match(repaired, /^ +web +ok /m);
   assert.match(stdout, /No files, rules or processes of dns11 are left\.\n$/);
 });
