@@ -48,10 +48,18 @@ function rareOptions(command: Command, helper: Help): ReadonlySet<Option> {
 }
 
 function examplesOf(command: Command): string {
-  const examples = EXAMPLES[pathOf(command)] ?? [];
+  const program = nameOf(command);
+  const examples = (EXAMPLES[pathOf(command)] ?? []).map(
+    ([line, purpose]) => [line.replace("dns11", program), purpose] as const,
+  );
   const width = Math.max(...examples.map(([line]) => line.length)) + GAP;
   const lines = examples.map(([line, purpose]) => `  ${line.padEnd(width)}${purpose}\n`);
   return lines.length === 0 ? "" : `Examples:\n${lines.join("")}\n`;
+}
+
+/** As it was called: also a plugin of the docker command. */
+function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : nameOf(command.parent);
 }
 
 /** The words of a command after the program's name. */

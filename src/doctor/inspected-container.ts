@@ -118,7 +118,9 @@ function defaultBridgeFinding(fact: ContainerFact): Finding {
   const connect = `docker network connect NETWORK ${name}`;
   const why = "Docker has no DNS for container names there, so it finds no container by name, and none finds it";
   const detail = `on the default bridge (${DEFAULT_BRIDGE_ONLY}): ${why}`;
-  if (composePlaceOf(fact) === undefined) return finding("attachment", "ok", detail);
+  if (composePlaceOf(fact) === undefined) {
+    return finding("attachment", "ok", `${detail}; dns11 gives them names with default-bridge: names`);
+  }
   return {
     ...finding("attachment", "warning", detail, `Run: ${connect}`),
     fixNow: connect,

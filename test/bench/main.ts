@@ -6,6 +6,7 @@ import { benchAttach } from "./attach.ts";
 import { benchCrash } from "./crash.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
+import { benchFailures } from "./failures.ts";
 import { benchHost } from "./host.ts";
 import { type Row, printRows } from "./figures.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
@@ -22,6 +23,7 @@ const FIRST: readonly Part[] = [["attach", "Attach, in real namespaces", benchAt
 const LAST: readonly Part[] = [
   ["failover", "Upstream servers that fail under load", benchFailover],
   ["events", "From the start event to the answer", benchEvents],
+  ["failures", "From a failing name to its cause", benchFailures],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["host", "Names on the host", benchHost],
   ["stalls", "Stalls of the answering thread", benchStalls],

@@ -165,9 +165,9 @@ test("what changes something refuses a service with several containers", async (
   const { code, stderr } = await command("doctor", "api", "--fix");
   assert.equal(code, 2, stderr);
   assert.equal(stderr, 'dns11: "api" is 2 containers: shop-api-1, shop-api-2\n  Use the name of one of them.\n');
-  const { stdout } = await command("doctor", "api");
+  const { stdout } = await command("doctor", "api", "--all");
   assert.match(stdout, /^shop-api-1$[^]*^shop-api-2$/m);
-  const project = await command("doctor", "-p", "other");
+  const project = await command("doctor", "-p", "other", "--all");
   assert.match(project.stdout, /^other-db-1$/m);
   assert.doesNotMatch(project.stdout, /^shop-/m);
 });

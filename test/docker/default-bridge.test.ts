@@ -159,7 +159,7 @@ for (const suite of SUITES) {
       {
         await using instance = await startDns11(engine, { args: NAMES });
         const state = ["--state-dir", instance.stateDir, "-H", engine.host];
-        const { stdout } = await dns11(["doctor", "client", ...state]);
+        const { stdout } = await dns11(["doctor", "client", "--all", ...state]);
         assert.match(stdout, /"client" resolves to/);
         assert.doesNotMatch(stdout, /do not use dns11|127\.0\.0\.11 is not among/);
         const explained = await dns11(["explain", "web", "--in", "client", ...state]);
@@ -169,7 +169,7 @@ for (const suite of SUITES) {
       await using instance = await startDns11(engine);
       const state = ["--state-dir", instance.stateDir, "-H", engine.host];
       assert.equal((await instance.container("client"))?.code, "default-network-only");
-      assert.match((await dns11(["doctor", "client", ...state])).stdout, /default-bridge: names/);
+      assert.match((await dns11(["doctor", "client", "--all", ...state])).stdout, /default-bridge: names/);
       const unserved = await dns11(["explain", "web", "--in", "client", ...state]);
       assert.match(unserved.stdout + unserved.stderr, /default-bridge: names/);
       assert.match((await dns11(["explain", "web", "--in", "both", ...state])).stdout, /default-bridge: names/);

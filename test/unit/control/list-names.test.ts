@@ -37,8 +37,10 @@ function portsOf(facts: readonly ContainerFact[], stopped: readonly StoppedConta
     facts: directory.containers,
     viewOf: (fact: ContainerFact) => directory.viewOf(fact),
     stopped: async () => await Promise.resolve(stopped),
+    defaultBridge: () => "off",
+    formerAddresses: () => [],
   };
-  return { containers } as unknown as ControlPorts;
+  return { containers, histories: { histories: () => [] } } as unknown as ControlPorts;
 }
 
 async function listed(ports: ControlPorts, fact?: ContainerFact, filter?: ComposeFilter): Promise<string[]> {
@@ -124,8 +126,7 @@ test("very many names are a bounded list, and pending work runs meanwhile", asyn
     if (!isDone) setImmediate(count);
   };
   setImmediate(count);
-  const { names, omitted } = await listNames(portsOf(many), many[0], undefined);
-  isDone = true;
+  const { names, omitted } = await listNames(portsOf(many), many[0], undefined).finally(() => (isDone = true));
   assert.equal(names.length, LIMITS.namesListed);
   assert.equal(omitted, 6_000 - LIMITS.namesListed);
   assert.ok(turns >= 10, `${turns} turns`);

@@ -150,6 +150,7 @@ for (const [mode, behaviour] of Object.entries(MODES)) {
       name: aName("example.org").toString("latin1", 0, "example.org".length + 1),
       nameHash: hashOf(aName("example.org").subarray(0, -1)),
       isDnssecOk: false,
+      isOwn: false,
       signature: undefined,
     });
     assert.equal(deferred(answerOnce(aQuery({ name: "nope" }), { behaviour, client: clientOnOne() })).hasOpt, false);
