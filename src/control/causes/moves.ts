@@ -9,7 +9,7 @@ import { commandOf } from "./fixes.ts";
 import type { KnownContainers } from "./known-containers.ts";
 import { type Move, cause } from "./situation.ts";
 
-/** A container that was created anew under its name has moved, too. */
+/** A container that was created again under its name has moved, too. */
 export function movesOf(former: readonly FormerAddress[], known: KnownContainers): Move[] {
   return former.flatMap(({ container, networkName, address: from, atMs }) => {
     const isSix = from.includes(":");
