@@ -90,7 +90,7 @@ for (const suite of ["forky", "bookworm"] as const) {
         for (const [index, refused] of (await Promise.all(floods)).entries()) {
           const resolver = index === 0 ? "Docker" : "dns11";
           assert.ok(refused > 0, `B52 ${resolver} refuses no query`);
-          assert.ok(refused <= TOO_MANY, `B52 ${resolver} refuses ${refused} queries, more than ${TOO_MANY}`);
+          assert.ok(refused < TOO_MANY, `B52 ${resolver} refuses ${refused} queries, and not fewer than ${TOO_MANY}`);
         }
       }
       context.diagnostic(`Docker ${engine.version}: ${rows.length} rows`);
