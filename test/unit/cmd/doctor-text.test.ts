@@ -6,45 +6,15 @@ import { test } from "node:test";
 import { diagnosisText } from "../../../cmd/doctor-text.ts";
 import { type Finding, finding } from "../../../src/base/model/finding.ts";
 import type { Cause } from "../../../src/api/causes.ts";
-import type { FailureReport } from "../../../src/api/failures.ts";
 import { failureFindings } from "../../../src/doctor/checks/failing-names.ts";
 import { upstreamFinding } from "../../../src/doctor/checks/upstream-check.ts";
+import { NOW, OTHER_NETWORK as CAUSE, aFailure, before } from "../support/failures.ts";
 import { assertGolden } from "../support/golden.ts";
 import { problemsIn } from "../../../src/doctor/problems.ts";
 import { type Diagnosis, type Report, HOST } from "../../../src/doctor/report.ts";
 
-const NOW = Date.parse("2026-01-01T12:00:00Z");
-const CAUSE: Cause = {
-  code: "other-network",
-  sentence: '"db" is container shop-db-1 on network shop_back; shop-api-1 is not on shop_back',
-  fix: "docker network connect shop_back shop-api-1",
-  lastingFix: {
-    file: "/srv/shop/compose.yaml",
-    service: "api",
-    key: "services.api.networks",
-    change: 'add "back"',
-  },
-  isBreaking: true,
-};
-
 function failing(subject: string, cause: Cause): Finding[] {
-  const failure: FailureReport = {
-    container: subject,
-    containerId: subject,
-    isRunning: true,
-    project: "shop",
-    service: "api",
-    name: "db",
-    type: "A",
-    result: "NXDOMAIN",
-    count: 118,
-    perMinute: 118,
-    first: new Date(NOW - 60_000).toISOString(),
-    last: new Date(NOW - 1_000).toISOString(),
-    lastSuccess: null,
-    isContainerName: true,
-    cause,
-  };
+  const failure = aFailure({ container: subject, containerId: subject, count: 118, last: before(1_000), cause });
   return failureFindings({ failures: [failure], misleading: [], unwatched: [], omitted: 0 }, subject, NOW);
 }
 

@@ -4,39 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { failuresText } from "../../../cmd/failures.ts";
-import type { Cause } from "../../../src/api/causes.ts";
 import type { FailureReport } from "../../../src/api/failures.ts";
-
-const NOW = Date.parse("2026-01-01T12:00:00Z");
-
-const CAUSE: Cause = {
-  code: "other-network",
-  sentence: '"db" is container shop-db-1 on network shop_back; shop-api-1 is not on shop_back',
-  fix: "docker network connect shop_back shop-api-1",
-  lastingFix: { file: "/srv/compose.yaml", service: "api", key: "services.api.networks", change: 'add "back"' },
-  isBreaking: true,
-};
-
-function aFailure(parts: Partial<FailureReport> = {}): FailureReport {
-  return {
-    container: "shop-api-1",
-    containerId: "c1",
-    isRunning: true,
-    project: "shop",
-    service: "api",
-    name: "db",
-    type: "A",
-    result: "NXDOMAIN",
-    count: 59,
-    perMinute: 30,
-    first: new Date(NOW - 60_000).toISOString(),
-    last: new Date(NOW - 1_500).toISOString(),
-    lastSuccess: null,
-    isContainerName: true,
-    cause: CAUSE,
-    ...parts,
-  };
-}
+import { NOW, OTHER_NETWORK as CAUSE, aFailure } from "../support/failures.ts";
 
 function text(failures: readonly FailureReport[], showsAll = false): string {
   return failuresText({ failures, misleading: [], unwatched: [], omitted: 0 }, showsAll, NOW);
@@ -50,7 +19,7 @@ test("types of one name are one row, with its cause and fixes below", () => {
   assert.deepEqual(rest, [
     `  why: ${CAUSE.sentence}`,
     "  fix: docker network connect shop_back shop-api-1",
-    '  for good: /srv/compose.yaml: services.api.networks: add "back"',
+    '  for good: /srv/shop/compose.yaml: services.api.networks: add "back"',
     "",
   ]);
 });

@@ -3,43 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Cause } from "../../../../src/api/causes.ts";
 import type { FailureReport } from "../../../../src/api/failures.ts";
+import type { Cause } from "../../../../src/api/causes.ts";
+import { NOW, OTHER_NETWORK as CAUSE, aFailure, before } from "../../support/failures.ts";
 import { misleadingFindings, failureFindings } from "../../../../src/doctor/checks/failing-names.ts";
-
-const NOW = Date.parse("2026-01-01T12:00:00Z");
-const CAUSE: Cause = {
-  code: "other-network",
-  sentence: '"db" is container db on network back; api is not on back',
-  fix: "docker network connect back api",
-  lastingFix: { file: "/srv/compose.yaml", service: "api", key: "services.api.networks", change: 'add "back"' },
-  isBreaking: true,
-};
-
-function aFailure(parts: Partial<FailureReport> = {}): FailureReport {
-  return {
-    container: "api",
-    containerId: "c1",
-    isRunning: true,
-    project: null,
-    service: null,
-    name: "db",
-    type: "A",
-    result: "NXDOMAIN",
-    count: 3,
-    perMinute: 3,
-    first: before(60_000),
-    last: before(2_000),
-    lastSuccess: null,
-    isContainerName: true,
-    cause: CAUSE,
-    ...parts,
-  };
-}
-
-function before(ms: number): string {
-  return new Date(NOW - ms).toISOString();
-}
 
 function findings(...failures: readonly FailureReport[]): ReturnType<typeof failureFindings> {
   return failureFindings({ failures, misleading: [], unwatched: [], omitted: 0 }, "c1", NOW);
@@ -49,10 +16,10 @@ test("a container's name that fails for a known cause is one problem for all typ
   const [only, ...others] = findings(aFailure(), aFailure({ type: "AAAA" }));
   assert.deepEqual(others, []);
   assert.deepEqual([only?.code, only?.state], ["failing-names", "problem"]);
-  assert.equal(only?.detail, `"db" does not resolve: 6 queries got NXDOMAIN, the last 2 s ago; ${CAUSE.sentence}`);
+  assert.equal(only?.detail, `"db" does not resolve: 118 queries got NXDOMAIN, the last 2 s ago; ${CAUSE.sentence}`);
   assert.equal(
     only.remedy,
-    'To fix it now: docker network connect back api. To fix it for good, in /srv/compose.yaml: services.api.networks: add "back"',
+    'To fix it now: docker network connect shop_back shop-api-1. To fix it for good, in /srv/shop/compose.yaml: services.api.networks: add "back"',
   );
 });
 
@@ -85,7 +52,7 @@ test("a name that misleads is a problem; one of two projects is a warning, becau
     const cause = { ...CAUSE, code, lastingFix: null };
     const misleading = [{ name: "db", network: "shared", containers: ["a", "b"], clients: [], cause }];
     const [only] = misleadingFindings({ failures: [], misleading, unwatched: [], omitted: 0 });
-    assert.equal(only?.remedy, "To fix it now: docker network connect back api");
+    assert.equal(only?.remedy, "To fix it now: docker network connect shop_back shop-api-1");
     return only?.state;
   };
   assert.deepEqual([state("ambiguous"), state("paused")], ["warning", "problem"]);
