@@ -154,7 +154,11 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   { room: "src/container/registry/labels.ts", mayImport: ["src/base/model"], modules: [] },
-  { room: "src/container/registry/compose.ts", mayImport: ["src/container/registry/labels.ts"], modules: [] },
+  {
+    room: "src/container/registry/compose.ts",
+    mayImport: ["src/container/registry/labels.ts", "src/base/model"],
+    modules: [],
+  },
   {
     room: "src/container/names/name-source.ts",
     mayImport: ["src/container/registry/fact.ts", "src/base/model"],

@@ -8,8 +8,8 @@ import type { MisleadingName } from "../api/failures.ts";
 import { causesOf } from "./causes/causes.ts";
 import { searchShadowCause } from "./causes/client-causes.ts";
 import { ambiguity, pausedCause } from "./causes/container-causes.ts";
-import type { KnownContainer } from "./causes/known-container.ts";
-import { moveCause, movesOf } from "./causes/moves.ts";
+import type { KnownContainer, KnownEndpoint } from "./causes/known-container.ts";
+import { moveCause } from "./causes/moves.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { Situations } from "./situations.ts";
 
@@ -29,7 +29,7 @@ export async function misleadingNames(
   return [
     ...ambiguousNames(running, clients),
     ...(await pausedNames(situations, running, clients)),
-    ...(await movedNames(ports, situations, clients)),
+    ...(await movedNames(situations, clients)),
     ...(await shadowedNames(ports, situations, clients)),
   ];
 }
@@ -72,20 +72,16 @@ async function pausedNames(
 }
 
 async function movedNames(
-  { containers }: Ports,
-  { known, answers }: Situations,
+  { moves, answers }: Situations,
   clients: readonly KnownContainer[],
 ): Promise<MisleadingName[]> {
   const found: MisleadingName[] = [];
-  for (const move of movesOf(containers.formerAddresses(), known)) {
+  for (const move of moves) {
     const agoMs = performance.now() - move.atMs;
-    const places = known.places(move.container.toLowerCase());
-    const container = places.find((place) => place.container.name === move.container)?.container;
-    if (container === undefined) continue;
-    const endpoints = container.endpoints.filter(({ networkName }) => networkName === move.networkName);
-    for (const queried of queriedNames({ ...container, endpoints }, clients, answers, (ageMs) => ageMs > agoMs)) {
+    const moved = { id: move.containerId, endpoints: [move] };
+    for (const queried of queriedNames(moved, clients, answers, (ageMs) => ageMs > agoMs)) {
       const cause = moveCause(queried.name, move, queried.clients, agoMs);
-      found.push({ ...queried, containers: [container.name], cause });
+      found.push({ ...queried, containers: [move.container], cause });
     }
     await turn();
   }
@@ -129,9 +125,14 @@ async function shadowedNames(
   return found;
 }
 
+interface NamedContainer {
+  readonly id: string;
+  readonly endpoints: readonly Pick<KnownEndpoint, "networkName" | "names">[];
+}
+
 /** Which clients have resolved the names of a container. `isWanted` decides by the age of an answer, in milliseconds. */
 function queriedNames(
-  { id, endpoints }: KnownContainer,
+  { id, endpoints }: NamedContainer,
   clients: readonly KnownContainer[],
   answers: Situations["answers"],
   isWanted: (ageMs: number) => boolean,

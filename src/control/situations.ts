@@ -76,13 +76,17 @@ export class Situations {
     };
   }
 
+  get moves(): readonly Move[] {
+    this.#moves ??= movesOf(this.#ports.containers.formerAddresses(), this.known);
+    return this.#moves;
+  }
+
   /** Containers with the name that have moved since the client last queried it. */
   #movesSince(owner: ContainerFact, name: string): Situation["moves"] {
-    this.#moves ??= movesOf(this.#ports.containers.formerAddresses(), this.known);
-    if (this.#moves.length === 0) return [];
+    if (this.moves.length === 0) return [];
     const networks = new Set(owner.endpoints.map(({ networkName }) => networkName));
     const nowMs = performance.now();
-    return this.#moves
+    return this.moves
       .filter((move) => networks.has(move.networkName) && isNamed(move, name))
       .filter(({ atMs }) => (this.answers.of(owner.id).get(name)?.atMs ?? nowMs) < atMs)
       .map((move) => ({ ...move, agoMs: nowMs - move.atMs }));

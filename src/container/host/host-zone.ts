@@ -3,6 +3,7 @@
  * SERVICE.PROJECT and N.SERVICE.PROJECT, and any name below these. It has only addresses that the host can reach. What
  * it does not know below the domain does not exist; a name that several containers have resolves to all of them.
  */
+import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import { domainLabels } from "../../base/model/server-text.ts";
 import { hashOf } from "../../base/model/label-table.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
@@ -31,9 +32,6 @@ interface HostMember {
 }
 
 const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(0) };
-const SERVICE = "com.docker.compose.service";
-const PROJECT = "com.docker.compose.project";
-const NUMBER = "com.docker.compose.container-number";
 
 export class HostZone implements VisibleNames {
   readonly #domain: string;
@@ -122,7 +120,9 @@ function holderOf(id: string, { networkId }: EndpointFact): string {
 /** The container's own name first: PTR records point to it. Images cannot set the labels of Compose. */
 function namesOn({ name, labels }: ContainerFact, { names, networkName }: EndpointFact): string[] {
   const plain = [...new Set([name, ...names])];
-  const [service, project, number] = [labels[SERVICE], labels[PROJECT], labels[NUMBER]];
+  const [service, project, number] = [COMPOSE_LABEL.service, COMPOSE_LABEL.project, COMPOSE_LABEL.number].map(
+    (key) => labels[key],
+  );
   const composed = service === undefined || project === undefined ? [] : [`${service}.${project}`];
   const numbered = number === undefined ? [] : composed.map((each) => `${number}.${each}`);
   return [...plain, ...plain.map((each) => `${each}.${networkName}`), ...composed, ...numbered];

@@ -1,6 +1,7 @@
 /**
  * Compose: the place of a container in a Compose project, from its labels.
  */
+import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import type { Labels, SplitLabels } from "./labels.ts";
 
 export interface ComposePlace {
@@ -10,14 +11,12 @@ export interface ComposePlace {
   readonly file: string | null;
 }
 
-const PREFIX = "com.docker.compose.";
-
 /** undefined for a container that no Compose project has created. */
 export function composePlace(labels: Labels): ComposePlace | undefined {
-  const project = labels[`${PREFIX}project`];
-  const service = labels[`${PREFIX}service`];
+  const project = labels[COMPOSE_LABEL.project];
+  const service = labels[COMPOSE_LABEL.service];
   if (!project || !service) return undefined;
-  return { project, service, file: labels[`${PREFIX}project.config_files`]?.split(",", 1)[0] || null };
+  return { project, service, file: labels[COMPOSE_LABEL.files]?.split(",", 1)[0] || null };
 }
 
 /**

@@ -3,6 +3,7 @@
  * created. A label that the image has with the same key and value counts as the image's; all others are the creator's.
  * If the image cannot be inspected, every label counts as the image's.
  */
+import { COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -23,8 +24,8 @@ export interface SplitLabels {
  * Compose puts these labels into the images that it builds and sets the same ones on every container that it creates.
  * It sets its config hash on containers only; with that label from the creator, these count as the creator's as well.
  */
-const COMPOSE_HASH = "com.docker.compose.config-hash";
-const COMPOSE_SHARED = new Set(["project", "service", "version"].map((name) => `com.docker.compose.${name}`));
+const COMPOSE_HASH = `${COMPOSE_PREFIX}config-hash`;
+const COMPOSE_SHARED = new Set(["project", "service", "version"].map((name) => `${COMPOSE_PREFIX}${name}`));
 
 /** `image` are the image's labels; undefined if they are not known. */
 export function splitLabels(merged: Labels, image: Labels | "awaited" | undefined): SplitLabels {

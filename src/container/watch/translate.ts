@@ -1,6 +1,7 @@
 /**
  * Translate: the engine's JSON into facts. Differences between API versions end here.
  */
+import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { Health } from "../../base/model/health-policy.ts";
 import {
@@ -81,7 +82,7 @@ export function networkFact(json: NetworkJson): NetworkFact {
     driver: json.Driver ?? "",
     scope: json.Scope ?? "local",
     isInternal: json.Internal === true,
-    project: json.Labels?.["com.docker.compose.project"],
+    project: json.Labels?.[COMPOSE_LABEL.project],
   };
 }
 

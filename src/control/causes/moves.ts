@@ -13,14 +13,13 @@ import { type Move, cause } from "./situation.ts";
 export function movesOf(former: readonly FormerAddress[], known: KnownContainers): Move[] {
   return former.flatMap(({ container, networkName, address: from, atMs }) => {
     const isSix = from.includes(":");
-    const endpoint = known
+    const owner = known
       .places(container.toLowerCase())
-      .filter((place) => place.container.name === container && place.container.ended === undefined)
-      .flatMap(({ endpoints }) => endpoints)
-      .find((each) => each.networkName === networkName);
+      .find((place) => place.container.name === container && place.container.ended === undefined)?.container;
+    const endpoint = owner?.endpoints.find((each) => each.networkName === networkName);
     const to = isSix ? endpoint?.ipv6 : endpoint?.ipv4;
-    if (endpoint === undefined || to === undefined || to === from) return [];
-    return [{ container, networkName, names: endpoint.names, from, to, atMs }];
+    if (owner === undefined || endpoint === undefined || to === undefined || to === from) return [];
+    return [{ containerId: owner.id, container, networkName, names: endpoint.names, from, to, atMs }];
   });
 }
 

@@ -24,6 +24,7 @@ export interface RouteState {
 
 /** A container that has another address than a while ago. */
 export interface Move {
+  readonly containerId: string;
   readonly container: string;
   readonly networkName: string;
   /** Lower case. */

@@ -2,6 +2,7 @@
  * Contents: the files of a bundle, which is what a bug report needs. Whatever cannot be read is left out, and the README in
  * the bundle says so.
  */
+import { COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
 import { readFileSync } from "node:fs";
 
 import type { FailuresReport } from "../../api/failures.ts";
@@ -35,7 +36,6 @@ interface DaemonReports {
 
 const FILE_CHARS_MAX = 1024 * 1024;
 const FOLDER = "dns11-bundle";
-const LABEL_PREFIX = "com.docker.compose.";
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   "version.json": "version, commit, Node and kernel",
   "settings.json": "each setting, and whether a flag, the environment, the file or the default sets it",
@@ -112,7 +112,7 @@ function redactorFor(
     ...failing.map(({ container }) => container),
   ]);
   const labels = facts.map((fact) => ({ ...fact.imageLabels.labels, ...fact.labels }));
-  const labelled = (key: string): string[] => labels.flatMap((each) => each[`${LABEL_PREFIX}${key}`] ?? []);
+  const labelled = (key: string): string[] => labels.flatMap((each) => each[`${COMPOSE_PREFIX}${key}`] ?? []);
   redactor.add("project", [...labelled("project"), ...failing.flatMap(({ project }) => project ?? [])]);
   const endpoints = facts.flatMap((fact) => fact.endpoints);
   redactor.add("service", [

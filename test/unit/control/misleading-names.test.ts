@@ -10,6 +10,7 @@ import type { ContainerFact } from "../../../src/container/registry/fact.ts";
 import type { FormerAddress } from "../../../src/base/model/former-address.ts";
 import { runningContainer } from "../../../src/control/causes/known-container.ts";
 import { KnownContainers } from "../../../src/control/causes/known-containers.ts";
+import { movesOf } from "../../../src/control/causes/moves.ts";
 import { LastAnswers } from "../../../src/control/last-answers.ts";
 import { misleadingNames } from "../../../src/control/misleading-names.ts";
 import type { Situations } from "../../../src/control/situations.ts";
@@ -38,12 +39,12 @@ async function misleading(
     });
     yield { since: () => records };
   };
-  const ports = { containers: { formerAddresses: () => former, facts: new Map() } };
+  const ports = { containers: { facts: new Map() } };
   const known = new KnownContainers(facts.map((fact) => runningContainer(fact)));
   const answers = new LastAnswers({ histories } as never);
   return await misleadingNames(
     ports as never,
-    { known, answers } as Situations,
+    { known, answers, moves: movesOf(former, known) } as unknown as Situations,
     (id) => containerId === undefined || id === containerId,
   );
 }

@@ -4,6 +4,7 @@
  * family. It is the last source, so that what a container resolves otherwise stays as it is.
  */
 import { sameBytes } from "../../../base/dns/name.ts";
+import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import {
   type QuestionName,
@@ -18,7 +19,6 @@ import type { DockerNetworks, KnownNetwork } from "../docker/networks.ts";
 import { type Gateways, gatewaysOf } from "../gateways.ts";
 import type { NameSource } from "../name-source.ts";
 
-const PROJECT_LABEL = "com.docker.compose.project";
 const NONE = new Uint8Array(0);
 
 /** What one container sees. */
@@ -95,7 +95,7 @@ export class OtherNetworks implements NameSource {
   namesFor(container: ContainerFact): VisibleNames | undefined {
     if (this.#setting === "network") return undefined;
     // Of the container's creator: an image could claim any project.
-    const project = this.#setting === "all" ? undefined : container.labels[PROJECT_LABEL];
+    const project = this.#setting === "all" ? undefined : container.labels[COMPOSE_LABEL.project];
     if (this.#setting === "project" && project === undefined) return undefined;
     const gateways = gatewaysOf(container, (id) => this.#networks.fact(id));
     if (gateways.ipv4 === undefined && gateways.ipv6 === undefined) return undefined;

@@ -191,7 +191,13 @@ test("an alias that several projects share on purpose is not ambiguous", () => {
 });
 
 test("a container that has moved since its client queried it, if the answer is a container's", () => {
-  const move = { container: "shop-api-1", networkName: "shop_front", names: ["api"], from: "172.20.0.9" };
+  const move = {
+    containerId: "shop-api-1",
+    container: "shop-api-1",
+    networkName: "shop_front",
+    names: ["api"],
+    from: "172.20.0.9",
+  };
   const moves = [{ ...move, to: "172.20.0.2", atMs: 0, agoMs: 30_000 }];
   const { code, sentence, fix, isBreaking } = first("api", { failure: undefined, moves });
   assert.deepEqual([code, fix, isBreaking], ["moved", "docker restart shop-web-1", false]);
