@@ -10,6 +10,7 @@ import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.
 import { chainsRedirecting } from "../../src/container/rules/port-redirects.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { Netns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 
 const runner = new NamespaceRunner();
@@ -62,9 +63,7 @@ test("a socket that listens on the address, or on all of them, is found", async 
   assert.deepEqual([at("127.0.0.1", 5399), at("127.0.0.2", 5399)], [["udp", "tcp"], []]);
   const program = `require("node:dgram").createSocket("udp6").bind(5398, () => console.log("bound"));setTimeout(process.exit, 5000)`;
   const everywhere = netns.enter(process.execPath, ["-e", program]);
-  for (let round = 0; at("127.0.0.1", 5398).length === 0 && round < 200; round++) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  await waitFor("the socket", () => (at("127.0.0.1", 5398).length > 0 ? true : undefined));
   assert.deepEqual([at("127.0.0.1", 5398), at("::1", 5398)], [["udp"], ["udp"]]);
   await everywhere;
 });

@@ -11,6 +11,7 @@ import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import { proveNamespace } from "../../src/container/namespace/proof.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const runner = new NamespaceRunner();
 const id = "c0ffee".padEnd(64, "0");
@@ -100,7 +101,9 @@ test("a namespace of a foreign user namespace can be entered", async () => {
   const child = spawn("unshare", ["--user", "--map-root-user", "--net", "sleep", "60"], { stdio: "ignore" });
   try {
     const path = `/proc/${child.pid}/ns/net`;
-    await until(() => readlinkSync(path) !== readlinkSync("/proc/self/ns/net"));
+    await waitFor("the namespace", () =>
+      readlinkSync(path) === readlinkSync("/proc/self/ns/net") ? undefined : true,
+    );
     const fd = openSync(path, "r");
     assert.equal(
       runner.within(fd, () => readFileSync("/proc/thread-self/net/dev", "utf8").includes("lo:")),
@@ -121,7 +124,9 @@ test("an engine whose process is not visible from here is refused, with a remedy
 async function inside(command: readonly string[]): Promise<ChildProcess> {
   const [program = "", ...args] = inNetns(netns.netnsPath, command[0] ?? "", command.slice(1));
   const child = spawn(program, args, { stdio: "ignore" });
-  await until(() => readFileSync(`/proc/${child.pid}/comm`, "utf8").trim() === command[0]);
+  await waitFor(`${command[0]} to run`, () =>
+    readFileSync(`/proc/${child.pid}/comm`, "utf8").trim() === command[0] ? true : undefined,
+  );
   return child;
 }
 
@@ -131,14 +136,6 @@ function cgroupFolder(): string {
     .split("\n")
     .find((mount) => / cgroup2? /.test(mount) && / rw[, ]/.test(mount));
   return `${line?.split(" ")[1]}/d11-${id}`;
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let i = 0; i < 200; i++) {
-    if (isTrue()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.fail("waited in vain");
 }
 
 function spawnSyncOk(command: string, args: readonly string[]): void {

@@ -8,6 +8,7 @@ import { guard } from "../../../../src/base/lib/guard.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
 import { QueryPath, clientOf } from "../../support/query-path.ts";
+import { waitFor } from "../../../support/rig/wait.ts";
 import { readName, readReply } from "../../support/reply.ts";
 import { UdpUpstream, type UdpScript, closedUdpServer, write, startBoth } from "../../support/upstreams.ts";
 
@@ -81,8 +82,7 @@ test("a server that stays silent becomes the last choice, and the first again wh
   nowMs += 1_000;
   await queryPath.query(client, aQuery({ name: "trial.example.org" }));
   await first.receives(before + 1);
-  await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.deepEqual(queryPath.health.at(-1), "up: answers again");
+  await waitFor("the server to be up", () => (queryPath.health.at(-1) === "up: answers again" ? true : undefined));
 });
 
 test("when all fail, the extended error has the failure of each", async () => {
