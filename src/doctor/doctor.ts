@@ -18,6 +18,7 @@ import {
   upstreamFinding,
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import { projectNamesFindings } from "./checks/project-names-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
@@ -120,7 +121,17 @@ async function examineAll(
       return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
     });
     return {
-      diagnosis: diagnosisOf(machine([...hostFindings, ...misleadingFindings(failures)]), containers),
+      diagnosis: diagnosisOf(
+        machine([
+          ...hostFindings,
+          ...misleadingFindings(failures),
+          ...projectNamesFindings(
+            context.status,
+            inspected.map(({ fact }) => fact),
+          ),
+        ]),
+        containers,
+      ),
       isRunning: context.status !== undefined,
       onlyId: only,
     };
