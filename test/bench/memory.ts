@@ -46,9 +46,7 @@ function rowsOf(attached: string, memory: Memory, targets: Partial<Memory>): Row
       measured: `${(memory[kind] / MIB).toFixed(1)} MiB`,
     };
     const target = targets[kind];
-    return target === undefined
-      ? row
-      : { ...row, target: `<= ${target / MIB} MiB`, isReached: memory[kind] <= target };
+    return target === undefined ? row : { ...row, target: `<= ${target / MIB} MiB`, isReached: memory[kind] <= target };
   });
 }
 
