@@ -62,5 +62,6 @@ test("a short name is that of the own project; others get all, and the doctor wa
   assert.match(explained.stdout, /in the container's own project "shop" \(switch own-project\)/);
   const { stdout } = await dns11(["doctor", plain.name, ...where]);
   assert.match(stdout, /project "app" has the name of a public domain: "db\.app" is the service/);
+  assert.doesNotMatch(stdout, /project "shop" has the name/);
   assert.match(stdout, /"db" is 2 services on network shared/);
 });

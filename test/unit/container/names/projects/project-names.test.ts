@@ -164,7 +164,7 @@ test("nothing of it in strict mode", () => {
   assert.equal(ask(directory, stranger, { name: "db.shop", behaviour }), "deferred");
 });
 
-test("the doctor warns about projects named like networks or public domains, where project names are on", () => {
+test("the doctor warns about projects named like networks or public domains, where project names are on", async () => {
   const status = (value: boolean): never => ({ settings: { "switches.project-names": { value } } }) as never;
   const facts = [
     member("app", "web", { app_net: "10.1.0.2" }),
@@ -172,12 +172,14 @@ test("the doctor warns about projects named like networks or public domains, whe
     member("app_net", "db", { app_net: "10.1.0.4" }),
     member("shop-eu", "db", { app_net: "10.1.0.5" }),
   ];
-  const findings = projectNamesFindings(status(true), facts);
+  const isKnown = async (domain: string): Promise<boolean> => await Promise.resolve(["app", "de"].includes(domain));
+  const findings = await projectNamesFindings(status(true), facts, isKnown);
   assert.deepEqual(
     findings.map(
       ({ state, detail }) => `${state} ${/project "([^"]+)" has the name of a (\w+)/.exec(detail)?.slice(1).join(" ")}`,
     ),
     ["warning app public", "warning de public", "warning app_net network"],
   );
-  assert.deepEqual([projectNamesFindings(status(false), facts), projectNamesFindings(undefined, facts)], [[], []]);
+  assert.deepEqual(await projectNamesFindings(status(false), facts, isKnown), []);
+  assert.deepEqual(await projectNamesFindings(undefined, facts, isKnown), []);
 });
