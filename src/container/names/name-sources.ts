@@ -10,6 +10,7 @@ import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { OtherNetworks } from "./other-networks/other-networks.ts";
 import type { ExtraNames } from "./extra/extra-names.ts";
 import type { NameSource } from "./name-source.ts";
+import type { ServiceZones } from "./zone/service-zones.ts";
 
 /** Sources that the directory fills. */
 interface NameSourceParts {
@@ -19,16 +20,20 @@ interface NameSourceParts {
   readonly defaultBridge: DefaultBridgeNames;
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
+  readonly zones: ServiceZones;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, extra } = parts;
+  const { networks, defaultBridge, declared, engineHost, elsewhere, extra, zones } = parts;
   return [
+    // Reverse names only: the most specific one of an address.
+    zones.pointers,
     // Docker's names take precedence.
     networks,
     defaultBridge,
     EXTRA_HOSTS,
     declared,
+    zones,
     engineHost,
     elsewhere,
     // Wildcards come after every exact name.

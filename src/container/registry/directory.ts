@@ -14,6 +14,7 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { ServiceZones } from "../names/zone/service-zones.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
@@ -56,6 +57,7 @@ export class Directory {
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
+  readonly #zones = new ServiceZones(this.#networks);
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #sources = nameSources({
     networks: this.#networks,
@@ -64,6 +66,7 @@ export class Directory {
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
     elsewhere: this.#elsewhere,
+    zones: this.#zones,
   });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
@@ -105,6 +108,13 @@ export class Directory {
   /** Sets whose names containers resolve. Existing views do not change. */
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
+    this.#zones.setVisible(setting);
+  }
+
+  /** Sets the zones with names of services. Existing views do not change. */
+  setZones(zones: readonly string[]): void {
+    this.#zones.setZones(zones);
+    this.#rejoin();
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -117,6 +127,7 @@ export class Directory {
     this.#labelPolicy = policy;
     this.#declared.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
+    this.#zones.setLabelPolicy(policy);
     this.#rejoin();
   }
 
@@ -164,6 +175,7 @@ export class Directory {
     if (fact !== undefined) {
       this.#networks.leave(fact);
       this.#extra.leave(fact);
+      this.#zones.leave(id);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);
@@ -184,6 +196,7 @@ export class Directory {
       isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
     this.#networks.join(fact, before, isLastResort);
     this.#extra.join(fact, before, isLastResort);
+    this.#zones.join(fact);
   }
 
   #rejoin(): void {

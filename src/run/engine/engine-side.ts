@@ -102,6 +102,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setHostName(settings.hostName);
     this.directory.setDefaultBridge(settings.defaultBridge);
     this.directory.setVisible(settings.visible);
+    this.directory.setZones(settings.zones);
     this.roster.setDefaultBridge(settings.defaultBridge);
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
@@ -158,6 +159,7 @@ export class EngineSide implements ContainerSide {
     directory.setHostName(settings.hostName);
     directory.setDefaultBridge(settings.defaultBridge);
     directory.setVisible(settings.visible);
+    directory.setZones(settings.zones);
     return directory;
   }
 
