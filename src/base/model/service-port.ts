@@ -1,7 +1,7 @@
 /**
  * ServicePort: a port of a container with a name, so that it has SRV records.
  */
-export const PORT_PROTOCOLS = ["tcp", "udp", "sctp"] as const;
+const PORT_PROTOCOLS = ["tcp", "udp", "sctp"] as const;
 type PortProtocol = (typeof PORT_PROTOCOLS)[number];
 
 export interface ServicePort {

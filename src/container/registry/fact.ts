@@ -73,7 +73,7 @@ export interface ContainerFact extends SplitLabels {
 }
 
 /** Ports as the engine writes them, such as 80/tcp. */
-export interface PortsFact {
+interface PortsFact {
   /** Set by the container's creator (-p, ports). */
   readonly published: readonly string[];
   /** These, what its image exposes (EXPOSE), and what its creator exposes; the engine merges them. */

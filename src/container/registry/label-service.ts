@@ -10,10 +10,10 @@ import { type ServicePort, namedPort, wellKnownPort } from "../../base/model/ser
 import type { ContainerFact } from "./fact.ts";
 import { type Labels, effectiveLabels } from "./labels.ts";
 
-export const PROJECT_LABEL = "io.dns11.project";
-export const SERVICE_LABEL = "io.dns11.service";
+const PROJECT_LABEL = "io.dns11.project";
+const SERVICE_LABEL = "io.dns11.service";
 /** `NAME=PORT[/PROTOCOL]`, separated by blanks or commas. */
-export const PORTS_LABEL = "io.dns11.ports";
+const PORTS_LABEL = "io.dns11.ports";
 export const ZONE_LABELS = [PROJECT_LABEL, SERVICE_LABEL, PORTS_LABEL] as const;
 
 export interface ServicePlace {

@@ -2,8 +2,8 @@
  * Writes the answer to a question for a declared name over the query: the CNAMEs that lead from the queried name to
  * another one, then the records of that name.
  */
-import { setU16 } from "../../base/dns/bytes.ts";
-import { setAuthoritative, setTruncated } from "../../base/dns/header.ts";
+import { setU16, u16 } from "../../base/dns/bytes.ts";
+import { ADDITIONALS_AT, setAuthoritative, setTruncated } from "../../base/dns/header.ts";
 import { POINTER_BYTES, pointerTo } from "../../base/dns/name.ts";
 import { RECORD_FIXED_BYTES, QUESTION_POINTER, writeRecord } from "../../base/dns/record.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
@@ -79,7 +79,9 @@ export function declaredAnswer(
     at = writeOwned(block, record, at, ttlSeconds);
     extra++;
   }
-  return finish(block, question, at, answers, isNegative ? 1 : 0, behaviour, rcode, extra);
+  const length = finish(block, question, at, answers, isNegative ? 1 : 0, behaviour, rcode);
+  setU16(block, offset + ADDITIONALS_AT, u16(block, offset + ADDITIONALS_AT) + extra);
+  return length;
 }
 
 function writeOwned(block: Buffer, { owner, type, data }: OwnedRecord, end: number, ttlSeconds: number): number {

@@ -169,11 +169,10 @@ export function finish(
   authorities: number,
   behaviour: Behaviour,
   rcode: number,
-  additionals = 0,
 ): number {
   const { offset, records } = question;
   const withOpt = hasOpt(question, behaviour);
-  writeCounts(block, offset, answers, authorities, additionals + (withOpt ? 1 : 0));
+  writeCounts(block, offset, answers, authorities, withOpt ? 1 : 0);
   return (withOpt ? writeOpt(block, end, rcode, records.isDnssecOk) : end) - offset;
 }
 

@@ -9,7 +9,7 @@ import type { ContainerFact, NetworkFact } from "../../../src/container/registry
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
 import { type AnswerResult, type Reply, addressesIn, answerOnce, readName } from "./reply.ts";
 
-export const ZONE = "cluster.local";
+const ZONE = "cluster.local";
 
 interface MemberParts extends Partial<ContainerFact> {
   readonly service?: string;
