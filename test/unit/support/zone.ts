@@ -62,8 +62,12 @@ export class ZoneWorld {
   }
 
   ask(asker: ContainerFact, name: string, type: number = TYPE.A, isStream = true): AnswerResult {
+    return this.askRaw(asker, aQuery({ name, type }), isStream);
+  }
+
+  askRaw(asker: ContainerFact, query: Buffer, isStream: boolean): AnswerResult {
     const client = aClient(this.directory.viewOf(asker));
-    return answerOnce(aQuery({ name, type }), { behaviour: DEFAULT_BEHAVIOUR, client, isStream });
+    return answerOnce(query, { behaviour: DEFAULT_BEHAVIOUR, client, isStream });
   }
 
   reply(asker: ContainerFact, name: string, type?: number, isStream?: boolean): Reply {
