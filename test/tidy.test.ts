@@ -170,6 +170,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/names/name-entry.ts",
       "src/container/names/name-source.ts",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
       "src/base/dns",
       "src/base/model",
@@ -194,8 +195,8 @@ const ROOMS: readonly Room[] = [
     room: "src/container/names/declared",
     mayImport: [
       "src/container/names/name-source.ts",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
-      "src/container/registry/labels.ts",
       "src/base/dns",
       "src/base/model",
     ],
@@ -243,6 +244,33 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   {
+    room: "src/container/names/projects",
+    mayImport: [
+      "src/container/names/name-entry.ts",
+      "src/container/names/name-source.ts",
+      "src/container/names/outlook.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/labels.ts",
+      "src/base/dns",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
+    room: "src/container/names/stopped",
+    mayImport: [
+      "src/container/names/docker/docker-name.ts",
+      "src/container/names/name-entry.ts",
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/label-choices.ts",
+      "src/container/registry/labels.ts",
+      "src/base/limits.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
     room: "src/container/names/other-networks",
     mayImport: [
       "src/container/names/docker/networks.ts",
@@ -275,6 +303,8 @@ const ROOMS: readonly Room[] = [
       "src/container/names/host-name",
       "src/container/names/name-source.ts",
       "src/container/names/other-networks",
+      "src/container/names/projects",
+      "src/container/names/stopped",
       "src/container/names/zone",
     ],
     modules: [],

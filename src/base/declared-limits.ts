@@ -33,6 +33,13 @@ export const DECLARED_LIMITS = {
    * otherwise make every query as expensive as there are containers.
    */
   zoneAnswerMembers: 256,
+  /**
+   * Containers that are not running whose names stay local, names of each, and for how long. Of more containers those that
+   * ended first are forgotten, and their names are forwarded, as in Docker.
+   */
+  stoppedContainers: 256,
+  stoppedNames: 256,
+  stoppedMs: 86_400_000,
   /** Characters shown of a label; and of its problems. */
   labelCharsShown: 80,
   labelProblemChars: 240,

@@ -9,6 +9,8 @@ import type { EngineHostName } from "./host-name/host-name.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { OtherNetworks } from "./other-networks/other-networks.ts";
 import type { ExtraNames } from "./extra/extra-names.ts";
+import type { ProjectNames } from "./projects/project-names.ts";
+import type { StoppedNames } from "./stopped/stopped-names.ts";
 import type { NameSource } from "./name-source.ts";
 import type { ServiceZones } from "./zone/service-zones.ts";
 
@@ -21,10 +23,12 @@ interface NameSourceParts {
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
   readonly zones: ServiceZones;
+  readonly projects: ProjectNames;
+  readonly stopped: StoppedNames;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, extra, zones } = parts;
+  const { networks, defaultBridge, declared, engineHost, elsewhere, projects, extra, stopped, zones } = parts;
   return [
     // Reverse names only: the most specific one of an address.
     zones.pointers,
@@ -36,7 +40,10 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     zones,
     engineHost,
     elsewhere,
+    projects,
     // Wildcards come after every exact name.
     extra,
+    // Whoever else has the name has it now.
+    stopped,
   ];
 }

@@ -1,20 +1,40 @@
 /**
- * Outlook: which networks a container is told addresses of although it is not on them. Only addresses that have a route
- * from the container: none of an internal network, none to a container without a gateway of that family.
+ * Outlook: what one container may see of networks that it is not on, by the setting `visible`. Only addresses that have a
+ * route from the container are told: none of an internal network, none to a container without a gateway of that family.
  */
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
+import type { NameAddresses } from "../../base/model/visible-names.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
-import { gatewaysOf } from "./gateways.ts";
+import { type Gateways, gatewaysOf } from "./gateways.ts";
 
-export interface Outlook {
-  readonly hasIpv4: boolean;
-  readonly hasIpv6: boolean;
-  /** False for the container's own networks. */
-  sees(network: NetworkFact): boolean;
+const NONE = new Uint8Array(0);
+
+export class Outlook {
+  readonly #own: ReadonlySet<string>;
+  readonly #gateways: Gateways;
+  /** The Compose project whose networks are visible; undefined for all networks. */
+  readonly #project: string | undefined;
+
+  constructor(own: ReadonlySet<string>, gateways: Gateways, project: string | undefined) {
+    this.#own = own;
+    this.#gateways = gateways;
+    this.#project = project;
+  }
+
+  sees({ id, name, isInternal, scope, project }: NetworkFact): boolean {
+    if (this.#own.has(id) || isInternal || scope !== "local" || !isUserDefined(name)) return false;
+    return this.#project === undefined || project === this.#project;
+  }
+
+  reachable(found: NameAddresses): NameAddresses {
+    const { ipv4, ipv6 } = this.#gateways;
+    if (ipv4 !== undefined && ipv6 !== undefined) return found;
+    return { ...found, v4: ipv4 === undefined ? NONE : found.v4, v6: ipv6 === undefined ? NONE : found.v6 };
+  }
 }
 
-/** undefined for a container that sees nothing but its own networks. */
+/** Undefined if it sees its own networks only. */
 export function outlookOf(
   container: ContainerFact,
   setting: VisibleSetting,
@@ -24,17 +44,7 @@ export function outlookOf(
   // Of the container's creator: an image could claim any project.
   const project = setting === "all" ? undefined : container.labels[COMPOSE_LABEL.project];
   if (setting === "project" && project === undefined) return undefined;
-  const { ipv4, ipv6 } = gatewaysOf(container, networkOf);
-  if (ipv4 === undefined && ipv6 === undefined) return undefined;
-  const own = new Set(container.endpoints.map(({ networkId }) => networkId));
-  return {
-    hasIpv4: ipv4 !== undefined,
-    hasIpv6: ipv6 !== undefined,
-    sees: ({ id, name, isInternal, scope, project: maker }) =>
-      !own.has(id) &&
-      !isInternal &&
-      scope === "local" &&
-      isUserDefined(name) &&
-      (project === undefined || maker === project),
-  };
+  const gateways = gatewaysOf(container, networkOf);
+  if (gateways.ipv4 === undefined && gateways.ipv6 === undefined) return undefined;
+  return new Outlook(new Set(container.endpoints.map(({ networkId }) => networkId)), gateways, project);
 }

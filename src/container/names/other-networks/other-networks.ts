@@ -1,13 +1,12 @@
 /**
- * OtherNetworks: NAME.NETWORK of networks that a container is not on, where settings allow it. It comes after all that a
- * container resolves otherwise, so that this stays as it is.
+ * OtherNetworks: NAME.NETWORK of networks that a container is not on, where settings allow it. Only addresses that have
+ * a route from the container are told. It is the last source, so that what a container resolves otherwise stays as it is.
  */
 import { sameBytes } from "../../../base/dns/name.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import {
   type QuestionName,
   MISS,
-  type NameAddresses,
   type NameSearch,
   type ReverseName,
   type VisibleNames,
@@ -16,8 +15,6 @@ import type { ContainerFact } from "../../registry/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource } from "../name-source.ts";
 import { type Outlook, outlookOf } from "../outlook.ts";
-
-const NONE = new Uint8Array(0);
 
 class NamesElsewhere implements VisibleNames {
   readonly places: readonly string[] = [];
@@ -42,7 +39,7 @@ class NamesElsewhere implements VisibleNames {
           "names",
           `a name on "${title}", a network that this container is not on (setting visible)`,
         );
-        return search.found(this.#reachable(found), true);
+        return search.found(this.#outlook.reachable(found), true);
       }
     }
     return MISS;
@@ -54,11 +51,6 @@ class NamesElsewhere implements VisibleNames {
       if (pointer !== undefined) return pointer;
     }
     return undefined;
-  }
-
-  #reachable(found: NameAddresses): NameAddresses {
-    const { hasIpv4, hasIpv6 } = this.#outlook;
-    return hasIpv4 && hasIpv6 ? found : { v4: hasIpv4 ? found.v4 : NONE, v6: hasIpv6 ? found.v6 : NONE };
   }
 }
 

@@ -18,6 +18,7 @@ interface ReachParts {
   readonly networkOf: (id: string) => NetworkFact | undefined;
 }
 
+const NONE = new Uint8Array(0);
 const NOT_VISIBLE = -1;
 
 export class Reach {
@@ -49,10 +50,11 @@ export class Reach {
     const found: Addresses = { v4: [], v6: [] };
     const visible = endpoints.filter((each) => this.#rank(each) !== NOT_VISIBLE);
     const ordered = visible.length < 2 ? visible : visible.toSorted((a, b) => this.#rank(a) - this.#rank(b));
-    for (const { networkId, v4, v6 } of ordered) {
+    for (const { networkId, v4 = NONE, v6 = NONE } of ordered) {
       const outlook = this.#ranks.has(networkId) ? undefined : this.#parts.outlook;
-      if (v4 !== undefined && outlook?.hasIpv4 !== false) found.v4.push(v4);
-      if (v6 !== undefined && outlook?.hasIpv6 !== false) found.v6.push(v6);
+      const told = outlook?.reachable({ v4, v6 }) ?? { v4, v6 };
+      if (told.v4.length > 0) found.v4.push(told.v4);
+      if (told.v6.length > 0) found.v6.push(told.v6);
     }
     return found;
   }
