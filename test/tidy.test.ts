@@ -170,6 +170,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/names/name-entry.ts",
       "src/container/names/name-source.ts",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
       "src/base/dns",
       "src/base/model",
@@ -194,8 +195,8 @@ const ROOMS: readonly Room[] = [
     room: "src/container/names/declared",
     mayImport: [
       "src/container/names/name-source.ts",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
-      "src/container/registry/labels.ts",
       "src/base/dns",
       "src/base/model",
     ],
@@ -224,11 +225,29 @@ const ROOMS: readonly Room[] = [
   },
   { room: "src/container/names/gateways.ts", mayImport: ["src/container/registry/fact.ts"], modules: [] },
   {
+    room: "src/container/names/outlook.ts",
+    mayImport: ["src/container/names/gateways.ts", "src/container/registry/fact.ts", "src/base/model"],
+    modules: [],
+  },
+  {
+    room: "src/container/names/projects",
+    mayImport: [
+      "src/container/names/name-entry.ts",
+      "src/container/names/name-source.ts",
+      "src/container/names/outlook.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/labels.ts",
+      "src/base/dns",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
     room: "src/container/names/other-networks",
     mayImport: [
       "src/container/names/docker/networks.ts",
-      "src/container/names/gateways.ts",
       "src/container/names/name-source.ts",
+      "src/container/names/outlook.ts",
       "src/container/registry/fact.ts",
       "src/base/dns",
       "src/base/model",
@@ -256,6 +275,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/host-name",
       "src/container/names/name-source.ts",
       "src/container/names/other-networks",
+      "src/container/names/projects",
     ],
     modules: [],
   },

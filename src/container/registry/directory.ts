@@ -14,6 +14,7 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { ProjectNames } from "../names/projects/project-names.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
@@ -22,6 +23,7 @@ import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
+import { projectOf } from "./compose.ts";
 import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
 import { effectiveLabels } from "./labels.ts";
@@ -56,6 +58,7 @@ export class Directory {
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
+  readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #sources = nameSources({
     networks: this.#networks,
@@ -64,6 +67,7 @@ export class Directory {
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
     elsewhere: this.#elsewhere,
+    projects: this.#projects,
   });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
@@ -105,6 +109,7 @@ export class Directory {
   /** Sets whose names containers resolve. Existing views do not change. */
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
+    this.#projects.setVisible(setting);
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -115,7 +120,9 @@ export class Directory {
   /** Sets what labels may configure. Existing views do not change. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
+    this.#networks.setLabelPolicy(policy);
     this.#declared.setLabelPolicy(policy);
+    this.#projects.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
     this.#rejoin();
   }
@@ -164,6 +171,7 @@ export class Directory {
     if (fact !== undefined) {
       this.#networks.leave(fact);
       this.#extra.leave(fact);
+      this.#projects.leave(id);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);
@@ -182,7 +190,8 @@ export class Directory {
     const isLastResort =
       health !== undefined &&
       isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
-    this.#networks.join(fact, before, isLastResort);
+    this.#networks.join(fact, before, { isLastResort, project: projectOf(fact, this.#labelPolicy) });
+    this.#projects.join(fact, isLastResort);
     this.#extra.join(fact, before, isLastResort);
   }
 
