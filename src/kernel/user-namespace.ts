@@ -2,7 +2,9 @@
  * UserNamespace: which one a process is in, and whose rights this process has. In the machine's own, root is root; in
  * that of a rootless engine, root is the user who made it, and has rights over that engine's namespaces only.
  */
-import { readFileSync, readlinkSync, statSync } from "node:fs";
+import { readlinkSync, statSync } from "node:fs";
+
+import { procText } from "./proc-text.ts";
 
 /** Undefined if the process has exited, or belongs to somebody else. */
 export function userNamespaceOf(pid: number | "self"): string | undefined {
@@ -16,7 +18,7 @@ export function userOf(pid: number): number | undefined {
 
 /** The user outside who is root here; undefined in the machine's own user namespace. */
 export function outerUser(): number | undefined {
-  return rootIn(orUndefined(() => readFileSync("/proc/self/uid_map", "latin1")) ?? "");
+  return rootIn(procText("/proc/self/uid_map") ?? "");
 }
 
 /** The user outside whom a map makes root; undefined for the map of the machine's own user namespace. */
