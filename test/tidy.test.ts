@@ -243,6 +243,20 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   {
+    room: "src/container/names/stopped",
+    mayImport: [
+      "src/container/names/docker/docker-name.ts",
+      "src/container/names/name-entry.ts",
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/label-choices.ts",
+      "src/container/registry/labels.ts",
+      "src/base/limits.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
     room: "src/container/names/other-networks",
     mayImport: [
       "src/container/names/docker/networks.ts",
@@ -276,6 +290,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/name-source.ts",
       "src/container/names/other-networks",
       "src/container/names/projects",
+      "src/container/names/stopped",
     ],
     modules: [],
   },

@@ -17,10 +17,11 @@ import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
+import { STOPPED_POLICIES } from "../base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import { parseDomain, parseRoute } from "../base/model/server-text.ts";
-import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
+import { MISSING_CONTAINER_SETTINGS, SERVER_ORDERS } from "../base/model/upstream-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
 import { LIMITS } from "../base/limits.ts";
@@ -52,6 +53,7 @@ export const READERS = {
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
   health: oneOf(HEALTH_POLICIES),
+  stopped: oneOf(STOPPED_POLICIES),
   visible: oneOf(VISIBLE_SETTINGS),
   "default-bridge": oneOf(DEFAULT_BRIDGE_SETTINGS),
   "host-docker-internal": oneOf(HOST_NAME_SETTINGS),
@@ -67,6 +69,7 @@ export const READERS = {
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
+  "forward.missing-container": oneOf(MISSING_CONTAINER_SETTINGS),
   "cache.size": size(64 * KIB, 4 * GIB),
   "cache.min-ttl": duration(0, DAY_MS, SECOND_MS),
   "cache.max-ttl": duration(SECOND_MS, 7 * DAY_MS, SECOND_MS),

@@ -24,6 +24,7 @@ import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { HealthPolicy } from "../../base/model/health-policy.ts";
+import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
@@ -96,8 +97,10 @@ export class EngineSide implements ContainerSide {
 
   reconfigure(settings: RunSettings): void {
     this.directory.setRules(settings.routes);
+    this.directory.setMissingContainer(settings.upstream.forward.missingContainer);
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setHealth(healthOf(settings));
+    this.directory.setStopped(stoppedOf(settings));
     this.directory.setServersMax(serversMax(settings));
     this.directory.setHostName(settings.hostName);
     this.directory.setDefaultBridge(settings.defaultBridge);
@@ -152,9 +155,12 @@ export class EngineSide implements ContainerSide {
   #openDirectory(): Directory {
     const { settings } = this.#parts;
     const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
+    directory.setComplete(false);
     directory.setRules(settings.routes);
+    directory.setMissingContainer(settings.upstream.forward.missingContainer);
     directory.setLabelPolicy(settings.labels);
     directory.setHealth(healthOf(settings));
+    directory.setStopped(stoppedOf(settings));
     directory.setHostName(settings.hostName);
     directory.setDefaultBridge(settings.defaultBridge);
     directory.setVisible(settings.visible);
@@ -275,6 +281,7 @@ export class EngineSide implements ContainerSide {
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "loaded the running containers");
+        if (this.directory.setComplete(true)) this.roster.refresh();
         void this.#restoreLeftoverNodes();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
@@ -289,6 +296,11 @@ export class EngineSide implements ContainerSide {
         this.stopped.forget(id);
         this.roster.remove(id);
         this.hostNames.remove(id);
+      },
+      stopped: {
+        known: () => this.directory.stoppedIds,
+        put: (fact) => this.directory.putStopped(fact),
+        remove: (id) => this.directory.removeStopped(id),
       },
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
@@ -375,6 +387,10 @@ function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Sub
 /** Docker ignores health checks, also where a label does not. */
 function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
   return isStrict ? undefined : health;
+}
+
+function stoppedOf({ isStrict, stopped }: RunSettings): StoppedPolicy | undefined {
+  return isStrict ? undefined : stopped;
 }
 
 /** Docker uses three servers of a list and ignores the others. */

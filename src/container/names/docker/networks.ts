@@ -3,6 +3,7 @@
  * only touches the names of one container on its networks.
  */
 import { folded } from "../../../base/dns/name.ts";
+import { reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import { projectOf } from "../../registry/compose.ts";
@@ -57,6 +58,15 @@ export class DockerNetworks implements NameSource {
 
   all(): Iterable<KnownNetwork> {
     return this.#networks.values();
+  }
+
+  /** Whether a container has an address on a network of this name. */
+  hasAddress(networkName: string, address: Uint8Array): boolean {
+    const labels = reverseLabels(address);
+    const hash = hashOf(labels);
+    for (const { fact, names } of this.all())
+      if (fact.name === networkName && names.pointer(labels, labels.length, hash) !== undefined) return true;
+    return false;
   }
 
   /** The networks whose names have this length on the wire. */
