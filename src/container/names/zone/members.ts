@@ -68,15 +68,17 @@ export class ZoneMembers {
     for (const id of [...this.#byId.keys()]) this.remove(id);
   }
 
-  all(): Iterable<ZoneMember> {
-    return this.#byId.values();
-  }
-
   /** Those of a project, or of one service in it; either label may be a wildcard. */
   *matching(project: string, service = "*"): Iterable<ZoneMember> {
     for (const services of matches(this.#projects, project)) {
       for (const members of matches(services, service)) yield* members.values();
     }
+  }
+
+  /** The containers of each service. */
+  *services(): Iterable<readonly ZoneMember[]> {
+    for (const services of this.#projects.values())
+      for (const members of services.values()) yield [...members.values()];
   }
 
   /** Those with an address, of which these are the labels below in-addr.arpa or ip6.arpa. */

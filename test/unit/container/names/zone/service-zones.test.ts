@@ -192,3 +192,22 @@ test("an answer that does not fit is truncated, and is whole over TCP; the addit
   assert.equal(part.answers.length, 8);
   assert.ok(part.additionals.length < 8);
 });
+
+test("all names of a zone are listed that a container resolves, with the containers that have them", () => {
+  const labels = { "io.dns11.ports": "http=80" };
+  const web = aMember("web", { service: "web", labels, on: { one: ["10.1.0.1", "fd00::1"], two: "10.2.0.1" } });
+  const sick = aMember("sick", { service: "sick", health: "unhealthy", on: { one: "10.1.0.2" } });
+  const listing = new ZoneWorld([web, sick, far, client], { networks: NETWORKS });
+  const names = listing.directory.viewOf(client).names.flatMap((source) => [...(source.list?.() ?? [])]);
+  assert.deepEqual(
+    names.map(({ name, v4, v6, holders, source }) => [name, v4.join("."), v6.length, holders.length, source]),
+    [
+      ["web.dev.svc.cluster.local", "10.1.0.1", 16, 1, "zone cluster.local"],
+      ["web.dev.endpoints.cluster.local", "10.1.0.1", 16, 1, "zone cluster.local"],
+      ["1.web.dev.svc.cluster.local", "10.1.0.1", 16, 1, "zone cluster.local"],
+      [`${web.hostname}.web.dev.svc.cluster.local`, "10.1.0.1", 16, 1, "zone cluster.local"],
+      ["_http._tcp.web.dev.svc.cluster.local", "", 0, 1, "zone cluster.local"],
+      ["sick.dev.endpoints.cluster.local", "10.1.0.2", 0, 1, "zone cluster.local"],
+    ],
+  );
+});
