@@ -2,8 +2,8 @@
  * ZoneList: the names in a zone that one container resolves, for `dns11 names`. Those of single addresses are left out.
  */
 import type { OwnName } from "../../../base/model/visible-names.ts";
-import type { ZoneMember, ZoneMembers } from "./members.ts";
-import type { Addresses, Reach } from "./reach.ts";
+import type { Addresses, ZoneMember, ZoneMembers } from "./members.ts";
+import type { Reach } from "./reach.ts";
 import type { Zone } from "./zone.ts";
 
 /** One service after the other, so that the reader can stop, or let other work run. */

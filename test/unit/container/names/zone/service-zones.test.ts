@@ -92,6 +92,7 @@ test("names that have others below them exist and are empty; all others do not; 
 const far = aMember("far", { service: "far", on: { two: ["10.2.0.1", "fd02::1"] } });
 const both = aMember("both", { service: "both", on: { two: "10.2.0.2", one: "10.1.0.2" } });
 const dark = aMember("dark", { service: "dark", on: { dark: "10.3.0.1" } });
+const only6 = aMember("only6", { service: "only6", on: { two: [undefined, "fd02::6"] } });
 const NETWORKS = [{ name: "one" }, { name: "two", project: "dev" }, { name: "dark", isInternal: true }];
 
 test("a container is told addresses on its own networks only; projects and services without any do not exist", () => {
@@ -109,11 +110,12 @@ test("`visible` adds networks with a route: the own address comes first, and end
   const labels = { "com.docker.compose.project": "dev" };
   const asker = aMember("asker", { labels, on: { one: "10.1.0.9" } });
   for (const visible of ["project", "all"] as const) {
-    const two = new ZoneWorld([asker, client, far, both, dark], { networks: NETWORKS, visible });
+    const two = new ZoneWorld([asker, client, far, both, dark, only6], { networks: NETWORKS, visible });
     assert.deepEqual(two.addresses(asker, "far.dev.svc.cluster.local"), [0, "10.2.0.1"], visible);
     assert.deepEqual(two.addresses(asker, "far.dev.svc.cluster.local", TYPE.AAAA), [0], "no gateway for IPv6");
     assert.deepEqual(two.addresses(asker, "both.dev.svc.cluster.local"), [0, "10.1.0.2"]);
     assert.deepEqual(two.addresses(asker, "both.dev.endpoints.cluster.local"), [0, "10.1.0.2", "10.2.0.2"]);
+    assert.deepEqual(two.addresses(asker, "only6.dev.svc.cluster.local"), [3], "no address that it can reach");
     assert.deepEqual(two.addresses(asker, "dark.dev.svc.cluster.local"), [3], "an internal network");
     assert.equal(two.addresses(client, "far.dev.svc.cluster.local")[0], visible === "all" ? 0 : 3);
   }
