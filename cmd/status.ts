@@ -226,8 +226,21 @@ export function containerText(
   container: ContainerStatus,
   { display = PLAIN, nowMs = Date.now() }: StatusView = {},
 ): string {
-  const { id, name, project, service, state, isPaused, hostNames, networks, upstreams, recent, ports, since, verified } =
-    container;
+  const {
+    id,
+    name,
+    project,
+    service,
+    state,
+    isPaused,
+    hostNames,
+    networks,
+    upstreams,
+    recent,
+    ports,
+    since,
+    verified,
+  } = container;
   const why = whyOf(container);
   const when = since === undefined ? "" : ` for ${age(since, nowMs)}`;
   const checked = verified === undefined ? "" : `, verified ${ago(verified, nowMs)}`;

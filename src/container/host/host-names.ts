@@ -77,7 +77,13 @@ export class HostNames {
     const labelCount = this.#policy.domain.split(".").length;
     const routes = [
       { suffix, labelCount, servers: [], isLocal: true, by: "the setting host-domain" },
-      { suffix: new Uint8Array(0), labelCount: 0, servers, isLocal: false, by: isThroughResolved ? "the servers of systemd-resolved" : "the host's current resolv.conf" },
+      {
+        suffix: new Uint8Array(0),
+        labelCount: 0,
+        servers,
+        isLocal: false,
+        by: isThroughResolved ? "the servers of systemd-resolved" : "the host's current resolv.conf",
+      },
     ];
     return { names, upstreams: { routes, isNdotsSet: false } };
   }

@@ -82,7 +82,8 @@ export async function startSystemBus(engine: Engine): Promise<SystemBus> {
     "--nosyslog",
   ]);
   await waitFor("the system bus", () => (existsSync(join(folder, BUS_SOCKET)) ? true : undefined));
-  const shared = "mkdir -p /run/dbus /run/systemd && mount --bind $0/dbus /run/dbus && mount --rbind $0/systemd /run/systemd";
+  const shared =
+    "mkdir -p /run/dbus /run/systemd && mount --bind $0/dbus /run/dbus && mount --rbind $0/systemd /run/systemd";
   const host = ["--target", String(engine.hostPid), "--mount", "--", "sh", "-c", shared, folder];
   stdoutOf(await run("nsenter", host), "mount");
   return new SystemBus(folder, program);

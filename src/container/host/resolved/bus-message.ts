@@ -4,7 +4,7 @@
  */
 import { Fault } from "../../../base/lib/fault.ts";
 
-export const BUS_CALL = 1;
+const BUS_CALL = 1;
 export const BUS_RETURN = 2;
 export const BUS_ERROR = 3;
 export const BUS_SIGNAL = 4;
@@ -16,7 +16,7 @@ const VERSION = 1;
 const FIXED_BYTES = 16;
 const STRUCT_BYTES = 8;
 /** More than systemd-resolved ever tells about its links. */
-const MESSAGE_BYTES_MAX = 1024 * 1024;
+const BYTES_MAX = 1024 * 1024;
 const FIELD = { path: 1, interface: 2, member: 3, error: 4, replySerial: 5, destination: 6, signature: 8 } as const;
 
 export class BusWriter {
@@ -183,7 +183,7 @@ export function messageLength(bytes: Buffer): number | undefined {
   if (bytes[0] !== LITTLE_ENDIAN) throw malformed();
   const fields = Math.ceil(bytes.readUInt32LE(12) / STRUCT_BYTES) * STRUCT_BYTES;
   const length = FIXED_BYTES + fields + bytes.readUInt32LE(4);
-  if (length > MESSAGE_BYTES_MAX) throw malformed();
+  if (length > BYTES_MAX) throw malformed();
   return length;
 }
 

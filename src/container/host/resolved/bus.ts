@@ -50,7 +50,7 @@ export class Bus {
     this.#socket.unref();
     this.#socket.on("error", (error) => this.#end(unreachable(error)));
     this.#socket.on("close", () => this.#end(unreachable()));
-    this.#socket.on("data", (chunk) => guard.run("timer", 0, () => this.#receive(chunk)));
+    this.#socket.on("data", (chunk) => guard.run("elsewhere", 0, () => this.#receive(chunk)));
   }
 
   /** Connects as the user of this process, to the socket at `path`. Throws a Fault. */
@@ -63,7 +63,8 @@ export class Bus {
 
   /** Calls a method of the bus itself, with one text as its argument. */
   async callBus(member: string, text?: string): Promise<BusReader> {
-    const argument = text === undefined ? {} : { signature: "s", write: (w: { string(t: string): void }) => w.string(text) };
+    const argument =
+      text === undefined ? {} : { signature: "s", write: (w: { string(t: string): void }) => w.string(text) };
     return await this.call({ ...BUS, member, ...argument });
   }
 

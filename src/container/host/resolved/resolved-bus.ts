@@ -72,8 +72,12 @@ export class ResolvedBus {
 
   /** The server last, so that at no time it gets queries for other names. */
   async setLink({ index, server, domains }: LinkSettings): Promise<void> {
-    const set = async (member: string, type: string, write: (w: BusWriter) => void): Promise<void> =>
-      void (await this.#set(member, `i${type}`, (w) => (w.u32(index), write(w))));
+    const set = async (member: string, type: string, write: (w: BusWriter) => void): Promise<void> => {
+      await this.#set(member, `i${type}`, (w) => {
+        w.u32(index);
+        write(w);
+      });
+    };
     await set("SetLinkDomains", "a(sb)", (w) => w.structs(domains, (name) => (w.string(name), w.boolean(true))));
     await set("SetLinkDefaultRoute", "b", (w) => w.boolean(false));
     for (const member of ["SetLinkLLMNR", "SetLinkMulticastDNS", "SetLinkDNSOverTLS", "SetLinkDNSSEC"])
