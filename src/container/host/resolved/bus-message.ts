@@ -4,6 +4,8 @@
  */
 import { Fault } from "../../../base/lib/fault.ts";
 
+export const BUS_REMEDY = "Restart the system bus (dbus), or use --host-names=capture.";
+
 const BUS_CALL = 1;
 export const BUS_RETURN = 2;
 export const BUS_ERROR = 3;
@@ -214,6 +216,6 @@ function fieldOf(reader: BusReader): string | number {
   throw malformed();
 }
 
-function malformed(): Fault {
-  return new Fault("BUS", "The system bus sent a message that cannot be read");
+export function malformed(): Fault {
+  return new Fault("BUS", "The system bus sent a message that cannot be read", { remedy: BUS_REMEDY });
 }

@@ -9,6 +9,7 @@ import { guard } from "../../../base/lib/guard.ts";
 import { HOST_LIMITS } from "../limits.ts";
 import {
   BUS_ERROR,
+  BUS_REMEDY,
   BUS_RETURN,
   BUS_SIGNAL,
   type BusCall,
@@ -74,7 +75,7 @@ export class Bus {
   }
 
   close(): void {
-    this.#end(new Fault("BUS", "The connection to the system bus is closed"));
+    this.#end(new Fault("BUS", "The connection to the system bus is closed", { remedy: BUS_REMEDY }));
   }
 
   /** Only the user's own name is sent; the bus reads its number from the socket. */
@@ -160,5 +161,5 @@ function textOf(body: BusReader): string | undefined {
 }
 
 function unreachable(cause?: Error): Fault {
-  return new Fault("BUS", "Cannot reach the system bus of this host", { cause });
+  return new Fault("BUS", "Cannot reach the system bus of this host", { cause, remedy: BUS_REMEDY });
 }

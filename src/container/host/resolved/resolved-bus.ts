@@ -4,7 +4,7 @@
  */
 import { Fault, codeOf } from "../../../base/lib/fault.ts";
 import { Bus } from "./bus.ts";
-import type { BusCall, BusMessage, BusReader, BusWriter } from "./bus-message.ts";
+import { type BusCall, type BusMessage, type BusReader, type BusWriter, malformed } from "./bus-message.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 
 const NAME = "org.freedesktop.resolve1";
@@ -62,7 +62,7 @@ export class ResolvedBus {
       signature: "ss",
       write: (w) => [MANAGER, "Domains"].forEach((text) => w.string(text)),
     });
-    if (body.signature() !== "a(isb)") throw new Fault("BUS", "systemd-resolved reports its domains in another format");
+    if (body.signature() !== "a(isb)") throw malformed();
     return body.structs(() => {
       const [index, domain] = [body.u32(), body.string()];
       body.boolean();

@@ -47,7 +47,7 @@ test("an empty list and an array of bytes keep their padding", () => {
     writer.u32(2);
     writer.data(bytes);
   });
-  assert.equal(writer.bytes.toString("hex"), "0100000000000000" + "0c00000000000000" + "02000000040000007f000099");
+  assert.equal(writer.bytes.toString("hex"), "01000000000000000c0000000000000002000000040000007f000099");
 });
 
 test("the length of a message is unknown before its first 16 bytes", () => {
