@@ -15,6 +15,7 @@ import { HOST_MEANS } from "../src/base/model/host-policy.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
 import { HEALTH_POLICIES } from "../src/base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
+import { STOPPED_POLICIES } from "../src/base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../src/base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
@@ -34,6 +35,7 @@ const FLAGS = {
   "host-names": "host-names",
   "host-domain": "host-domain",
   health: "health",
+  stopped: "stopped",
   ttl: "ttl",
   "records-dir": "records-dir",
   "kind.nodes": "kind",
@@ -158,6 +160,12 @@ function optionOf(key: FlagKey): Option {
         "--health <policy>",
         `whether unhealthy containers share names with others: ${HEALTH_POLICIES.join(", ")} ${valueNote(key)}`,
         READERS.health,
+      );
+    case "stopped":
+      return valueOption(
+        "--stopped <answer>",
+        `what names of stopped containers mean: ${STOPPED_POLICIES.join(", ")} ${valueNote(key)}`,
+        READERS.stopped,
       );
     case "ttl":
       return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);

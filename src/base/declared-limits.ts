@@ -26,6 +26,13 @@ export const DECLARED_LIMITS = {
   /** Names in the label io.dns11.names, and wildcards among the aliases of an endpoint; the rest is ignored and reported. */
   labelNames: 64,
   labelChars: 4_096,
+  /**
+   * Containers that are not running whose names stay local, names of each, and for how long. Of more containers those that
+   * ended first are forgotten, and their names are forwarded, as in Docker.
+   */
+  stoppedContainers: 256,
+  stoppedNames: 256,
+  stoppedMs: 86_400_000,
   /** Characters shown of a label; and of its problems. */
   labelCharsShown: 80,
   labelProblemChars: 240,

@@ -318,6 +318,8 @@ export const LIMITS = {
    * also shows that the engine is alive.
    */
   resyncEveryMs: 60_000,
+  /** How long a created container may take to start before its names are known as those of a stopped one. */
+  startAfterCreateMs: 250,
   /** Backoff of reconnections to the engine. */
   engineRetryFirstMs: 100,
   engineRetryLastMs: 5_000,

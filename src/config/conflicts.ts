@@ -14,7 +14,7 @@ export function findConflicts(precedence: Precedence, settings: Settings, option
   return [
     ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...strictHealth(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -62,9 +62,15 @@ function unansweredRecords(precedence: Precedence, { behaviour, isStrict }: Sett
   return precedence.changed("records").map((key) => [key, what]);
 }
 
-function strictHealth({ isStrict, health }: Settings): readonly Conflict[] {
-  if (!isStrict || health === "ignore") return [];
-  return [["health", "has no effect with strict, because Docker ignores health checks: remove one of them"]];
+/** Choices about names that Docker does not have. */
+function strictChoices({ isStrict, health, stopped }: Settings): readonly Conflict[] {
+  if (!isStrict) return [];
+  const what = "has no effect with strict, because Docker has no such choice: remove one of them";
+  const keys: readonly Key[] = [
+    ...(health === "ignore" ? [] : (["health"] as const)),
+    ...(stopped === "forward" ? [] : (["stopped"] as const)),
+  ];
+  return keys.map((key) => [key, what]);
 }
 
 function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings): readonly Conflict[] {

@@ -13,6 +13,7 @@ const VARIABLES = {
   "trust-image-labels": ["DNS11_TRUST_IMAGE_LABELS", readBooleanText],
   "label-servers": ["DNS11_LABEL_SERVERS", READERS["label-servers"]],
   health: ["DNS11_HEALTH", READERS.health],
+  stopped: ["DNS11_STOPPED", READERS.stopped],
   visible: ["DNS11_VISIBLE", READERS.visible],
   "default-bridge": ["DNS11_DEFAULT_BRIDGE", READERS["default-bridge"]],
   "host-docker-internal": ["DNS11_HOST_DOCKER_INTERNAL", READERS["host-docker-internal"]],

@@ -47,6 +47,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
   const health = precedence.take("health", "ignore");
+  const stopped = precedence.take("stopped", isStrict ? "forward" : "nxdomain");
   const visible = precedence.take("visible", "network");
   const defaultBridge = precedence.take("default-bridge", "off");
   const hostName = precedence.take("host-docker-internal", "off");
@@ -68,6 +69,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     upstream,
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     health,
+    stopped,
     records,
     recordsDir,
     only,

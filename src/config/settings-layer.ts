@@ -13,6 +13,7 @@ import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { QueryNames } from "../base/model/query-record.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { ServerOrder } from "../base/model/upstream-policy.ts";
+import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { DnsOption } from "./dns-option.ts";
@@ -36,6 +37,7 @@ export type Values = {
   "trust-image-labels": boolean;
   "label-servers": LabelServers;
   health: HealthPolicy;
+  stopped: StoppedPolicy;
   visible: VisibleSetting;
   "default-bridge": DefaultBridgeSetting;
   "host-docker-internal": HostNameSetting;

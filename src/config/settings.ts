@@ -14,6 +14,7 @@ import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
@@ -32,6 +33,8 @@ export interface Settings {
   readonly recordsDir: string | undefined;
   /** What health checks mean for shared names. */
   readonly health: HealthPolicy;
+  /** What the names of containers that are not running mean. */
+  readonly stopped: StoppedPolicy;
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;

@@ -80,6 +80,7 @@ export const SCHEMA = map({
   "trust-image-labels": leaf(readBoolean).optional(),
   "label-servers": leaf(READERS["label-servers"]).optional(),
   health: leaf(READERS.health).optional(),
+  stopped: leaf(READERS.stopped).optional(),
   visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),

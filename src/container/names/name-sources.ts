@@ -9,6 +9,8 @@ import type { EngineHostName } from "./host-name/host-name.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { OtherNetworks } from "./other-networks/other-networks.ts";
 import type { ExtraNames } from "./extra/extra-names.ts";
+import type { ProjectNames } from "./projects/project-names.ts";
+import type { StoppedNames } from "./stopped/stopped-names.ts";
 import type { NameSource } from "./name-source.ts";
 
 /** Sources that the directory fills. */
@@ -19,10 +21,12 @@ interface NameSourceParts {
   readonly defaultBridge: DefaultBridgeNames;
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
+  readonly projects: ProjectNames;
+  readonly stopped: StoppedNames;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, extra } = parts;
+  const { networks, defaultBridge, declared, engineHost, elsewhere, projects, extra, stopped } = parts;
   return [
     // Docker's names take precedence.
     networks,
@@ -31,7 +35,10 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     declared,
     engineHost,
     elsewhere,
+    projects,
     // Wildcards come after every exact name.
     extra,
+    // Whoever else has the name has it now.
+    stopped,
   ];
 }

@@ -14,18 +14,22 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { ProjectNames } from "../names/projects/project-names.ts";
+import { StoppedNames } from "../names/stopped/stopped-names.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
+import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
-import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
+import { projectOf } from "./compose.ts";
+import type { ContainerFact, NameserversFact, NetworkFact, StoppedFact } from "./fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
 import { effectiveLabels } from "./labels.ts";
-import { labelHealth } from "./label-health.ts";
+import { labelHealth } from "./label-choices.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 
@@ -56,6 +60,8 @@ export class Directory {
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
+  readonly #projects = new ProjectNames((id) => this.network(id));
+  readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #sources = nameSources({
     networks: this.#networks,
@@ -64,6 +70,8 @@ export class Directory {
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
     elsewhere: this.#elsewhere,
+    projects: this.#projects,
+    stopped: this.#stopped,
   });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
@@ -105,6 +113,7 @@ export class Directory {
   /** Sets whose names containers resolve. Existing views do not change. */
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
+    this.#projects.setVisible(setting);
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -115,7 +124,10 @@ export class Directory {
   /** Sets what labels may configure. Existing views do not change. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
+    this.#networks.setLabelPolicy(policy);
     this.#declared.setLabelPolicy(policy);
+    this.#projects.setLabelPolicy(policy);
+    this.#stopped.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
     this.#rejoin();
   }
@@ -124,6 +136,11 @@ export class Directory {
   setHealth(policy: HealthPolicy | undefined): void {
     this.#health = policy;
     this.#rejoin();
+  }
+
+  /** Sets what names of containers that are not running mean; undefined: nothing. Existing views do not change. */
+  setStopped(policy: StoppedPolicy | undefined): void {
+    this.#stopped.setSetting(policy);
   }
 
   /** Sets the declared names. Existing views do not change. */
@@ -156,7 +173,22 @@ export class Directory {
     if (before !== undefined) this.former.note(before, fact);
     this.#join(fact, before);
     this.#defaultBridge.put(fact);
+    this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
+  }
+
+  /** A container that is not running. While it was, its facts are still known. */
+  putStopped(fact: StoppedFact): void {
+    this.#stopped.put(fact, this.#containers.get(fact.id));
+  }
+
+  removeStopped(id: string): void {
+    this.#stopped.remove(id);
+  }
+
+  /** The containers whose names are kept; undefined if none are. */
+  get stoppedIds(): Iterable<string> | undefined {
+    return this.#stopped.isOn ? this.#stopped.ids : undefined;
   }
 
   removeContainer(id: string): void {
@@ -164,6 +196,7 @@ export class Directory {
     if (fact !== undefined) {
       this.#networks.leave(fact);
       this.#extra.leave(fact);
+      this.#projects.leave(id);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);
@@ -182,7 +215,8 @@ export class Directory {
     const isLastResort =
       health !== undefined &&
       isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
-    this.#networks.join(fact, before, isLastResort);
+    this.#networks.join(fact, before, { isLastResort, project: projectOf(fact, this.#labelPolicy) });
+    this.#projects.join(fact, isLastResort);
     this.#extra.join(fact, before, isLastResort);
   }
 

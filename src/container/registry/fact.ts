@@ -72,6 +72,15 @@ export interface ContainerFact extends SplitLabels {
 
 export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;
 
+/** A container that is not running, and its names on each network that it will be on. */
+export interface StoppedFact extends SplitLabels {
+  readonly id: string;
+  readonly name: string;
+  /** When it ended, or was created, on the clock of `Date.now`. */
+  readonly sinceMs: number;
+  readonly networks: readonly { readonly name: string; readonly names: readonly string[] }[];
+}
+
 export interface NetworkFact {
   readonly id: string;
   readonly name: string;

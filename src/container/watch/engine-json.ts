@@ -7,6 +7,7 @@ import type { Labels } from "../registry/labels.ts";
 export interface ContainerJson {
   readonly Id: string;
   readonly Name: string;
+  readonly Created?: string;
   readonly State?: {
     readonly Running?: boolean;
     readonly Paused?: boolean;

@@ -12,6 +12,7 @@ import {
   type HostEntry,
   type NameserversFact,
   type NetworkFact,
+  type StoppedFact,
   isUserDefined,
 } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
@@ -61,6 +62,26 @@ export function containerFact(
     endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
     onDefaultBridge: bridgeEndpoint(json),
   };
+}
+
+/** A container that is not running: the engine has no addresses for it, but its networks and names. */
+export function stoppedFact(json: ContainerJson, labels: SplitLabels): StoppedFact {
+  const networks = Object.entries(json.NetworkSettings?.Networks ?? {}).filter(([name]) => isUserDefined(name));
+  return {
+    id: json.Id,
+    name: bareName(json.Name),
+    sinceMs: Math.max(timeOf(json.State?.FinishedAt), timeOf(json.Created)),
+    ...labels,
+    networks: networks.map(([name, endpoint]) => ({
+      name,
+      // Those that the engine reports may be missing before the first start.
+      names: [...new Set([...composedNames(json, endpoint.Aliases ?? []), ...(endpoint.DNSNames ?? [])])],
+    })),
+  };
+}
+
+function timeOf(text = ""): number {
+  return Date.parse(text) || 0;
 }
 
 function healthOf({ State: state }: ContainerJson): Health | undefined {

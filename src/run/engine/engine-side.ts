@@ -25,6 +25,7 @@ import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { HealthPolicy } from "../../base/model/health-policy.ts";
 import type { RouteRules } from "../../base/model/route-rules.ts";
+import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
@@ -107,6 +108,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setRules(this.#routes);
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setHealth(healthOf(settings));
+    this.directory.setStopped(stoppedOf(settings));
     this.directory.setServersMax(serversMax(settings));
     this.directory.setHostName(settings.hostName);
     this.directory.setDefaultBridge(settings.defaultBridge);
@@ -164,6 +166,7 @@ export class EngineSide implements ContainerSide {
     directory.setRules(settings.routes);
     directory.setLabelPolicy(settings.labels);
     directory.setHealth(healthOf(settings));
+    directory.setStopped(stoppedOf(settings));
     directory.setHostName(settings.hostName);
     directory.setDefaultBridge(settings.defaultBridge);
     directory.setVisible(settings.visible);
@@ -303,6 +306,11 @@ export class EngineSide implements ContainerSide {
         this.roster.remove(id);
         this.hostNames.remove(id);
       },
+      stopped: {
+        known: () => this.directory.stoppedIds,
+        put: (fact) => this.directory.putStopped(fact),
+        remove: (id) => this.directory.removeStopped(id),
+      },
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
         const container = this.#nameOf(id);
@@ -388,6 +396,10 @@ function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Sub
 /** Docker ignores health checks, also where a label does not. */
 function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
   return isStrict ? undefined : health;
+}
+
+function stoppedOf({ isStrict, stopped }: RunSettings): StoppedPolicy | undefined {
+  return isStrict ? undefined : stopped;
 }
 
 /** Docker uses three servers of a list and ignores the others. */

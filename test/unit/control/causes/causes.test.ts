@@ -95,6 +95,7 @@ function situationOf(name: string, { containers = [web, api, db, plain], gone = 
     resolvers: ["127.0.0.11"],
     resolvConf: RESOLVER,
     moves: [],
+    prefersOwnProject: false,
     nowMs: NOW,
     ...parts,
   };
