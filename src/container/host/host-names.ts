@@ -8,7 +8,7 @@ import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { HostPolicy } from "../../base/model/host-policy.ts";
-import { type RouteText, domainLabels } from "../../base/model/server-text.ts";
+import { domainLabels } from "../../base/model/server-text.ts";
 import type { View } from "../../base/model/view.ts";
 import { RouteSocket, type InterfaceAddress } from "../../kernel/rtnetlink.ts";
 import type { Decision } from "../attach/decision.ts";
@@ -27,8 +27,8 @@ export interface HostNamesParts extends Omit<HostMeansParts, "subnets" | "onChan
   readonly containers: () => Iterable<ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   readonly onEvent: ReportEvent;
-  /** `ownRoutes` has changed. */
-  readonly onRoutes: () => void;
+  /** `denied` has changed. */
+  readonly onDenied: () => void;
 }
 
 export class HostNames {
@@ -60,13 +60,12 @@ export class HostNames {
   }
 
   /**
-   * What containers must not ask the host's servers: systemd-resolved would ask us, and a container would see the names
-   * of the host.
+   * The domains that containers must not ask the host's servers for: systemd-resolved would ask us, and a container
+   * would see the names of the host.
    */
-  get ownRoutes(): readonly RouteText[] {
+  get denied(): readonly string[] {
     if (this.#chosen?.means !== "resolved") return [];
-    const domains = [this.#policy.domain, ...reverseZoneNames(this.#members?.subnets ?? [])];
-    return [{ domains, servers: [], isLocal: true }];
+    return [this.#policy.domain, ...reverseZoneNames(this.#members?.subnets ?? [])];
   }
 
   get view(): View {
@@ -194,7 +193,7 @@ export class HostNames {
       const { means, why } = chosen;
       this.#parts.onEvent({ means, why }, "container names resolve on the host");
     }
-    this.#parts.onRoutes();
+    this.#parts.onDenied();
   }
 
   #readAddresses(): readonly InterfaceAddress[] {
@@ -225,7 +224,7 @@ export class HostNames {
       this.#captureTimer = undefined;
       guard.run("timer", 0, () => {
         this.#parts.reconciler.updateCapture(HOST_ID);
-        if (this.#chosen?.means === "resolved") this.#parts.onRoutes();
+        if (this.#chosen?.means === "resolved") this.#parts.onDenied();
       });
     }, 0).unref();
   }

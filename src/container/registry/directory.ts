@@ -77,6 +77,7 @@ export class Directory {
   readonly former = new FormerAddresses();
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
+  #denied: readonly string[] = [];
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   #serversMax: number;
   #health: HealthPolicy | undefined;
@@ -119,6 +120,11 @@ export class Directory {
   /** Sets the routes of the settings. Existing views do not change. */
   setRules(rules: RouteRules): void {
     this.#rules = rules;
+  }
+
+  /** Sets domains that exist in no upstream, unless settings or labels route them. Existing views do not change. */
+  setDenied(domains: readonly string[]): void {
+    this.#denied = domains;
   }
 
   /** Sets what labels may configure. Existing views do not change. */
@@ -249,6 +255,7 @@ export class Directory {
         routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),
       ),
       routeLayer("the setting dns", everyone),
+      routeLayer("the setting host-names", [{ domains: this.#denied, servers: [], isLocal: true }]),
       routeLayer(
         "the setting kind.host-docker-internal",
         node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],

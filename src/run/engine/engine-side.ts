@@ -24,7 +24,6 @@ import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { HealthPolicy } from "../../base/model/health-policy.ts";
-import type { RouteRules } from "../../base/model/route-rules.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -49,13 +48,11 @@ export class EngineSide implements ContainerSide {
   readonly stopped: StoppedContainers;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
-  #rules: RouteRules;
   #isDisconnected = false;
 
   constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
-    this.#rules = parts.settings.routes;
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
@@ -86,11 +83,6 @@ export class EngineSide implements ContainerSide {
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
   }
 
-  /** The routes of the settings have precedence. */
-  get #routes(): RouteRules {
-    return { ...this.#rules, everyone: [...this.#rules.everyone, ...this.hostNames.ownRoutes] };
-  }
-
   get isSynced(): boolean {
     return this.follower.isSynced;
   }
@@ -104,8 +96,7 @@ export class EngineSide implements ContainerSide {
   }
 
   reconfigure(settings: RunSettings): void {
-    this.#rules = settings.routes;
-    this.directory.setRules(this.#routes);
+    this.directory.setRules(settings.routes);
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setHealth(healthOf(settings));
     this.directory.setStopped(stoppedOf(settings));
@@ -262,8 +253,8 @@ export class EngineSide implements ContainerSide {
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
       onEvent: eventLogger(log),
-      onRoutes: () => {
-        this.directory.setRules(this.#routes);
+      onDenied: () => {
+        this.directory.setDenied(this.hostNames.denied);
         this.roster.refresh();
       },
     });
