@@ -12,7 +12,7 @@ import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { QueryNames } from "../base/model/query-record.ts";
 import type { RouteText } from "../base/model/server-text.ts";
-import type { ServerOrder } from "../base/model/upstream-policy.ts";
+import type { MissingContainerSetting, ServerOrder } from "../base/model/upstream-policy.ts";
 import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
@@ -41,6 +41,7 @@ export type Values = {
   visible: VisibleSetting;
   "default-bridge": DefaultBridgeSetting;
   "host-docker-internal": HostNameSetting;
+  zone: readonly string[];
   ttl: number;
   dns: readonly RouteText[];
   "dns-opt": readonly DnsOption[];
@@ -69,6 +70,7 @@ export type Values = {
   "kind.host-docker-internal": string;
   "forward.domain-needed": boolean;
   "forward.bogus-priv": boolean;
+  "forward.missing-container": MissingContainerSetting;
   "queries.names": QueryNames;
   "queries.log": boolean;
 } & Record<SwitchKey, boolean>;
