@@ -88,5 +88,3 @@ export interface RunSettings extends Settings {
   /** The path of the settings file. */
   readonly config: string | undefined;
 }
-
-export const DEFAULT_STATE_DIR = "/run/dns11";

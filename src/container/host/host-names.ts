@@ -23,6 +23,7 @@ import { HOST_LIMITS } from "./limits.ts";
 import { reverseZoneNames } from "./reverse-zones.ts";
 
 export interface HostNamesParts extends Omit<HostMeansParts, "subnets" | "onChange"> {
+  readonly isRootless: boolean;
   readonly reconciler: Reconciler;
   readonly containers: () => Iterable<ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
@@ -176,6 +177,7 @@ export class HostNames {
   /** The means, or why the host is not served, with what to do about it. */
   async #choose(): Promise<ChosenMeans | string | undefined> {
     try {
+      if (this.#parts.isRootless) throw notTheMachine();
       return await this.#means?.choose();
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "attach");
@@ -228,6 +230,13 @@ export class HostNames {
       });
     }, 0).unref();
   }
+}
+
+/** A rootless engine's host is a namespace of its own, in which the machine's programs are not. */
+function notTheMachine(): Fault {
+  return new Fault("HOST_ROOTLESS", "The user of a rootless engine has no rights over the machine's network", {
+    remedy: "Set host-names: off, or query the containers' names from a container.",
+  });
 }
 
 function engineExited(pid: number): Fault {
