@@ -14,6 +14,8 @@ const VARIABLES = {
   "label-servers": ["DNS11_LABEL_SERVERS", READERS["label-servers"]],
   health: ["DNS11_HEALTH", READERS.health],
   stopped: ["DNS11_STOPPED", READERS.stopped],
+  ptr: ["DNS11_PTR", READERS.ptr],
+  "address-order": ["DNS11_ADDRESS_ORDER", READERS["address-order"]],
   visible: ["DNS11_VISIBLE", READERS.visible],
   "default-bridge": ["DNS11_DEFAULT_BRIDGE", READERS["default-bridge"]],
   "host-docker-internal": ["DNS11_HOST_DOCKER_INTERNAL", READERS["host-docker-internal"]],

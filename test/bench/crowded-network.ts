@@ -43,6 +43,8 @@ export function factOf(index: number, path: string): ContainerFact {
     pid: 0,
     sandboxKey: path,
     networkMode: NETWORK.name,
+    hostname: "",
+    domainName: "",
     ...splitLabels({}, {}),
     startedAt: "",
     resolvConfPath: undefined,

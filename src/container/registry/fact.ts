@@ -58,6 +58,8 @@ export interface ContainerFact extends SplitLabels {
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
+  readonly hostname: string;
+  readonly domainName: string;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;
   /** The configured search list of a KIND node. */

@@ -53,6 +53,8 @@ export function containerFact(
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
+    hostname: json.Config?.Hostname ?? "",
+    domainName: json.Config?.Domainname ?? "",
     ...labels,
     startedAt: json.State?.StartedAt ?? "",
     resolvConfPath: json.ResolvConfPath || undefined,

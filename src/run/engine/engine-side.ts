@@ -100,6 +100,7 @@ export class EngineSide implements ContainerSide {
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setHealth(healthOf(settings));
     this.directory.setStopped(stoppedOf(settings));
+    this.directory.setChoices(settings.isStrict ? undefined : settings.names);
     this.directory.setServersMax(serversMax(settings));
     this.directory.setHostName(settings.hostName);
     this.directory.setDefaultBridge(settings.defaultBridge);
@@ -158,6 +159,7 @@ export class EngineSide implements ContainerSide {
     directory.setLabelPolicy(settings.labels);
     directory.setHealth(healthOf(settings));
     directory.setStopped(stoppedOf(settings));
+    directory.setChoices(settings.isStrict ? undefined : settings.names);
     directory.setHostName(settings.hostName);
     directory.setDefaultBridge(settings.defaultBridge);
     directory.setVisible(settings.visible);

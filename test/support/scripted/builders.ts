@@ -237,6 +237,8 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     pid: 4711,
     sandboxKey: "/var/run/docker/netns/c0ffee",
     networkMode: "one",
+    hostname: "",
+    domainName: "",
     labels: {},
     imageLabels: { labels: {}, source: "known" },
     startedAt: "",
