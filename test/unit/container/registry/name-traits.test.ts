@@ -65,7 +65,7 @@ test("a label sets the TTL of a container's names; of several containers the sho
 test("addresses are in random order, or sorted by setting or by the labels of all containers with the name", () => {
   const numbers = [9, 2, 30, 11, 4];
   const lasts = (directory: Directory, name = "web"): number[] =>
-    addressesIn(ask(directory, name)).map((address) => Number(address.split(".")[3]));
+    ask(directory, name).answers.map(({ data }) => data[3] ?? 0);
   const sorted = numbers.toSorted((a, b) => a - b);
   const all = numbers.map((number) => replica(number));
   const choices: NameChoices = { ...NAME_CHOICES_DEFAULTS, order: "sorted" };

@@ -60,6 +60,8 @@ test("a container of a current engine becomes a fact", () => {
     pid: 4711,
     sandboxKey: "/var/run/docker/netns/0123",
     networkMode: "one",
+    hostname: "host1",
+    domainName: "",
     labels: {},
     imageLabels: { labels: { colour: "blue" }, source: "unknown" },
     startedAt: "2026-01-01T00:00:00Z",
