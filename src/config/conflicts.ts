@@ -42,7 +42,7 @@ function withoutEffect(
   const hasForwardOptions = options.some(({ kind }) => kind !== "ndots");
   const keys = isStrict
     ? [
-        ...precedence.changed("forward.", "cache.").filter((key) => !LOCAL_ONLY.has(key)),
+        ...precedence.changed("forward.", "cache.").filter((key) => !ALWAYS.has(key)),
         ...(hasForwardOptions ? DNS_OPT : []),
       ]
     : [];
@@ -51,7 +51,7 @@ function withoutEffect(
 
 const DNS_OPT: readonly Key[] = ["dns-opt"];
 /** These take effect without failover as well. */
-const LOCAL_ONLY: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv"]);
+const ALWAYS: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv", "forward.missing-container"]);
 
 /** Declared names are more than Docker has, and their other types are never forwarded. */
 function unansweredRecords(precedence: Precedence, { behaviour, isStrict }: Settings): readonly Conflict[] {

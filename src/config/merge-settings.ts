@@ -126,6 +126,7 @@ function upstreamOf(precedence: Precedence, options: readonly DnsOption[]): Upst
       usesTcp: has("use-vc"),
       budgetMs: budgetOf(precedence, options),
       queriesMax: precedence.take("forward.max-concurrent", FORWARD_DEFAULTS.queriesMax),
+      missingContainer: precedence.take("forward.missing-container", FORWARD_DEFAULTS.missingContainer),
     },
     localOnly: {
       keepsDotless: precedence.take("forward.domain-needed", LOCAL_ONLY_DEFAULTS.keepsDotless),

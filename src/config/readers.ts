@@ -22,7 +22,7 @@ import { STOPPED_POLICIES } from "../base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import { parseDomain, parseRoute } from "../base/model/server-text.ts";
-import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
+import { MISSING_CONTAINER_SETTINGS, SERVER_ORDERS } from "../base/model/upstream-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
 import { LIMITS } from "../base/limits.ts";
@@ -72,6 +72,7 @@ export const READERS = {
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
+  "forward.missing-container": oneOf(MISSING_CONTAINER_SETTINGS),
   "cache.size": size(64 * KIB, 4 * GIB),
   "cache.min-ttl": duration(0, DAY_MS, SECOND_MS),
   "cache.max-ttl": duration(SECOND_MS, 7 * DAY_MS, SECOND_MS),

@@ -124,6 +124,7 @@ export class Situations {
       domain: presentation(route.suffix, 0, route.suffix.length),
       by: route.by,
       isLocal: route.isLocal,
+      missing: (route.missing ?? []).map(({ server, reason }) => `${server} is not queried: ${reason}`),
       withheld: (route.withheld ?? []).map((server) => serverText(server)),
       servers: route.servers.map((server) => {
         const health = upstreamState?.pool.find(client, server)?.health;

@@ -103,6 +103,7 @@ export const SCHEMA = map({
     "max-concurrent": leaf(READERS["forward.max-concurrent"]).optional(),
     "domain-needed": leaf(readBoolean).optional(),
     "bogus-priv": leaf(readBoolean).optional(),
+    "missing-container": leaf(READERS["forward.missing-container"]).optional(),
   }).optional(),
   cache: map({
     size: leaf(READERS["cache.size"]).optional(),

@@ -23,6 +23,7 @@ import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { NameChoices } from "../../base/model/name-choices.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
+import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
@@ -34,6 +35,7 @@ import { labelHealth } from "./label-choices.ts";
 import { traitsOf } from "./name-traits.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
+import { UpstreamContainers } from "./upstream-containers.ts";
 
 export interface DirectoryOptions {
   /** How many servers of Docker's list are used. */
@@ -54,6 +56,16 @@ const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
 };
 /** Drivers whose networks have no external access, with or without a gateway. */
 const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
+
+/** What the routes of a container are merged from. */
+interface Routing {
+  readonly layers: readonly RouteLayer[];
+  /** What Docker would query, and where that list comes from. */
+  readonly listed: readonly Server[];
+  readonly listedBy: string;
+  readonly hasGateway: boolean;
+  readonly isUnclear: boolean;
+}
 
 export class Directory {
   readonly #options: DirectoryOptions;
@@ -77,6 +89,10 @@ export class Directory {
   });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
+  readonly #upstreamContainers = new UpstreamContainers({
+    networkOf: (id) => this.network(id),
+    layersOf: (fact) => this.#routing(fact, undefined).layers,
+  });
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
@@ -122,6 +138,17 @@ export class Directory {
   /** Sets the routes of the settings. Existing views do not change. */
   setRules(rules: RouteRules): void {
     this.#rules = rules;
+    this.#upstreamContainers.setRules(rules);
+  }
+
+  /** Sets what happens where a container that is an upstream server is missing. Existing views do not change. */
+  setMissingContainer(setting: MissingContainerSetting): void {
+    this.#upstreamContainers.setMissing(setting);
+  }
+
+  /** Sets whether every running container is known. Returns whether views change, once they are made again. */
+  setComplete(isComplete: boolean): boolean {
+    return this.#upstreamContainers.setComplete(isComplete);
   }
 
   /** Sets what labels may configure. Existing views do not change. */
@@ -132,6 +159,7 @@ export class Directory {
     this.#projects.setLabelPolicy(policy);
     this.#stopped.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
+    for (const fact of this.#containers.values()) this.#putUpstream(fact, fact);
     this.#rejoin();
   }
 
@@ -176,13 +204,17 @@ export class Directory {
     this.#extra.removeNetwork(id);
   }
 
-  /** Replaces a container's facts. Its networks must be known already. */
-  putContainer(fact: ContainerFact): void {
+  /**
+   * Replaces a container's facts. Its networks must be known already. Returns whether views of other containers change,
+   * once they are made again, because it is their upstream server.
+   */
+  putContainer(fact: ContainerFact): boolean {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
     this.#join(fact, before);
     this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
+    return this.#putUpstream(fact, before);
   }
 
   /** A container that is not running. While it was, its facts are still known. */
@@ -199,7 +231,8 @@ export class Directory {
     return this.#stopped.isOn ? this.#stopped.ids : undefined;
   }
 
-  removeContainer(id: string): void {
+  /** Returns whether views of other containers change, as `putContainer` does. */
+  removeContainer(id: string): boolean {
     const fact = this.#containers.get(id);
     if (fact !== undefined) {
       this.#networks.leave(fact);
@@ -209,12 +242,13 @@ export class Directory {
     }
     this.#defaultBridge.remove(id);
     this.#containers.delete(id);
+    return fact !== undefined && this.#upstreamContainers.remove(fact);
   }
 
   /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact, node?: NodeContext): View {
     const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
-    const upstreams = this.#upstreams(fact, this.#networks.joinedBy(fact), node);
+    const upstreams = this.#upstreams(fact, node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
   }
 
@@ -234,12 +268,33 @@ export class Directory {
     for (const fact of this.#containers.values()) this.#join(fact, fact);
   }
 
-  #upstreams(
-    { labels, imageLabels, nameservers }: ContainerFact,
-    joined: readonly JoinedNetwork[],
-    node: NodeContext | undefined,
-  ): Upstreams {
-    const { everyone, networks, isNdotsSet } = this.#rules;
+  #putUpstream(fact: ContainerFact, before: ContainerFact | undefined): boolean {
+    const { layer } = labelRoutes(effectiveLabels(fact, this.#labelPolicy), this.#labelPolicy.servers);
+    return this.#upstreamContainers.put(fact, layer, before);
+  }
+
+  #upstreams(fact: ContainerFact, node: NodeContext | undefined): Upstreams {
+    const { layers, listed, listedBy, hasGateway, isUnclear } = this.#routing(fact, node);
+    const { nameservers } = fact;
+    const { isNdotsSet } = this.#rules;
+    const { fallsBack } = this.#upstreamContainers;
+    return {
+      routes: routesOf({
+        layers,
+        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack },
+        fallback: listed,
+        fallbackBy: listedBy,
+        host: this.#host,
+        hasExternalAccess: hasGateway || isUnclear,
+      }),
+      isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
+    };
+  }
+
+  #routing(fact: ContainerFact, node: NodeContext | undefined): Routing {
+    const { labels, imageLabels, nameservers } = fact;
+    const joined = this.#networks.joinedBy(fact);
+    const { everyone, networks } = this.#rules;
     const { trustsImages, servers: labelServers } = this.#labelPolicy;
     const hasGateway = joined.some(reachesOutside);
     // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the
@@ -270,20 +325,11 @@ export class Directory {
         trustsImages ? labelRoutes(imageLabels.labels, labelServers).layer : [],
       ),
     ];
-    const fallbackBy =
+    const listedBy =
       listed === dockerServers
         ? "Docker's resolver: the container's list of servers cannot be determined"
         : FALLBACK_ORIGINS[nameservers.kind];
-    return {
-      routes: routesOf({
-        layers,
-        fallback: listed,
-        fallbackBy,
-        host: this.#host,
-        hasExternalAccess: hasGateway || isUnclear,
-      }),
-      isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
-    };
+    return { layers, listed, listedBy, hasGateway, isUnclear };
   }
 
   /** The servers that Docker would query. */

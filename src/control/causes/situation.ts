@@ -20,6 +20,8 @@ export interface RouteState {
   }[];
   /** Left out, because the container has no external network. */
   readonly withheld: readonly string[];
+  /** Containers that cannot be queried, each with the reason. */
+  readonly missing: readonly string[];
 }
 
 /** A container that has another address than a while ago. */

@@ -114,7 +114,7 @@ export function pointerAnswer(
 }
 
 /** The order of the addresses of one answer; a new one for every query. */
-export type Shuffle = (count: number) => Uint16Array;
+type Shuffle = (count: number) => Uint16Array;
 
 export interface AddressOptions {
   readonly limit: number;

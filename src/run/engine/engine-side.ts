@@ -97,6 +97,7 @@ export class EngineSide implements ContainerSide {
 
   reconfigure(settings: RunSettings): void {
     this.directory.setRules(settings.routes);
+    this.directory.setMissingContainer(settings.upstream.forward.missingContainer);
     this.directory.setLabelPolicy(settings.labels);
     this.directory.setHealth(healthOf(settings));
     this.directory.setStopped(stoppedOf(settings));
@@ -155,7 +156,9 @@ export class EngineSide implements ContainerSide {
   #openDirectory(): Directory {
     const { settings } = this.#parts;
     const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
+    directory.setComplete(false);
     directory.setRules(settings.routes);
+    directory.setMissingContainer(settings.upstream.forward.missingContainer);
     directory.setLabelPolicy(settings.labels);
     directory.setHealth(healthOf(settings));
     directory.setStopped(stoppedOf(settings));
@@ -280,6 +283,7 @@ export class EngineSide implements ContainerSide {
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "loaded the running containers");
+        if (this.directory.setComplete(true)) this.roster.refresh();
         void this.#restoreLeftoverNodes();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),

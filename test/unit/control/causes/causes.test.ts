@@ -23,6 +23,7 @@ const ROUTE: RouteState = {
   isLocal: false,
   servers: [{ server: "host(10.0.0.1)", isDown: false, reason: undefined }],
   withheld: [],
+  missing: [],
 };
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 
