@@ -12,12 +12,8 @@ import type { LabelServers } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { QueryNames } from "../base/model/query-record.ts";
 import type { RouteText } from "../base/model/server-text.ts";
-<<<<<<< HEAD
-import type { ServerOrder } from "../base/model/upstream-policy.ts";
-import type { AddressOrder, PtrForm } from "../base/model/name-choices.ts";
-=======
 import type { MissingContainerSetting, ServerOrder } from "../base/model/upstream-policy.ts";
->>>>>>> main
+import type { AddressOrder, PtrForm } from "../base/model/name-choices.ts";
 import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
