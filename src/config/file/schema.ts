@@ -32,6 +32,12 @@ function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodTyp
     .optional();
 }
 
+/** A list, or its only value. */
+function oneOrMore<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodType<T[]>> {
+  const all = (value: unknown): T[] => (Array.isArray(value) ? value : [value]).map((each) => read(each));
+  return leaf(all).optional();
+}
+
 function listExample(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? `[${value}]` : "[one, two]";
 }
@@ -86,6 +92,7 @@ export const SCHEMA = map({
   visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),
+  zone: oneOrMore(READERS.zone),
   ttl: leaf(READERS.ttl).optional(),
   dns: servers,
   "dns-opt": list(READERS["dns-opt"]),

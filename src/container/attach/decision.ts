@@ -11,6 +11,7 @@ import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry
 import { CHOICE_LABELS, choiceWarnings } from "../registry/label-choices.ts";
 import { NAMES_LABEL, aliasWildcards, labelNames } from "../registry/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
+import { ZONE_LABELS, serviceWarning } from "../registry/label-service.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
 export type Decision =
@@ -51,6 +52,8 @@ export function decide(
     ...CHOICE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
     labelNames(labels).warning,
     ignoredLabelWarning(NAMES_LABEL, fact, policy),
+    serviceWarning(labels),
+    ...ZONE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
     ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
   ];
   const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only), defaultBridge);

@@ -18,6 +18,7 @@ export const HOST_FACT: ContainerFact = {
   networkMode: "host",
   hostname: "",
   domainName: "",
+  ports: { published: [], exposed: [] },
   resolvConfPath: undefined,
   kindSearch: undefined,
   extraHosts: [],

@@ -14,6 +14,7 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
 import { nameSources } from "../names/name-sources.ts";
@@ -74,6 +75,7 @@ export class Directory {
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
+  readonly #zones = new ServiceZones(this.#networks);
   readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
@@ -84,6 +86,7 @@ export class Directory {
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
     elsewhere: this.#elsewhere,
+    zones: this.#zones,
     projects: this.#projects,
     stopped: this.#stopped,
   });
@@ -133,6 +136,13 @@ export class Directory {
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
     this.#projects.setVisible(setting);
+    this.#zones.setVisible(setting);
+  }
+
+  /** Sets the zones with names of services. Existing views do not change. */
+  setZones(zones: readonly string[]): void {
+    this.#zones.setZones(zones);
+    this.#rejoin();
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -159,6 +169,7 @@ export class Directory {
     this.#projects.setLabelPolicy(policy);
     this.#stopped.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
+    this.#zones.setLabelPolicy(policy);
     for (const fact of this.#containers.values()) this.#putUpstream(fact, fact);
     this.#rejoin();
   }
@@ -237,6 +248,7 @@ export class Directory {
     if (fact !== undefined) {
       this.#networks.leave(fact);
       this.#extra.leave(fact);
+      this.#zones.leave(id);
       this.#projects.leave(id);
       this.former.note(fact);
     }
@@ -262,6 +274,7 @@ export class Directory {
     this.#projects.join(fact, traits);
     this.#extra.join(fact, before, traits);
     this.#defaultBridge.put(fact, { ...traits, project });
+    this.#zones.join(fact);
   }
 
   #rejoin(): void {

@@ -234,6 +234,7 @@ export class EngineSide implements ContainerSide {
     return new HostNames(settings.hostNames, {
       ...platform,
       host: this.#link.host,
+      isRootless: this.#link.info.isRootless,
       reconciler: this.reconciler,
       containers: () => this.directory.containers.values(),
       networkOf: (id) => this.directory.network(id),
