@@ -114,6 +114,15 @@ export class NameSearch {
   }
 }
 
+/** A name that no network has, for lists of names, and the containers that it leads to. */
+export interface OwnName extends NameAddresses {
+  readonly name: string;
+  /** Where it comes from, as text for people. */
+  readonly source: string;
+  /** Their ids. */
+  readonly holders: readonly string[];
+}
+
 export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
@@ -121,4 +130,6 @@ export interface VisibleNames {
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;
+  /** Names that no network has, if the source lists them. */
+  list?(): Iterable<OwnName>;
 }

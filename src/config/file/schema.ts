@@ -1,7 +1,7 @@
 /**
  * Schema: the keys of a settings file and their values.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 import { nearest } from "../../base/lib/nearest.ts";
 import { NO_SEARCH } from "../dns-option.ts";

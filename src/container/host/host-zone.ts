@@ -4,6 +4,7 @@
  * it does not know below the domain does not exist; a name that several containers have resolves to all of them.
  */
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
+import { type HostMeansReport, hostMeansText } from "../../base/model/host-policy.ts";
 import { domainLabels } from "../../base/model/server-text.ts";
 import { hashOf } from "../../base/model/label-table.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
@@ -35,6 +36,7 @@ const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(
 
 export class HostZone implements VisibleNames {
   readonly #domain: string;
+  #means = "";
   readonly #suffix: Uint8Array;
   readonly #suffixLabels: number;
   readonly #names: NetworkNames;
@@ -50,7 +52,12 @@ export class HostZone implements VisibleNames {
   }
 
   get places(): readonly string[] {
-    return [`the host's domain ${this.#domain}`];
+    return [`the host's domain ${this.#domain}${this.#means}`];
+  }
+
+  /** By which means its names reach the programs of the host. */
+  setMeans(report: HostMeansReport | undefined): void {
+    this.#means = report === undefined ? "" : `, ${hostMeansText(report)}`;
   }
 
   /** Replaces what a container contributes: its endpoints that the host can reach. */

@@ -240,6 +240,10 @@ export class EngineSide implements ContainerSide {
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
       onEvent: eventLogger(log),
+      onDenied: () => {
+        this.directory.setDenied(this.hostNames.denied);
+        this.roster.refresh();
+      },
     });
   }
 
