@@ -73,12 +73,14 @@ function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[]
 }
 
 /** Choices about names that Docker does not have. */
-function strictChoices({ isStrict, health, stopped }: Settings): readonly Conflict[] {
+function strictChoices({ isStrict, health, stopped, names }: Settings): readonly Conflict[] {
   if (!isStrict) return [];
   const what = "has no effect with strict, because Docker has no such choice: remove one of them";
   const keys: readonly Key[] = [
     ...(health === "ignore" ? [] : (["health"] as const)),
     ...(stopped === "forward" ? [] : (["stopped"] as const)),
+    ...(names.ptr === "network" ? [] : (["ptr"] as const)),
+    ...(names.order === "shuffle" ? [] : (["address-order"] as const)),
   ];
   return keys.map((key) => [key, what]);
 }

@@ -28,12 +28,18 @@ export interface NameAddresses {
   readonly v6: Uint8Array;
   /** How many containers are left out because of their health. */
   readonly leftOut?: number;
+  /** Undefined for the TTL of container names. */
+  readonly ttlSeconds?: number | undefined;
+  /** They are answered in this order. */
+  readonly isSorted?: boolean;
 }
 
 /** The target of a PTR record. */
 export interface ReverseName {
   /** The name in wire format, with its terminating zero; undefined where it is too long for that. */
   readonly target: Uint8Array | undefined;
+  /** Undefined for the TTL of container names. */
+  readonly ttlSeconds?: number | undefined;
 }
 
 /** A zone that dns11 answers for. */

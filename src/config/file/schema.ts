@@ -87,6 +87,8 @@ export const SCHEMA = map({
   "label-servers": leaf(READERS["label-servers"]).optional(),
   health: leaf(READERS.health).optional(),
   stopped: leaf(READERS.stopped).optional(),
+  ptr: leaf(READERS.ptr).optional(),
+  "address-order": leaf(READERS["address-order"]).optional(),
   visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),

@@ -22,6 +22,7 @@ import type { NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
+import type { NameChoices } from "../../base/model/name-choices.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
@@ -32,6 +33,7 @@ import type { ContainerFact, NameserversFact, NetworkFact, StoppedFact } from ".
 import { FormerAddresses } from "./former-addresses.ts";
 import { effectiveLabels } from "./labels.ts";
 import { labelHealth } from "./label-choices.ts";
+import { traitsOf } from "./name-traits.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
@@ -100,6 +102,7 @@ export class Directory {
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   #serversMax: number;
   #health: HealthPolicy | undefined;
+  #choices: NameChoices | undefined;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -183,6 +186,12 @@ export class Directory {
     this.#rejoin();
   }
 
+  /** Sets what containers' names are like, where a label does not; undefined: always as in Docker. */
+  setChoices(choices: NameChoices | undefined): void {
+    this.#choices = choices;
+    this.#rejoin();
+  }
+
   /** Sets what names of containers that are not running mean; undefined: nothing. Existing views do not change. */
   setStopped(policy: StoppedPolicy | undefined): void {
     this.#stopped.setSetting(policy);
@@ -220,7 +229,6 @@ export class Directory {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
     this.#join(fact, before);
-    this.#defaultBridge.put(fact);
     this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
     return this.#putUpstream(fact, before);
@@ -263,13 +271,15 @@ export class Directory {
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {
+    const labels = effectiveLabels(fact, this.#labelPolicy);
     const health = this.#health;
-    const isLastResort =
-      health !== undefined &&
-      isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
-    this.#networks.join(fact, before, { isLastResort, project: projectOf(fact, this.#labelPolicy) });
-    this.#projects.join(fact, isLastResort);
-    this.#extra.join(fact, before, isLastResort);
+    const isLastResort = health !== undefined && isLeftOut(fact.health, labelHealth(labels, health).policy);
+    const traits = { isLastResort, ...traitsOf(fact, labels, this.#choices) };
+    const project = projectOf(fact, this.#labelPolicy);
+    this.#networks.join(fact, before, { ...traits, project });
+    this.#projects.join(fact, traits);
+    this.#extra.join(fact, before, traits);
+    this.#defaultBridge.put(fact, { ...traits, project });
     this.#zones.join(fact);
   }
 

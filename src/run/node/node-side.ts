@@ -200,6 +200,7 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     sandboxKey: "",
     networkMode: "",
     hostname: "",
+    domainName: "",
     ports: { published: [], exposed: [] },
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
