@@ -42,6 +42,8 @@ export interface HostNamesParts {
     readonly resolvConf: { readonly nameservers: readonly string[]; readonly search: readonly string[] };
   };
   readonly onEvent: ReportEvent;
+  /** Container names resolve on the host below this domain; undefined: they do not. Called when that changes. */
+  readonly onDomain: (domain: string | undefined) => void;
 }
 
 export class HostNames {
@@ -55,6 +57,7 @@ export class HostNames {
   #isClosed = false;
   /** Counts the checks, so that only the last one decides. */
   #checks = 0;
+  #domain: string | undefined;
 
   constructor(policy: HostPolicy, parts: HostNamesParts) {
     this.#parts = parts;
@@ -88,6 +91,7 @@ export class HostNames {
     this.#release();
     this.#policy = policy;
     this.#parts.reconciler.clearDesired(HOST_ID);
+    this.#setDomain(undefined);
     this.#open();
     this.refresh();
   }
@@ -154,6 +158,7 @@ export class HostNames {
       const before = this.#decision.kind === "skip" ? this.#decision.reason : undefined;
       this.#decision = { kind: "skip", code: "host-names", reason: problem };
       reconciler.clearDesired(HOST_ID);
+      this.#setDomain(undefined);
       if (before !== problem)
         this.#parts.onEvent({ reason: problem }, "container names do not resolve on the host", "warn");
       return;
@@ -162,6 +167,13 @@ export class HostNames {
     const claim = { containerId: HOST_ID, sandboxKey: "", pid: this.#parts.host().pid };
     reconciler.setDesired(HOST_ID, { claim, mode: this.#mode as AttachMode, view: this.view });
     reconciler.updateCapture(HOST_ID);
+    this.#setDomain(this.#policy.domain);
+  }
+
+  #setDomain(domain: string | undefined): void {
+    if (domain === this.#domain) return;
+    this.#domain = domain;
+    this.#parts.onDomain(domain);
   }
 
   /** Why the host is not served, with what to do about it; undefined if it can be. */

@@ -5,6 +5,7 @@
 import type { DeclaredNames } from "./declared/declared-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
+import type { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import type { EngineHostName } from "./host-name/host-name.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { OtherNetworks } from "./other-networks/other-networks.ts";
@@ -21,12 +22,13 @@ interface NameSourceParts {
   readonly defaultBridge: DefaultBridgeNames;
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
+  readonly hostDomain: HostDomainNames;
   readonly projects: ProjectNames;
   readonly stopped: StoppedNames;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, projects, extra, stopped } = parts;
+  const { networks, defaultBridge, declared, engineHost, elsewhere, hostDomain, projects, extra, stopped } = parts;
   return [
     // Docker's names take precedence.
     networks,
@@ -36,6 +38,7 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     engineHost,
     elsewhere,
     projects,
+    hostDomain,
     // Wildcards come after every exact name.
     extra,
     // Whoever else has the name has it now.

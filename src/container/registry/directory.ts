@@ -13,6 +13,7 @@ import { DockerNetworks } from "../names/docker/networks.ts";
 import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
+import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
@@ -75,7 +76,9 @@ export class Directory {
   readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
+  readonly #hostDomain = new HostDomainNames((id) => this.network(id));
   readonly #sources = nameSources({
+    hostDomain: this.#hostDomain,
     networks: this.#networks,
     declared: this.#declared,
     extra: this.#extra,
@@ -124,11 +127,18 @@ export class Directory {
   /** Sets whether containers on the default bridge resolve each other. Existing views do not change. */
   setDefaultBridge(setting: DefaultBridgeSetting): void {
     this.#defaultBridge.setSetting(setting);
+    this.#hostDomain.setDefaultBridge(setting);
+  }
+
+  /** Sets the domain of container names on the host, while they resolve there. Existing views do not change. */
+  setHostDomain(domain: string | undefined): void {
+    this.#hostDomain.setDomain(domain, this.#containers.values());
   }
 
   /** Sets whose names containers resolve. Existing views do not change. */
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
+    this.#hostDomain.setVisible(setting);
     this.#projects.setVisible(setting);
   }
 
@@ -193,6 +203,7 @@ export class Directory {
   removeNetwork(id: string): void {
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
+    this.#hostDomain.removeNetwork(id);
   }
 
   /**
@@ -204,6 +215,7 @@ export class Directory {
     if (before !== undefined) this.former.note(before, fact);
     this.#join(fact, before);
     this.#defaultBridge.put(fact);
+    this.#hostDomain.join(fact, before);
     this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
     return this.#putUpstream(fact, before);
@@ -230,6 +242,7 @@ export class Directory {
       this.#networks.leave(fact);
       this.#extra.leave(fact);
       this.#projects.leave(id);
+      this.#hostDomain.leave(fact);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);

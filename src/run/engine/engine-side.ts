@@ -256,6 +256,10 @@ export class EngineSide implements ContainerSide {
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
       onEvent: eventLogger(log),
+      onDomain: (domain) => {
+        this.directory.setHostDomain(domain);
+        this.roster.refresh();
+      },
     });
   }
 
