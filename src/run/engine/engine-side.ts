@@ -4,7 +4,6 @@
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Status } from "../../api/status.ts";
-import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
@@ -23,12 +22,11 @@ import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
-import type { HealthPolicy } from "../../base/model/health-policy.ts";
-import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
+import { configureDirectory } from "./directory-settings.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
@@ -96,15 +94,7 @@ export class EngineSide implements ContainerSide {
   }
 
   reconfigure(settings: RunSettings): void {
-    this.directory.setRules(settings.routes);
-    this.directory.setMissingContainer(settings.upstream.forward.missingContainer);
-    this.directory.setLabelPolicy(settings.labels);
-    this.directory.setHealth(healthOf(settings));
-    this.directory.setStopped(stoppedOf(settings));
-    this.directory.setServersMax(serversMax(settings));
-    this.directory.setHostName(settings.hostName);
-    this.directory.setDefaultBridge(settings.defaultBridge);
-    this.directory.setVisible(settings.visible);
+    configureDirectory(this.directory, settings);
     this.roster.setDefaultBridge(settings.defaultBridge);
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
@@ -153,17 +143,9 @@ export class EngineSide implements ContainerSide {
   }
 
   #openDirectory(): Directory {
-    const { settings } = this.#parts;
-    const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
+    const directory = new Directory({ serversMax: 0, ownAddress: DOCKER_RESOLVER });
     directory.setComplete(false);
-    directory.setRules(settings.routes);
-    directory.setMissingContainer(settings.upstream.forward.missingContainer);
-    directory.setLabelPolicy(settings.labels);
-    directory.setHealth(healthOf(settings));
-    directory.setStopped(stoppedOf(settings));
-    directory.setHostName(settings.hostName);
-    directory.setDefaultBridge(settings.defaultBridge);
-    directory.setVisible(settings.visible);
+    configureDirectory(directory, this.#parts.settings);
     return directory;
   }
 
@@ -386,18 +368,4 @@ function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Sub
   const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
   // Some engines write it with the length of the prefix.
   return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
-}
-
-/** Docker ignores health checks, also where a label does not. */
-function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
-  return isStrict ? undefined : health;
-}
-
-function stoppedOf({ isStrict, stopped }: RunSettings): StoppedPolicy | undefined {
-  return isStrict ? undefined : stopped;
-}
-
-/** Docker uses three servers of a list and ignores the others. */
-function serversMax({ behaviour }: RunSettings): number {
-  return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }

@@ -61,7 +61,7 @@ test("its own networks: by name, network, service and number, in any letter case
 
 test("what it does not see does not exist, and other domains are not concerned", () => {
   const directory = world();
-  for (const name of ["db", "db.two", "secret", "plain", "2.front.shop", "nobody", "web.two"])
+  for (const name of ["db", "db.two", "secret", "plain", "nobody", "web.two"])
     assert.equal(found(directory, `${name}.docker`), "denied", name);
   for (const name of ["web.docker.test", "xdocker", "web.notdocker"])
     assert.equal(found(directory, name), "missing", name);
@@ -71,11 +71,7 @@ test("other networks by the setting visible, never internal ones; those on the b
   const directory = world("all");
   for (const name of ["db.docker", "db.two.docker", "x.db.docker"])
     assert.equal(found(directory, name), "10.2.0.3", name);
-  assert.equal(
-    found(directory, "shared.docker"),
-    "10.1.0.210.1.0.3".replace("0.210", "0.2.10"),
-    "its own networks first",
-  );
+  assert.equal(found(directory, "shared.docker"), "10.1.0.2.10.1.0.3", "its own networks first");
   assert.equal(found(directory, "secret.docker"), "denied");
   assert.equal(found(directory, "plain.docker"), "denied");
   directory.setDefaultBridge("names");
