@@ -29,6 +29,7 @@ const FLAGS = {
   visible: "visible",
   "default-bridge": "default-bridge",
   "host-docker-internal": "host-docker-internal",
+  zone: "zone",
   dns: "dns",
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
@@ -124,6 +125,12 @@ function optionOf(key: FlagKey): Option {
         "--host-docker-internal <off|gateway>",
         `let containers without such an entry resolve host.docker.internal to the host's address on the default bridge ${valueNote(key)}`,
         READERS["host-docker-internal"],
+      );
+    case "zone":
+      return listOption(
+        "--zone <domain>",
+        `answer SERVICE.PROJECT.svc.DOMAIN and the other names of the Kubernetes DNS schema ${listNote(key)}`,
+        READERS.zone,
       );
     case "dns":
       return listOption(

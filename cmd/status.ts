@@ -90,6 +90,7 @@ export function statusText(
     failingLine(health.failures),
     { label: "rules", text: rulesText(status) },
     { label: "settings", text: settingsText(status) },
+    ...zoneLines(status),
     ...recordsLines(status),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
@@ -198,6 +199,11 @@ function rulesText({ ruleBackend, keeper: { state, pid, namespaces, restarts } }
 
 /** The keys that are set, and where. */
 /** The declared names, if there are any, and what is wrong with their files. */
+function zoneLines({ settings }: Status): Line[] {
+  const zones = settings["zone"]?.value;
+  return Array.isArray(zones) && zones.length > 0 ? [{ label: "zones", text: zones.join(", ") }] : [];
+}
+
 function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] {
   const { names, problems } = records;
   return [

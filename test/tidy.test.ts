@@ -230,6 +230,20 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   {
+    room: "src/container/names/zone",
+    mayImport: [
+      "src/container/names/docker/networks.ts",
+      "src/container/names/name-source.ts",
+      "src/container/names/outlook.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/label-service.ts",
+      "src/base/dns",
+      "src/base/limits.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
     room: "src/container/names/projects",
     mayImport: [
       "src/container/names/name-entry.ts",
@@ -304,6 +318,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/other-networks",
       "src/container/names/projects",
       "src/container/names/stopped",
+      "src/container/names/zone",
     ],
     modules: [],
   },

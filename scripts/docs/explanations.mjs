@@ -49,6 +49,7 @@ export const ERROR_REMEDIES = {
 /** What each check of the doctor examines, by its code. @type {Readonly<Record<string, string>>} */
 export const CHECK_MEANINGS = {
   capabilities: "the capabilities that dns11 needs to look into containers and to serve them",
+  rootless: "whether the user's [rootless engine](rootless.md) can be entered; root and other users are refused",
   kernel: "whether the kernel accepts dns11's rules",
   engine: "whether the engine answers, and can be served",
   dns11: "whether dns11 is running, ready, or hung",

@@ -16,6 +16,7 @@ const VARIABLES = {
   stopped: ["DNS11_STOPPED", READERS.stopped],
   visible: ["DNS11_VISIBLE", READERS.visible],
   "default-bridge": ["DNS11_DEFAULT_BRIDGE", READERS["default-bridge"]],
+  zone: ["DNS11_ZONE", (text: string) => words(text, /[\s,]+/).map((word) => READERS.zone(word))],
   "host-docker-internal": ["DNS11_HOST_DOCKER_INTERNAL", READERS["host-docker-internal"]],
   ttl: ["DNS11_TTL", READERS.ttl],
   dns: ["DNS11_DNS", (text: string) => words(text, /[\s,]+/).map((word) => READERS.dns(word))],

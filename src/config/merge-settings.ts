@@ -51,6 +51,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const visible = precedence.take("visible", "network");
   const defaultBridge = precedence.take("default-bridge", "off");
   const hostName = precedence.take("host-docker-internal", "off");
+  const zones = precedence.take("zone", []);
   const behaviour = behaviourOf(precedence, isStrict);
   const everyone = precedence.take("dns", [], (routes) => routes.map((route) => routeText(route)));
   const options = precedence.take("dns-opt", [], (all) => all.map(({ text }) => text));
@@ -77,6 +78,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     visible,
     defaultBridge,
     hostName,
+    zones,
     kind: kindOf(precedence),
     resolvConf,
     hostNames,

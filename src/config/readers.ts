@@ -30,6 +30,7 @@ import { ONLY_FORMS, type OnlyFilter, parseOnly } from "../base/model/only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { successorOfValue } from "./retired-names.ts";
+import { zoneName, zoneProblem } from "./zone-name.ts";
 import { CAPABILITY_SETTINGS, KEEPER_SETTINGS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
@@ -57,6 +58,8 @@ export const READERS = {
   visible: oneOf(VISIBLE_SETTINGS),
   "default-bridge": oneOf(DEFAULT_BRIDGE_SETTINGS),
   "host-docker-internal": oneOf(HOST_NAME_SETTINGS),
+  /** One zone. */
+  zone: readZone,
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),
   /** One server or route. */
   dns: (value: unknown) => parseRoute(readText(value)),
@@ -164,6 +167,13 @@ function readHostDomain(value: unknown): string {
     );
   if (!TAKEN_DOMAIN.test(domain)) return domain;
   throw new Error(`invalid domain ${quoteValue(value)}: use one without a meaning of its own, such as docker`);
+}
+
+function readZone(value: unknown): string {
+  const text = readText(value);
+  const problem = zoneProblem(text);
+  if (problem !== undefined) throw new Error(`invalid zone ${quoteValue(value)}: ${problem}`);
+  return zoneName(text) ?? "";
 }
 
 function readPath(value: unknown): string {

@@ -41,6 +41,7 @@ export type Values = {
   visible: VisibleSetting;
   "default-bridge": DefaultBridgeSetting;
   "host-docker-internal": HostNameSetting;
+  zone: readonly string[];
   ttl: number;
   dns: readonly RouteText[];
   "dns-opt": readonly DnsOption[];

@@ -44,6 +44,8 @@ export interface Settings {
   readonly defaultBridge: DefaultBridgeSetting;
   /** Whether containers resolve host.docker.internal without an entry of their own. */
   readonly hostName: HostNameSetting;
+  /** The zones with names of services and projects. */
+  readonly zones: readonly string[];
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
   /** Container names for programs on the host. */
@@ -86,5 +88,3 @@ export interface RunSettings extends Settings {
   /** The path of the settings file. */
   readonly config: string | undefined;
 }
-
-export const DEFAULT_STATE_DIR = "/run/dns11";

@@ -42,7 +42,7 @@ import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
-import { declaredAnswer } from "./wire/declared-answer.ts";
+import { type DeclaredReply, declaredAnswer } from "./wire/declared-answer.ts";
 import { Question, type Verdict } from "./wire/question.ts";
 import type { Records } from "./wire/records.ts";
 import {
@@ -339,11 +339,7 @@ export class Answerer {
     if (type === TYPE.PTR && this.#names.reverse(question, client.view) !== undefined) return DEFERRED;
     const resolved = this.#declared.resolve(declared, type, client.view);
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
-    const isEmpty = resolved.records.length === 0 && resolved.links.length === 0;
-    this.#trace?.amendLast(
-      true,
-      isEmpty ? "it has no records of this type, so the answer is empty" : "answered with its records",
-    );
+    this.#trace?.amendLast(true, recordsText(resolved));
     this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
     return declaredAnswer(block, question, resolved, this.#limit, this.#behaviour);
   }
@@ -378,6 +374,13 @@ export class Answerer {
     const { offset, nameEnd } = this.#question;
     return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
   }
+}
+
+function recordsText({ records, links, rcode }: DeclaredReply): string {
+  if (records.length > 0 || links.length > 0) return "answered with its records";
+  return rcode === RCODE.NXDOMAIN
+    ? "no other source may have it"
+    : "it has no records of this type, so the answer is empty";
 }
 
 function leftOutText({ leftOut = 0 }: NameAddresses): string {

@@ -1,7 +1,7 @@
 /**
  * Schema: the keys of a settings file and their values.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 import { nearest } from "../../base/lib/nearest.ts";
 import { NO_SEARCH } from "../dns-option.ts";
@@ -30,6 +30,12 @@ function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodTyp
   return z
     .array(leaf(read), { error: ({ input }) => wrongType(`a list, such as ${listExample(input)}`, input) })
     .optional();
+}
+
+/** A list, or its only value. */
+function oneOrMore<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodType<T[]>> {
+  const all = (value: unknown): T[] => (Array.isArray(value) ? value : [value]).map((each) => read(each));
+  return leaf(all).optional();
 }
 
 function listExample(value: unknown): string {
@@ -84,6 +90,7 @@ export const SCHEMA = map({
   visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),
+  zone: oneOrMore(READERS.zone),
   ttl: leaf(READERS.ttl).optional(),
   dns: servers,
   "dns-opt": list(READERS["dns-opt"]),

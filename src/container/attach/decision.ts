@@ -11,6 +11,7 @@ import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry
 import { HEALTH_LABEL, STOPPED_LABEL, labelHealth, labelStopped } from "../registry/label-choices.ts";
 import { NAMES_LABEL, aliasWildcards, labelNames } from "../registry/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
+import { ZONE_LABELS, serviceWarning } from "../registry/label-service.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
 export type Decision =
@@ -53,6 +54,8 @@ export function decide(
     ignoredLabelWarning(STOPPED_LABEL, fact, policy),
     labelNames(labels).warning,
     ignoredLabelWarning(NAMES_LABEL, fact, policy),
+    serviceWarning(labels),
+    ...ZONE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
     ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
   ];
   const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only), defaultBridge);

@@ -33,6 +33,7 @@ export interface HostNamesParts {
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
   readonly host: () => EngineHost;
+  readonly isRootless: boolean;
   readonly reconciler: Reconciler;
   readonly containers: () => Iterable<ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
@@ -180,6 +181,7 @@ export class HostNames {
   async #problem(): Promise<string | undefined> {
     const { domain } = this.#policy;
     try {
+      if (this.#parts.isRootless) throw notTheMachine();
       this.#requireOwnedTables();
       engineCgroup(this.#parts.host().pid);
       const { nameservers, search } = this.#parts.upstreams().resolvConf;
@@ -225,6 +227,13 @@ export class HostNames {
       guard.run("timer", 0, () => this.#parts.reconciler.updateCapture(HOST_ID));
     }, 0).unref();
   }
+}
+
+/** A rootless engine's host is a namespace of its own, in which the machine's programs are not. */
+function notTheMachine(): Fault {
+  return new Fault("HOST_ROOTLESS", "The user of a rootless engine has no rights over the machine's network", {
+    remedy: "Set host-names: off, or query the containers' names from a container.",
+  });
 }
 
 function engineExited(pid: number): Fault {

@@ -13,6 +13,7 @@ import type { ExtraNames } from "./extra/extra-names.ts";
 import type { ProjectNames } from "./projects/project-names.ts";
 import type { StoppedNames } from "./stopped/stopped-names.ts";
 import type { NameSource } from "./name-source.ts";
+import type { ServiceZones } from "./zone/service-zones.ts";
 
 /** Sources that the directory fills. */
 interface NameSourceParts {
@@ -23,18 +24,23 @@ interface NameSourceParts {
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
   readonly hostDomain: HostDomainNames;
+  readonly zones: ServiceZones;
   readonly projects: ProjectNames;
   readonly stopped: StoppedNames;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, hostDomain, projects, extra, stopped } = parts;
+  const { networks, defaultBridge, declared, engineHost, elsewhere, hostDomain, projects, extra, stopped, zones } =
+    parts;
   return [
+    // Reverse names only: the most specific one of an address.
+    zones.pointers,
     // Docker's names take precedence.
     networks,
     defaultBridge,
     EXTRA_HOSTS,
     declared,
+    zones,
     engineHost,
     elsewhere,
     projects,

@@ -15,6 +15,7 @@ import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
 import { nameSources } from "../names/name-sources.ts";
@@ -73,6 +74,7 @@ export class Directory {
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
+  readonly #zones = new ServiceZones(this.#networks);
   readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
@@ -85,6 +87,7 @@ export class Directory {
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
     elsewhere: this.#elsewhere,
+    zones: this.#zones,
     projects: this.#projects,
     stopped: this.#stopped,
   });
@@ -140,6 +143,13 @@ export class Directory {
     this.#elsewhere.setSetting(setting);
     this.#hostDomain.setVisible(setting);
     this.#projects.setVisible(setting);
+    this.#zones.setVisible(setting);
+  }
+
+  /** Sets the zones with names of services. Existing views do not change. */
+  setZones(zones: readonly string[]): void {
+    this.#zones.setZones(zones);
+    this.#rejoin();
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -166,6 +176,7 @@ export class Directory {
     this.#projects.setLabelPolicy(policy);
     this.#stopped.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
+    this.#zones.setLabelPolicy(policy);
     for (const fact of this.#containers.values()) this.#putUpstream(fact, fact);
     this.#rejoin();
   }
@@ -241,6 +252,7 @@ export class Directory {
     if (fact !== undefined) {
       this.#networks.leave(fact);
       this.#extra.leave(fact);
+      this.#zones.leave(id);
       this.#projects.leave(id);
       this.#hostDomain.leave(fact);
       this.former.note(fact);
@@ -265,6 +277,7 @@ export class Directory {
     this.#networks.join(fact, before, { isLastResort, project: projectOf(fact, this.#labelPolicy) });
     this.#projects.join(fact, isLastResort);
     this.#extra.join(fact, before, isLastResort);
+    this.#zones.join(fact);
   }
 
   #rejoin(): void {

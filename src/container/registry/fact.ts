@@ -58,6 +58,8 @@ export interface ContainerFact extends SplitLabels {
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
+  readonly hostname: string;
+  readonly ports: PortsFact;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;
   /** The configured search list of a KIND node. */
@@ -68,6 +70,14 @@ export interface ContainerFact extends SplitLabels {
   readonly endpoints: readonly EndpointFact[];
   /** Its place on the default bridge, with the names that Docker would give it on another network. */
   readonly onDefaultBridge: BridgeEndpoint | undefined;
+}
+
+/** Ports as the engine writes them, such as 80/tcp. */
+interface PortsFact {
+  /** Set by the container's creator (-p, ports). */
+  readonly published: readonly string[];
+  /** These, what its image exposes (EXPOSE), and what its creator exposes; the engine merges them. */
+  readonly exposed: readonly string[];
 }
 
 export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;

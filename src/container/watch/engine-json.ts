@@ -27,8 +27,11 @@ export interface ContainerJson {
     readonly Hostname?: string;
     readonly Env?: readonly string[] | null;
     readonly Labels?: Labels | null;
+    /** By port, such as 80/tcp. */
+    readonly ExposedPorts?: Readonly<Record<string, unknown>> | null;
   };
   readonly HostConfig?: {
+    readonly PortBindings?: Readonly<Record<string, unknown>> | null;
     readonly NetworkMode?: string;
     /** Of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
     readonly Links?: readonly string[] | null;

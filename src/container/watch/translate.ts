@@ -1,6 +1,7 @@
 /**
  * Translate: the engine's JSON into facts. Differences between API versions end here.
  */
+import { LIMITS } from "../../base/limits.ts";
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { Health } from "../../base/model/health-policy.ts";
@@ -53,6 +54,11 @@ export function containerFact(
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
+    hostname: json.Config?.Hostname ?? "",
+    ports: {
+      published: portsIn(json.HostConfig?.PortBindings),
+      exposed: portsIn(json.Config?.ExposedPorts),
+    },
     ...labels,
     startedAt: json.State?.StartedAt ?? "",
     resolvConfPath: json.ResolvConfPath || undefined,
@@ -149,6 +155,11 @@ function composedNames(json: ContainerJson, aliases: readonly string[]): string[
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
   const names = [bareName(json.Name), ...aliases, shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];
+}
+
+/** The author of an image decides how many there are. */
+function portsIn(ports: Readonly<Record<string, unknown>> | null | undefined): string[] {
+  return Object.keys(ports ?? {}).slice(0, LIMITS.labelPorts);
 }
 
 /** The value of an environment variable; the last one applies. */

@@ -1,5 +1,5 @@
 /**
- * DirectorySettings: applies the settings of a run to the directory of containers. Existing views do not change.
+ * DirectorySettings: what the settings mean for the names and servers of containers, at the start and at each reload.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { HealthPolicy } from "../../base/model/health-policy.ts";
@@ -13,10 +13,16 @@ export function configureDirectory(directory: Directory, settings: RunSettings):
   directory.setLabelPolicy(settings.labels);
   directory.setHealth(healthOf(settings));
   directory.setStopped(stoppedOf(settings));
+  directory.setServersMax(serversMax(settings));
   directory.setHostName(settings.hostName);
   directory.setDefaultBridge(settings.defaultBridge);
   directory.setVisible(settings.visible);
-  directory.setServersMax(serversMax(settings));
+  directory.setZones(settings.zones);
+}
+
+/** Docker uses three servers of a list and ignores the others. */
+export function serversMax({ behaviour }: RunSettings): number {
+  return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }
 
 /** Docker ignores health checks, also where a label does not. */
@@ -26,9 +32,4 @@ function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
 
 function stoppedOf({ isStrict, stopped }: RunSettings): StoppedPolicy | undefined {
   return isStrict ? undefined : stopped;
-}
-
-/** Docker uses three servers of a list and ignores the others. */
-function serversMax({ behaviour }: RunSettings): number {
-  return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }

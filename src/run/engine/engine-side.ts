@@ -25,8 +25,8 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
+import { configureDirectory, serversMax } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
-import { configureDirectory } from "./directory-settings.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
@@ -143,9 +143,10 @@ export class EngineSide implements ContainerSide {
   }
 
   #openDirectory(): Directory {
-    const directory = new Directory({ serversMax: 0, ownAddress: DOCKER_RESOLVER });
+    const { settings } = this.#parts;
+    const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
     directory.setComplete(false);
-    configureDirectory(directory, this.#parts.settings);
+    configureDirectory(directory, settings);
     return directory;
   }
 
@@ -233,6 +234,7 @@ export class EngineSide implements ContainerSide {
     return new HostNames(settings.hostNames, {
       ...platform,
       host: this.#link.host,
+      isRootless: this.#link.info.isRootless,
       reconciler: this.reconciler,
       containers: () => this.directory.containers.values(),
       networkOf: (id) => this.directory.network(id),
