@@ -155,7 +155,7 @@ function optionOf(key: FlagKey): Option {
         "--host-names [means]",
         `resolve container names on the host, as in web.docker: ${HOST_MEANS.join(", ")} ${valueNote(key)}`,
         READERS["host-names"],
-      ).preset("capture");
+      ).preset("auto");
     case "host-domain":
       return valueOption(
         "--host-domain <domain>",

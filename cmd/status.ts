@@ -7,6 +7,7 @@ import type { FailuresReport } from "../src/api/failures.ts";
 import type { ContainerStatus, Status } from "../src/api/status.ts";
 import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
 import type { ControlClient } from "../src/api/control-client.ts";
+import { hostMeansText } from "../src/base/model/host-policy.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
@@ -231,8 +232,21 @@ export function containerText(
   container: ContainerStatus,
   { display = PLAIN, nowMs = Date.now() }: StatusView = {},
 ): string {
-  const { id, name, project, service, state, isPaused, networks, upstreams, recent, ports, since, verified } =
-    container;
+  const {
+    id,
+    name,
+    project,
+    service,
+    state,
+    isPaused,
+    hostNames,
+    networks,
+    upstreams,
+    recent,
+    ports,
+    since,
+    verified,
+  } = container;
   const why = whyOf(container);
   const when = since === undefined ? "" : ` for ${age(since, nowMs)}`;
   const checked = verified === undefined ? "" : `, verified ${ago(verified, nowMs)}`;
@@ -251,6 +265,7 @@ export function containerText(
         colour: state === "attached" ? "green" : state === "skipped" ? "dim" : "red",
       },
       ...(why === "" ? [] : [{ label: "why", text: why }]),
+      ...(hostNames === undefined ? [] : [{ label: "means", text: hostMeansText(hostNames) }]),
       { label: "networks", text: networks.join(", ") || "none" },
       { label: "upstreams", text: upstreams === undefined ? "-" : upstreams.join(" ") || "none" },
       { label: "queries", text: last },

@@ -93,6 +93,10 @@ export const CHECK_MEANINGS = {
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
 const LOG_MEANINGS = [
   [
+    /container names resolve on the host/,
+    "Names on the host (--host-names) work, or now work by other means: `means` says by which, and `why` says why by these.",
+  ],
+  [
     /container names do not resolve on the host/,
     "Names on the host (--host-names) are off for now: `reason` says why and what to change. Containers are served as usual.",
   ],

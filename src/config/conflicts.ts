@@ -97,7 +97,7 @@ function nothingToLog({ queries }: Settings): readonly Conflict[] {
 
 function hostNamesOff({ hostNames }: Settings): readonly Conflict[] {
   if (hostNames.means !== "off" || hostNames.domain === HOST_DEFAULTS.domain) return [];
-  return [["host-domain", "has no effect with host-names: off. Use host-names: capture, or remove this setting"]];
+  return [["host-domain", "has no effect with host-names: off. Use host-names: auto, or remove this setting"]];
 }
 
 function duplicateTimeout(precedence: Precedence, options: readonly DnsOption[]): readonly Conflict[] {

@@ -3,6 +3,7 @@
  * SERVICE.PROJECT and N.SERVICE.PROJECT, and any name below these. It has only addresses that the host can reach. What
  * it does not know below the domain does not exist; a name that several containers have resolves to all of them.
  */
+import { type HostMeansReport, hostMeansText } from "../../base/model/host-policy.ts";
 import { hashOf } from "../../base/model/label-table.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { POINTER_BYTES } from "../../base/dns/name.ts";
@@ -34,6 +35,7 @@ const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(
 
 export class HostZone implements VisibleNames {
   readonly #domain: HostDomain;
+  #means = "";
   readonly #names: NetworkNames;
   readonly #members = new Map<string, HostMember>();
 
@@ -43,7 +45,12 @@ export class HostZone implements VisibleNames {
   }
 
   get places(): readonly string[] {
-    return [`the host's domain ${this.#domain.text}`];
+    return [`the host's domain ${this.#domain.text}${this.#means}`];
+  }
+
+  /** By which means its names reach the programs of the host. */
+  setMeans(report: HostMeansReport | undefined): void {
+    this.#means = report === undefined ? "" : `, ${hostMeansText(report)}`;
   }
 
   /** Replaces what a container contributes: its endpoints that the host can reach. */

@@ -99,6 +99,7 @@ export class Directory {
   });
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
+  #denied: readonly string[] = [];
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   #serversMax: number;
   #health: HealthPolicy | undefined;
@@ -166,6 +167,11 @@ export class Directory {
   /** Sets whether every running container is known. Returns whether views change, once they are made again. */
   setComplete(isComplete: boolean): boolean {
     return this.#upstreamContainers.setComplete(isComplete);
+  }
+
+  /** Sets domains that exist in no upstream, unless settings or labels route them. Existing views do not change. */
+  setDenied(domains: readonly string[]): void {
+    this.#denied = domains;
   }
 
   /** Sets what labels may configure. Existing views do not change. */
@@ -330,6 +336,7 @@ export class Directory {
         routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),
       ),
       routeLayer("the setting dns", everyone),
+      routeLayer("the setting host-names", [{ domains: this.#denied, servers: [], isLocal: true }]),
       routeLayer(
         "the setting kind.host-docker-internal",
         node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],

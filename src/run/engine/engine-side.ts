@@ -240,8 +240,9 @@ export class EngineSide implements ContainerSide {
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
       onEvent: eventLogger(log),
-      onDomain: (domain) => {
-        this.directory.setHostDomain(domain);
+      onDenied: () => {
+        this.directory.setDenied(this.hostNames.denied);
+        this.directory.setHostDomain(this.hostNames.domain);
         this.roster.refresh();
       },
     });

@@ -104,6 +104,7 @@ export class HostDomainNames implements NameSource {
 
   /** Sets the domain and all containers; undefined: there is none. Existing views do not change. */
   setDomain(text: string | undefined, facts: Iterable<ContainerFact>): void {
+    if (text === this.#domain?.text) return;
     this.#zones.clear();
     this.#domain = text === undefined ? undefined : new HostDomain(text);
     for (const fact of facts) this.join(fact, undefined);
