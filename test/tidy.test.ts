@@ -257,6 +257,18 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   {
+    room: "src/container/names/host-domain",
+    mayImport: [
+      "src/container/names/docker/network-names.ts",
+      "src/container/names/name-source.ts",
+      "src/container/names/outlook.ts",
+      "src/container/registry/fact.ts",
+      "src/base/dns",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
     room: "src/container/names/stopped",
     mayImport: [
       "src/container/names/docker/docker-name.ts",
@@ -300,6 +312,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/docker",
       "src/container/names/extra",
       "src/container/names/extra-hosts",
+      "src/container/names/host-domain",
       "src/container/names/host-name",
       "src/container/names/name-source.ts",
       "src/container/names/other-networks",
@@ -382,6 +395,7 @@ const ROOMS: readonly Room[] = [
       "src/container/attach",
       "src/container/capture",
       "src/container/names/docker/network-names.ts",
+      "src/container/names/host-domain/host-domain.ts",
       "src/container/namespace",
       "src/container/registry/fact.ts",
       "src/container/rules/exchange.ts",

@@ -60,6 +60,11 @@ export class HostNames {
     return this.#decision;
   }
 
+  /** The domain below which container names resolve on the host now; undefined if they do not. */
+  get domain(): string | undefined {
+    return this.#chosen === undefined ? undefined : this.#policy.domain;
+  }
+
   /**
    * The domains that containers must not ask the host's servers for: systemd-resolved would ask us, and a container
    * would see the names of the host.

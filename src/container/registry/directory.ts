@@ -13,6 +13,7 @@ import { DockerNetworks } from "../names/docker/networks.ts";
 import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
+import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
@@ -79,7 +80,9 @@ export class Directory {
   readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
+  readonly #hostDomain = new HostDomainNames((id) => this.network(id));
   readonly #sources = nameSources({
+    hostDomain: this.#hostDomain,
     networks: this.#networks,
     declared: this.#declared,
     extra: this.#extra,
@@ -131,11 +134,18 @@ export class Directory {
   /** Sets whether containers on the default bridge resolve each other. Existing views do not change. */
   setDefaultBridge(setting: DefaultBridgeSetting): void {
     this.#defaultBridge.setSetting(setting);
+    this.#hostDomain.setDefaultBridge(setting);
+  }
+
+  /** Sets the domain of container names on the host, while they resolve there. Existing views do not change. */
+  setHostDomain(domain: string | undefined): void {
+    this.#hostDomain.setDomain(domain, this.#containers.values());
   }
 
   /** Sets whose names containers resolve. Existing views do not change. */
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
+    this.#hostDomain.setVisible(setting);
     this.#projects.setVisible(setting);
     this.#zones.setVisible(setting);
   }
@@ -219,6 +229,7 @@ export class Directory {
   removeNetwork(id: string): void {
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
+    this.#hostDomain.removeNetwork(id);
   }
 
   /**
@@ -256,6 +267,7 @@ export class Directory {
       this.#extra.leave(fact);
       this.#zones.leave(id);
       this.#projects.leave(id);
+      this.#hostDomain.leave(fact);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);
@@ -281,6 +293,7 @@ export class Directory {
     this.#extra.join(fact, before, traits);
     this.#defaultBridge.put(fact, { ...traits, project });
     this.#zones.join(fact);
+    this.#hostDomain.join(fact, before);
   }
 
   #rejoin(): void {

@@ -242,6 +242,7 @@ export class EngineSide implements ContainerSide {
       onEvent: eventLogger(log),
       onDenied: () => {
         this.directory.setDenied(this.hostNames.denied);
+        this.directory.setHostDomain(this.hostNames.domain);
         this.roster.refresh();
       },
     });
