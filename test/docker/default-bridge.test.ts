@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
+import { stdoutOf } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
@@ -14,12 +15,43 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { Suite } from "../support/engine/suite.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
+import { askAll, unknownDifferences } from "./differential/bridge.ts";
+import type { Outcome } from "./differential/client.ts";
 
 const [A, B, SERVER6] = ["10.53.0.2", "10.53.0.3", "fd53::2"];
 const NAMES = ["--default-bridge", "names"];
 /** What depends on the engine's version is tested on each of these, the rest on the last. */
 const SUITES: readonly Suite[] = ["bookworm", "trixie", "forky"];
 const WITH_IPV6 = { ipv6: true, "fixed-cidr-v6": "fd17::/64" };
+/** A server that nobody runs, for files that are not used. */
+const UNUSED = "10.53.0.9";
+
+/** From where Docker takes the servers that it writes into containers, another place on each engine. */
+const SOURCES: Readonly<Record<Suite, "the host's file" | "the daemon's dns" | "the file behind resolved's stub">> = {
+  bookworm: "the host's file",
+  trixie: "the daemon's dns",
+  forky: "the file behind resolved's stub",
+};
+
+async function startWith(suite: Suite, servers: readonly string[]): Promise<Engine> {
+  const file = servers.map((server) => `nameserver ${server}\n`).join("");
+  switch (SOURCES[suite]) {
+    case "the host's file":
+      return await startEngine({ suite, resolvConf: file });
+    case "the daemon's dns":
+      return await startEngine({ suite, resolvConf: `nameserver ${UNUSED}\n`, daemonJson: { dns: servers } });
+    case "the file behind resolved's stub": {
+      const stub = "nameserver 127.0.0.53\noptions edns0 trust-ad\n";
+      const engine = await startEngine({ suite, resolvConf: stub, daemonJson: WITH_IPV6 });
+      const script = 'mkdir -p /run/systemd/resolve && printf %s "$1" >/run/systemd/resolve/resolv.conf';
+      const onHost = ["--target", String(engine.hostPid), "--mount", "--", "sh", "-ceu", script, "sh", file];
+      stdoutOf(await engine.exec("nsenter", onHost), "write the file of resolved's upstreams");
+      // Docker looks for the stub once, when it starts.
+      await engine.restartDaemon();
+      return engine;
+    }
+  }
+}
 
 for (const suite of SUITES) {
   describe(`default bridge, Docker of ${suite}`, () => {
@@ -33,8 +65,7 @@ for (const suite of SUITES) {
     let names = 0;
 
     before(async () => {
-      const resolvConf = servers.map((server) => `nameserver ${server}\n`).join("");
-      engine = await startEngine({ suite, resolvConf, daemonJson: isNewest ? WITH_IPV6 : {} });
+      engine = await startWith(suite, servers);
       upstreams = await Promise.all(servers.map(async (address) => await startUpstream(engine, { address })));
       await createNetwork(engine, "n1");
       web = await runContainer(engine, { name: "web", hostname: "hostA" });
@@ -71,7 +102,11 @@ for (const suite of SUITES) {
 
     describe("with one instance", () => {
       let instance: Dns11;
-      before(async () => void (instance = await start()));
+      let withoutDns11: readonly Outcome[] = [];
+      before(async () => {
+        if (isNewest) withoutDns11 = await askAll(client, A);
+        instance = await start();
+      });
       after(async () => await instance[Symbol.asyncDispose]());
 
       test("containers resolve each other by name, short ID, hostname, link and NAME.bridge, over UDP and TCP, at every server", async () => {
@@ -83,6 +118,19 @@ for (const suite of SUITES) {
         assert.deepEqual(dataOf(await ask(client, "-x", web.address("bridge"))), ["web.bridge."]);
         assert.deepEqual(dataOf(await ask(web, "client")), [client.address("bridge")]);
         assert.equal((await ask(web, "backend.test")).status, "NXDOMAIN", "a link is its owner's alone");
+      });
+
+      test(`the servers that Docker wrote from ${SOURCES[suite]} are captured and queried`, async () => {
+        const file = await client.readFile("/etc/resolv.conf");
+        assert.deepEqual(
+          [...file.matchAll(/^nameserver (.*)$/gm)].map(([, server]) => server),
+          servers,
+        );
+        assert.deepEqual((await instance.container("client"))?.upstreams, [servers.join(" ")]);
+        for (const server of servers) {
+          assert.deepEqual(dataOf(await dig(client, `@${server}`, "web")), [web.address("bridge")]);
+          assert.deepEqual(await serversOf(client, server), [A]);
+        }
       });
 
       test("containers of other networks resolve where they share one, by the names that they had", async () => {
@@ -109,10 +157,14 @@ for (const suite of SUITES) {
       if (!isNewest) return;
 
       test("other names go to the servers of the file, from inside the container, and programs of the container read replies of the server they queried", async () => {
-        assert.deepEqual(await serversOf(client), [A]);
         assert.deepEqual(dataOf(await dig(client, `@${B}`, "far.ok.test")), ["192.0.2.1"]);
         const { stdout } = await client.exec("nslookup", ["near.ok.test"]);
         assert.match(stdout, /192\.0\.2\.1/);
+      });
+
+      test("what is no container's name is answered octet by octet as without dns11, except for known differences", async () => {
+        const unknown = unknownDifferences(withoutDns11, await askAll(client, A));
+        assert.equal(unknown.join("\n\n"), "");
       });
 
       test("servers of both families are captured, and names have addresses and reverse names of both families", async () => {
@@ -191,6 +243,17 @@ for (const suite of SUITES) {
           await instance.ended();
         },
       ],
+      [
+        "hung",
+        async (instance: Dns11) => {
+          await waitFor("its keeper to watch all namespaces", async () => {
+            const { keeper, containers } = await instance.status();
+            const attached = containers.filter(({ state }) => state === "attached").length;
+            return keeper.state === "watching" && keeper.namespaces === attached ? true : undefined;
+          });
+          instance.kill("SIGSTOP");
+        },
+      ],
     ] as const) {
       test(`when dns11 is ${how}, queries go to the servers as before, and no file has changed`, async () => {
         const file = await client.readFile("/etc/resolv.conf");
@@ -203,6 +266,28 @@ for (const suite of SUITES) {
         assert.deepEqual(await serversOf(client), [A]);
         assert.equal(await client.readFile("/etc/resolv.conf"), file);
         assert.equal((await client.enter("nft", ["list", "tables"])).stdout.includes("dns11"), false);
+      });
+    }
+
+    for (const backend of ["nft", "iptables-legacy"]) {
+      test(`with the rule backend ${backend}, every server is captured, and SIGTERM leaves no rules`, async () => {
+        const args = [...NAMES, "--rule-backend", backend, "--keeper", "off"];
+        await using instance = await startDns11(engine, { args });
+        for (const { name } of [web, client]) await instance.waitFor(name, "attached");
+        for (const server of servers) {
+          for (const protocol of ["+notcp", "+tcp"]) {
+            const reply = await dig(client, `@${server}`, protocol, "web");
+            assert.deepEqual(dataOf(reply), [web.address("bridge")], reply.raw);
+          }
+        }
+        assert.deepEqual(await serversOf(client), [A]);
+        assert.equal(await instance.stop(), 0);
+        const commands = [["nft", "list", "ruleset"], ["iptables-legacy-save"], ["ip6tables-legacy-save"]] as const;
+        for (const [command, ...words] of commands) {
+          assert.doesNotMatch((await client.enter(command, words)).stdout, /dns11/i);
+        }
+        assert.equal((await ask(client, "web")).status, "NXDOMAIN");
+        assert.deepEqual(await serversOf(client), [A]);
       });
     }
 

@@ -93,7 +93,9 @@ describe("a container as an upstream server", () => {
   test("a label does not reach it from another network, and containers that name each other are no servers", async () => {
     await using server = await inPihole();
     const name = fresh("label.test");
-    assert.equal((await dig(labelled, name)).status, "SERVFAIL");
+    const refused = await dig(labelled, name);
+    assert.equal(refused.status, "SERVFAIL");
+    assert.match(refused.raw, /EDE: 18 .*container:pihole is not queried: .* a label reaches no other/);
     assert.deepEqual(await server.queriesFor(name), []);
     assert.match((await instance.container("labelled"))?.warning ?? "", /a label reaches no other; connect labelled/);
     assert.match(await command("explain", "-v", name, "labelled"), /container:pihole is not queried/);

@@ -12,6 +12,7 @@ import { guard } from "../../base/lib/guard.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
+import type { Route } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import type { DeferredQuery } from "../ports.ts";
 import { notCachedReason } from "../cache/cache-ttl.ts";
@@ -189,9 +190,10 @@ export class AdaptiveForwarder {
     if (waiter.isDone) return;
     const serverList = pool.serverListFor(client, deferred.route);
     if (serverList.nameservers.length === 0 || deferred.query.length > MESSAGE_BYTES_MAX) {
-      deferred.trace?.recordAnswer("servers", NO_NAMESERVER[1]);
+      const reason = noServerReason(deferred.route);
+      deferred.trace?.recordAnswer("servers", reason);
       guard.defer(client.number, () => {
-        if (this.#claim(waiter)) waiter.fail(RCODE.SERVFAIL, this.#error(...NO_NAMESERVER));
+        if (this.#claim(waiter)) waiter.fail(RCODE.SERVFAIL, this.#error(EXTENDED_ERROR.prohibited, reason));
       });
       return;
     }
@@ -305,7 +307,7 @@ export class AdaptiveForwarder {
   #finishFailed(query: InFlightQuery, result: Extract<UpstreamResult, { kind: "failed" }>, isCurrent: boolean): void {
     const { failures, wasSilent, extendedError } = result;
     const { key, client, waiters } = query.request;
-    const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NO_NAMESERVER[1];
+    const reason = failures.map(({ server, reason: what }) => `${server}: ${what}`).join("; ") || NO_NAMESERVER;
     for (const waiter of waiters) {
       const { client: sender, deferred, isDone } = waiter;
       if (!isDone && deferred.isOwn !== true) this.#parts.onFailure(reason, sender, deferred);
@@ -378,4 +380,10 @@ const TRUNCATED = [
   "the reply is too large for UDP, and the nameserver cannot be reached over TCP",
 ] as const;
 const INTERNAL_ERROR = [EXTENDED_ERROR.other, "internal error of dns11"] as const;
-const NO_NAMESERVER = [EXTENDED_ERROR.prohibited, "no upstream server is available to this container"] as const;
+const NO_NAMESERVER = "no upstream server is available to this container";
+
+/** A container that was named as the server and cannot be queried is what to see to; without one, there is no server. */
+function noServerReason({ servers, missing = [] }: Route): string {
+  if (servers.length > 0 || missing.length === 0) return NO_NAMESERVER;
+  return missing.map((each) => `${each.server} is not queried: ${each.reason}`).join("; ");
+}

@@ -22,7 +22,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 type End = (outcome: Pick<Outcome, "replies" | "ended">) => void;
 
-function queryUdp({ port, messages, waitMs }: QueryRequest, onEnd: End): void {
+function queryUdp({ server, port, messages, waitMs }: QueryRequest, onEnd: End): void {
   const socket = createSocket("udp4");
   const end = once((outcome) => {
     clearTimeout(timer);
@@ -32,12 +32,12 @@ function queryUdp({ port, messages, waitMs }: QueryRequest, onEnd: End): void {
   const timer = setTimeout(() => end({ replies: [], ended: "by time" }), waitMs);
   socket.on("error", (error) => end({ replies: [], ended: error.message }));
   socket.on("message", (reply) => end({ replies: [reply.toString("hex")], ended: "answered" }));
-  socket.connect(port, RESOLVER, () => socket.send(Buffer.from(messages[0] ?? "", "hex")));
+  socket.connect(port, server ?? RESOLVER, () => socket.send(Buffer.from(messages[0] ?? "", "hex")));
 }
 
 function queryTcp(request: QueryRequest, onEnd: End): void {
-  const { port, messages, tail, chunk, isHalfClosed, untilClosed, waitMs } = request;
-  const socket = connect({ port, host: RESOLVER, noDelay: true, allowHalfOpen: true });
+  const { server, port, messages, tail, chunk, isHalfClosed, untilClosed, waitMs } = request;
+  const socket = connect({ port, host: server ?? RESOLVER, noDelay: true, allowHalfOpen: true });
   const framed = messages.map((message) => Buffer.from(message, "hex")).flatMap((octets) => [length(octets), octets]);
   const stream = Buffer.concat([...framed, Buffer.from(tail ?? "", "hex")]);
   const replies: string[] = [];

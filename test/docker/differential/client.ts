@@ -18,6 +18,8 @@ export type Ports = { readonly udp: number; readonly tcp: number };
 // One line to the process in the namespace.
 export type QueryRequest = {
   readonly key: number;
+  // An IPv4 address; default: 127.0.0.11.
+  readonly server?: string | undefined;
   readonly port: number;
   readonly transport: "udp" | "tcp";
   // As hex, like all octets here.
@@ -61,14 +63,14 @@ export class ResolverClient implements Disposable {
   }
 
   // Sets this id in every message that is long enough to have one.
-  async query(question: Question, id: number, ports: Ports): Promise<Outcome> {
+  async query(question: Question, id: number, ports: Ports, server?: string): Promise<Outcome> {
     const key = (this.#keys += 1);
     const { transport, tail, chunk, isHalfClosed, untilClosed, waitMs } = question;
     const messages = question.messages.map((message) => withId(message, id).toString("hex"));
     const port = ports[transport];
     const options = { tail: tail?.toString("hex"), chunk, isHalfClosed, untilClosed, waitMs };
     const outcome = new Promise<Outcome>((resolve) => this.#pending.set(key, resolve));
-    const request: QueryRequest = { key, port, transport, messages, ...options };
+    const request: QueryRequest = { key, server, port, transport, messages, ...options };
     this.#process.stdin.write(`${JSON.stringify(request)}\n`);
     return await inTime(outcome, `the outcome of "${question.label}"`, waitMs + LATE_MS);
   }

@@ -134,7 +134,7 @@ function octetsOf(message: string): Buffer {
 }
 
 // The id of the query becomes 0000, any other id ffff.
-function blank(outcome: Outcome, id: number): Outcome {
+export function blank(outcome: Outcome, id: number): Outcome {
   const expected = id.toString(16).padStart(4, "0");
   const replies = outcome.replies.map((reply) => (reply.startsWith(expected) ? "0000" : "ffff") + reply.slice(4));
   return { ...outcome, replies };

@@ -6,10 +6,21 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { guard } from "../../../../src/base/lib/guard.ts";
 import type { Server } from "../../../../src/base/model/view.ts";
-import { TYPE, aQuery, aRecord, aReplyTo, anOpt } from "../../../support/scripted/builders.ts";
+import {
+  TYPE,
+  aClient,
+  aQuery,
+  aRecord,
+  aReplyTo,
+  aRoute,
+  aView,
+  anOpt,
+  upstreams,
+} from "../../../support/scripted/builders.ts";
 import { QueryPath, clientOf } from "../../support/query-path.ts";
 import { waitFor } from "../../../support/rig/wait.ts";
-import { readName, readReply } from "../../support/reply.ts";
+import { dialHere } from "../../support/loopback.ts";
+import { type Reply, readName, readReply } from "../../support/reply.ts";
 import { UdpUpstream, type UdpScript, closedUdpServer, write, startBoth } from "../../support/upstreams.ts";
 
 const QUERY = aQuery({ id: 0xbeef, name: "Example.org" });
@@ -21,6 +32,11 @@ const coded =
   (query, reply) =>
     reply(aReplyTo(query, rcode));
 const silent: UdpScript = () => undefined;
+
+/** The text of the extended error, the only option of the reply's OPT. */
+function errorTextOf({ additionals }: Reply): string {
+  return additionals[0]?.data.subarray(6).toString() ?? "";
+}
 
 test("a reply has the client's id and letter case, and the upstream query has our own EDNS", async () => {
   await using upstream = new UdpUpstream(good);
@@ -92,7 +108,7 @@ test("when all fail, the extended error has the failure of each", async () => {
   const query = aQuery({ name: "example.org", opt: {} });
   const reply = await queryPath.query(clientOf(first.server, second.server), query);
   assert.deepEqual([reply.rcode, reply.flags], [2, "qr rd ra"]);
-  const text = reply.additionals[0]?.data.subarray(6).toString() ?? "";
+  const text = errorTextOf(reply);
   assert.match(text, /^127\.0\.0\.1:\d+: SERVFAIL; 127\.0\.0\.1:\d+: REFUSED$/);
   assert.deepEqual(queryPath.failures, [text]);
 });
@@ -101,6 +117,24 @@ test("without any server, the extended error says so", async () => {
   const reply = await new QueryPath().query(clientOf(), aQuery({ name: "example.org", opt: {} }));
   assert.equal(reply.rcode, 2);
   assert.deepEqual(reply.additionals[0]?.data.readUInt16BE(4), 18);
+  assert.equal(errorTextOf(reply), "no upstream server is available to this container");
+});
+
+test("where containers were named as servers and cannot be queried, the extended error says which and why", async () => {
+  const missing = [
+    { server: "container:pihole", reason: 'no running container is named "pihole"; start it, or name another server' },
+    { server: "container:other", reason: 'container "other" has no address of its own; connect it to a network' },
+  ];
+  const route = { ...aRoute("corp.test", []), missing };
+  await using upstream = new UdpUpstream(good);
+  const client = aClient(aView([], upstreams({ servers: [upstream.server], routes: [route] })), dialHere);
+  const queryPath = new QueryPath();
+  const reply = await queryPath.query(client, aQuery({ name: "a.corp.test", opt: {} }));
+  assert.deepEqual([reply.rcode, reply.additionals[0]?.data.readUInt16BE(4)], [2, 18]);
+  const text = missing.map(({ server, reason }) => `${server} is not queried: ${reason}`).join("; ");
+  assert.equal(errorTextOf(reply), text.slice(0, 200));
+  const elsewhere = await queryPath.query(client, aQuery({ name: "example.org", opt: {} }));
+  assert.deepEqual([elsewhere.rcode, elsewhere.answers.length], [0, 1]);
 });
 
 test("a server's own extended error is passed on", async () => {
