@@ -101,9 +101,7 @@ test("a namespace of a foreign user namespace can be entered", async () => {
   const child = spawn("unshare", ["--user", "--map-root-user", "--net", "sleep", "60"], { stdio: "ignore" });
   try {
     const path = `/proc/${child.pid}/ns/net`;
-    await waitFor("the namespace", () =>
-      readlinkSync(path) === readlinkSync("/proc/self/ns/net") ? undefined : true,
-    );
+    await waitFor("the namespace", () => (readlinkSync(path) === readlinkSync("/proc/self/ns/net") ? undefined : true));
     const fd = openSync(path, "r");
     assert.equal(
       runner.within(fd, () => readFileSync("/proc/thread-self/net/dev", "utf8").includes("lo:")),

@@ -6,6 +6,7 @@
  * An entry is never changed, and its memory is used again only after the generation of its space has ended. So the
  * program notices if it has read two answers in one, and every answer belongs to one state of the names.
  */
+import type { AnswerMemory, KnownAnswer } from "../../base/model/answer-memory.ts";
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 import {
   MAP_FLAG,
@@ -52,25 +53,6 @@ export interface KernelAnswersLimits {
   readonly answers: PoolLimits;
 }
 
-/** What the kernel will repeat. */
-export interface KnownAnswer {
-  readonly type: number;
-  /** Lower-case wire labels without the root label, and how many; only the first `nameBytes` bytes are valid. */
-  readonly name: Uint8Array;
-  readonly nameBytes: number;
-  readonly labels: number;
-  /** The response code, and the numbers of records. */
-  readonly rcode: number;
-  readonly answers: number;
-  readonly authorities: number;
-  /** All that follows the question, without OPT. */
-  readonly message: Uint8Array;
-  readonly from: number;
-  readonly to: number;
-  /** Of each answer, if their order is random; else 0. */
-  readonly recordBytes: number;
-}
-
 export class KernelAnswers {
   readonly #spaces: number;
   readonly #answers: number;
@@ -78,6 +60,7 @@ export class KernelAnswers {
   readonly #memory: ArrayBuffer;
   readonly #pool: Pool;
   readonly #free: number[];
+  readonly #open = new Set<KernelSpace>();
 
   /** Throws a SystemFault if the kernel refuses. */
   constructor({ spaces, answers }: KernelAnswersLimits) {
@@ -128,19 +111,29 @@ export class KernelAnswers {
     const generation = new Int32Array(this.#memory, index * SPACE_BYTES + SPACE.generation, 1);
     try {
       const program = loadProgram("dns11_space", spaceProgram(index, this.#calls), LICENSE);
-      return new KernelSpace({
+      const space: KernelSpace = new KernelSpace({
         index,
         view,
         generation,
         program,
         answers: this.#answers,
         share: this.#pool.open(),
-        onClose: () => this.#free.push(index),
+        onClose: () => {
+          this.#open.delete(space);
+          this.#free.push(index);
+        },
       });
+      this.#open.add(space);
+      return space;
     } catch (error) {
       this.#free.push(index);
       throw error;
     }
+  }
+
+  /** Ends all answers of all namespaces at once: what the names are may have changed. */
+  forgetAll(): void {
+    for (const space of this.#open) space.forget();
   }
 
   /** The map that the links' programs call through. It is emptied when the last process closes it. */
@@ -149,6 +142,7 @@ export class KernelAnswers {
   }
 
   close(): void {
+    for (const space of this.#open) space.close();
     for (const fd of [this.#calls, this.#answers, this.#spaces]) closeQuietly(fd);
   }
 }
@@ -164,7 +158,7 @@ interface SpaceParts {
   readonly onClose: () => void;
 }
 
-export class KernelSpace {
+export class KernelSpace implements AnswerMemory {
   readonly #parts: SpaceParts;
   readonly #key = Buffer.allocUnsafeSlow(KEY_BYTES);
   readonly #value = Buffer.allocUnsafeSlow(VALUE_BYTES);
@@ -235,7 +229,7 @@ export class KernelSpace {
     const bytes = answer.to - answer.from;
     if (this.#isClosed || bytes > BODY_BYTES_MAX) return false;
     if (answer.nameBytes > NAME_BYTES_MAX || answer.labels > LABELS_MAX || answer.nameBytes === 0) return false;
-    if (answer.answers * answer.recordBytes > bytes) return false;
+    if (answer.answers * answer.shuffledBytes > bytes) return false;
     if (this.#generation !== this.#current()) this.#reclaim();
     const { share, answers } = this.#parts;
     if (!share.take(1)) return false;
@@ -292,7 +286,7 @@ export class KernelSpace {
     value[VALUE.answers] = answer.answers;
     value[VALUE.authorities] = answer.authorities;
     value[VALUE.bytes] = bytes;
-    value[VALUE.recordBytes] = answer.recordBytes;
+    value[VALUE.recordBytes] = answer.shuffledBytes;
     value[VALUE.rcode] = answer.rcode;
     for (let at = 0; at < bytes; at++) value[VALUE.body + at] = answer.message[answer.from + at] as number;
   }
