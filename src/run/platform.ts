@@ -9,17 +9,25 @@ import { chooseRuleBackend, warnOfRuleBackend } from "../container/attach/rule-b
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 import { descriptorsMax, preallocateDescriptors, roomForContainers } from "../kernel/descriptors.ts";
+import type { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Log } from "../base/log/log.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
 import { limitHeapGrowth } from "./heap.ts";
 import { denyUnusedCalls } from "./deny-system-calls.ts";
+import { loadKernelAnswers } from "./load-kernel-answers.ts";
 
 export interface Platform {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
+  /** Undefined where the process answers all queries; then the reason, if that is not what is set. */
+  readonly kernelAnswers: KernelAnswers | undefined;
+  readonly noKernelAnswers: string | undefined;
+  /** The same for the status. */
+  readonly answers?: AnsweredByReport;
 }
 
 export async function preparePlatform(settings: RunSettings, log: Log): Promise<Platform> {
@@ -33,7 +41,11 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   const ruleBackend = chooseRuleBackend(runner, memory, settings.ruleBackend);
   warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
-  return { runner, memory, ruleBackend };
+  const { kernelAnswers, reason } = loadKernelAnswers(settings, ruleBackend, log);
+  const platform = { runner, memory, ruleBackend, kernelAnswers, noKernelAnswers: reason };
+  if (settings.answers === "process") return platform;
+  const answers: AnsweredByReport = reason === undefined ? { by: "kernel" } : { by: "process", reason };
+  return { ...platform, answers };
 }
 
 /** For a preview: no rules are made. */
@@ -43,6 +55,8 @@ export function previewPlatform(): Platform {
     runner: new NamespaceRunner(),
     memory: new NetlinkMemory(),
     ruleBackend: { backend: "nft-owner", hasZones: true },
+    kernelAnswers: undefined,
+    noKernelAnswers: undefined,
   };
 }
 

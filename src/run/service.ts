@@ -361,7 +361,7 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  #status({ containerSide, keeper, records }: Serving, { ruleBackend }: Platform): Status {
+  #status({ containerSide, keeper, records }: Serving, { ruleBackend, answers }: Platform): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
@@ -369,6 +369,7 @@ export class Service {
       since: this.#since.toISOString(),
       mode: this.#mode,
       ruleBackend: ruleBackend.backend,
+      ...(answers !== undefined && { answers }),
       engine: containerSide.engine,
       config: settings.config ?? null,
       settings: settings.origins,

@@ -230,10 +230,7 @@ test("replies of the process get port 53, and nothing else does", (t) => {
   assert.deepEqual(run(reply), aPacket({ ...reply, sourcePort: 53 }));
   assert.deepEqual(run({ ...reply, sourcePort: PORT + 1 }), aPacket({ ...reply, sourcePort: PORT + 1 }));
   assert.deepEqual(run({ ...reply, from: [127, 0, 0, 1] }), aPacket({ ...reply, from: [127, 0, 0, 1] }));
-  space.drain();
-  const query = aPacket({ payload: aQuery() });
-  assert.deepEqual(run(reply), aPacket({ ...reply, sourcePort: 53 }), "also while queries go to Docker's resolver");
-  assert.deepEqual(Buffer.from(runProgram(space.program, query, into)), query);
+  space.close();
 });
 
 test("no namespace sees another's answers, whatever mark its packets have", (t) => {

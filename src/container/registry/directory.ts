@@ -34,6 +34,8 @@ export interface DirectoryOptions {
   readonly serversMax: number;
   /** dns11's own address: as a server of a container it would be a forwarding loop. */
   readonly ownAddress: string;
+  /** Called in the step in which names have changed: no answer that was given before is valid any more. */
+  readonly onNames?: () => void;
 }
 
 const DNS_PORT = 53;
@@ -129,6 +131,7 @@ export class Directory {
   /** Sets the declared names. Existing views do not change. */
   setDeclared(names: readonly DeclaredName[]): void {
     this.#declared.set(names);
+    this.#options.onNames?.();
   }
 
   /** Sets how many servers of Docker's list are used. */
@@ -142,12 +145,14 @@ export class Directory {
 
   putNetwork(fact: NetworkFact): void {
     this.#networks.put(fact);
+    this.#options.onNames?.();
   }
 
   /** Removes a network that is gone. Its containers have been updated before. */
   removeNetwork(id: string): void {
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
+    this.#options.onNames?.();
   }
 
   /** Replaces a container's facts. Its networks must be known already. */
@@ -157,6 +162,7 @@ export class Directory {
     this.#join(fact, before);
     this.#defaultBridge.put(fact);
     this.#containers.set(fact.id, fact);
+    this.#options.onNames?.();
   }
 
   removeContainer(id: string): void {
@@ -168,6 +174,7 @@ export class Directory {
     }
     this.#defaultBridge.remove(id);
     this.#containers.delete(id);
+    this.#options.onNames?.();
   }
 
   /** The names and upstreams of this container now. */
@@ -188,6 +195,7 @@ export class Directory {
 
   #rejoin(): void {
     for (const fact of this.#containers.values()) this.#join(fact, fact);
+    this.#options.onNames?.();
   }
 
   #upstreams(

@@ -24,7 +24,6 @@
 // These numbers are in layout.ts, too.
 #define NAME_BYTES 80
 #define BODY_BYTES 112
-#define TAKES_QUERIES 1
 
 // Of the process's own queries to Docker's resolver, which the rules let pass.
 #define PASSTHROUGH_MARK 0x646e7331
@@ -75,13 +74,13 @@ struct headers {
 struct space {
 	// Answers of another generation are not valid.
 	__u32 generation;
-	// Of the process, in network order.
+	// Of the process, in network order; 0 where it takes no queries.
 	__u16 port;
-	__u16 flags;
+	__u16 unused;
 	// Queries answered here, and those that went on to the process.
 	__u64 answered;
 	__u64 passed;
-	__u64 unused[5];
+	__u64 reserved[5];
 };
 
 // A question, as one namespace asks it at one state of the names.
@@ -335,12 +334,14 @@ int answer_queries(struct __sk_buff *skb)
 	struct space *space = bpf_map_lookup_elem(&spaces, &index);
 	if (!space)
 		return GO_ON;
-	if (h.ip.saddr == RESOLVER && space->port != 0 && h.udp.source == space->port) {
-		set_port(skb, udp_at, offsetof(struct udphdr, source), h.udp.source, DNS_PORT);
+	__u16 port = *(volatile __u16 *)&space->port;
+	if (port == 0)
+		return GO_ON;
+	if (h.ip.saddr == RESOLVER && h.udp.source == port) {
+		set_port(skb, udp_at, offsetof(struct udphdr, source), port, DNS_PORT);
 		return GO_ON;
 	}
-	if (h.ip.daddr != RESOLVER || h.udp.dest != DNS_PORT || (space->flags & TAKES_QUERIES) == 0 ||
-	    skb->mark == PASSTHROUGH_MARK)
+	if (h.ip.daddr != RESOLVER || h.udp.dest != DNS_PORT || skb->mark == PASSTHROUGH_MARK)
 		return GO_ON;
 
 	if (bpf_skb_load_bytes(skb, udp_at + sizeof(struct udphdr), &h.dns, sizeof(h.dns)) == 0 &&
@@ -349,7 +350,7 @@ int answer_queries(struct __sk_buff *skb)
 		return GO_ON;
 	}
 	__sync_fetch_and_add(&space->passed, 1);
-	set_port(skb, udp_at, offsetof(struct udphdr, dest), h.udp.dest, space->port);
+	set_port(skb, udp_at, offsetof(struct udphdr, dest), DNS_PORT, port);
 	return GO_ON;
 }
 

@@ -27,7 +27,6 @@ import {
   NAME_BYTES_MAX,
   SPACE,
   SPACE_BYTES,
-  TAKES_QUERIES,
   VALUE,
   VALUE_BYTES,
 } from "./layout.ts";
@@ -56,6 +55,7 @@ export interface KernelAnswersLimits {
 export class KernelAnswers {
   readonly #spaces: number;
   readonly #answers: number;
+  /** The links' programs call through it. The kernel empties it when no process has it open any more. */
   readonly #calls: number;
   readonly #memory: ArrayBuffer;
   readonly #pool: Pool;
@@ -117,6 +117,7 @@ export class KernelAnswers {
         generation,
         program,
         answers: this.#answers,
+        calls: this.#calls,
         share: this.#pool.open(),
         onClose: () => {
           this.#open.delete(space);
@@ -136,11 +137,6 @@ export class KernelAnswers {
     for (const space of this.#open) space.forget();
   }
 
-  /** The map that the links' programs call through. It is emptied when the last process closes it. */
-  get calls(): number {
-    return this.#calls;
-  }
-
   close(): void {
     for (const space of this.#open) space.close();
     for (const fd of [this.#calls, this.#answers, this.#spaces]) closeQuietly(fd);
@@ -152,8 +148,9 @@ interface SpaceParts {
   readonly view: DataView;
   readonly generation: Int32Array;
   readonly program: number;
-  /** The map. */
+  /** The maps. */
   readonly answers: number;
+  readonly calls: number;
   readonly share: Share;
   readonly onClose: () => void;
 }
@@ -165,6 +162,8 @@ export class KernelSpace implements AnswerMemory {
   /** The keys of its entries, one after the other. */
   #keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
   #count = 0;
+  /** Our own queries among those that were answered. */
+  #own = 0;
   /** The generation of its entries. */
   #generation: number;
   #link: number | undefined;
@@ -172,7 +171,7 @@ export class KernelSpace implements AnswerMemory {
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
-    this.#write(0, 0);
+    this.#setPort(0);
     this.forget();
     this.#generation = this.#current();
     for (const at of [SPACE.answered, SPACE.passed]) parts.view.setBigUint64(at, 0n, true);
@@ -183,14 +182,14 @@ export class KernelSpace implements AnswerMemory {
     return this.#parts.program;
   }
 
-  /** The descriptor of the link. */
-  get link(): number | undefined {
-    return this.#link;
+  /** The descriptors that keep it working: of the link, and of the map that the link's program calls through. */
+  get held(): readonly number[] {
+    return this.#link === undefined ? [] : [this.#link, this.#parts.calls];
   }
 
-  /** Queries answered by the kernel, and those that it left to the process. */
+  /** Queries answered by the kernel, without our own; and those that it left to the process. */
   get answered(): number {
-    return Number(this.#parts.view.getBigUint64(SPACE.answered, true));
+    return Number(this.#parts.view.getBigUint64(SPACE.answered, true)) - this.#own;
   }
 
   get passed(): number {
@@ -210,13 +209,12 @@ export class KernelSpace implements AnswerMemory {
   /** Takes queries; the port is that of the process's socket. */
   serve(port: number): void {
     this.forget();
-    this.#write(port, TAKES_QUERIES);
+    this.#setPort(port);
   }
 
-  /** Takes no more queries; the process's replies still get port 53. */
-  drain(): void {
-    this.forget();
-    this.#parts.view.setUint16(SPACE.flags, 0, true);
+  /** A query of our own was answered. */
+  discount(): void {
+    this.#own++;
   }
 
   /** Ends all answers at once: what the names are may have changed. */
@@ -246,7 +244,7 @@ export class KernelSpace implements AnswerMemory {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.forget();
-    this.#write(0, 0);
+    this.#setPort(0);
     if (this.#link !== undefined) closeQuietly(this.#link);
     closeQuietly(this.#parts.program);
     this.#reclaim();
@@ -257,10 +255,8 @@ export class KernelSpace implements AnswerMemory {
     return Atomics.load(this.#parts.generation, 0);
   }
 
-  #write(port: number, flags: number): void {
-    const { view } = this.#parts;
-    view.setUint16(SPACE.port, port, false);
-    view.setUint16(SPACE.flags, flags, true);
+  #setPort(port: number): void {
+    this.#parts.view.setUint16(SPACE.port, port, false);
   }
 
   /** Deletes what has been forgotten. */

@@ -5,9 +5,7 @@
 
 /** struct space: one for each namespace, in memory that both sides map. */
 export const SPACE_BYTES = 64;
-export const SPACE = { generation: 0, port: 4, flags: 6, answered: 8, passed: 16 } as const;
-/** Of its flags: queries are taken; without it only replies of the process get port 53. */
-export const TAKES_QUERIES = 1;
+export const SPACE = { generation: 0, port: 4, answered: 8, passed: 16 } as const;
 
 /** struct question: the space, its generation, then the name, with the type in its last two bytes. */
 export const KEY_BYTES = 88;

@@ -118,6 +118,8 @@ export class Endpoint {
    * answered. Returns the sockets' new descriptors.
    */
   pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+    // Names may change while nobody here hears of it.
+    this.#client.memory?.forget();
     const tcp = this.#tcp.map((listener) => listener.pause());
     return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
   }
