@@ -61,11 +61,9 @@ function moduleText(object) {
   const lines = instructions.toString("base64").match(new RegExp(`.{1,${LINE_CHARACTERS}}`, "g")) ?? [];
   return `/**
  * The eBPF program of answers.bpf.c as instructions, made by scripts/kernel-program.mjs. Do not edit; \`make check\` compares
- * it with its source.
+ * it with its source, whose SHA-256 is
+ * ${sourceHash}.
  */
-
-/** SHA-256 of the source. */
-export const SOURCE_HASH = "${sourceHash}";
 
 /** Where instructions load the address of a map, by index. */
 export const MAP_REFERENCES: readonly (readonly [instruction: number, map: "answers" | "spaces"])[] = [
@@ -92,7 +90,7 @@ function partsOf(elf) {
   });
   /** @param {number} index @param {number} at */
   const textAt = (index, at) => {
-    const bytes = /** @type {Buffer} */ (sections[index]?.bytes);
+    const bytes = sections[index]?.bytes ?? elf;
     return bytes.toString("latin1", at, bytes.indexOf(0, at));
   };
   /** @param {string} name */
@@ -102,7 +100,7 @@ function partsOf(elf) {
     return found;
   };
   const relocations = section(REFERENCES);
-  const symbols = /** @type {typeof relocations} */ (sections[relocations.link]);
+  const symbols = sections[relocations.link] ?? relocations;
   /** @type {[number, string][]} */
   const references = [];
   for (let at = 0; at < relocations.bytes.length; at += 16) {

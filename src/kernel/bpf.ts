@@ -3,7 +3,6 @@
  * nothing but the kernel is needed to load it. Calls run synchronously on the calling thread, so a link is made in the
  * namespace that the thread is in.
  */
-import { Fault } from "../base/lib/fault.ts";
 import { SystemFault, addressOf, bind, lastErrno } from "./libc.ts";
 
 const c = {
@@ -30,8 +29,8 @@ const PROG_TYPE_SCHED_CLS = 3;
 const TCX_INGRESS = 46;
 /** The element must be new. */
 const BPF_NOEXIST = 1;
-/** Of tcx: after all programs that are there. */
-const BPF_F_AFTER = 1 << 4;
+/** Of tcx: before all programs that are there. */
+const BPF_F_BEFORE = 1 << 3;
 const ATTRIBUTE_BYTES = 144;
 const NAME_BYTES = 16;
 const INSTRUCTION_BYTES = 8;
@@ -40,6 +39,7 @@ const LOG_LEVEL = 1;
 /** A signal interrupts the verifier, which then says so. */
 const LOAD_ATTEMPTS = 5;
 const EAGAIN = 11;
+const ENOSYS = 38;
 const ENOENT = 2;
 const CONTEXT_BYTES = 192;
 /** In struct __sk_buff, for a test. */
@@ -59,7 +59,7 @@ const attributes = Buffer.alloc(ATTRIBUTE_BYTES);
 
 function call(command: keyof typeof COMMAND, write: (attributes: Buffer) => void): number {
   const number = NUMBERS[process.arch];
-  if (number === undefined) throw new Fault("ENOSYS", `bpf(2) has no known number on ${process.arch}`);
+  if (number === undefined) throw new SystemFault("bpf", ENOSYS, process.arch);
   attributes.fill(0);
   write(attributes);
   return c.bpf(number, COMMAND[command], attributes, ATTRIBUTE_BYTES);
@@ -151,13 +151,16 @@ function lastLines(log: Buffer): string[] {
   return text === "" ? [] : [text.split("\n").slice(-3).join("; ")];
 }
 
-/** Attaches a program to the packets that arrive at an interface of the thread's namespace, after the programs there. */
+/**
+ * Attaches a program to the packets that arrive at an interface of the thread's namespace, before the programs there: one
+ * of a process that is being replaced still gives packets its port.
+ */
 export function attachToIngress(program: number, interfaceIndex: number): number {
   return mustCall("LINK_CREATE", "tcx ingress of lo", (a) => {
     a.writeUInt32LE(program, 0);
     a.writeUInt32LE(interfaceIndex, 4);
     a.writeUInt32LE(TCX_INGRESS, 8);
-    a.writeUInt32LE(BPF_F_AFTER, 12);
+    a.writeUInt32LE(BPF_F_BEFORE, 12);
   });
 }
 

@@ -2,6 +2,7 @@
  * Platform: what a run needs of the machine: the way into namespaces, the netlink memory, and the rule backend. Checks
  * that may fail run here, before any container is touched.
  */
+import type { Status } from "../api/status.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { MORE_DESCRIPTORS } from "../container/attach/attachment-parts.ts";
@@ -23,11 +24,11 @@ export interface Platform {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
+  /** The same, for the status. */
+  readonly report: Pick<Status, "ruleBackend" | "answers">;
   /** Undefined where the process answers all queries; then the reason, if that is not what is set. */
   readonly kernelAnswers: KernelAnswers | undefined;
   readonly noKernelAnswers: string | undefined;
-  /** The same for the status. */
-  readonly answers?: AnsweredByReport;
 }
 
 export async function preparePlatform(settings: RunSettings, log: Log): Promise<Platform> {
@@ -42,10 +43,9 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
   const { kernelAnswers, reason } = loadKernelAnswers(settings, ruleBackend, log);
-  const platform = { runner, memory, ruleBackend, kernelAnswers, noKernelAnswers: reason };
-  if (settings.answers === "process") return platform;
-  const answers: AnsweredByReport = reason === undefined ? { by: "kernel" } : { by: "process", reason };
-  return { ...platform, answers };
+  const answers: AnsweredByReport = reason === undefined ? { by: settings.answers } : { by: "process", reason };
+  const report = { ruleBackend: ruleBackend.backend, ...(settings.answers === "kernel" && { answers }) };
+  return { runner, memory, ruleBackend, report, kernelAnswers, noKernelAnswers: reason };
 }
 
 /** For a preview: no rules are made. */
@@ -55,6 +55,7 @@ export function previewPlatform(): Platform {
     runner: new NamespaceRunner(),
     memory: new NetlinkMemory(),
     ruleBackend: { backend: "nft-owner", hasZones: true },
+    report: { ruleBackend: "nft-owner" },
     kernelAnswers: undefined,
     noKernelAnswers: undefined,
   };

@@ -9,6 +9,7 @@ import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
 import { benchHost } from "./host.ts";
 import { type Row, printRows } from "./figures.ts";
+import { benchKernel } from "./kernel.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
 import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
@@ -26,6 +27,7 @@ const LAST: readonly Part[] = [
   ["failures", "From a failing name to its cause", benchFailures],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["host", "Names on the host", benchHost],
+  ["kernel", "Container names answered by the kernel", benchKernel],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 

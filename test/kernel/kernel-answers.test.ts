@@ -84,7 +84,7 @@ function sorted(query: Buffer, reply: Buffer): Buffer {
   );
   return Buffer.concat([
     reply.subarray(0, end),
-    ...records.toSorted(Buffer.compare),
+    ...records.toSorted((a, b) => Buffer.compare(a, b)),
     reply.subarray(end + count * bytes),
   ]);
 }

@@ -379,8 +379,7 @@ export class Attachment {
     serving.hold?.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     closeKernelTier(serving.kernel);
-    const fd = this.#namespace?.fd;
-    if (fd !== undefined) this.#parts.runner.within(fd, () => this.mode.undo());
+    if (this.#namespace !== undefined) this.#parts.runner.within(this.#namespace.fd, () => this.mode.undo());
   }
 
   #withdraw(): void {

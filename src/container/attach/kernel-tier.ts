@@ -4,15 +4,11 @@
  * namespace: a firewall inside may drop packets that are not tracked. Where it does not, the process answers, by the
  * rules that translate addresses.
  */
-import { randomBytes } from "node:crypto";
-
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
-import { isKernelProbeAnswer, kernelProbeAnswer, kernelProbeQuery } from "../../base/model/probe-message.ts";
 import type { KernelAnswers, KernelSpace } from "../../kernel/answers/kernel-answers.ts";
 import { CONTAINER_CAPTURE, DOCKER_RESOLVER, type Capture } from "../capture/capture.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
-import { type Within, exchange } from "../rules/exchange.ts";
 
 /** The answers of one namespace in the kernel; or why there are none, if they are wanted. */
 export interface KernelTier {
@@ -25,8 +21,6 @@ export interface KernelTierParts {
   /** Why there are none on this machine, if they are wanted. */
   readonly noKernelAnswers?: string | undefined;
 }
-
-const NONCE_BYTES = 12;
 
 /** Attaches the program. Call inside the namespace, before the rules lead anything to it. */
 export function openKernelTier(
@@ -63,21 +57,4 @@ export function closeKernelTier(tier: KernelTier, reason?: string): void {
 export function answeredBy({ space, reason }: KernelTier): AnsweredByReport | undefined {
   if (space !== undefined) return { by: "kernel" };
   return reason === undefined ? undefined : { by: "process", reason };
-}
-
-/** Has the kernel know the answer to a nonce, and queries it. Returns what went wrong. */
-export async function probeKernelTier({ space }: KernelTier, within: Within): Promise<string | undefined> {
-  if (space === undefined) return undefined;
-  const nonce = randomBytes(NONCE_BYTES).toString("hex");
-  const address = randomBytes(4);
-  // Without room for it, the space is full of answers that have worked.
-  if (!space.remember(kernelProbeAnswer(nonce, address))) return undefined;
-  const message = (id: number): Buffer => kernelProbeQuery(nonce, id);
-  const [leg] = await exchange(within, { destination: DOCKER_RESOLVER, protocols: ["udp"], message });
-  if (leg?.reply === undefined)
-    return `an answer of the kernel did not arrive${leg?.failure === undefined ? "" : `: ${leg.failure}`}`;
-  if (!isKernelProbeAnswer(leg.reply, leg.id, address))
-    return "the kernel did not answer a query whose answer it knows";
-  space.discount();
-  return undefined;
 }

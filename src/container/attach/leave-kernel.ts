@@ -4,10 +4,11 @@
  * the program.
  */
 import { LIMITS } from "../../base/limits.ts";
+import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Within } from "../rules/exchange.ts";
+import { probeKernel } from "../rules/kernel-probe.ts";
 import { servingPlan, trialPlan } from "../rules/plan.ts";
 import type { ProbeResult } from "../rules/probe.ts";
-import { probeKernelTier } from "./kernel-tier.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
 /** Why the kernel does not answer, if it should. `result`: of the probe that the process answers. */
@@ -17,7 +18,9 @@ export async function failureOfKernel(
   within: Within,
 ): Promise<string | undefined> {
   if (kernel.space === undefined || result.kind === "unknown") return undefined;
-  return result.kind === "broken" ? result.failures.join("; ") : await probeKernelTier(kernel, within);
+  return result.kind === "broken"
+    ? result.failures.join("; ")
+    : await probeKernel(within, kernel.space, DOCKER_RESOLVER);
 }
 
 /** Has the process answer everything from now on. */

@@ -1,10 +1,8 @@
 /**
  * The eBPF program of answers.bpf.c as instructions, made by scripts/kernel-program.mjs. Do not edit; `make check` compares
- * it with its source.
+ * it with its source, whose SHA-256 is
+ * 11a51d1866e5d822df94df08cb0c414d7c6316eba71341dd2c785d89b5ea6706.
  */
-
-/** SHA-256 of the source. */
-export const SOURCE_HASH = "11a51d1866e5d822df94df08cb0c414d7c6316eba71341dd2c785d89b5ea6706";
 
 /** Where instructions load the address of a map, by index. */
 export const MAP_REFERENCES: readonly (readonly [instruction: number, map: "answers" | "spaces"])[] = [
