@@ -15,6 +15,7 @@ import { HOST_MEANS } from "../src/base/model/host-policy.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
 import { HEALTH_POLICIES } from "../src/base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
+import { STOPPED_POLICIES } from "../src/base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../src/base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
@@ -28,12 +29,14 @@ const FLAGS = {
   visible: "visible",
   "default-bridge": "default-bridge",
   "host-docker-internal": "host-docker-internal",
+  zone: "zone",
   dns: "dns",
   "dns-opt": "dns-opt",
   "resolv-conf": "resolv-conf",
   "host-names": "host-names",
   "host-domain": "host-domain",
   health: "health",
+  stopped: "stopped",
   ttl: "ttl",
   "records-dir": "records-dir",
   "kind.nodes": "kind",
@@ -124,6 +127,12 @@ function optionOf(key: FlagKey): Option {
         `let containers without such an entry resolve host.docker.internal to the host's address on the default bridge ${valueNote(key)}`,
         READERS["host-docker-internal"],
       );
+    case "zone":
+      return listOption(
+        "--zone <domain>",
+        `answer SERVICE.PROJECT.svc.DOMAIN and the other names of the Kubernetes DNS schema ${listNote(key)}`,
+        READERS.zone,
+      );
     case "dns":
       return listOption(
         "--dns <server>",
@@ -159,6 +168,12 @@ function optionOf(key: FlagKey): Option {
         "--health <policy>",
         `whether unhealthy containers share names with others: ${HEALTH_POLICIES.join(", ")} ${valueNote(key)}`,
         READERS.health,
+      );
+    case "stopped":
+      return valueOption(
+        "--stopped <answer>",
+        `what names of stopped containers mean: ${STOPPED_POLICIES.join(", ")} ${valueNote(key)}`,
+        READERS.stopped,
       );
     case "ttl":
       return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);

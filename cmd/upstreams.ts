@@ -40,18 +40,22 @@ const HEAD: readonly Column[] = [
 /** Servers that containers of a project use. */
 function ofProject(report: UpstreamReport, names: ReadonlySet<string> | undefined): UpstreamReport {
   if (names === undefined) return report;
-  const upstreams = report.upstreams.flatMap((upstream) => {
-    const uses = upstream.uses.flatMap((use) => {
-      const containers = use.containers.filter((name) => names.has(name));
-      return containers.length === 0 ? [] : [{ ...use, containers }];
+  const ofNames = <T extends { readonly uses: readonly UpstreamUse[] }>(all: readonly T[]): T[] =>
+    all.flatMap((each) => {
+      const uses = each.uses.flatMap((use) => {
+        const containers = use.containers.filter((name) => names.has(name));
+        return containers.length === 0 ? [] : [{ ...use, containers }];
+      });
+      return uses.length === 0 ? [] : [{ ...each, uses }];
     });
-    return uses.length === 0 ? [] : [{ ...upstream, uses }];
-  });
-  return { ...report, upstreams };
+  return { ...report, upstreams: ofNames(report.upstreams), missing: ofNames(report.missing ?? []) };
 }
 
-function upstreamsText({ tracksServers, upstreams }: UpstreamReport, display: Display): string {
-  if (upstreams.length === 0) return "no served container has an upstream server\n";
+function upstreamsText({ tracksServers, upstreams, missing = [] }: UpstreamReport, display: Display): string {
+  const lost = missing.map(
+    ({ server, reason, uses }) => `${server} is not queried: ${reason}; for ${uses.map(useText).join("; ")}\n`,
+  );
+  if (upstreams.length === 0) return `no served container has an upstream server\n${lost.join("")}`;
   const note = tracksServers
     ? ""
     : "\nfailover is off: servers are queried as Docker does, without health checks or counters\n";
@@ -59,7 +63,7 @@ function upstreamsText({ tracksServers, upstreams }: UpstreamReport, display: Di
     HEAD,
     upstreams.map((each) => row(each, Date.now())),
     display,
-  )}${note}`;
+  )}${lost.length > 0 ? "\n" : ""}${lost.join("")}${note}`;
 }
 
 function row(upstream: Upstream, nowMs: number): Cell[] {

@@ -26,6 +26,8 @@ export const KEY_DESCRIPTIONS: Readonly<Record<Exclude<Key, SwitchKey | FlagKey>
   "kind.force": "use port 53 of the node even if another process listens on it",
   "kind.host-docker-internal": "how host.docker.internal resolves in pods",
   "metrics.containers": "number of containers with metrics of their own; the others are counted together",
+  "forward.missing-container":
+    "names whose only upstream servers are containers that do not run: they fail, or the next route applies",
   "forward.domain-needed": "do not forward names without a dot, unless a route names them",
   "forward.bogus-priv": "do not forward reverse queries for private addresses, unless a route names them",
 };

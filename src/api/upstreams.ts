@@ -41,8 +41,18 @@ export interface Upstream {
   readonly loopsUntil: string | null;
 }
 
+/** A container that was named as a server and is not queried. */
+interface MissingUpstream {
+  /** As it was written. */
+  readonly server: string;
+  readonly reason: string;
+  readonly uses: readonly UpstreamUse[];
+}
+
 export interface UpstreamReport {
   /** false without the switch failover: the state of servers is not tracked. */
   readonly tracksServers: boolean;
   readonly upstreams: readonly Upstream[];
+  /** Absent: none. */
+  readonly missing?: readonly MissingUpstream[];
 }

@@ -25,7 +25,21 @@ export const DECLARED_LIMITS = {
   labelServers: 16,
   /** Names in the label io.dns11.names, and wildcards among the aliases of an endpoint; the rest is ignored and reported. */
   labelNames: 64,
+  /** Ports in the label io.dns11.ports, published ports, and exposed ports of one container; the rest is ignored. */
+  labelPorts: 32,
   labelChars: 4_096,
+  /**
+   * Containers in one answer from a zone, more than a bridge has room for names in a UDP reply. Wildcards would
+   * otherwise make every query as expensive as there are containers.
+   */
+  zoneAnswerMembers: 256,
+  /**
+   * Containers that are not running whose names stay local, names of each, and for how long. Of more containers those that
+   * ended first are forgotten, and their names are forwarded, as in Docker.
+   */
+  stoppedContainers: 256,
+  stoppedNames: 256,
+  stoppedMs: 86_400_000,
   /** Characters shown of a label; and of its problems. */
   labelCharsShown: 80,
   labelProblemChars: 240,

@@ -143,6 +143,8 @@ export const LIMITS = {
   meteredContainersServers: 16,
   /** Upstreams used of one list; the rest of a longer list is ignored. */
   upstreamServers: 8,
+  /** Containers that are followed from one whose servers are containers; a longer chain counts as a cycle. */
+  upstreamChain: 32,
   /** Time from a truncated reply to the complete one over TCP; then the truncated one is passed on. */
   tcpFallbackMs: 1_500,
   /** When a second upstream is tried in parallel with a slow one: never earlier or later than these. */
@@ -318,6 +320,8 @@ export const LIMITS = {
    * also shows that the engine is alive.
    */
   resyncEveryMs: 60_000,
+  /** How long a created container may take to start before its names are known as those of a stopped one. */
+  startAfterCreateMs: 250,
   /** Backoff of reconnections to the engine. */
   engineRetryFirstMs: 100,
   engineRetryLastMs: 5_000,

@@ -8,13 +8,15 @@ import { durationText } from "./quantity.ts";
 import type { Key } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
 import { NEEDING_FAILOVER } from "./switches.ts";
+import { zoneConflict } from "./zone-name.ts";
 
 /** A line for each conflict. `options` are the effective ones of dns-opt. */
 export function findConflicts(precedence: Precedence, settings: Settings, options: readonly DnsOption[]): string[] {
   return [
     ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...strictHealth(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -42,7 +44,7 @@ function withoutEffect(
   const hasForwardOptions = options.some(({ kind }) => kind !== "ndots");
   const keys = isStrict
     ? [
-        ...precedence.changed("forward.", "cache.").filter((key) => !LOCAL_ONLY.has(key)),
+        ...precedence.changed("forward.", "cache.").filter((key) => !ALWAYS.has(key)),
         ...(hasForwardOptions ? DNS_OPT : []),
       ]
     : [];
@@ -51,20 +53,34 @@ function withoutEffect(
 
 const DNS_OPT: readonly Key[] = ["dns-opt"];
 /** These take effect without failover as well. */
-const LOCAL_ONLY: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv"]);
+const ALWAYS: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv", "forward.missing-container"]);
 
-/** Declared names are more than Docker has, and their other types are never forwarded. */
+/** Declared names and zones are more than Docker has, and their other types are never forwarded. */
 function unansweredRecords(precedence: Precedence, { behaviour, isStrict }: Settings): readonly Conflict[] {
   if (behaviour.answersAllTypes) return [];
   const what =
     `has no effect without the switch local-nodata${isStrict ? ", which strict turns off" : ""}: ` +
     "turn local-nodata on or remove this setting";
-  return precedence.changed("records").map((key) => [key, what]);
+  return precedence.changed("records", "zone").map((key) => [key, what]);
 }
 
-function strictHealth({ isStrict, health }: Settings): readonly Conflict[] {
-  if (!isStrict || health === "ignore") return [];
-  return [["health", "has no effect with strict, because Docker ignores health checks: remove one of them"]];
+function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[] {
+  const problem = zoneConflict(zones, {
+    hostDomain: hostNames.means === "off" ? undefined : hostNames.domain,
+    servesKind: kind.nodes.length > 0,
+  });
+  return problem === undefined ? [] : [["zone", problem]];
+}
+
+/** Choices about names that Docker does not have. */
+function strictChoices({ isStrict, health, stopped }: Settings): readonly Conflict[] {
+  if (!isStrict) return [];
+  const what = "has no effect with strict, because Docker has no such choice: remove one of them";
+  const keys: readonly Key[] = [
+    ...(health === "ignore" ? [] : (["health"] as const)),
+    ...(stopped === "forward" ? [] : (["stopped"] as const)),
+  ];
+  return keys.map((key) => [key, what]);
 }
 
 function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings): readonly Conflict[] {

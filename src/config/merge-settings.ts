@@ -48,9 +48,11 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     servers: precedence.take("label-servers", LABEL_DEFAULTS.servers),
   };
   const health = precedence.take("health", "ignore");
+  const stopped = precedence.take("stopped", isStrict ? "forward" : "nxdomain");
   const visible = precedence.take("visible", "network");
   const defaultBridge = precedence.take("default-bridge", "off");
   const hostName = precedence.take("host-docker-internal", "off");
+  const zones = precedence.take("zone", []);
   const behaviour = behaviourOf(precedence, isStrict);
   const everyone = precedence.take("dns", [], (routes) => routes.map((route) => routeText(route)));
   const options = precedence.take("dns-opt", [], (all) => all.map(({ text }) => text));
@@ -69,6 +71,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     upstream,
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     health,
+    stopped,
     records,
     recordsDir,
     only,
@@ -76,6 +79,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     visible,
     defaultBridge,
     hostName,
+    zones,
     kind: kindOf(precedence),
     resolvConf,
     hostNames,
@@ -120,6 +124,7 @@ function upstreamOf(precedence: Precedence, options: readonly DnsOption[]): Upst
       usesTcp: has("use-vc"),
       budgetMs: budgetOf(precedence, options),
       queriesMax: precedence.take("forward.max-concurrent", FORWARD_DEFAULTS.queriesMax),
+      missingContainer: precedence.take("forward.missing-container", FORWARD_DEFAULTS.missingContainer),
     },
     localOnly: {
       keepsDotless: precedence.take("forward.domain-needed", LOCAL_ONLY_DEFAULTS.keepsDotless),

@@ -17,10 +17,11 @@ import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
+import { STOPPED_POLICIES } from "../base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import { parseDomain, parseRoute } from "../base/model/server-text.ts";
-import { SERVER_ORDERS } from "../base/model/upstream-policy.ts";
+import { MISSING_CONTAINER_SETTINGS, SERVER_ORDERS } from "../base/model/upstream-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
 import { parseDnsOption } from "./dns-option.ts";
 import { LIMITS } from "../base/limits.ts";
@@ -30,6 +31,7 @@ import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts"
 import { ANSWERED_BY } from "../base/model/answered-by.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { successorOfValue } from "./retired-names.ts";
+import { zoneName, zoneProblem } from "./zone-name.ts";
 import { CAPABILITY_SETTINGS, KEEPER_SETTINGS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
@@ -54,9 +56,12 @@ export const READERS = {
   only: readFilter,
   "label-servers": oneOf(LABEL_SERVERS),
   health: oneOf(HEALTH_POLICIES),
+  stopped: oneOf(STOPPED_POLICIES),
   visible: oneOf(VISIBLE_SETTINGS),
   "default-bridge": oneOf(DEFAULT_BRIDGE_SETTINGS),
   "host-docker-internal": oneOf(HOST_NAME_SETTINGS),
+  /** One zone. */
+  zone: readZone,
   ttl: duration(0, 7 * DAY_MS, SECOND_MS),
   /** One server or route. */
   dns: (value: unknown) => parseRoute(readText(value)),
@@ -69,6 +74,7 @@ export const READERS = {
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
+  "forward.missing-container": oneOf(MISSING_CONTAINER_SETTINGS),
   "cache.size": size(64 * KIB, 4 * GIB),
   "cache.min-ttl": duration(0, DAY_MS, SECOND_MS),
   "cache.max-ttl": duration(SECOND_MS, 7 * DAY_MS, SECOND_MS),
@@ -163,6 +169,13 @@ function readHostDomain(value: unknown): string {
     );
   if (!TAKEN_DOMAIN.test(domain)) return domain;
   throw new Error(`invalid domain ${quoteValue(value)}: use one without a meaning of its own, such as docker`);
+}
+
+function readZone(value: unknown): string {
+  const text = readText(value);
+  const problem = zoneProblem(text);
+  if (problem !== undefined) throw new Error(`invalid zone ${quoteValue(value)}: ${problem}`);
+  return zoneName(text) ?? "";
 }
 
 function readPath(value: unknown): string {

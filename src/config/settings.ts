@@ -15,6 +15,7 @@ import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
@@ -33,6 +34,8 @@ export interface Settings {
   readonly recordsDir: string | undefined;
   /** What health checks mean for shared names. */
   readonly health: HealthPolicy;
+  /** What the names of containers that are not running mean. */
+  readonly stopped: StoppedPolicy;
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;
@@ -42,6 +45,8 @@ export interface Settings {
   readonly defaultBridge: DefaultBridgeSetting;
   /** Whether containers resolve host.docker.internal without an entry of their own. */
   readonly hostName: HostNameSetting;
+  /** The zones with names of services and projects. */
+  readonly zones: readonly string[];
   /** Which containers are KIND nodes, and how their pods reach us. */
   readonly kind: KindPolicy;
   /** Container names for programs on the host. */

@@ -157,6 +157,19 @@ const DEFINITIONS = [
     behaviour: "answersExtraNames",
   },
   {
+    name: "project-names",
+    description: "answer SERVICE.PROJECT with the containers of a Compose service",
+    negation: "do not answer SERVICE.PROJECT, the names of Compose services",
+    behaviour: "answersProjectNames",
+  },
+  {
+    name: "own-project",
+    description:
+      "if services of several Compose projects have a name on one network, answer with the client's own project",
+    negation: "if services of several Compose projects have a name on one network, answer with all of them",
+    behaviour: "prefersOwnProject",
+  },
+  {
     name: "extra-hosts",
     description: "answer the names that --add-host (extra_hosts) gave a container",
     negation: "do not answer the names that --add-host (extra_hosts) gave a container",

@@ -14,7 +14,7 @@ import type { ContainerFact } from "./registry/fact.ts";
 import { isSameAddress } from "../base/model/address.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
-import type { View } from "../base/model/view.ts";
+import type { Upstreams, View } from "../base/model/view.ts";
 
 export interface RosterParts {
   readonly directory: Directory;
@@ -40,6 +40,12 @@ function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, no
     decision.kind === "skip" ? `the pods of this KIND node are not served: ${decision.reason}` : undefined,
     ...ownServers.map(({ address }) => `its nameserver ${address} is not used: its pods reach dns11 at that address`),
   ]);
+}
+
+/** The containers that were named as its upstream servers and cannot be queried, each once. */
+function missingServers(upstreams: Upstreams | undefined): readonly string[] {
+  const missing = (upstreams?.routes ?? []).flatMap((route) => route.missing ?? []);
+  return [...new Set(missing.map(({ server, reason }) => `upstream ${server} is not queried: ${reason}`))];
 }
 
 export class Roster {
@@ -77,16 +83,18 @@ export class Roster {
   }
 
   put(fact: ContainerFact): void {
-    this.#parts.directory.putContainer(fact);
-    this.#decide(fact);
+    const changesOthers = this.#parts.directory.putContainer(fact);
+    if (changesOthers) this.refresh();
+    else this.#decide(fact);
   }
 
   remove(containerId: string): void {
-    this.#parts.directory.removeContainer(containerId);
+    const changesOthers = this.#parts.directory.removeContainer(containerId);
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
     this.#decisions.delete(containerId);
+    if (changesOthers) this.refresh();
   }
 
   /** The names and upstreams of this container now. */
@@ -140,7 +148,15 @@ export class Roster {
     if (fact.imageLabels.source === "awaited") return;
     const { reconciler, nodes, onWarning } = this.#parts;
     const decided = this.#decided(fact);
-    const withLabelWarning = withWarnings(decided, [decided.warning, nodes.ignoredLabel(fact)]);
+    const bridgeMode = this.#bridgeModeOf(fact, decided);
+    const ownMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : CONTAINER_MODE);
+    const mode = decided.kind === "serve" ? (bridgeMode ?? ownMode()) : undefined;
+    const view = mode && this.viewOf(fact);
+    const withLabelWarning = withWarnings(decided, [
+      decided.warning,
+      nodes.ignoredLabel(fact),
+      ...missingServers(view?.upstreams),
+    ]);
     const decision = nodes.isNode(fact)
       ? withNodeWarnings(withLabelWarning, fact, nodes.placeOf(fact))
       : withLabelWarning;
@@ -148,13 +164,11 @@ export class Roster {
       onWarning(fact, decision.warning);
     }
     this.#decisions.set(fact.id, decision);
-    const bridgeMode = this.#bridgeModeOf(fact, decision);
-    if (decision.kind === "skip") {
+    if (mode === undefined || view === undefined) {
       reconciler.clearDesired(fact.id);
       return;
     }
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
-    const mode = bridgeMode ?? (nodes.isNode(fact) ? nodes.ensureMode(fact) : CONTAINER_MODE);
-    reconciler.setDesired(fact.id, { claim, mode, view: this.viewOf(fact) });
+    reconciler.setDesired(fact.id, { claim, mode, view });
   }
 }

@@ -80,8 +80,9 @@ function recentOf({ recent, client }: Endpoint): RecentQueries {
 
 /** Servers in Docker's notation, where `host(ADDRESS)` is queried from the host. Servers of a domain follow its name. */
 function upstreamsOf({ upstreams }: View): string[] {
-  return upstreams.routes.toReversed().map(({ suffix, servers, isLocal }) => {
-    const list = isLocal ? "local" : servers.map((server) => serverText(server)).join(" ") || "none";
+  return upstreams.routes.toReversed().map(({ suffix, servers, isLocal, missing = [] }) => {
+    const all = [...servers.map((each) => serverText(each)), ...missing.map(({ server }) => `${server}(missing)`)];
+    const list = isLocal ? "local" : all.join(" ") || "none";
     return suffix.length === 0 ? list : `/${presentation(suffix, 0, suffix.length)}/${list}`;
   });
 }

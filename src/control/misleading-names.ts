@@ -27,7 +27,7 @@ export async function misleadingNames(
   const running = situations.known.all.filter(({ ended }) => ended === undefined);
   const clients = running.filter(({ id }) => isWanted(id));
   return [
-    ...ambiguousNames(running, clients),
+    ...ambiguousNames(running, clients, situations.prefersOwnProject),
     ...(await pausedNames(situations, running, clients)),
     ...(await movedNames(situations, clients)),
     ...(await shadowedNames(ports, situations, clients)),
@@ -35,7 +35,11 @@ export async function misleadingNames(
 }
 
 /** Names of services of several projects on one network. */
-function ambiguousNames(running: readonly KnownContainer[], clients: readonly KnownContainer[]): MisleadingName[] {
+function ambiguousNames(
+  running: readonly KnownContainer[],
+  clients: readonly KnownContainer[],
+  prefersOwnProject: boolean,
+): MisleadingName[] {
   const byName = new Map<string, KnownContainer[]>();
   for (const container of running) {
     if (container.compose === undefined) continue;
@@ -49,7 +53,7 @@ function ambiguousNames(running: readonly KnownContainer[], clients: readonly Kn
   const networks = new Set(clients.flatMap(({ endpoints }) => endpoints.map(({ networkName }) => networkName)));
   return [...byName].flatMap(([key, owners]) => {
     const [network = "", name = ""] = key.split("\n");
-    const cause = ambiguity(name, network, owners);
+    const cause = ambiguity(name, network, owners, prefersOwnProject);
     if (cause === undefined || !networks.has(network)) return [];
     return [{ name, network, containers: owners.map((each) => each.name), clients: [], cause }];
   });

@@ -3,6 +3,7 @@
  * its only container.
  */
 import type { Attachment } from "../container/attach/attachment.ts";
+import type { Behaviour } from "../base/model/behaviour.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FormerAddress } from "../base/model/former-address.ts";
@@ -58,6 +59,7 @@ interface ResolverState {
 export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;
   readonly forward: Forward;
+  readonly behaviour: Behaviour;
   /** undefined without failover. Required, so that the compiler finds a resolver that lacks it. */
   readonly upstreamState: ResolverState | undefined;
 }

@@ -17,7 +17,7 @@ import { type AnswerHistories, LastAnswers } from "./last-answers.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
 export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
-  readonly resolver: () => Pick<ActiveResolver, "upstreamState">;
+  readonly resolver: () => Pick<ActiveResolver, "upstreamState" | "behaviour">;
   readonly histories: AnswerHistories;
 }
 
@@ -70,10 +70,15 @@ export class Situations {
       route: this.#routeOf(owner, question.name.toLowerCase()),
       moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
+      prefersOwnProject: this.prefersOwnProject,
       resolvers: resolversOf(owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };
+  }
+
+  get prefersOwnProject(): boolean {
+    return this.#ports.resolver().behaviour.prefersOwnProject;
   }
 
   get moves(): readonly Move[] {
@@ -119,6 +124,7 @@ export class Situations {
       domain: presentation(route.suffix, 0, route.suffix.length),
       by: route.by,
       isLocal: route.isLocal,
+      missing: (route.missing ?? []).map(({ server, reason }) => `${server} is not queried: ${reason}`),
       withheld: (route.withheld ?? []).map((server) => serverText(server)),
       servers: route.servers.map((server) => {
         const health = upstreamState?.pool.find(client, server)?.health;

@@ -3,7 +3,7 @@
  * server queried from the host is the same for all; one queried from inside is a different one in each container.
  */
 import { serverText } from "../base/model/server-text.ts";
-import type { Route, Server } from "../base/model/view.ts";
+import type { MissingServer, Route, Server } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
 import type { Client } from "../query/client/client.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
@@ -15,41 +15,66 @@ interface UpstreamUsage {
   readonly server: Server;
   readonly container: string | undefined;
   readonly client: Client | undefined;
-  readonly uses: Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
+  readonly uses: Uses;
 }
+
+type Uses = Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
 
 export function upstreams({ resolver, containers }: ControlPorts): UpstreamReport {
   const { upstreamState } = resolver();
   const now = upstreamState?.now() ?? 0;
-  const all = [...collectUsage(containers).values()].map(({ server, container, client, uses }) => ({
+  const { found, missing } = collectUsage(containers);
+  const all = [...found.values()].map(({ server, container, client, uses }) => ({
     server: serverText(server),
     address: server.address,
     port: server.port,
     from: server.from,
     container: container ?? null,
     isBackup: server.isBackup === true,
-    uses: [...uses.values()]
-      .map(({ use, containers: by }): UpstreamUse => ({ ...use, containers: [...by].toSorted() }))
-      .toSorted((a, b) => (a.domain < b.domain ? -1 : 1)),
+    uses: usesOf(uses),
     ...stateOf(upstreamState?.pool.find(client, server), now),
   }));
-  return { tracksServers: upstreamState !== undefined, upstreams: all };
+  const lost = [...missing.values()].map(({ uses, ...each }) => ({ ...each, uses: usesOf(uses) }));
+  return {
+    tracksServers: upstreamState !== undefined,
+    upstreams: all,
+    ...(lost.length > 0 && { missing: lost }),
+  };
 }
 
-function collectUsage(containers: ControlPorts["containers"]): Map<string, UpstreamUsage> {
-  const found = new Map<string, UpstreamUsage>();
+function usesOf(uses: Uses): UpstreamUse[] {
+  return [...uses.values()]
+    .map(({ use, containers }): UpstreamUse => ({ ...use, containers: [...containers].toSorted() }))
+    .toSorted((a, b) => (a.domain < b.domain ? -1 : 1));
+}
+
+/** The servers, and the containers that were named as servers and cannot be queried. */
+interface Usage {
+  readonly found: Map<string, UpstreamUsage>;
+  readonly missing: Map<string, MissingServer & { readonly uses: Uses }>;
+}
+
+function collectUsage(containers: ControlPorts["containers"]): Usage {
+  const found: Usage["found"] = new Map();
+  const missing: Usage["missing"] = new Map();
   for (const fact of containers.facts.values()) {
     if (containers.decisionOf(fact.id)?.kind !== "serve") continue;
     const endpoint = containers.attachmentOf(fact.id)?.endpoint;
     const client = endpoint instanceof Endpoint ? endpoint.client : undefined;
     for (const route of containers.viewOf(fact).upstreams.routes.toReversed()) {
-      for (const server of route.servers) addUse(found, route, server, { name: fact.name, client });
+      for (const server of route.servers) addServer(found, route, server, { name: fact.name, client });
+      for (const { server, reason } of route.missing ?? []) {
+        const key = `${server} ${reason}`;
+        const usage = missing.get(key) ?? { server, reason, uses: new Map() };
+        missing.set(key, usage);
+        addUse(usage.uses, route, fact.name);
+      }
     }
   }
-  return found;
+  return { found, missing };
 }
 
-function addUse(
+function addServer(
   found: Map<string, UpstreamUsage>,
   route: Route,
   server: Server,
@@ -59,10 +84,14 @@ function addUse(
   const key = `${server.from} ${serverText(server)} ${server.isBackup === true} ${container ?? ""}`;
   const usage = found.get(key) ?? { server, container, client, uses: new Map() };
   found.set(key, usage);
+  addUse(usage.uses, route, name);
+}
+
+function addUse(uses: Uses, route: Route, name: string): void {
   const domain = presentation(route.suffix, 0, route.suffix.length);
   const useKey = `${domain} ${route.by ?? ""}`;
-  const use = usage.uses.get(useKey) ?? { use: { domain, by: route.by ?? null }, containers: new Set() };
-  usage.uses.set(useKey, use);
+  const use = uses.get(useKey) ?? { use: { domain, by: route.by ?? null }, containers: new Set() };
+  uses.set(useKey, use);
   use.containers.add(name);
 }
 

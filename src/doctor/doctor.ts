@@ -18,6 +18,7 @@ import {
   upstreamFinding,
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
@@ -115,12 +116,20 @@ async function examineAll(
             only === undefined ? (project === undefined ? {} : { project }) : { container: only },
           );
     const hostFindings = await upstreamFindings(context.hostServers.servers, -1, context, queryOnce);
+    const projectFindings = await projectNamesFindings(
+      context.status,
+      inspected.map(({ fact }) => fact),
+      knownTo(context.hostServers.servers, (work) => context.runner.within(context.host.network, work)),
+    );
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
       return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
     });
     return {
-      diagnosis: diagnosisOf(machine([...hostFindings, ...misleadingFindings(failures)]), containers),
+      diagnosis: diagnosisOf(
+        machine([...hostFindings, ...misleadingFindings(failures), ...projectFindings]),
+        containers,
+      ),
       isRunning: context.status !== undefined,
       onlyId: only,
     };

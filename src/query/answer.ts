@@ -42,7 +42,7 @@ import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
-import { declaredAnswer } from "./wire/declared-answer.ts";
+import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
 import { Repeats } from "./wire/known-answer.ts";
 import { Question, type Verdict } from "./wire/question.ts";
 import type { Records } from "./wire/records.ts";
@@ -310,7 +310,7 @@ export class Answerer {
       return nameError(block, question, this.#behaviour);
     }
     if (found === DECLARED) return this.#answerDeclared(client, block, this.#names.search.records as NameRecords);
-    const { addresses: local, isLocalOnly } = this.#names.search;
+    const { addresses: local, isLocalOnly, isTimed } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
       const addresses = type === TYPE.A ? local.v4 : local.v6;
@@ -318,10 +318,10 @@ export class Answerer {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
         this.outcome.lacksAddress = type === TYPE.A;
         // A name without an IPv4 address is a failure, which the process records each time.
-        if (type === TYPE.AAAA) this.#repeats.mark(0);
+        if (type === TYPE.AAAA && !isTimed) this.#repeats.mark(0);
         return noData(block, question, this.#behaviour);
       }
-      this.#repeats.mark(type === TYPE.A ? 4 : 16);
+      if (!isTimed) this.#repeats.mark(type === TYPE.A ? 4 : 16);
       if (this.#trace !== undefined) this.#trace.amendLast(true, `answered with its addresses${leftOutText(local)}`);
       this.#addressOptions.limit = this.#limit;
       return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
@@ -347,11 +347,7 @@ export class Answerer {
     if (type === TYPE.PTR && this.#names.reverse(question, client.view) !== undefined) return DEFERRED;
     const resolved = this.#declared.resolve(declared, type, client.view);
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
-    const isEmpty = resolved.records.length === 0 && resolved.links.length === 0;
-    this.#trace?.amendLast(
-      true,
-      isEmpty ? "it has no records of this type, so the answer is empty" : "answered with its records",
-    );
+    this.#trace?.amendLast(true, recordsText(resolved));
     this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
     return declaredAnswer(block, question, resolved, this.#limit, this.#behaviour);
   }

@@ -72,13 +72,14 @@ export class Trace implements NamesTrace {
   }
 
   recordRoute(route: Route): void {
-    const { suffix, servers, isLocal, by, withheld = [] } = route;
+    const { suffix, servers, isLocal, by, withheld = [], missing = [] } = route;
     const domain = quoted(presentation(suffix, 0, suffix.length));
     const which = route.labelCount === 0 ? "no domain-specific route; default upstreams" : `route for ${domain}`;
     const source = by === undefined ? "" : ` (${by})`;
     if (isLocal) return this.recordAnswer("route", `${which}${source}: names in this domain are never forwarded`);
     const upstreams = servers.map((server) => `${serverText(server)}${server.isBackup === true ? " as backup" : ""}`);
     this.record("route", `${which}${source}: ${upstreams.join(", ") || "no upstream servers"}`);
+    for (const { server, reason } of missing) this.record("route", `${server} is not queried: ${reason}`);
     if (withheld.length === 0) return;
     const skipped = withheld.map((server) => serverText(server)).join(", ");
     this.record("route", `${skipped} skipped: reached from the host, and this container has no external network`);

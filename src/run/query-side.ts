@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { LIMITS } from "../base/limits.ts";
+import type { Behaviour } from "../base/model/behaviour.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { OpenEndpointFor } from "../container/attach/endpoint.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
@@ -139,6 +140,7 @@ function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answeri
 interface QueryPipeline {
   readonly answerer: Answerer;
   readonly forward: Forward;
+  readonly behaviour: Behaviour;
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
   /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
@@ -171,6 +173,7 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
   return {
     answerer: new Answerer(behaviour, { localOnly: upstream.localOnly }),
     forward,
+    behaviour,
     forget: () => undefined,
     readings: () => NO_READINGS,
     upstreamState: undefined,
@@ -234,6 +237,7 @@ function adaptive(
       ...(behaviour.caches && { cache: cacheReader }),
     }),
     forward: forwarder.forward,
+    behaviour,
     forget: () => forwarder.invalidate(),
     readings: () => ({
       entries: cache.size,

@@ -42,6 +42,8 @@ export function factOf(index: number, path: string): ContainerFact {
     health: undefined,
     pid: 0,
     sandboxKey: path,
+    hostname: "",
+    ports: { published: [], exposed: [] },
     networkMode: NETWORK.name,
     ...splitLabels({}, {}),
     startedAt: "",

@@ -1,9 +1,9 @@
 // From the engine's event to the answer: a container starts, and another one queries its name every millisecond until
 // it resolves. The engine itself delays every resolver, because its inspect returns only after the start, so our share is
-// measured from the moment when the engine reports the facts. Also the memory of a dns11 without attachments.
+// measured from the moment when the engine reports the facts.
 
 import { createSocket } from "node:dgram";
-import { openSync, readFileSync } from "node:fs";
+import { openSync } from "node:fs";
 
 import { encode } from "dns-packet";
 
@@ -26,7 +26,6 @@ export async function benchEvents(): Promise<Row[]> {
   await using engine = await startEngine({ suite: "forky" });
   await createNetwork(engine, NETWORK);
   await using instance = await startDns11(engine);
-  const idleBytes = residentBytes((await instance.status()).pid);
   const client = await runContainer(engine, { name: "client", networks: [NETWORK] });
   await instance.waitFor("client", "attached");
   const prober = nameProber(client.netnsPath);
@@ -45,12 +44,6 @@ export async function benchEvents(): Promise<Row[]> {
   await instance.stop();
   const p99 = quantile(shares, 0.99);
   return [
-    {
-      what: "memory of dns11 with nothing attached",
-      measured: `${(idleBytes / 1e6).toFixed(0)} MB`,
-      target: "<= 110 MB",
-      isReached: idleBytes <= 110e6,
-    },
     { what: "event `start` until the name resolves in another container, p50", measured: milliseconds(median(delays)) },
     {
       what: "event `start` until the name resolves in another container, p99",
@@ -68,10 +61,6 @@ export async function benchEvents(): Promise<Row[]> {
 
 function milliseconds(ms: number): string {
   return `${ms.toFixed(1)} ms`;
-}
-
-function residentBytes(pid: number): number {
-  return Number(/^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 }
 
 // Time at which the engine first reports that the container runs, and with which address.

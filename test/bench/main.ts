@@ -8,6 +8,7 @@ import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
 import { benchHost } from "./host.ts";
+import { benchMemory } from "./memory.ts";
 import { type Row, printRows } from "./figures.ts";
 import { benchKernel } from "./kernel.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
@@ -26,6 +27,7 @@ const LAST: readonly Part[] = [
   ["events", "From the start event to the answer", benchEvents],
   ["failures", "From a failing name to its cause", benchFailures],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
+  ["memory", "Memory of an idle process", benchMemory],
   ["host", "Names on the host", benchHost],
   ["kernel", "Container names answered by the kernel", benchKernel],
   ["stalls", "Stalls of the answering thread", benchStalls],

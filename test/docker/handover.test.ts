@@ -127,7 +127,7 @@ test("the keeper kills a process with a blocked event loop, and the namespaces a
   dns11.kill("SIGWINCH");
   // On a busy machine the alarm may be first: it counts all time, the keeper only the CPU time of the loop.
   assert.match(String(await inTime(dns11.exited, "the end")), /^SIG(KILL|ALRM)$/);
-  assert.equal((await dig(client, "+time=1", "+tries=5", "web")).answer[0]?.ttl, DOCKERS_TTL);
+  assert.equal((await dig(client, "+time=1", "+tries=10", "web")).answer[0]?.ttl, DOCKERS_TTL);
 });
 
 test("without a keeper the alarm ends a process with a blocked event loop, and the namespaces are handed back", async () => {
@@ -135,9 +135,11 @@ test("without a keeper the alarm ends a process with a blocked event loop, and t
   const env = { NODE_OPTIONS: `--import=${wedge}` };
   await using dns11 = await startDns11(engine, { env, args: ["--keeper", "off"] });
   dns11.kill("SIGWINCH");
-  assert.ok((await dig(client, "+time=1", "web")).timedOut, "a blocked process answers no query");
+  await waitFor("the event loop to be blocked", () => (dns11.log.includes("blocked\n") ? true : undefined));
+  // On a busy machine the alarm may have ended it before the query, which Docker answers then.
+  assert.notEqual((await dig(client, "+time=1", "web")).answer[0]?.ttl, 5, "a blocked process answers no query");
   assert.equal(await inTime(dns11.exited, "the alarm"), "SIGALRM");
-  assert.equal((await dig(client, "web", "+time=1", "+tries=3")).answer[0]?.ttl, DOCKERS_TTL);
+  assert.equal((await dig(client, "web", "+time=1", "+tries=10")).answer[0]?.ttl, DOCKERS_TTL);
 });
 
 test("after a crash at any moment of attaching, Docker's resolver answers and no rules are left", async () => {
@@ -148,7 +150,7 @@ test("after a crash at any moment of attaching, Docker's resolver answers and no
     dns11.kill("SIGKILL");
     await dns11.exited;
     assert.equal(
-      (await dig(client, "web", "+time=1", "+tries=3")).answer[0]?.ttl,
+      (await dig(client, "web", "+time=1", "+tries=10")).answer[0]?.ttl,
       DOCKERS_TTL,
       `killed ${round * 2} ms after it started to serve`,
     );

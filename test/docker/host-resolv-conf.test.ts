@@ -51,7 +51,7 @@ class Fixture {
   /** Which server receives the query for a name; default: a name that is not cached yet. */
   async serverOf(container: Container, name = `n${(this.#names += 1)}.ok.test`): Promise<string | undefined> {
     for (const upstream of this.#upstreams) await upstream.forget();
-    await dig(container, "+time=1", name);
+    await dig(container, name);
     for (const upstream of this.#upstreams) if ((await upstream.queriesFor(name)).length > 0) return upstream.address;
     return undefined;
   }

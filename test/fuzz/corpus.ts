@@ -17,6 +17,8 @@ import {
   upstreams,
 } from "../support/scripted/builders.ts";
 
+import { ZoneWorld, aMember } from "../unit/support/zone.ts";
+
 const MANY = Array.from({ length: 300 }, (_, index) => ({
   names: ["many"],
   ipv4: `10.7.${index >> 8}.${index & 0xff}`,
@@ -42,7 +44,23 @@ export function aWorld(isNdotsSet: boolean): View {
     links: ["web:Site", "nosuch:db", "db:b.c"],
   });
   const two = aNetwork({ name: "br.net1", members: [{ names: ["c1.net1", "shared"], ipv4: "10.3.0.1" }] });
-  return aView([one, two], upstreams({ isNdotsSet }));
+  const view = aView([one, two], upstreams({ isNdotsSet }));
+  return { ...view, names: [...view.names, ...zoneNames()] };
+}
+
+// A zone with two services, one of them with ports.
+function zoneNames(): View["names"] {
+  const labels = { "io.dns11.ports": "http=80,dns=53/udp" };
+  const members = [1, 2].map((number) =>
+    aMember(`zoned-${number}`, {
+      service: "web",
+      number,
+      labels,
+      on: { zoned: [`10.8.0.${number}`, `fd88::${number}`] },
+    }),
+  );
+  const client = aMember("zoned-client", { service: "client", on: { zoned: "10.8.0.9" } });
+  return new ZoneWorld([...members, client], { networks: [{ name: "zoned" }] }).directory.viewOf(client).names;
 }
 
 const NAMES = [
@@ -68,6 +86,14 @@ const NAMES = [
   `${nibbles("fd11::1:2")}.ip6.arpa`,
   `${nibbles("fd11::")}.ip6.arpa`,
   `${"y".repeat(63)}.${"z".repeat(63)}.${"y".repeat(63)}`,
+  "Cluster.local",
+  "web.dev.svc.cluster.local",
+  "*.dev.endpoints.cluster.local",
+  "_http._tcp.web.dev.svc.cluster.local",
+  "10-8-0-1.dev.pod.cluster.local",
+  "dns-version.cluster.local",
+  "nope.dev.svc.cluster.local",
+  "1.0.8.10.in-addr.arpa",
 ];
 
 const TYPES = Object.values(TYPE);

@@ -235,7 +235,7 @@ export class Rig implements AsyncDisposable {
       return last <= most ? true : undefined;
     };
     try {
-      await waitFor("descriptors to be what they were", check, { timeoutMs: 60_000, everyMs: 100 });
+      await waitFor("descriptors to be what they were", check, { everyMs: 100 });
     } catch (error) {
       throw new Error(`${last} descriptors; at rest ${this.#restingDescriptors}`, { cause: error });
     }
@@ -272,7 +272,7 @@ export class Rig implements AsyncDisposable {
       const all = await this.#endPeriods();
       return all.every(({ lost, wrong, sent }) => lost + wrong === 0 && sent > SENT_LEAST) ? true : undefined;
     };
-    await waitFor("the victims to get their answers", check, { timeoutMs: 60_000 });
+    await waitFor("the victims to get their answers", check);
     this.#restingBytes = memoryOf(this.#instance.pid, "VmRSS");
     this.#restingDescriptors = descriptorsOf(this.#instance.pid);
     await this.addAttacker({ name: "plain", networks: [{ name: "attackers", ip: ZONES["evil.test"] }] });

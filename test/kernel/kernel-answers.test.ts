@@ -6,6 +6,7 @@ import { type TestContext, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR, type Behaviour } from "../../src/base/model/behaviour.ts";
+import type { VisibleNames } from "../../src/base/model/visible-names.ts";
 import type { View } from "../../src/base/model/view.ts";
 import { KernelAnswers, type KernelSpace } from "../../src/kernel/answers/kernel-answers.ts";
 import { runProgram } from "../../src/kernel/bpf.ts";
@@ -260,6 +261,19 @@ test("what is forgotten is gone at once, and what is told again is new", (t) => 
   at("172.20.0.3").answer(query);
   assert.equal((ask(space, query) as Buffer).at(-1), 3);
   assert.equal((ask(space, query) as Buffer).readUInt32BE(query.length + 6), TTL_SECONDS);
+});
+
+test("an answer that ends by itself is not repeated", (t) => {
+  const space = openSpace(t);
+  const named = { v4: Buffer.of(172, 20, 0, 9), v6: Buffer.alloc(0) };
+  const timed: VisibleNames = {
+    places: [],
+    find: (_, search) => search.found(named, true, true),
+    pointer: () => undefined,
+  };
+  const process = new Process({ ...aView(), names: [timed] }, space);
+  for (const type of [TYPE.A, TYPE.AAAA]) assert.ok(process.answer(aQuery({ name: "gone", type })) !== undefined);
+  assert.equal(space.size, 0);
 });
 
 test("a namespace has its share, then the process answers; what is forgotten makes room", (t) => {

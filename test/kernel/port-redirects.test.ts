@@ -61,9 +61,12 @@ test("a socket that listens on the address, or on all of them, is found", async 
   assert.deepEqual(at("127.0.0.1", 5399), []);
   await using _ = await startDnsmasq(netns, { address: "127.0.0.1", port: 5399, lines: [] });
   assert.deepEqual([at("127.0.0.1", 5399), at("127.0.0.2", 5399)], [["udp", "tcp"], []]);
-  const program = `require("node:dgram").createSocket("udp6").bind(5398, () => console.log("bound"));setTimeout(process.exit, 5000)`;
-  const everywhere = netns.enter(process.execPath, ["-e", program]);
+  const program = `require("node:dgram").createSocket("udp6").bind(5398, () => console.log("bound"));process.stdin.on("end", process.exit).resume()`;
+  let end = (): void => undefined;
+  const until = new Promise<void>((resolve) => (end = resolve));
+  const everywhere = netns.enter(process.execPath, ["-e", program], { until });
   await waitFor("the socket", () => (at("127.0.0.1", 5398).length > 0 ? true : undefined));
   assert.deepEqual([at("127.0.0.1", 5398), at("::1", 5398)], [["udp"], ["udp"]]);
+  end();
   await everywhere;
 });

@@ -8,7 +8,7 @@ import { dataOf, dig } from "../support/client/dig.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { actionOf, parseScenario } from "../support/scripted/scenario.ts";
 import { readScenario, startScripted } from "../support/scripted/scripted.ts";
-import { pause } from "../support/rig/wait.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 // The behaviour of one server over time, in words.
 function played(text: string, timesMs: readonly number[], server = 1, name = "x.test"): (string | undefined)[] {
@@ -164,11 +164,13 @@ test("the servers behave as written, each at its own address, and record their q
 
 test("a server closes and opens at the set times, and a new scenario starts at once", async () => {
   await using netns = await Netns.create();
-  await using servers = await startScripted(netns, "server 1\nfor 1s ok\nfor 10m closed", { addresses: [ONE, TWO] });
+  await using servers = await startScripted(netns, "server 1\nfor 5s ok\nfor 10m closed", { addresses: [ONE, TWO] });
   const resolve = async (server: string, ...args: string[]) =>
     await dig(netns, `@${server}`, "x.test", "+time=1", ...args);
   assert.equal((await resolve(ONE)).status, "NOERROR");
-  await pause(1_200);
+  await waitFor("the server to close", async () =>
+    (await dig(netns, `@${ONE}`, "other.test", "+time=1")).raw.includes("connection refused") ? true : undefined,
+  );
   assert.match((await resolve(ONE)).raw, /connection refused/);
   assert.match((await resolve(ONE, "+tcp")).raw, /connection refused/);
   assert.equal((await resolve(TWO)).status, "NXDOMAIN");

@@ -117,9 +117,10 @@ for (const mode of MODES) {
     for (const line of replies) assert.doesNotMatch(line, /daddr/);
     await using ptp = await startPod(node);
     await using bridged = await startPod(node, { cni: "bridge" });
-    for (const pod of [ptp, bridged]) {
-      const queries = dig(pod, `@${GATEWAY}`, "1200.slow.test", "+time=3");
-      await pause(400);
+    for (const [cni, pod] of Object.entries({ ptp, bridged })) {
+      const name = `${cni}-${mode}.800.slow.test`;
+      const queries = dig(pod, `@${GATEWAY}`, name);
+      await waitFor("the query", async () => ((await world.upstream.queriesFor(name)).length > 0 ? true : undefined));
       await checkIn(node.netnsPath, "conntrack", ["-F"]);
       const reply = await queries;
       assert.equal(reply.status, "NOERROR", reply.raw);

@@ -73,6 +73,8 @@ test("npm i -g installs working commands and manual pages", async () => {
     "-g",
     "--prefix",
     prefix,
+    // As documented: nothing of it is compiled.
+    "--ignore-scripts",
     "--no-audit",
     "--no-fund",
     "--prefer-offline",

@@ -46,6 +46,10 @@ export function isAuthoritative(message: Uint8Array): boolean {
   return ((message[FLAGS_AT] as number) & AA) !== 0;
 }
 
+export function setAuthoritative(message: Uint8Array, offset = 0): void {
+  message[offset + FLAGS_AT] = (message[offset + FLAGS_AT] as number) | AA;
+}
+
 export function isTruncated(message: Uint8Array): boolean {
   return ((message[FLAGS_AT] as number) & TC) !== 0;
 }

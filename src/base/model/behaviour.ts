@@ -53,6 +53,10 @@ export interface Behaviour {
   readonly answersSpecialNames: boolean;
   /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
   readonly answersExtraNames: boolean;
+  /** SERVICE.PROJECT is a name of a Compose service. */
+  readonly answersProjectNames: boolean;
+  /** Of several containers with one name, those of the client's own Compose project are answered. */
+  readonly prefersOwnProject: boolean;
   /** Names that `--add-host` gave a container are answered, not only in its /etc/hosts. */
   readonly answersExtraHosts: boolean;
   /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
@@ -83,6 +87,8 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   guardsLoops: false,
   answersSpecialNames: false,
   answersExtraNames: false,
+  answersProjectNames: false,
+  prefersOwnProject: false,
   answersExtraHosts: false,
   followsHost: false,
   ttlSeconds: 600,
@@ -111,6 +117,8 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   guardsLoops: true,
   answersSpecialNames: true,
   answersExtraNames: true,
+  answersProjectNames: true,
+  prefersOwnProject: true,
   answersExtraHosts: true,
   followsHost: true,
   ttlSeconds: 5,

@@ -33,6 +33,7 @@ export const CHECKS = {
   loop: "forwarding loop",
   libc: "C library",
   "failing-names": "failing names",
+  "project-names": "project names",
   "kind-resolv-conf": "node resolv.conf",
   "kind-rules": "dns11 rules in the node",
   "kind-port-53": "node port 53",

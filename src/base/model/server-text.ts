@@ -6,6 +6,7 @@
  *   host                        the host's own servers, as they are at the time
  *   container:10.0.0.53         queried from inside the container instead of from the host; in a label all are, unless
  *                               settings say otherwise
+ *   container:NAME[@NETWORK]    a running container: see ContainerServer
  *   /corp.example/10.0.0.53     for names below corp.example; several domains: /one/two/10.0.0.53
  *   /corp.example/              such names exist in no upstream
  */
@@ -13,10 +14,17 @@ import { isIPv4, isIPv6 } from "node:net";
 
 import { folded, wireLabels } from "../dns/name.ts";
 import { isSameAddress } from "./address.ts";
+import {
+  CONTAINER_SERVER_FORM,
+  type ContainerServer,
+  containerIn,
+  containerServerText,
+  isContainerServer,
+} from "./container-server.ts";
 import type { Server } from "./view.ts";
 
-/** A server by its address, or the host's own servers. */
-export type NamedServer = Server | "host";
+/** A server by its address, a container, or the host's own servers. */
+export type NamedServer = Server | ContainerServer | "host";
 
 /** One route: the servers for names below these domains; "" is the domain of every name. */
 export interface RouteText {
@@ -43,11 +51,15 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
   if (text === "host") return "host";
   const isMarked = text.startsWith(FROM_CONTAINER);
   const isInside = isMarked || place === "container";
+  const container = isMarked ? containerIn(text.slice(FROM_CONTAINER.length)) : undefined;
+  if (container !== undefined) return { ...container, port: readPort(text, container.port) };
   const { address, port } = splitPort(isMarked ? text.slice(FROM_CONTAINER.length) : text);
   const [bare = "", zone] = address.split(/%(.*)/s, 2);
   const isAddress = zone === undefined ? isIPv4(bare) || isIPv6(bare) : isIPv6(bare) && /^[\w.-]+$/.test(zone);
   if (!isAddress) {
-    throw new Error(`invalid nameserver "${text}": use "host" or an IP address, with :PORT or #PORT if it is not 53`);
+    throw new Error(
+      `invalid nameserver "${text}": use "host", an IP address or ${CONTAINER_SERVER_FORM}, with :PORT or #PORT if it is not 53`,
+    );
   }
   if (isInside && isSameAddress(bare, OWN_ADDRESS)) {
     throw new Error(`invalid nameserver "${text}": dns11 itself listens there`);
@@ -98,13 +110,24 @@ export function routeText({ domains, servers, isLocal }: RouteText): string {
   return isForAll ? server : `/${domains.join("/")}/${server}`;
 }
 
-function namedServerText(server: NamedServer): string {
+/** Writes what `parseServer` parses. */
+export function namedServerText(server: NamedServer): string {
   if (server === "host") return server;
+  if (isContainerServer(server)) return containerServerText(server, DNS_PORT);
   return `${server.from === "container" ? FROM_CONTAINER : ""}${withPort(server)}`;
 }
 
-/** A server of a view, as Docker writes it in a container's resolv.conf. */
+/**
+ * A server of a view, as Docker writes it in a container's resolv.conf; of a container, with its name and the network:
+ * `container:pihole@infra(172.18.0.2)`.
+ */
 export function serverText(server: Server): string {
+  const { container } = server;
+  const place = placeText(server);
+  return container === undefined ? place : `${FROM_CONTAINER}${container.name}@${container.network}(${place})`;
+}
+
+function placeText(server: Server): string {
   if (server.from === "docker") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
 }
@@ -114,10 +137,12 @@ export function serversIn(text: string): Server[] {
   const [, list = text] = /^\/[^/]*\/(.*)$/.exec(text) ?? [];
   return list.split(" ").flatMap((word): Server[] => {
     if (word === "docker") return [{ from: "docker", address: OWN_ADDRESS, port: DNS_PORT }];
-    const [, place, inside] = /^(host|docker)\((.+)\)$/.exec(word) ?? [];
-    const { address, port } = splitPort(inside ?? word);
+    const [, name, network = "", behind] = /^container:([^@(]+)@([^(]+)\((.+)\)$/.exec(word) ?? [];
+    const [, place, inside] = /^(host|docker)\((.+)\)$/.exec(behind ?? word) ?? [];
+    const { address, port } = splitPort(inside ?? behind ?? word);
     if (!isIPv4(address) && !isIPv6(address)) return [];
-    return [{ from: place === undefined ? "container" : place === "host" ? "host" : "docker", address, port }];
+    const from = place === undefined ? "container" : place === "host" ? "host" : "docker";
+    return [{ from, address, port, ...(name !== undefined && { container: { name, network, startedAt: "" } }) }];
   });
 }
 

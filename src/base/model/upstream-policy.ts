@@ -9,6 +9,10 @@
 export const SERVER_ORDERS = ["adaptive", "sequential", "parallel"] as const;
 export type ServerOrder = (typeof SERVER_ORDERS)[number];
 
+/** What happens to names whose only servers are containers that cannot be queried: they fail, or the next route applies. */
+export const MISSING_CONTAINER_SETTINGS = ["fail", "fallback"] as const;
+export type MissingContainerSetting = (typeof MISSING_CONTAINER_SETTINGS)[number];
+
 export interface ForwardPolicy {
   readonly order: ServerOrder;
   /** Each query begins with another server of the list. */
@@ -19,6 +23,7 @@ export interface ForwardPolicy {
   readonly budgetMs: number;
   /** Queries of one container in flight. */
   readonly queriesMax: number;
+  readonly missingContainer: MissingContainerSetting;
 }
 
 export interface CachePolicy {
@@ -48,6 +53,7 @@ export const FORWARD_DEFAULTS: ForwardPolicy = {
   usesTcp: false,
   budgetMs: 4_400,
   queriesMax: 1024,
+  missingContainer: "fail",
 };
 
 export const CACHE_DEFAULTS: CachePolicy = {

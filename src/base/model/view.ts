@@ -13,6 +13,23 @@ export interface Server {
   readonly port: number;
   /** Queried only when the servers before it cannot be reached at all: the server behind a stub resolver. */
   readonly isBackup?: boolean;
+  /** The container that is there, if it was named as the server. */
+  readonly container?: UpstreamContainer;
+}
+
+/** A container as a server. After another start it is another server, with no health and no sockets yet. */
+interface UpstreamContainer {
+  readonly name: string;
+  readonly network: string;
+  readonly startedAt: string;
+}
+
+/** A container that was named as a server and cannot be queried. */
+export interface MissingServer {
+  /** As it was written. */
+  readonly server: string;
+  /** A clause for users, with what to do. */
+  readonly reason: string;
 }
 
 /** The servers for names below one suffix. */
@@ -28,6 +45,8 @@ export interface Route {
   readonly by?: string;
   /** Servers that are left out, because they are queried from the host and this container has no external network. */
   readonly withheld?: readonly Server[];
+  /** Containers that are not queried, or not instead of the servers above. */
+  readonly missing?: readonly MissingServer[];
 }
 
 /** The upstreams for names that are not local. */

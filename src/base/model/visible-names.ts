@@ -36,7 +36,22 @@ export interface ReverseName {
   readonly target: Uint8Array | undefined;
 }
 
-/** What the operator declared for a name. It has nothing else: other types are empty and never forwarded. */
+/** A zone that dns11 answers for. */
+export interface ZoneAuthority {
+  /** Its name in wire format, with the terminating zero, and the data of its SOA record. */
+  readonly origin: Uint8Array;
+  readonly soa: Uint8Array;
+}
+
+/** A record of another name than the queried one. */
+export interface OwnedRecord {
+  /** In wire format, with the terminating zero. */
+  readonly owner: Uint8Array;
+  readonly type: number;
+  readonly data: Uint8Array;
+}
+
+/** The records of a name: all that it has. Other types are empty and never forwarded. */
 export interface NameRecords {
   /** Undefined for the TTL of container names. */
   readonly ttlSeconds: number | undefined;
@@ -46,9 +61,15 @@ export interface NameRecords {
   readonly alias: QuestionName | undefined;
   /** It has the addresses of these names, as the client resolves them. */
   readonly containers: readonly QuestionName[];
+  /** The zone that it is in, for names of the service schema. */
+  readonly zone?: ZoneAuthority;
+  /** There is no such name in that zone. */
+  readonly isMissing?: boolean;
+  /** The addresses of the names that its records point to. */
+  readonly additional?: readonly OwnedRecord[];
 }
 
-/** Result of a lookup: unknown; found; does not exist anywhere, so that the search ends; declared with records. */
+/** Result of a lookup: unknown; found; does not exist anywhere, so that the search ends; has records of its own. */
 export const MISS = 0;
 export const FOUND = 1;
 export const DENIED = 2;
@@ -70,14 +91,18 @@ export class NameSearch {
   records: NameRecords | undefined;
   /** No upstream has such a name. Otherwise one may have it, with other records. */
   isLocalOnly = false;
+  /** The answer ends by itself, so nobody may repeat it. */
+  isTimed = false;
 
   constructor(behaviour: Behaviour) {
     this.behaviour = behaviour;
   }
 
-  found(named: NameAddresses, isOnlyHere: boolean): typeof FOUND {
+  /** `isTimed`: it ends by itself, while the names stay as they are. */
+  found(named: NameAddresses, isOnlyHere: boolean, isTimed = false): typeof FOUND {
     this.addresses = named;
     this.isLocalOnly = isOnlyHere;
+    this.isTimed = isTimed;
     return FOUND;
   }
 

@@ -32,6 +32,12 @@ function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodTyp
     .optional();
 }
 
+/** A list, or its only value. */
+function oneOrMore<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodType<T[]>> {
+  const all = (value: unknown): T[] => (Array.isArray(value) ? value : [value]).map((each) => read(each));
+  return leaf(all).optional();
+}
+
 function listExample(value: unknown): string {
   return typeof value === "string" || typeof value === "number" ? `[${value}]` : "[one, two]";
 }
@@ -81,9 +87,11 @@ export const SCHEMA = map({
   "trust-image-labels": leaf(readBoolean).optional(),
   "label-servers": leaf(READERS["label-servers"]).optional(),
   health: leaf(READERS.health).optional(),
+  stopped: leaf(READERS.stopped).optional(),
   visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),
+  zone: oneOrMore(READERS.zone),
   ttl: leaf(READERS.ttl).optional(),
   dns: servers,
   "dns-opt": list(READERS["dns-opt"]),
@@ -101,6 +109,7 @@ export const SCHEMA = map({
     "max-concurrent": leaf(READERS["forward.max-concurrent"]).optional(),
     "domain-needed": leaf(readBoolean).optional(),
     "bogus-priv": leaf(readBoolean).optional(),
+    "missing-container": leaf(READERS["forward.missing-container"]).optional(),
   }).optional(),
   cache: map({
     size: leaf(READERS["cache.size"]).optional(),

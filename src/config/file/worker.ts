@@ -30,8 +30,8 @@ interface NotRead {
 /** The message of the thread. A thrown Fault would lose its class on the way. */
 export type WorkerResult = SettingsRead | RecordsRead | NotRead;
 
-/** More than the largest file needs. */
-const READING_MS_MAX = 30_000;
+/** More than the largest files need on a busy machine. */
+const READING_MS_MAX = 180_000;
 const MEMORY_MB_MAX = 512;
 
 /** Throws a Fault that lists every mistake. */

@@ -8,9 +8,10 @@ import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setti
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
-import { HEALTH_LABEL, labelHealth } from "../registry/label-health.ts";
+import { HEALTH_LABEL, STOPPED_LABEL, labelHealth, labelStopped } from "../registry/label-choices.ts";
 import { NAMES_LABEL, aliasWildcards, labelNames } from "../registry/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
+import { ZONE_LABELS, serviceWarning } from "../registry/label-service.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
 export type Decision =
@@ -49,8 +50,12 @@ export function decide(
     ignoredLabelWarning(DNS_LABEL, fact, policy),
     labelHealth(labels, "ignore").warning,
     ignoredLabelWarning(HEALTH_LABEL, fact, policy),
+    labelStopped(labels, "forward").warning,
+    ignoredLabelWarning(STOPPED_LABEL, fact, policy),
     labelNames(labels).warning,
     ignoredLabelWarning(NAMES_LABEL, fact, policy),
+    serviceWarning(labels),
+    ...ZONE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
     ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
   ];
   const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only), defaultBridge);

@@ -16,6 +16,8 @@ export const HOST_FACT: ContainerFact = {
   pid: 0,
   sandboxKey: "",
   networkMode: "host",
+  hostname: "",
+  ports: { published: [], exposed: [] },
   resolvConfPath: undefined,
   kindSearch: undefined,
   extraHosts: [],

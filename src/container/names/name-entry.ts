@@ -9,12 +9,17 @@ export interface EndpointAddresses {
   readonly v6: Uint8Array | undefined;
   /** Only if no other endpoint has an address of the family. */
   readonly isLastResort?: boolean;
+  /** The Compose project of its container. */
+  readonly project?: string | undefined;
 }
 
 export class NameEntry implements NameAddresses {
   readonly #holders = new Map<string, EndpointAddresses>();
   #v4: Uint8Array | undefined;
   #v6: Uint8Array | undefined;
+  /** Whether containers of several projects have the name; undefined until that is needed after a change. */
+  #isMixed: boolean | undefined;
+  #byProject: Map<string, NameEntry> | undefined;
 
   get v4(): Uint8Array {
     return (this.#v4 ??= this.#packed("v4"));
@@ -37,12 +42,34 @@ export class NameEntry implements NameAddresses {
 
   put(holder: string, addresses: EndpointAddresses): void {
     this.#holders.set(holder, addresses);
-    this.#v4 = this.#v6 = undefined;
+    this.#changed();
   }
 
   remove(holder: string): void {
     this.#holders.delete(holder);
+    this.#changed();
+  }
+
+  /** Its part in this Compose project, where the name is also someone else's; all of it where the project has no part. */
+  inProject(project: string): NameEntry {
+    this.#isMixed ??= new Set([...this.#holders.values()].map((each) => each.project)).size > 1;
+    return this.#isMixed ? this.#partOf(project) : this;
+  }
+
+  #partOf(project: string): NameEntry {
+    const known = this.#byProject?.get(project);
+    if (known !== undefined) return known;
+    const part = new NameEntry();
+    for (const [holder, addresses] of this.#holders) if (addresses.project === project) part.put(holder, addresses);
+    if (!part.hasHolders) return this;
+    this.#byProject ??= new Map();
+    this.#byProject.set(project, part);
+    return part;
+  }
+
+  #changed(): void {
     this.#v4 = this.#v6 = undefined;
+    this.#isMixed = this.#byProject = undefined;
   }
 
   #packed(family: "v4" | "v6"): Uint8Array {

@@ -9,7 +9,10 @@ import type { EngineHostName } from "./host-name/host-name.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { OtherNetworks } from "./other-networks/other-networks.ts";
 import type { ExtraNames } from "./extra/extra-names.ts";
+import type { ProjectNames } from "./projects/project-names.ts";
+import type { StoppedNames } from "./stopped/stopped-names.ts";
 import type { NameSource } from "./name-source.ts";
+import type { ServiceZones } from "./zone/service-zones.ts";
 
 /** Sources that the directory fills. */
 interface NameSourceParts {
@@ -19,19 +22,28 @@ interface NameSourceParts {
   readonly defaultBridge: DefaultBridgeNames;
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
+  readonly zones: ServiceZones;
+  readonly projects: ProjectNames;
+  readonly stopped: StoppedNames;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, extra } = parts;
+  const { networks, defaultBridge, declared, engineHost, elsewhere, projects, extra, stopped, zones } = parts;
   return [
+    // Reverse names only: the most specific one of an address.
+    zones.pointers,
     // Docker's names take precedence.
     networks,
     defaultBridge,
     EXTRA_HOSTS,
     declared,
+    zones,
     engineHost,
     elsewhere,
+    projects,
     // Wildcards come after every exact name.
     extra,
+    // Whoever else has the name has it now.
+    stopped,
   ];
 }

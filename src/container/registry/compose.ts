@@ -2,7 +2,8 @@
  * Compose: the place of a container in a Compose project, from its labels.
  */
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
-import type { Labels, SplitLabels } from "./labels.ts";
+import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import { type Labels, type SplitLabels, effectiveLabels } from "./labels.ts";
 
 export interface ComposePlace {
   readonly project: string;
@@ -25,4 +26,9 @@ export function composePlace(labels: Labels): ComposePlace | undefined {
  */
 export function composePlaceOf({ labels, imageLabels }: SplitLabels): ComposePlace | undefined {
   return composePlace(imageLabels.source === "known" ? labels : { ...imageLabels.labels, ...labels });
+}
+
+/** The project whose names and networks a container sees: that of its creator, whom the operator trusts. */
+export function projectOf(labels: SplitLabels, policy: LabelPolicy): string | undefined {
+  return effectiveLabels(labels, policy)[COMPOSE_LABEL.project] || undefined;
 }

@@ -14,20 +14,27 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { ServiceZones } from "../names/zone/service-zones.ts";
+import { ProjectNames } from "../names/projects/project-names.ts";
+import { StoppedNames } from "../names/stopped/stopped-names.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
+import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
+import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
-import type { ContainerFact, NameserversFact, NetworkFact } from "./fact.ts";
+import { projectOf } from "./compose.ts";
+import type { ContainerFact, NameserversFact, NetworkFact, StoppedFact } from "./fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
 import { effectiveLabels } from "./labels.ts";
-import { labelHealth } from "./label-health.ts";
+import { labelHealth } from "./label-choices.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
+import { UpstreamContainers } from "./upstream-containers.ts";
 
 export interface DirectoryOptions {
   /** How many servers of Docker's list are used. */
@@ -51,6 +58,16 @@ const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
 /** Drivers whose networks have no external access, with or without a gateway. */
 const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 
+/** What the routes of a container are merged from. */
+interface Routing {
+  readonly layers: readonly RouteLayer[];
+  /** What Docker would query, and where that list comes from. */
+  readonly listed: readonly Server[];
+  readonly listedBy: string;
+  readonly hasGateway: boolean;
+  readonly isUnclear: boolean;
+}
+
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
@@ -58,6 +75,9 @@ export class Directory {
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
+  readonly #zones = new ServiceZones(this.#networks);
+  readonly #projects = new ProjectNames((id) => this.network(id));
+  readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #sources = nameSources({
     networks: this.#networks,
@@ -66,9 +86,16 @@ export class Directory {
     defaultBridge: this.#defaultBridge,
     engineHost: this.#engineHost,
     elsewhere: this.#elsewhere,
+    zones: this.#zones,
+    projects: this.#projects,
+    stopped: this.#stopped,
   });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();
+  readonly #upstreamContainers = new UpstreamContainers({
+    networkOf: (id) => this.network(id),
+    layersOf: (fact) => this.#routing(fact, undefined).layers,
+  });
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
@@ -107,18 +134,42 @@ export class Directory {
   /** Sets whose names containers resolve. Existing views do not change. */
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
+    this.#projects.setVisible(setting);
+    this.#zones.setVisible(setting);
+  }
+
+  /** Sets the zones with names of services. Existing views do not change. */
+  setZones(zones: readonly string[]): void {
+    this.#zones.setZones(zones);
+    this.#rejoin();
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
   setRules(rules: RouteRules): void {
     this.#rules = rules;
+    this.#upstreamContainers.setRules(rules);
+  }
+
+  /** Sets what happens where a container that is an upstream server is missing. Existing views do not change. */
+  setMissingContainer(setting: MissingContainerSetting): void {
+    this.#upstreamContainers.setMissing(setting);
+  }
+
+  /** Sets whether every running container is known. Returns whether views change, once they are made again. */
+  setComplete(isComplete: boolean): boolean {
+    return this.#upstreamContainers.setComplete(isComplete);
   }
 
   /** Sets what labels may configure. Existing views do not change. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
+    this.#networks.setLabelPolicy(policy);
     this.#declared.setLabelPolicy(policy);
+    this.#projects.setLabelPolicy(policy);
+    this.#stopped.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
+    this.#zones.setLabelPolicy(policy);
+    for (const fact of this.#containers.values()) this.#putUpstream(fact, fact);
     this.#rejoin();
   }
 
@@ -126,6 +177,11 @@ export class Directory {
   setHealth(policy: HealthPolicy | undefined): void {
     this.#health = policy;
     this.#rejoin();
+  }
+
+  /** Sets what names of containers that are not running mean; undefined: nothing. Existing views do not change. */
+  setStopped(policy: StoppedPolicy | undefined): void {
+    this.#stopped.setSetting(policy);
   }
 
   /** Sets the declared names. Existing views do not change. */
@@ -155,32 +211,55 @@ export class Directory {
     this.#options.onNames?.();
   }
 
-  /** Replaces a container's facts. Its networks must be known already. */
-  putContainer(fact: ContainerFact): void {
+  /**
+   * Replaces a container's facts. Its networks must be known already. Returns whether views of other containers change,
+   * once they are made again, because it is their upstream server.
+   */
+  putContainer(fact: ContainerFact): boolean {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
     this.#join(fact, before);
     this.#defaultBridge.put(fact);
+    this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
     this.#options.onNames?.();
+    return this.#putUpstream(fact, before);
   }
 
-  removeContainer(id: string): void {
+  /** A container that is not running. While it was, its facts are still known. */
+  putStopped(fact: StoppedFact): void {
+    this.#stopped.put(fact, this.#containers.get(fact.id));
+  }
+
+  removeStopped(id: string): void {
+    this.#stopped.remove(id);
+  }
+
+  /** The containers whose names are kept; undefined if none are. */
+  get stoppedIds(): Iterable<string> | undefined {
+    return this.#stopped.isOn ? this.#stopped.ids : undefined;
+  }
+
+  /** Returns whether views of other containers change, as `putContainer` does. */
+  removeContainer(id: string): boolean {
     const fact = this.#containers.get(id);
     if (fact !== undefined) {
       this.#networks.leave(fact);
       this.#extra.leave(fact);
+      this.#zones.leave(id);
+      this.#projects.leave(id);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);
     this.#containers.delete(id);
     this.#options.onNames?.();
+    return fact !== undefined && this.#upstreamContainers.remove(fact);
   }
 
   /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact, node?: NodeContext): View {
     const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
-    const upstreams = this.#upstreams(fact, this.#networks.joinedBy(fact), node);
+    const upstreams = this.#upstreams(fact, node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
   }
 
@@ -189,8 +268,10 @@ export class Directory {
     const isLastResort =
       health !== undefined &&
       isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
-    this.#networks.join(fact, before, isLastResort);
+    this.#networks.join(fact, before, { isLastResort, project: projectOf(fact, this.#labelPolicy) });
+    this.#projects.join(fact, isLastResort);
     this.#extra.join(fact, before, isLastResort);
+    this.#zones.join(fact);
   }
 
   #rejoin(): void {
@@ -198,12 +279,33 @@ export class Directory {
     this.#options.onNames?.();
   }
 
-  #upstreams(
-    { labels, imageLabels, nameservers }: ContainerFact,
-    joined: readonly JoinedNetwork[],
-    node: NodeContext | undefined,
-  ): Upstreams {
-    const { everyone, networks, isNdotsSet } = this.#rules;
+  #putUpstream(fact: ContainerFact, before: ContainerFact | undefined): boolean {
+    const { layer } = labelRoutes(effectiveLabels(fact, this.#labelPolicy), this.#labelPolicy.servers);
+    return this.#upstreamContainers.put(fact, layer, before);
+  }
+
+  #upstreams(fact: ContainerFact, node: NodeContext | undefined): Upstreams {
+    const { layers, listed, listedBy, hasGateway, isUnclear } = this.#routing(fact, node);
+    const { nameservers } = fact;
+    const { isNdotsSet } = this.#rules;
+    const { fallsBack } = this.#upstreamContainers;
+    return {
+      routes: routesOf({
+        layers,
+        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack },
+        fallback: listed,
+        fallbackBy: listedBy,
+        host: this.#host,
+        hasExternalAccess: hasGateway || isUnclear,
+      }),
+      isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
+    };
+  }
+
+  #routing(fact: ContainerFact, node: NodeContext | undefined): Routing {
+    const { labels, imageLabels, nameservers } = fact;
+    const joined = this.#networks.joinedBy(fact);
+    const { everyone, networks } = this.#rules;
     const { trustsImages, servers: labelServers } = this.#labelPolicy;
     const hasGateway = joined.some(reachesOutside);
     // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the
@@ -234,20 +336,11 @@ export class Directory {
         trustsImages ? labelRoutes(imageLabels.labels, labelServers).layer : [],
       ),
     ];
-    const fallbackBy =
+    const listedBy =
       listed === dockerServers
         ? "Docker's resolver: the container's list of servers cannot be determined"
         : FALLBACK_ORIGINS[nameservers.kind];
-    return {
-      routes: routesOf({
-        layers,
-        fallback: listed,
-        fallbackBy,
-        host: this.#host,
-        hasExternalAccess: hasGateway || isUnclear,
-      }),
-      isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
-    };
+    return { layers, listed, listedBy, hasGateway, isUnclear };
   }
 
   /** The servers that Docker would query. */

@@ -58,6 +58,8 @@ export interface ContainerFact extends SplitLabels {
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
+  readonly hostname: string;
+  readonly ports: PortsFact;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;
   /** The configured search list of a KIND node. */
@@ -70,7 +72,24 @@ export interface ContainerFact extends SplitLabels {
   readonly onDefaultBridge: BridgeEndpoint | undefined;
 }
 
+/** Ports as the engine writes them, such as 80/tcp. */
+interface PortsFact {
+  /** Set by the container's creator (-p, ports). */
+  readonly published: readonly string[];
+  /** These, what its image exposes (EXPOSE), and what its creator exposes; the engine merges them. */
+  readonly exposed: readonly string[];
+}
+
 export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;
+
+/** A container that is not running, and its names on each network that it will be on. */
+export interface StoppedFact extends SplitLabels {
+  readonly id: string;
+  readonly name: string;
+  /** When it ended, or was created, on the clock of `Date.now`. */
+  readonly sinceMs: number;
+  readonly networks: readonly { readonly name: string; readonly names: readonly string[] }[];
+}
 
 export interface NetworkFact {
   readonly id: string;

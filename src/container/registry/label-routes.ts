@@ -1,13 +1,20 @@
 /**
  * LabelRoutes: the upstream servers set by a container's label. The author of a label controls a container, not the
  * host. So its servers are queried from inside the container unless the settings allow more, and the label's size is
- * limited.
+ * limited. A container that a label names is queried only on a network of the container itself.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { isHostScoped } from "../../base/model/address.ts";
 import type { LabelServers } from "../../base/model/label-policy.ts";
-import { DNS_PORT, type NamedServer, type RouteText, parseRoute, serverText } from "../../base/model/server-text.ts";
+import { isContainerServer } from "../../base/model/container-server.ts";
+import {
+  DNS_PORT,
+  type NamedServer,
+  type RouteText,
+  namedServerText,
+  parseRoute,
+} from "../../base/model/server-text.ts";
 import type { Labels } from "./labels.ts";
 import type { RouteLayer } from "./routes.ts";
 
@@ -27,7 +34,7 @@ export function labelRoutes(
   for (const text of new Set(texts)) {
     try {
       const route = routeIn(text, allowed);
-      for (const server of route.servers) servers.add(server === "host" ? server : serverText(server));
+      for (const server of route.servers) servers.add(namedServerText(server));
       domains += route.domains.length;
       if (domains > LIMITS.labelDomains || servers.size > LIMITS.labelServers) {
         leftOut = text;
@@ -73,12 +80,17 @@ function tooMuchWarning(leftOut: string): string {
 function routeIn(text: string, allowed: LabelServers): RouteText {
   const route = parseRoute(text, allowed === "container" ? "container" : "host");
   if (allowed === "host") for (const server of route.servers) refuseHostOnlyServer(server);
-  return route;
+  return { ...route, servers: route.servers.map(onlyShared) };
+}
+
+/** Whatever labels may do: a name is not an address, and may be that of a container which the asking one cannot reach. */
+function onlyShared(server: NamedServer): NamedServer {
+  return isContainerServer(server) ? { ...server, isShared: true } : server;
 }
 
 /** Only the operator may allow servers on other ports and at addresses that only the host reaches. */
 function refuseHostOnlyServer(server: NamedServer): void {
-  if (server === "host" || server.from !== "host") return;
+  if (server === "host" || isContainerServer(server) || server.from !== "host") return;
   if (server.port === DNS_PORT && !isHostScoped(server.address)) return;
   throw new Error(
     `"${server.address}:${server.port}" would be queried from the host, where a label may use only port ${DNS_PORT} and no address ` +

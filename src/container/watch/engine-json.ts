@@ -7,6 +7,7 @@ import type { Labels } from "../registry/labels.ts";
 export interface ContainerJson {
   readonly Id: string;
   readonly Name: string;
+  readonly Created?: string;
   readonly State?: {
     readonly Running?: boolean;
     readonly Paused?: boolean;
@@ -26,8 +27,11 @@ export interface ContainerJson {
     readonly Hostname?: string;
     readonly Env?: readonly string[] | null;
     readonly Labels?: Labels | null;
+    /** By port, such as 80/tcp. */
+    readonly ExposedPorts?: Readonly<Record<string, unknown>> | null;
   };
   readonly HostConfig?: {
+    readonly PortBindings?: Readonly<Record<string, unknown>> | null;
     readonly NetworkMode?: string;
     /** Of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
     readonly Links?: readonly string[] | null;

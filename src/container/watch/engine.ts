@@ -32,8 +32,22 @@ export interface EngineEvent {
 /** Events that change names, addresses or namespaces. The engine does not send others (exec, attach, health). */
 const EVENT_FILTER: Dockerode.GetEventsOptions["filters"] = {
   type: ["container", "network"],
-  event: ["start", "die", "destroy", "rename", "pause", "unpause", "health_status", "connect", "disconnect", "remove"],
+  event: [
+    "create",
+    "start",
+    "die",
+    "destroy",
+    "rename",
+    "pause",
+    "unpause",
+    "health_status",
+    "connect",
+    "disconnect",
+    "remove",
+  ],
 };
+
+const STOPPED_FILTER = JSON.stringify({ status: ["created", "exited", "dead"] });
 
 interface VersionJson {
   readonly Version: string;
@@ -85,6 +99,12 @@ export class Engine {
   /** All containers, as summaries. */
   async allContainers(): Promise<readonly ListedJson[]> {
     return await this.#get("/containers/json?", LIMITS.listMs, undefined, { all: true });
+  }
+
+  /** Containers that are not running, as summaries: the newest, of many. */
+  async stoppedContainers(): Promise<readonly ListedJson[]> {
+    const options = { all: true, limit: LIMITS.stoppedContainers, filters: STOPPED_FILTER };
+    return await this.#get("/containers/json?", LIMITS.listMs, undefined, options);
   }
 
   /** Undefined if there is no such container. */

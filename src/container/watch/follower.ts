@@ -9,7 +9,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
 import type { ContainerJson } from "./engine-json.ts";
@@ -22,6 +22,7 @@ import {
   listedFingerprint,
   mergedLabels,
   networkFact,
+  stoppedFact,
 } from "./translate.ts";
 
 export interface FollowerHooks {
@@ -34,6 +35,7 @@ export interface FollowerHooks {
   readonly onNetworkGone: (id: string) => void;
   readonly onContainer: (fact: ContainerFact) => void;
   readonly onContainerGone: (id: string) => void;
+  readonly stopped?: StoppedHooks;
   /** A container could not be inspected; the follower will retry. */
   readonly onInspectFailed: (id: string, reason: string) => void;
   /** An event has been applied, `lagMs` after it happened. */
@@ -44,9 +46,22 @@ export interface FollowerHooks {
   readonly hasNetwork: (id: string) => boolean;
 }
 
-export type FollowedEngine = Pick<Engine, "describe" | "containers" | "container" | "network" | "image" | "events">;
+/** Containers that are not running, which are followed only where somebody is interested. */
+interface StoppedHooks {
+  /** By id; undefined if nobody is interested. */
+  readonly known: () => Iterable<string> | undefined;
+  /** It may have been running until now: `onContainerGone` follows then. */
+  readonly put: (fact: StoppedFact) => void;
+  readonly remove: (id: string) => void;
+}
+
+export type FollowedEngine = Pick<
+  Engine,
+  "describe" | "containers" | "stoppedContainers" | "container" | "network" | "image" | "events"
+>;
 
 const NANO_PER_MILLI = 1e6;
+const STOPPED_STATES = new Set(["created", "exited", "dead"]);
 const TIMED_OUT = Symbol("timed out");
 
 export class Follower {
@@ -147,7 +162,11 @@ export class Follower {
     const id = actor?.ID;
     if (id === undefined) return;
     const atMs = (timeNano ?? 0) / NANO_PER_MILLI;
-    if (type === "container") this.#markAt(id, atMs);
+    if (type === "container") {
+      // A container is usually started at once. An inspect now would only delay the one after its start.
+      if (action === "create") setTimeout(() => this.#markStopped(id), LIMITS.startAfterCreateMs).unref();
+      else this.#markAt(id, atMs);
+    }
     if (type !== "network") return;
     if (action === "destroy" || action === "remove") {
       this.#hooks.onNetworkGone(id);
@@ -160,6 +179,20 @@ export class Follower {
   #markAt(id: string, atMs: number): void {
     if (atMs > 0 && !this.#eventMs.has(id)) this.#eventMs.set(id, atMs);
     this.#mark(id);
+  }
+
+  #markStopped(id: string): void {
+    if (this.#isConnected && !this.#hooks.known().has(id) && this.#hooks.stopped?.known() !== undefined) this.#mark(id);
+  }
+
+  /** Marks containers that have stopped or been removed without an event. */
+  async #resyncStopped(): Promise<void> {
+    const known = this.#hooks.stopped?.known();
+    if (known === undefined) return;
+    const before = new Set(known);
+    const listed = await this.#engine.stoppedContainers();
+    const ids = new Set(listed.filter(({ State: state }) => STOPPED_STATES.has(state ?? "")).map(({ Id: id }) => id));
+    for (const id of new Set([...before, ...ids])) if (!before.has(id) || !ids.has(id)) this.#markStopped(id);
   }
 
   /** Marks containers whose summary differs from the facts, and those that are no longer listed. */
@@ -176,6 +209,7 @@ export class Follower {
     this.#hasListed = true;
     this.#pump();
     this.#checkSynced();
+    if (this.#isSynced) await this.#resyncStopped();
   }
 
   #mark(id: string): void {
@@ -205,6 +239,9 @@ export class Follower {
     try {
       const json = await this.#engine.container(id);
       if (json === undefined || !isUp(json)) {
+        // While what was known of it still is: its names never go upstream.
+        if (json === undefined) this.#hooks.stopped?.remove(id);
+        else this.#putStopped(json);
         if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id);
         return;
       }
@@ -221,6 +258,22 @@ export class Follower {
       // The next list reveals new containers; a known container that changed must be marked here.
       setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();
     }
+  }
+
+  /** Nothing waits for its image: the inspect after its start must not. */
+  #putStopped(json: ContainerJson): void {
+    const { stopped } = this.#hooks;
+    if (stopped?.known() === undefined) return;
+    const labels = this.#labelsOf(json);
+    if (!(labels instanceof Promise)) return stopped.put(stoppedFact(json, labels));
+    const merged = mergedLabels(json);
+    stopped.put(stoppedFact(json, splitLabels(merged, "awaited")));
+    const putAgain = (image: Labels | undefined): void => {
+      const isStillStopped = new Set(stopped.known()).has(json.Id);
+      if (isStillStopped) stopped.put(stoppedFact(json, splitLabels(merged, image)));
+    };
+    // Without its image's labels, all of them count as the image's.
+    void labels.then(putAgain).catch(() => undefined);
   }
 
   /** The split labels, determined once in a container's life, because they never change. */
@@ -252,5 +305,7 @@ export class Follower {
     if (this.#isSynced || !this.#hasListed || this.#marked.size > 0 || this.#inspecting.size > 0) return;
     this.#isSynced = true;
     this.#hooks.onSynced();
+    // The next list repeats it.
+    void this.#resyncStopped().catch(() => undefined);
   }
 }

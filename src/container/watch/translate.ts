@@ -1,6 +1,7 @@
 /**
  * Translate: the engine's JSON into facts. Differences between API versions end here.
  */
+import { LIMITS } from "../../base/limits.ts";
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { Health } from "../../base/model/health-policy.ts";
@@ -12,6 +13,7 @@ import {
   type HostEntry,
   type NameserversFact,
   type NetworkFact,
+  type StoppedFact,
   isUserDefined,
 } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
@@ -52,6 +54,11 @@ export function containerFact(
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
+    hostname: json.Config?.Hostname ?? "",
+    ports: {
+      published: portsIn(json.HostConfig?.PortBindings),
+      exposed: portsIn(json.Config?.ExposedPorts),
+    },
     ...labels,
     startedAt: json.State?.StartedAt ?? "",
     resolvConfPath: json.ResolvConfPath || undefined,
@@ -61,6 +68,26 @@ export function containerFact(
     endpoints: networks.flatMap(([name, endpoint]) => endpointFact(json, name, endpoint)),
     onDefaultBridge: bridgeEndpoint(json),
   };
+}
+
+/** A container that is not running: the engine has no addresses for it, but its networks and names. */
+export function stoppedFact(json: ContainerJson, labels: SplitLabels): StoppedFact {
+  const networks = Object.entries(json.NetworkSettings?.Networks ?? {}).filter(([name]) => isUserDefined(name));
+  return {
+    id: json.Id,
+    name: bareName(json.Name),
+    sinceMs: Math.max(timeOf(json.State?.FinishedAt), timeOf(json.Created)),
+    ...labels,
+    networks: networks.map(([name, endpoint]) => ({
+      name,
+      // Those that the engine reports may be missing before the first start.
+      names: [...new Set([...composedNames(json, endpoint.Aliases ?? []), ...(endpoint.DNSNames ?? [])])],
+    })),
+  };
+}
+
+function timeOf(text = ""): number {
+  return Date.parse(text) || 0;
 }
 
 function healthOf({ State: state }: ContainerJson): Health | undefined {
@@ -128,6 +155,11 @@ function composedNames(json: ContainerJson, aliases: readonly string[]): string[
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
   const names = [bareName(json.Name), ...aliases, shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];
+}
+
+/** The author of an image decides how many there are. */
+function portsIn(ports: Readonly<Record<string, unknown>> | null | undefined): string[] {
+  return Object.keys(ports ?? {}).slice(0, LIMITS.labelPorts);
 }
 
 /** The value of an environment variable; the last one applies. */

@@ -64,14 +64,17 @@ export function pausedCause({ name }: KnownContainer): Cause {
 }
 
 /** Containers of several projects that share a name on a network of the client. */
-export function ambiguousCauses({ known, name, owner }: Situation): Cause[] {
+export function ambiguousCauses({ known, name, owner, prefersOwnProject }: Situation): Cause[] {
   const own = networksOf(owner);
+  const isOwn = ({ compose }: KnownContainer): boolean => compose?.project === owner.compose?.project;
   const places = known.places(name.toLowerCase()).filter((place) => isRunning(place));
   return [...own].flatMap((network) => {
     const owners = places
       .filter(({ endpoints }) => endpoints.some(({ networkName }) => networkName === network))
       .map(({ container }) => container);
-    return ambiguity(name.toLowerCase(), network, owners) ?? [];
+    // It has got those of its own project.
+    if (prefersOwnProject && owner.compose !== undefined && owners.some(isOwn)) return [];
+    return ambiguity(name.toLowerCase(), network, owners, prefersOwnProject) ?? [];
   });
 }
 
@@ -79,13 +82,21 @@ export function ambiguousCauses({ known, name, owner }: Situation): Cause[] {
  * The cause if a name on a network belongs to services of several projects; undefined if it does not. A name that is not
  * that of a service has been shared on purpose.
  */
-export function ambiguity(name: string, network: string, owners: readonly KnownContainer[]): Cause | undefined {
+export function ambiguity(
+  name: string,
+  network: string,
+  owners: readonly KnownContainer[],
+  prefersOwnProject: boolean,
+): Cause | undefined {
   const services = owners.filter(({ compose }) => compose?.service.toLowerCase() === name.split(".", 1)[0]);
   const projects = new Set(services.map(({ compose }) => compose?.project));
   if (projects.size < 2) return undefined;
   const list = services.map(({ name: container, compose }) => `${container} (project ${compose?.project ?? ""})`);
   const guest = services.findLast(({ compose }) => !network.startsWith(`${compose?.project ?? ""}_`));
-  const sentence = `"${name}" is ${projects.size} services on network ${network}: ${list.join(", ")}; answers alternate`;
+  const what = prefersOwnProject
+    ? "each project gets its own, and for other containers answers alternate"
+    : "answers alternate";
+  const sentence = `"${name}" is ${projects.size} services on network ${network}: ${list.join(", ")}; ${what}`;
   return cause("ambiguous", sentence, {
     isBreaking: true,
     fix: guest === undefined ? null : commandOf("docker", "network", "disconnect", network, guest.name),

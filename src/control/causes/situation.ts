@@ -20,6 +20,8 @@ export interface RouteState {
   }[];
   /** Left out, because the container has no external network. */
   readonly withheld: readonly string[];
+  /** Containers that cannot be queried, each with the reason. */
+  readonly missing: readonly string[];
 }
 
 /** A container that has another address than a while ago. */
@@ -62,6 +64,8 @@ export interface Situation {
   /** Containers with the name that have moved since the client last queried it. */
   readonly moves: readonly (Move & { readonly agoMs: number })[];
   readonly known: KnownContainers;
+  /** Of services with one name, a client gets that of its own project. */
+  readonly prefersOwnProject: boolean;
   /** The addresses at which dns11 answers the client. */
   readonly resolvers: readonly string[];
   readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;

@@ -20,7 +20,7 @@ export function upstreamCauses(situation: Situation): Cause[] {
     return [cause("unknown-name", `no container on this engine has the name "${name}"`)];
   }
   if (failure === undefined || route === undefined) return [];
-  const { servers, withheld, isLocal, by, domain } = route;
+  const { servers, withheld, missing, isLocal, by, domain } = route;
   if (isLocal) {
     const source = by === undefined ? "" : ` (${by})`;
     return [cause("not-forwarded", `names in "${domain}" are never forwarded${source}`)];
@@ -32,6 +32,9 @@ export function upstreamCauses(situation: Situation): Cause[] {
     return [
       cause("internal-network", sentence, { fix: commandOf("docker", "network", "connect", "NETWORK", owner.name) }),
     ];
+  }
+  if (servers.length === 0 && missing.length > 0) {
+    return [cause("no-upstream", `there is no upstream server for "${name}": ${missing.join("; ")}`)];
   }
   if (servers.length === 0) return [cause("no-upstream", `there is no upstream server for "${name}"`)];
   const down = servers.filter(({ isDown }) => isDown);

@@ -43,7 +43,7 @@ export class DeclaredRecords {
     let current = declared;
     for (;;) {
       const { alias } = current;
-      if (alias === undefined) return { links, records: this.#recordsOf(current, type, view), rcode: RCODE.NOERROR };
+      if (alias === undefined) return this.#end(links, current, type, view);
       const link = { ttlSeconds: current.ttlSeconds ?? this.#behaviour.ttlSeconds, target: alias.spelled };
       // CNAMEs that lead from one scope into another may form a loop that no file shows.
       if (links.length === LIMITS.declaredAliases) return { links, records: [], rcode: RCODE.SERVFAIL };
@@ -56,6 +56,17 @@ export class DeclaredRecords {
         return { links, records: this.#addresses([this.#names.search.addresses], type), rcode: RCODE.NOERROR };
       current = this.#names.search.records as NameRecords;
     }
+  }
+
+  #end(links: readonly AliasLink[], found: NameRecords, type: number, view: View): DeclaredReply {
+    const { zone, isMissing = false, additional = [] } = found;
+    return {
+      links,
+      records: this.#recordsOf(found, type, view),
+      rcode: isMissing ? RCODE.NXDOMAIN : RCODE.NOERROR,
+      additional: type === TYPE.SRV ? additional : [],
+      zone,
+    };
   }
 
   #recordsOf({ sets, containers, ttlSeconds }: NameRecords, type: number, view: View): AnswerRecord[] {

@@ -53,7 +53,7 @@ export class NameserverPool {
     const known = this.#lists.get(route);
     if (known !== undefined && (known.client === undefined || known.client === client)) return known;
     const isOwn = route.servers.some(({ from }) => from !== "host");
-    const key = route.servers.map(serverKey).join(" ");
+    const key = route.servers.map(scopeKey).join(" ");
     const list: ServerList = {
       nameservers: route.servers.map((server) => this.#nameserver(client, server)),
       scope: isOwn ? this.#ownScope(client, key) : this.#scope(key),
@@ -78,6 +78,10 @@ export class NameserverPool {
       connectsOfHost: server.from === "host" ? this.#connects : undefined,
       dial: () => client.dial(server, "tcp"),
     });
+    for (const [former, pool] of formerOf(own.streams, server)) {
+      own.streams.delete(former);
+      pool.close();
+    }
     own.streams.set(key, created);
     return created;
   }
@@ -100,6 +104,10 @@ export class NameserverPool {
     const known = servers.get(key);
     if (known !== undefined) return known;
     const created = new Nameserver(server, this.#poolPartsFor(client, server), this.#onHealth);
+    for (const [former, { sockets }] of formerOf(servers, server)) {
+      servers.delete(former);
+      sockets.retire();
+    }
     servers.set(key, created);
     return created;
   }
@@ -154,6 +162,26 @@ function scopeIn(scopes: Map<string, number>, key: string, next: () => number): 
   return scope;
 }
 
+/** A container that has started again is another server: it has no health yet. */
 function serverKey(server: Server): string {
-  return `${server.from} ${serverText(server)}${server.isBackup === true ? " backup" : ""}`;
+  const { container, isBackup } = server;
+  const start = container === undefined ? "" : `${containerKey(server)}${container.startedAt} `;
+  return `${start}${server.from} ${serverText(server)}${isBackup === true ? " backup" : ""}`;
+}
+
+/** What a container has answered stays valid when it starts again. */
+function scopeKey(server: Server): string {
+  return server.container === undefined ? serverKey(server) : `${server.from} ${containerKey(server)}`;
+}
+
+/** The same for each start and address of a container. */
+function containerKey({ container, port }: Server): string {
+  return `container ${container?.name} ${container?.network} ${port} `;
+}
+
+/** What was kept for former starts or addresses of the container that the server is. */
+function formerOf<T>(all: ReadonlyMap<string, T>, server: Server): [string, T][] {
+  if (server.container === undefined) return [];
+  const prefix = containerKey(server);
+  return [...all].filter(([key]) => key.startsWith(prefix) && key !== serverKey(server));
 }

@@ -3,7 +3,7 @@
  * name, the type and the names that the namespace sees: not on the letter case, the size or the flags of this query.
  */
 import { u16 } from "../../base/dns/bytes.ts";
-import { ANSWERS_AT, AUTHORITIES_AT, FLAGS_AT, TC, rcodeOf } from "../../base/dns/header.ts";
+import { ANSWERS_AT, AUTHORITIES_AT, FLAGS_AT, QR, RD, rcodeOf } from "../../base/dns/header.ts";
 import { POINTER_BYTES } from "../../base/dns/name.ts";
 import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
@@ -45,8 +45,9 @@ export class Repeats {
 /** Undefined if another query for it may get another answer. */
 function knownAnswer(block: Buffer, question: Question, length: number, dataBytes: number): KnownAnswer | undefined {
   const { offset, end, type, folded, foldedLength, labelCount, records } = question;
-  const isTruncated = ((block[offset + FLAGS_AT] as number) & TC) !== 0;
-  if (question.class !== CLASS.IN || isTruncated) return undefined;
+  // The kernel sets no others: not for a reply that is truncated, or that a zone vouches for.
+  const hasOtherFlags = ((block[offset + FLAGS_AT] as number) & ~(QR | RD)) !== 0;
+  if (question.class !== CLASS.IN || hasOtherFlags) return undefined;
   const answers = u16(block, offset + ANSWERS_AT);
   return {
     type,

@@ -4,7 +4,6 @@
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Status } from "../../api/status.ts";
-import { LIMITS } from "../../base/limits.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
@@ -23,10 +22,10 @@ import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
-import type { HealthPolicy } from "../../base/model/health-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
+import { configureDirectory, serversMax } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
@@ -95,13 +94,7 @@ export class EngineSide implements ContainerSide {
   }
 
   reconfigure(settings: RunSettings): void {
-    this.directory.setRules(settings.routes);
-    this.directory.setLabelPolicy(settings.labels);
-    this.directory.setHealth(healthOf(settings));
-    this.directory.setServersMax(serversMax(settings));
-    this.directory.setHostName(settings.hostName);
-    this.directory.setDefaultBridge(settings.defaultBridge);
-    this.directory.setVisible(settings.visible);
+    configureDirectory(this.directory, settings);
     this.roster.setDefaultBridge(settings.defaultBridge);
     this.roster.setOnly(settings.only, settings.labels);
     this.nodes.setPolicy(settings.kind, settings.labels);
@@ -156,12 +149,8 @@ export class EngineSide implements ContainerSide {
       ownAddress: DOCKER_RESOLVER,
       onNames: () => platform.kernelAnswers?.forgetAll(),
     });
-    directory.setRules(settings.routes);
-    directory.setLabelPolicy(settings.labels);
-    directory.setHealth(healthOf(settings));
-    directory.setHostName(settings.hostName);
-    directory.setDefaultBridge(settings.defaultBridge);
-    directory.setVisible(settings.visible);
+    directory.setComplete(false);
+    configureDirectory(directory, settings);
     return directory;
   }
 
@@ -279,6 +268,7 @@ export class EngineSide implements ContainerSide {
       onEventApplied: (lagMs) => counts.eventLag.add(0, lagMs / 1_000),
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "loaded the running containers");
+        if (this.directory.setComplete(true)) this.roster.refresh();
         void this.#restoreLeftoverNodes();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
@@ -293,6 +283,11 @@ export class EngineSide implements ContainerSide {
         this.stopped.forget(id);
         this.roster.remove(id);
         this.hostNames.remove(id);
+      },
+      stopped: {
+        known: () => this.directory.stoppedIds,
+        put: (fact) => this.directory.putStopped(fact),
+        remove: (id) => this.directory.removeStopped(id),
       },
       onInspectFailed: (id, reason) => {
         counts.inspectFailures++;
@@ -374,14 +369,4 @@ function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Sub
   const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
   // Some engines write it with the length of the prefix.
   return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
-}
-
-/** Docker ignores health checks, also where a label does not. */
-function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
-  return isStrict ? undefined : health;
-}
-
-/** Docker uses three servers of a list and ignores the others. */
-function serversMax({ behaviour }: RunSettings): number {
-  return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }

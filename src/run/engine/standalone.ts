@@ -5,6 +5,7 @@
 import { engineAddress } from "../../api/engine-address.ts";
 import type { Explanation, Lookup, LookupRequest, NameRequest } from "../../api/names.ts";
 import { LIMITS } from "../../base/limits.ts";
+import { STRICT_BEHAVIOUR } from "../../base/model/behaviour.ts";
 import type { NamedContainer } from "../../base/model/container-choice.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { closeEngineHost, openEngineHost, socketPeerPid } from "../../container/namespace/engine-host.ts";
@@ -59,7 +60,7 @@ export class Standalone {
         stopped: async () => await stopped.list(),
       },
       inside: access.inside,
-      resolver: () => ({ upstreamState: undefined }),
+      resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR }),
       histories: { histories: () => [] },
     };
     return new Standalone(ports, access, signal);

@@ -198,6 +198,8 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     pid: process.pid,
     sandboxKey: "",
     networkMode: "",
+    hostname: "",
+    ports: { published: [], exposed: [] },
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
     kindSearch: fact.search,

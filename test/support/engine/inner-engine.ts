@@ -89,7 +89,7 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkContext 
   }
 
   async ready(): Promise<void> {
-    await waitFor("the inner dockerd to respond", async () => await this.#hasStarted(), { timeoutMs: 60_000 });
+    await waitFor("the inner dockerd to respond", async () => await this.#hasStarted());
   }
 
   async docker(...args: string[]): Promise<string> {

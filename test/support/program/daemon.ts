@@ -50,7 +50,7 @@ export class Daemon {
     child.unref();
     child.on("error", () => {});
     this.#process = child;
-    await waitFor("dockerd to respond", async () => await this.#hasStarted(socketPath), { timeoutMs: 60_000 });
+    await waitFor("dockerd to respond", async () => await this.#hasStarted(socketPath));
   }
 
   /** Stops it as a service manager does; if it hangs the test fails. */
@@ -62,7 +62,7 @@ export class Daemon {
   async kill(signal: NodeJS.Signals): Promise<void> {
     process.kill(this.pid, signal);
     if (signal !== "SIGTERM" && signal !== "SIGKILL" && signal !== "SIGINT") return;
-    await waitFor(`dockerd to exit after ${signal}`, () => (this.#isAlive() ? undefined : true), { timeoutMs: 30_000 });
+    await waitFor(`dockerd to exit after ${signal}`, () => (this.#isAlive() ? undefined : true));
   }
 
   async #hasStarted(socketPath: string): Promise<true | undefined> {

@@ -35,7 +35,7 @@ export class MainWithKeeper implements AsyncDisposable {
 
   static async start(options: MainWithKeeperOptions): Promise<MainWithKeeper> {
     const kept = new MainWithKeeper(options);
-    await waitFor("everything to be attached", () => kept.lines.find((line) => "ready" in line), { timeoutMs: 60_000 });
+    await waitFor("everything to be attached", () => kept.lines.find((line) => "ready" in line));
     if (options.hasKeeper ?? true) await kept.keeperWith(options.paths.length);
     return kept;
   }

@@ -237,6 +237,8 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     pid: 4711,
     sandboxKey: "/var/run/docker/netns/c0ffee",
     networkMode: "one",
+    hostname: "c0ffee",
+    ports: { published: [], exposed: [] },
     labels: {},
     imageLabels: { labels: {}, source: "known" },
     startedAt: "",

@@ -80,11 +80,12 @@ export class ScriptedEngine implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    const [path = "", query = ""] = (request.url ?? "").split("?", 2);
     const [, container] = /^\/containers\/([^/]+)\/json$/.exec(path) ?? [];
     if (path === "/events") return this.#listen(response);
     if (path === "/version") return answer(response, RECORDED.version);
     if (path === "/info") return answer(response, RECORDED.info);
+    if (path === "/containers/json" && query.includes("filters")) return answer(response, []);
     if (path === "/containers/json") return answer(response, [...this.#running.values()].map(listedOf));
     if (path.startsWith("/networks/")) return answer(response, RECORDED.network);
     const running = this.#running.get(container ?? "");

@@ -14,6 +14,7 @@
  *   *.rr.test         one record of the queried type, with the data DE AD BE EF
  *   *.big.test        992 octets, or truncated over UDP if the client accepts fewer
  *   *.oversize.test   992 octets over UDP, whatever the client accepts
+ *   app               NOERROR with SOA, as a top-level domain
  *   *.wrongid.test    like ok.test, under another id
  *   *.garbage.test    the right id, followed by octets that are not a message
  */
@@ -60,6 +61,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 export function replyTo(question: UpstreamQuestion): UpstreamReply | undefined {
   const labels = question.name.toLowerCase().split(".");
   const top = labels.pop();
+  if (top === "app" && labels.length === 0) return now(reply(question, 0, [soa()]));
   const kind = labels.pop() ?? "";
   const behaviour = top === "test" && labels.length > 0 ? BEHAVIOURS[kind] : undefined;
   return behaviour === undefined ? now(reply(question, NXDOMAIN, [soa()])) : behaviour(question, labels);

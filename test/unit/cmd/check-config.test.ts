@@ -54,7 +54,11 @@ test("a conflict is reported with its place", async () => {
 
 // Arguments of run, its environment, and the error, which comes before run connects to an engine.
 const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp])[] = [
-  [["--dns", "10.0.0"], {}, /option '--dns <server>' argument '10\.0\.0' is invalid\. .*"host" or an IP address/],
+  [
+    ["--dns", "10.0.0"],
+    {},
+    /option '--dns <server>' argument '10\.0\.0' is invalid\. .*"host", an IP address or container:NAME/,
+  ],
   [["--dns-opt", "attempts:2"], {}, /set it on the container/],
   [["--dns-search", "lan"], {}, /search lists are applied by the resolver library/],
   [["--ttl", "-1"], {}, /is invalid\. Use whole seconds from 0 to 7d, such as 30s or 5m\.$/m],

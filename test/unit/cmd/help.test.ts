@@ -53,7 +53,7 @@ test("the page of all help texts has what a user sees", async () => {
 
 test("run shows the differences from Docker only with --help-all", async () => {
   const [short, long] = [(await dns11(["run", "--help"])).stdout, (await dns11(["run", "--help-all"])).stdout];
-  assert.match(short, /^  --help-all +show 24 more options$/m);
+  assert.match(short, /^  --help-all +show 26 more options$/m);
   assert.doesNotMatch(short, /--no-cache/);
   assert.match(long, /^Differences from Docker[\s\S]*^  --no-cache /m);
 });

@@ -97,6 +97,7 @@ test("every key of forward and cache takes effect", () => {
       "forward.order": "parallel",
       "forward.budget": 2_500,
       "forward.max-concurrent": 10,
+      "forward.missing-container": "fallback",
       "cache.size": 2 ** 20,
       "cache.min-ttl": 1_000,
       "cache.max-ttl": 2_000,
@@ -108,7 +109,14 @@ test("every key of forward and cache takes effect", () => {
     }),
   ]);
   assert.deepEqual(upstream, {
-    forward: { order: "parallel", rotates: false, usesTcp: false, budgetMs: 2_500, queriesMax: 10 },
+    forward: {
+      order: "parallel",
+      rotates: false,
+      usesTcp: false,
+      budgetMs: 2_500,
+      queriesMax: 10,
+      missingContainer: "fallback",
+    },
     cache: {
       bytesMax: 2 ** 20,
       ttlSecondsMin: 1,

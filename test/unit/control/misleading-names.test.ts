@@ -44,7 +44,7 @@ async function misleading(
   const answers = new LastAnswers({ histories } as never);
   return await misleadingNames(
     ports as never,
-    { known, answers, moves: movesOf(former, known) } as unknown as Situations,
+    { known, answers, moves: movesOf(former, known), prefersOwnProject: false } as unknown as Situations,
     (id) => containerId === undefined || id === containerId,
   );
 }

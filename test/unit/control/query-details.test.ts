@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { QueryReport } from "../../../src/api/queries.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { ContainerFact } from "../../../src/container/registry/fact.ts";
 import { QueryDetails } from "../../../src/control/query-details.ts";
 import type { SituationPorts } from "../../../src/control/situations.ts";
@@ -42,7 +43,7 @@ class Ports {
         },
       },
       inside: { open: () => assert.fail("no query is sent"), resolvConfOf: () => undefined },
-      resolver: () => ({ upstreamState: undefined }),
+      resolver: () => ({ upstreamState: undefined, behaviour: DEFAULT_BEHAVIOUR }),
       histories: { histories: () => [] },
     };
     return new QueryDetails(ports);

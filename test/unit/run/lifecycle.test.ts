@@ -29,11 +29,12 @@ test("watchdog messages stop while the follower is silent for too long, and resu
     lifecycle.begin();
     const watchdogMessages = (): number => supervisor.messages.filter((message) => "WATCHDOG" in message).length;
     await supervisor.message("WATCHDOG", "1");
-    lastActivityMs = performance.now() - LIMITS.followerSilentMs;
-    // Earlier messages may still be in transit.
-    await pause(100);
-    const sentBefore = watchdogMessages();
     await supervisor.message("READY", "1");
+    lastActivityMs = performance.now() - LIMITS.followerSilentMs;
+    // Earlier messages, which may still be in transit, arrive before this one.
+    lifecycle.reloading();
+    await supervisor.message("RELOADING", "1");
+    const sentBefore = watchdogMessages();
     await pause(200);
     assert.equal(watchdogMessages(), sentBefore);
     lastActivityMs = performance.now();

@@ -3,12 +3,11 @@
  * its Compose project first, then those of its networks, then those for everybody; the first that has a name is all
  * that counts for it.
  */
-import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
 import { type DeclaredName, type RecordScope } from "../../../base/model/declared-name.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import { MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../../base/model/visible-names.ts";
+import { projectOf } from "../../registry/compose.ts";
 import type { ContainerFact } from "../../registry/fact.ts";
-import { effectiveLabels } from "../../registry/labels.ts";
 import type { NameSource } from "../name-source.ts";
 import { DeclaredTable } from "./declared-table.ts";
 
@@ -60,7 +59,7 @@ export class DeclaredNames implements NameSource {
 
   namesFor(container: ContainerFact): VisibleNames | undefined {
     if (this.#tables.size === 0) return undefined;
-    const project = effectiveLabels(container, this.#labelPolicy)[COMPOSE_LABEL.project];
+    const project = projectOf(container, this.#labelPolicy);
     const networks = container.endpoints.map(({ networkName }) => networkName).toSorted();
     const scopes: readonly RecordScope[] = [
       ...(project === undefined ? [] : [{ kind: "project" as const, name: project }]),

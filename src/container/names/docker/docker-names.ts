@@ -38,10 +38,12 @@ export interface VisibleNetwork {
 
 export class DockerNames implements VisibleNames {
   readonly #networks: readonly VisibleNetwork[];
+  readonly #project: string | undefined;
 
-  /** `networks` in search order. */
-  constructor(networks: readonly VisibleNetwork[]) {
+  /** `networks` in search order; `project` is the container's own. */
+  constructor(networks: readonly VisibleNetwork[], project?: string) {
     this.#networks = networks;
+    this.#project = project;
   }
 
   get places(): readonly string[] {
@@ -108,8 +110,13 @@ export class DockerNames implements VisibleNames {
         trace?.recordHidden(network.name);
         continue;
       }
-      trace?.recordLookup(network.name, true);
-      return hit;
+      if (isQualified || this.#project === undefined || !behaviour.prefersOwnProject) {
+        trace?.recordLookup(network.name, true);
+        return hit;
+      }
+      const own = hit.inProject(this.#project);
+      trace?.recordLookup(network.name, true, own === hit ? undefined : this.#project);
+      return own;
     }
     return undefined;
   }

@@ -6,7 +6,7 @@ import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/ad
 import { nameKey, packedName } from "./docker-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import { NameEntry } from "../name-entry.ts";
-import type { NameAddresses, ReverseName } from "../../../base/model/visible-names.ts";
+import type { ReverseName } from "../../../base/model/visible-names.ts";
 
 /** The pointer of an address to `name.network.` */
 export interface NetworkPointer extends ReverseName {
@@ -22,6 +22,8 @@ export interface Membership {
   readonly ipv6: string | undefined;
   /** It shares its other names only if no other container has them. */
   readonly isLastResort?: boolean;
+  /** The Compose project of the container. */
+  readonly project?: string | undefined;
 }
 
 interface OwnedPointer extends NetworkPointer {
@@ -44,7 +46,7 @@ export class NetworkNames {
   }
 
   /** Looks up lower-case labels, with their hash. */
-  lookup(labels: Uint8Array, length: number, hash: number): NameAddresses | undefined {
+  lookup(labels: Uint8Array, length: number, hash: number): NameEntry | undefined {
     return this.#forward.find(labels, length, hash);
   }
 
@@ -65,7 +67,7 @@ export class NetworkNames {
     for (const key of keysOf(membership)) {
       const entry = this.#forward.get(key) ?? new NameEntry();
       const isLastResort = membership.isLastResort === true && own !== undefined && Buffer.compare(key, own) !== 0;
-      entry.put(holder, { v4, v6, isLastResort });
+      entry.put(holder, { v4, v6, isLastResort, project: membership.project });
       this.#forward.set(key, entry);
     }
     if (first === undefined) return;

@@ -3,12 +3,15 @@
  * only touches the names of one container on its networks.
  */
 import { folded } from "../../../base/dns/name.ts";
+import { reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import { projectOf } from "../../registry/compose.ts";
 import type { ContainerFact, EndpointFact, NetworkFact } from "../../registry/fact.ts";
 import type { NameSource } from "../name-source.ts";
 import { nameKey, spelledLabels } from "./docker-name.ts";
 import { DockerNames, type ContainerLink, type VisibleNetwork } from "./docker-names.ts";
-import { NetworkNames } from "./network-names.ts";
+import { type Membership, NetworkNames } from "./network-names.ts";
 import { type JoinedNetwork, inSearchOrder } from "./search-order.ts";
 
 export interface KnownNetwork {
@@ -18,12 +21,17 @@ export interface KnownNetwork {
   readonly visible: VisibleNetwork;
 }
 
+/** What settings and labels make of a container's names. */
+type NameChoices = Pick<Membership, "isLastResort" | "project">;
+
 const NO_NETWORKS: readonly KnownNetwork[] = [];
+const NO_CHOICES: NameChoices = {};
 
 export class DockerNetworks implements NameSource {
   readonly #networks = new Map<string, KnownNetwork>();
   /** By the length of their names on the wire, so that NAME.NETWORK is compared with few of many networks. */
   readonly #bySuffixLength = new Map<number, readonly KnownNetwork[]>();
+  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
 
   fact(id: string): NetworkFact | undefined {
     return this.#networks.get(id)?.fact;
@@ -52,18 +60,27 @@ export class DockerNetworks implements NameSource {
     return this.#networks.values();
   }
 
+  /** Whether a container has an address on a network of this name. */
+  hasAddress(networkName: string, address: Uint8Array): boolean {
+    const labels = reverseLabels(address);
+    const hash = hashOf(labels);
+    for (const { fact, names } of this.all())
+      if (fact.name === networkName && names.pointer(labels, labels.length, hash) !== undefined) return true;
+    return false;
+  }
+
   /** The networks whose names have this length on the wire. */
   withSuffixOf(length: number): readonly KnownNetwork[] {
     return this.#bySuffixLength.get(length) ?? NO_NETWORKS;
   }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
-  join(fact: ContainerFact, before: ContainerFact | undefined, isLastResort = false): void {
+  join(fact: ContainerFact, before: ContainerFact | undefined, choices: NameChoices = NO_CHOICES): void {
     const current = new Set(fact.endpoints.map(({ networkId }) => networkId));
     for (const { networkId } of before?.endpoints ?? [])
       if (!current.has(networkId)) this.#removeFrom(fact.id, networkId);
     for (const endpoint of fact.endpoints)
-      this.#networks.get(endpoint.networkId)?.names.put(fact.id, { ...endpoint, isLastResort });
+      this.#networks.get(endpoint.networkId)?.names.put(fact.id, { ...endpoint, ...choices });
   }
 
   leave({ id, endpoints }: ContainerFact): void {
@@ -79,8 +96,13 @@ export class DockerNetworks implements NameSource {
     return inSearchOrder(joined);
   }
 
+  setLabelPolicy(policy: LabelPolicy): void {
+    this.#labelPolicy = policy;
+  }
+
   namesFor(container: ContainerFact): DockerNames {
-    return new DockerNames(this.joinedBy(container).flatMap(({ endpoint }) => this.#visible(endpoint)));
+    const networks = this.joinedBy(container).flatMap(({ endpoint }) => this.#visible(endpoint));
+    return new DockerNames(networks, projectOf(container, this.#labelPolicy));
   }
 
   #removeFrom(id: string, networkId: string): void {

@@ -46,8 +46,10 @@ export class SearchTrace {
     else this.#candidate?.links.push(`${what}, which does not exist there`);
   }
 
-  recordLookup(network: string, isHit: boolean): void {
-    if (isHit) this.#hit("names", `a name on ${quoted(network)}`);
+  /** `project`: its containers come before those of others with the same name. */
+  recordLookup(network: string, isHit: boolean, project?: string): void {
+    const own = project === undefined ? "" : `, in the container's own project ${quoted(project)} (switch own-project)`;
+    if (isHit) this.#hit("names", `a name on ${quoted(network)}${own}`);
     else this.#candidate?.misses.push(network);
   }
 

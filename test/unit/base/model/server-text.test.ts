@@ -34,6 +34,9 @@ const SERVERS: Readonly<Record<string, NamedServer>> = {
   "container:10.0.0.53": { from: "container", address: "10.0.0.53", port: 53 },
   "container:10.0.0.53:5353": { from: "container", address: "10.0.0.53", port: 5353 },
   "container:[fd00::53]:5353": { from: "container", address: "fd00::53", port: 5353 },
+  "container:pihole": { target: "pihole", network: undefined, port: 53 },
+  "container:my_dns.1@back-end:5353": { target: "my_dns.1", network: "back-end", port: 5353 },
+  "container:pihole@infra#5353": { target: "pihole", network: "infra", port: 5353 },
   // Docker in Docker: the host may well be a container.
   "127.0.0.11": { from: "host", address: "127.0.0.11", port: 53 },
 };
@@ -63,6 +66,14 @@ const BAD_SERVERS: Readonly<Record<string, RegExp>> = {
   "host:53": /invalid nameserver/,
   "container:host": /invalid nameserver/,
   "container:": /invalid nameserver/,
+  "container:10.0.0.999": /invalid nameserver/,
+  "container:pihole@": /invalid nameserver/,
+  "container:pihole@a@b": /invalid nameserver/,
+  "container:pihole:dns": /invalid nameserver/,
+  "container:pihole:0": /invalid port in .*: use 1 to 65535/,
+  "container:pi hole": /use "host", an IP address or container:NAME\[@NETWORK\]/,
+  "container:-pihole": /invalid nameserver/,
+  pihole: /invalid nameserver/,
   "10.0.0.53:": /invalid nameserver/,
   "10.0.0.53:0": /invalid port in .*: use 1 to 65535/,
   "10.0.0.53:65536": /invalid port/,
@@ -210,6 +221,9 @@ test("the servers in a status are parsed back", () => {
   ]);
   const text = servers.map((server) => serverText(server)).join(" ");
   assert.deepEqual(serversIn(text), servers);
+  const container = { name: "pihole", network: "infra", startedAt: "" };
+  const named = (["host", "container"] as const).map((from) => ({ from, address: "fd00::53", port: 5353, container }));
+  assert.deepEqual(serversIn(named.map((server) => serverText(server)).join(" ")), named);
   assert.deepEqual(serversIn(`/corp.example/${text}`), servers);
   assert.deepEqual(serversIn("docker"), [{ from: "docker", address: "127.0.0.11", port: 53 }]);
   assert.deepEqual(["none", "nobody", "/corp.example/nobody", ""].flatMap(serversIn), []);

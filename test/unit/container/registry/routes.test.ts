@@ -7,7 +7,12 @@ import { test } from "node:test";
 import { Directory } from "../../../../src/container/registry/directory.ts";
 import type { EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
-import { type RouteLayer, routesOf, routeLayer } from "../../../../src/container/registry/routes.ts";
+import {
+  type ContainerRules,
+  type RouteLayer,
+  routesOf,
+  routeLayer,
+} from "../../../../src/container/registry/routes.ts";
 import type { Labels } from "../../../../src/container/registry/labels.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
@@ -19,6 +24,7 @@ import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/s
 import { placed } from "../../support/reply.ts";
 
 const DOCKERS: readonly Server[] = [{ from: "host", address: "10.9.0.1", port: 53 }];
+const NONE: ContainerRules = { find: () => ({ reason: "none is known" }), fallsBack: false };
 const HOSTS: readonly Server[] = [
   { from: "host", address: "10.8.0.1", port: 53 },
   { from: "host", address: "10.8.0.2", port: 53 },
@@ -68,7 +74,7 @@ test("the word host stands for the host's servers, in its place in the list", ()
 
 test("without external access no server is queried from the host; those queried from inside stay", () => {
   const layers = [["host", "10.0.0.1", "container:10.0.0.2"], ["/lan/10.0.0.3"]].map(layerOf);
-  const found = routesOf({ layers, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
+  const found = routesOf({ layers, containers: NONE, fallback: DOCKERS, host: HOSTS, hasExternalAccess: false });
   assert.deepEqual(shown(found), ["/lan/none", "10.0.0.2"]);
 });
 
@@ -164,7 +170,8 @@ test("ndots in the settings applies to every container, also to one whose own is
 });
 
 function routes(...texts: readonly (readonly string[])[]): Route[] {
-  return routesOf({ layers: texts.map(layerOf), fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
+  const layers = texts.map(layerOf);
+  return routesOf({ layers, containers: NONE, fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });
 }
 
 function layerOf(texts: readonly string[]): RouteLayer {
@@ -199,6 +206,7 @@ test("a route has its origin, and the servers withheld for want of external acce
   ];
   const found = routesOf({
     layers,
+    containers: NONE,
     fallback: DOCKERS,
     fallbackBy: "Docker",
     host: HOSTS,

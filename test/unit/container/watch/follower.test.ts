@@ -7,7 +7,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { guard } from "../../../../src/base/lib/guard.ts";
-import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "../../../../src/container/registry/fact.ts";
 import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
 import { type FollowedEngine, Follower, type FollowerHooks } from "../../../../src/container/watch/follower.ts";
 import type { ContainerJson, ImageJson, ListedJson, NetworkJson } from "../../../../src/container/watch/engine-json.ts";
@@ -46,6 +46,12 @@ class ScriptedEngine implements FollowedEngine {
       State: json.State?.Paused === true ? "paused" : "running",
       NetworkSettings: { Networks: json.NetworkSettings?.Networks ?? {} },
     }));
+  }
+
+  async stoppedContainers(): Promise<readonly ListedJson[]> {
+    return [...this.running.values()]
+      .filter(({ State: state }) => state?.Running === false)
+      .map(({ Id, Name }) => ({ Id, Names: [Name], State: "exited" }));
   }
 
   async container(id: string): Promise<ContainerJson | undefined> {
@@ -234,6 +240,54 @@ test("the next list reveals lost events: a new container, a removed one, and one
   assert.deepEqual([...known.keys()].toSorted(), ["comes", "rejoins", "stays"]);
   assert.deepEqual(engine.inspected.toSorted(), ["comes", "goes", "rejoins"]);
   assert.equal(known.get("rejoins")?.endpoints[0]?.endpointId, "another");
+});
+
+test("containers that do not run are followed: from the start, when they stop, and until they are removed or run", async () => {
+  mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+  const stopped = new Map<string, StoppedFact>();
+  const gone: string[] = [];
+  engine.put("old", { isRunning: false });
+  engine.put("runs");
+  follow({
+    onContainerGone: (id) => {
+      gone.push(`${id} ${stopped.has(id) ? "after" : "before"} its names`);
+      known.delete(id);
+    },
+    onContainer: (fact) => {
+      known.set(fact.id, fact);
+      stopped.delete(fact.id);
+    },
+    stopped: {
+      known: () => stopped.keys(),
+      put: (fact) => stopped.set(fact.id, fact),
+      remove: (id) => stopped.delete(id),
+    },
+  });
+  await settle();
+  assert.deepEqual([...stopped.keys()], ["old"]);
+  assert.deepEqual(stopped.get("old")?.networks, [{ name: "n1", names: ["old"] }]);
+  engine.put("runs", { isRunning: false });
+  engine.emit({ Type: "container", Action: "die", Actor: { ID: "runs" } });
+  await settle();
+  assert.deepEqual(gone, ["runs after its names"]);
+  engine.put("old");
+  engine.emit({ Type: "container", Action: "start", Actor: { ID: "old" } });
+  await settle();
+  assert.deepEqual([...stopped.keys()], ["runs"]);
+  engine.put("created", { isRunning: false });
+  engine.emit({ Type: "container", Action: "create", Actor: { ID: "created" } });
+  await settle();
+  assert.ok(!stopped.has("created"), "it may start at once");
+  mock.timers.tick(LIMITS.startAfterCreateMs);
+  await settle();
+  assert.ok(stopped.has("created"));
+  engine.running.delete("runs");
+  engine.emit({ Type: "container", Action: "destroy", Actor: { ID: "runs" } });
+  await settle();
+  engine.running.delete("created");
+  mock.timers.tick(LIMITS.resyncEveryMs);
+  await settle();
+  assert.deepEqual([...stopped.keys()], [], "one by an event, one by the list");
 });
 
 test("a closed stream is reported, the facts stay, and the follower reconnects", async () => {

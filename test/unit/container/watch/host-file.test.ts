@@ -180,14 +180,28 @@ test("a file that is written by another path is noticed", async (t) => {
   await followed.waitFor("192.0.2.2");
 });
 
+/** A busy machine makes the moment too long to prove anything; then `act` starts over. */
+async function inOneMoment(act: () => Promise<Followed>): Promise<Followed> {
+  return await waitFor("a moment that is short enough", async () => {
+    const sinceMs = performance.now();
+    const followed = await act();
+    const isShort = performance.now() - sinceMs < LIMITS.hostFileMissingMs * 0.8;
+    if (!isShort) followed.file.close();
+    return isShort ? followed : undefined;
+  });
+}
+
 test("a file that is empty or missing for a moment changes nothing", async (t) => {
   const machine = machineOf(t, { [FILE]: A });
-  const followed = new Followed(t, machine);
-  machine.write(FILE, "");
-  await pause(LIMITS.hostFileQuietMs * 2);
-  unlinkSync(machine.at(FILE));
-  await pause(LIMITS.hostFileQuietMs * 2);
-  machine.write(FILE, A);
+  const followed = await inOneMoment(async () => {
+    const each = new Followed(t, machine);
+    machine.write(FILE, "");
+    await pause(LIMITS.hostFileQuietMs * 2);
+    unlinkSync(machine.at(FILE));
+    await pause(LIMITS.hostFileQuietMs * 2);
+    machine.write(FILE, A);
+    return each;
+  });
   await pause(QUIET_MS);
   assert.deepEqual([followed.now, followed.changes], ["192.0.2.1", []]);
 });
@@ -254,10 +268,13 @@ test("a change of the stub's upstreams is reported even if there are too many to
 
 test("a stub without upstreams for a moment, as when systemd-resolved restarts, changes nothing", async (t) => {
   const machine = machineOf(t, { [FILE]: STUB, [UPLINKS]: A });
-  const followed = new Followed(t, machine);
-  rmSync(machine.at("/run/systemd"), { recursive: true });
-  await pause(LIMITS.hostFileQuietMs * 2);
-  machine.write(UPLINKS, A);
+  const followed = await inOneMoment(async () => {
+    const each = new Followed(t, machine);
+    rmSync(machine.at("/run/systemd"), { recursive: true });
+    await pause(LIMITS.hostFileQuietMs * 2);
+    machine.write(UPLINKS, A);
+    return each;
+  });
   await pause(QUIET_MS);
   assert.deepEqual([followed.now, followed.changes], ["127.0.0.53 (192.0.2.1)", []]);
 });

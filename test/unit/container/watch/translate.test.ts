@@ -46,8 +46,8 @@ const CONTAINER: ContainerJson = {
   Name: "/web",
   State: { Running: true, Paused: false, Restarting: false, Pid: 4711, StartedAt: "2026-01-01T00:00:00Z" },
   ResolvConfPath: "/var/lib/docker/containers/0123/resolv.conf",
-  Config: { Hostname: "host1", Labels: { colour: "blue" } },
-  HostConfig: { NetworkMode: "one", Dns: [], DnsOptions: [] },
+  Config: { Hostname: "host1", Labels: { colour: "blue" }, ExposedPorts: { "80/tcp": {}, "443/tcp": {} } },
+  HostConfig: { NetworkMode: "one", Dns: [], DnsOptions: [], PortBindings: { "80/tcp": [] } },
   NetworkSettings: { SandboxKey: "/var/run/docker/netns/0123", Networks: { one: NEW_ENDPOINT } },
 };
 
@@ -60,6 +60,8 @@ test("a container of a current engine becomes a fact", () => {
     pid: 4711,
     sandboxKey: "/var/run/docker/netns/0123",
     networkMode: "one",
+    hostname: "host1",
+    ports: { published: ["80/tcp"], exposed: ["80/tcp", "443/tcp"] },
     labels: {},
     imageLabels: { labels: { colour: "blue" }, source: "unknown" },
     startedAt: "2026-01-01T00:00:00Z",

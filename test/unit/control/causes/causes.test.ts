@@ -23,6 +23,7 @@ const ROUTE: RouteState = {
   isLocal: false,
   servers: [{ server: "host(10.0.0.1)", isDown: false, reason: undefined }],
   withheld: [],
+  missing: [],
 };
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 
@@ -95,6 +96,7 @@ function situationOf(name: string, { containers = [web, api, db, plain], gone = 
     resolvers: ["127.0.0.11"],
     resolvConf: RESOLVER,
     moves: [],
+    prefersOwnProject: false,
     nowMs: NOW,
     ...parts,
   };

@@ -1,0 +1,60 @@
+/**
+ * ZoneName: the names of zones for the service schema. A zone answers for everything below it, so one that belongs to
+ * others, or to another part of dns11, is refused.
+ */
+import { parseDomain } from "../base/model/server-text.ts";
+import { problemOf } from "../base/model/extra-name.ts";
+
+/** The domain of every cluster that KIND makes, unless it is changed by hand. */
+const CLUSTER_DOMAIN = "cluster.local";
+/** Room for HOST.SERVICE.PROJECT.svc in front of it. */
+const ZONE_CHARS = 100;
+/** Special names (RFC 6761), multicast DNS as a whole, and reverse names. */
+const TAKEN = /(^|\.)(localhost|invalid|onion|alt|arpa|resolver\.arpa)$|^local$/;
+/** Below which registries sell domains: `co.uk`, `com.au`. */
+const REGISTRY = /^(ac|co|com|edu|gob|gouv|gov|ltd|me|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
+
+/** Why a zone cannot be served, with what to use instead; undefined if it can. */
+export function zoneProblem(text: string): string | undefined {
+  const zone = zoneName(text);
+  if (zone === undefined || zone === "" || zone.length > ZONE_CHARS)
+    return `use a domain name of at most ${ZONE_CHARS} characters, such as cluster.local`;
+  if (TAKEN.test(zone)) return "use a domain without a meaning of its own, such as cluster.local";
+  if (problemOf(`*.${zone}`) === undefined && !REGISTRY.test(zone)) return undefined;
+  return `use a domain that is yours, such as docker.${zone}, because this one would hide a public domain`;
+}
+
+/** A zone in lower case, without a final dot; undefined if it is no domain name. */
+export function zoneName(text: string): string | undefined {
+  // `parseDomain` reads "*.x" as x.
+  if (/^[*.]/.test(text)) return undefined;
+  try {
+    return parseDomain(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why these zones cannot be served together, with what to do; undefined if they can. */
+export function zoneConflict(
+  zones: readonly string[],
+  others: { readonly hostDomain: string | undefined; readonly servesKind: boolean },
+): string | undefined {
+  for (const [index, zone] of zones.entries()) {
+    const before = zones.slice(0, index);
+    if (before.includes(zone)) return `zone "${zone}" is listed twice: remove one of them`;
+    const nested = before.find((each) => overlap(each, zone));
+    if (nested !== undefined) return `zones "${nested}" and "${zone}" are nested: remove one of them`;
+    const { hostDomain, servesKind } = others;
+    if (hostDomain !== undefined && overlap(hostDomain, zone))
+      return `zone "${zone}" overlaps host-domain "${hostDomain}": change one of them`;
+    if (servesKind && overlap(CLUSTER_DOMAIN, zone))
+      return `zone "${zone}" would hide the domain of KIND clusters (${CLUSTER_DOMAIN}) in their nodes: use another zone, such as docker.test`;
+  }
+  return undefined;
+}
+
+/** Whether one domain is the other, or is below it. */
+function overlap(one: string, other: string): boolean {
+  return `.${one}`.endsWith(`.${other}`) || `.${other}`.endsWith(`.${one}`);
+}

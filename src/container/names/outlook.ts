@@ -1,0 +1,50 @@
+/**
+ * Outlook: what one container may see of networks that it is not on, by the setting `visible`. Only addresses that have a
+ * route from the container are told: none of an internal network, none to a container without a gateway of that family.
+ */
+import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
+import type { VisibleSetting } from "../../base/model/visible-setting.ts";
+import type { NameAddresses } from "../../base/model/visible-names.ts";
+import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
+import { type Gateways, gatewaysOf } from "./gateways.ts";
+
+const NONE = new Uint8Array(0);
+
+export class Outlook {
+  readonly #own: ReadonlySet<string>;
+  readonly #gateways: Gateways;
+  /** The Compose project whose networks are visible; undefined for all networks. */
+  readonly #project: string | undefined;
+
+  constructor(own: ReadonlySet<string>, gateways: Gateways, project: string | undefined) {
+    this.#own = own;
+    this.#gateways = gateways;
+    this.#project = project;
+  }
+
+  sees({ id, name, isInternal, scope, project }: NetworkFact): boolean {
+    if (this.#own.has(id) || isInternal || scope !== "local" || !isUserDefined(name)) return false;
+    return this.#project === undefined || project === this.#project;
+  }
+
+  reachable(found: NameAddresses): NameAddresses {
+    const { ipv4, ipv6 } = this.#gateways;
+    if (ipv4 !== undefined && ipv6 !== undefined) return found;
+    return { ...found, v4: ipv4 === undefined ? NONE : found.v4, v6: ipv6 === undefined ? NONE : found.v6 };
+  }
+}
+
+/** Undefined if it sees its own networks only. */
+export function outlookOf(
+  container: ContainerFact,
+  setting: VisibleSetting,
+  networkOf: (id: string) => NetworkFact | undefined,
+): Outlook | undefined {
+  if (setting === "network") return undefined;
+  // Of the container's creator: an image could claim any project.
+  const project = setting === "all" ? undefined : container.labels[COMPOSE_LABEL.project];
+  if (setting === "project" && project === undefined) return undefined;
+  const gateways = gatewaysOf(container, networkOf);
+  if (gateways.ipv4 === undefined && gateways.ipv6 === undefined) return undefined;
+  return new Outlook(new Set(container.endpoints.map(({ networkId }) => networkId)), gateways, project);
+}

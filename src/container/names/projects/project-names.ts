@@ -1,0 +1,155 @@
+/**
+ * ProjectNames: SERVICE.PROJECT, the containers of a Compose service. It tells services of several projects with one name
+ * apart. A container sees it on its own networks first, then on those that the setting `visible` adds. A name that is no
+ * service of the project is forwarded, because a project can have the name of a public domain.
+ */
+import { addressBytes } from "../../../base/model/address.ts";
+import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
+import { wireLabels } from "../../../base/dns/name.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import { LabelTable } from "../../../base/model/label-table.ts";
+import { MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../../base/model/visible-names.ts";
+import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import { type ContainerFact, type NetworkFact, isUserDefined } from "../../registry/fact.ts";
+import { type Labels, effectiveLabels } from "../../registry/labels.ts";
+import { NameEntry } from "../name-entry.ts";
+import type { NameSource } from "../name-source.ts";
+import { type Outlook, outlookOf } from "../outlook.ts";
+
+type NetworkOf = (id: string) => NetworkFact | undefined;
+
+/** The containers of one service by network. */
+class ProjectService {
+  readonly byNetwork = new Map<string, NameEntry>();
+
+  put(networkId: string, holder: string, addresses: Parameters<NameEntry["put"]>[1]): void {
+    const entry = this.byNetwork.get(networkId) ?? new NameEntry();
+    entry.put(holder, addresses);
+    this.byNetwork.set(networkId, entry);
+  }
+
+  remove(holder: string): void {
+    for (const [networkId, entry] of this.byNetwork) {
+      entry.remove(holder);
+      if (!entry.hasHolders) this.byNetwork.delete(networkId);
+    }
+  }
+}
+
+class VisibleServices implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly #services: LabelTable<ProjectService>;
+  readonly #own: readonly string[];
+  readonly #outlook: Outlook | undefined;
+  readonly #networkOf: NetworkOf;
+
+  /** `own`: the container's networks, of which the first with the service is answered. */
+  constructor(
+    services: LabelTable<ProjectService>,
+    own: readonly string[],
+    outlook: Outlook | undefined,
+    networkOf: NetworkOf,
+  ) {
+    this.#services = services;
+    this.#own = own;
+    this.#outlook = outlook;
+    this.#networkOf = networkOf;
+  }
+
+  find({ folded, foldedLength, labelCount, hashOf }: QuestionName, search: NameSearch): number {
+    if (!search.behaviour.answersProjectNames) return MISS;
+    const service = this.#services.find(folded, foldedLength, hashOf[labelCount] as number);
+    if (service === undefined) return MISS;
+    for (const id of this.#own) {
+      const entry = service.byNetwork.get(id);
+      if (entry === undefined) continue;
+      search.trace?.record("names", `a service of a Compose project, on "${this.#networkOf(id)?.name ?? id}"`);
+      return search.found(entry, true);
+    }
+    return this.#findElsewhere(service, search);
+  }
+
+  #findElsewhere({ byNetwork }: ProjectService, search: NameSearch): number {
+    const outlook = this.#outlook;
+    if (outlook === undefined) return MISS;
+    for (const [id, entry] of byNetwork) {
+      const network = this.#networkOf(id);
+      if (network === undefined || !outlook.sees(network)) continue;
+      const where = `on "${network.name}", a network that this container is not on (setting visible)`;
+      search.trace?.record("names", `a service of a Compose project, ${where}`);
+      return search.found(outlook.reachable(entry), true);
+    }
+    return MISS;
+  }
+
+  /** An address has the name that Docker gives it. */
+  pointer(): undefined {
+    return undefined;
+  }
+}
+
+export class ProjectNames implements NameSource {
+  readonly #services = new LabelTable<ProjectService>();
+  readonly #keys = new Map<string, Uint8Array>();
+  readonly #networkOf: NetworkOf;
+  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+  #visible: VisibleSetting = "network";
+
+  constructor(networkOf: NetworkOf) {
+    this.#networkOf = networkOf;
+  }
+
+  /** Sets whose labels count. Names that are known already do not change. */
+  setLabelPolicy(policy: LabelPolicy): void {
+    this.#labelPolicy = policy;
+  }
+
+  /** Existing views do not change. */
+  setVisible(setting: VisibleSetting): void {
+    this.#visible = setting;
+  }
+
+  /** Replaces what a container contributes. */
+  join(fact: ContainerFact, isLastResort = false): void {
+    this.leave(fact.id);
+    const key = serviceKey(effectiveLabels(fact, this.#labelPolicy));
+    if (key === undefined) return;
+    const service = this.#services.get(key) ?? new ProjectService();
+    for (const { networkId, networkName, ipv4, ipv6 } of fact.endpoints) {
+      const v4 = ipv4 === undefined ? undefined : addressBytes(ipv4);
+      const v6 = ipv6 === undefined ? undefined : addressBytes(ipv6);
+      if (isUserDefined(networkName) && (v4 ?? v6) !== undefined)
+        service.put(networkId, fact.id, { v4, v6, isLastResort });
+    }
+    if (service.byNetwork.size === 0) return;
+    this.#services.set(key, service);
+    this.#keys.set(fact.id, key);
+  }
+
+  leave(id: string): void {
+    const key = this.#keys.get(id);
+    if (key === undefined) return;
+    this.#keys.delete(id);
+    const service = this.#services.get(key);
+    service?.remove(id);
+    if (service?.byNetwork.size === 0) this.#services.delete(key);
+  }
+
+  namesFor(container: ContainerFact): VisibleNames {
+    const own = container.endpoints.filter(({ networkName }) => isUserDefined(networkName));
+    return new VisibleServices(
+      this.#services,
+      own.toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1)).map(({ networkId }) => networkId),
+      outlookOf(container, this.#visible, this.#networkOf),
+      this.#networkOf,
+    );
+  }
+}
+
+/** The containers of `docker compose run` have no name of their service, as in Compose. */
+function serviceKey(labels: Labels): Uint8Array | undefined {
+  const project = labels[COMPOSE_LABEL.project];
+  const service = labels[COMPOSE_LABEL.service];
+  if (!project || !service || labels[COMPOSE_LABEL.oneOff]?.toLowerCase() === "true") return undefined;
+  return wireLabels(`${service}.${project}`.toLowerCase());
+}

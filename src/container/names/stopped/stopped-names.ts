@@ -1,0 +1,205 @@
+/**
+ * StoppedNames: the names of containers that are not running: not started yet, stopped, or between two starts. Without
+ * them such a name would go to upstream servers, which may log it, or even answer it. It is the last source: whoever else
+ * has the name has it now.
+ */
+import { addressBytes } from "../../../base/model/address.ts";
+import { LIMITS } from "../../../base/limits.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import { LabelTable } from "../../../base/model/label-table.ts";
+import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
+import {
+  DENIED,
+  MISS,
+  type NameSearch,
+  type QuestionName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
+import { type ContainerFact, type StoppedFact, isUserDefined } from "../../registry/fact.ts";
+import { labelStopped } from "../../registry/label-choices.ts";
+import { effectiveLabels } from "../../registry/labels.ts";
+import { nameKey } from "../docker/docker-name.ts";
+import { NameEntry } from "../name-entry.ts";
+import type { NameSource } from "../name-source.ts";
+
+/** Whether a running container has an address on a network now. */
+export type IsTaken = (network: string, address: Uint8Array) => boolean;
+
+/** One container on one network. */
+interface StoppedEndpoint {
+  readonly network: string;
+  readonly container: string;
+  readonly untilMs: number;
+  readonly policy: StoppedPolicy;
+  /** Its last addresses, where they are known. */
+  readonly addresses: readonly Uint8Array[];
+}
+
+interface KnownStopped {
+  readonly fact: StoppedFact;
+  readonly keys: readonly Uint8Array[];
+  /** By network, as they were last seen. */
+  readonly last: ReadonlyMap<string, readonly Uint8Array[]>;
+}
+
+/** From what says least to what says most: of several containers with one name, that counts. */
+const RANKS: readonly StoppedPolicy[] = ["forward", "nxdomain", "empty", "last-address"];
+
+class VisibleStopped implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly #table: LabelTable<Map<string, StoppedEndpoint>>;
+  readonly #networks: ReadonlySet<string>;
+  readonly #isTaken: IsTaken;
+
+  constructor(table: LabelTable<Map<string, StoppedEndpoint>>, networks: ReadonlySet<string>, isTaken: IsTaken) {
+    this.#table = table;
+    this.#networks = networks;
+    this.#isTaken = isTaken;
+  }
+
+  find({ folded, foldedLength, labelCount, hashOf }: QuestionName, search: NameSearch): number {
+    const endpoints = this.#table.find(folded, foldedLength, hashOf[labelCount] as number);
+    if (endpoints === undefined) return MISS;
+    const nowMs = Date.now();
+    const own = [...endpoints.values()].filter(
+      ({ network, untilMs }) => untilMs > nowMs && this.#networks.has(network),
+    );
+    const rank = Math.max(-1, ...own.map(({ policy }) => RANKS.indexOf(policy)));
+    const policy = RANKS[rank] ?? "forward";
+    if (policy === "forward") return MISS;
+    const names = [...new Set(own.map(({ container }) => `"${container}"`))].join(", ");
+    search.trace?.record("names", `a name of ${names}, not running (setting stopped: ${policy})`);
+    if (policy === "nxdomain") return DENIED;
+    return search.found(this.#lastAddresses(own), true, true);
+  }
+
+  /** An address that another container has by now is not the name's any more. */
+  #lastAddresses(endpoints: readonly StoppedEndpoint[]): NameEntry {
+    const entry = new NameEntry();
+    for (const { network, container, policy, addresses } of endpoints) {
+      if (policy !== "last-address") continue;
+      for (const address of addresses.filter((each) => !this.#isTaken(network, each))) {
+        const [v4, v6] = address.length === 4 ? [address, undefined] : [undefined, address];
+        entry.put(`${container} ${network} ${address.length}`, { v4, v6 });
+      }
+    }
+    return entry;
+  }
+
+  /** No container has the address now. */
+  pointer(): undefined {
+    return undefined;
+  }
+}
+
+export class StoppedNames implements NameSource {
+  readonly #isTaken: IsTaken;
+  readonly #containers = new Map<string, KnownStopped>();
+  readonly #table = new LabelTable<Map<string, StoppedEndpoint>>();
+  #setting: StoppedPolicy | undefined;
+  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+
+  constructor(isTaken: IsTaken) {
+    this.#isTaken = isTaken;
+  }
+
+  get isOn(): boolean {
+    return this.#setting !== undefined;
+  }
+
+  get ids(): Iterable<string> {
+    return this.#containers.keys();
+  }
+
+  /** Sets what such names mean, where a label does not; undefined: always as in Docker. Existing views do not change. */
+  setSetting(setting: StoppedPolicy | undefined): void {
+    this.#setting = setting;
+    if (setting === undefined) this.#containers.clear();
+    this.#rebuild();
+  }
+
+  setLabelPolicy(policy: LabelPolicy): void {
+    this.#labelPolicy = policy;
+    this.#rebuild();
+  }
+
+  /** `before`: as it was while it was running. */
+  put(fact: StoppedFact, before: ContainerFact | undefined): void {
+    const last = before === undefined ? this.#containers.get(fact.id)?.last : lastAddresses(before);
+    this.remove(fact.id);
+    if (this.#setting === undefined) return;
+    // One that ended long ago is known, so that nobody asks the engine for it again, but has no names.
+    const isOver = fact.sinceMs + LIMITS.stoppedMs <= Date.now();
+    const known = {
+      fact: isOver ? { ...fact, networks: [] } : fact,
+      keys: [],
+      last: last ?? new Map<string, readonly Uint8Array[]>(),
+    };
+    this.#containers.set(fact.id, { ...known, keys: this.#list(known) });
+    if (this.#containers.size > LIMITS.stoppedContainers) this.#removeOldest();
+  }
+
+  /** It runs again, or is gone. */
+  remove(id: string): void {
+    const known = this.#containers.get(id);
+    if (known === undefined) return;
+    this.#containers.delete(id);
+    for (const key of known.keys) {
+      const endpoints = this.#table.get(key);
+      for (const { name } of known.fact.networks) endpoints?.delete(`${id} ${name}`);
+      if (endpoints?.size === 0) this.#table.delete(key);
+    }
+  }
+
+  namesFor({ endpoints }: ContainerFact): VisibleNames | undefined {
+    if (this.#setting === undefined) return undefined;
+    const networks = endpoints.map(({ networkName }) => networkName).filter(isUserDefined);
+    return new VisibleStopped(this.#table, new Set(networks), this.#isTaken);
+  }
+
+  /** Puts the names of a container into the table: NAME, and NAME.NETWORK. */
+  #list({ fact, last }: Omit<KnownStopped, "keys">): Uint8Array[] {
+    const { policy } = labelStopped(effectiveLabels(fact, this.#labelPolicy), this.#setting ?? "forward");
+    const keys: Uint8Array[] = [];
+    for (const { name: network, names } of fact.networks) {
+      const endpoint: StoppedEndpoint = {
+        network,
+        container: fact.name,
+        untilMs: fact.sinceMs + LIMITS.stoppedMs,
+        policy,
+        addresses: last.get(network) ?? [],
+      };
+      for (const name of names.slice(0, LIMITS.stoppedNames)) {
+        for (const key of [nameKey(name), nameKey(`${name}.${network}`)]) {
+          const endpoints = this.#table.get(key) ?? new Map<string, StoppedEndpoint>();
+          endpoints.set(`${fact.id} ${network}`, endpoint);
+          this.#table.set(key, endpoints);
+          keys.push(key);
+        }
+      }
+    }
+    return keys;
+  }
+
+  #removeOldest(): void {
+    let oldest: StoppedFact | undefined;
+    for (const { fact } of this.#containers.values())
+      if (oldest === undefined || fact.sinceMs < oldest.sinceMs) oldest = fact;
+    if (oldest !== undefined) this.remove(oldest.id);
+  }
+
+  #rebuild(): void {
+    const all = [...this.#containers.values()];
+    for (const { fact } of all) this.remove(fact.id);
+    for (const known of all) this.#containers.set(known.fact.id, { ...known, keys: this.#list(known) });
+  }
+}
+
+function lastAddresses({ endpoints }: ContainerFact): Map<string, readonly Uint8Array[]> {
+  return new Map(
+    endpoints.map(({ networkName, ipv4, ipv6 }) => [
+      networkName,
+      [ipv4, ipv6].flatMap((text) => (text === undefined ? [] : (addressBytes(text) ?? []))),
+    ]),
+  );
+}

@@ -1,0 +1,176 @@
+/**
+ * ZoneLookup: what the names below a zone mean to one container, as SkyDNS and Kubernetes (DNS specification 1.1.0) have
+ * them: SERVICE.PROJECT.svc, HOST.SERVICE.PROJECT.svc, _PORT._PROTOCOL.SERVICE.PROJECT.svc, the same below endpoints,
+ * and A-B-C-D.PROJECT.pod. `*` and `any` match every label but svc, endpoints and pod.
+ */
+import { sameBytes } from "../../../base/dns/name.ts";
+import { TYPE } from "../../../base/dns/record-type.ts";
+import { LIMITS } from "../../../base/limits.ts";
+import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
+import { hashOf } from "../../../base/model/label-table.ts";
+import type { ServicePort } from "../../../base/model/service-port.ts";
+import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
+import { type ZoneMember, type ZoneMembers, isAny } from "./members.ts";
+import type { Addresses, Reach } from "./reach.ts";
+import { serviceRecord, text } from "./record-data.ts";
+import type { Zone } from "./zone.ts";
+
+/** Of the schema, as `dns-version` reports it. */
+const SCHEMA_VERSION = "1.1.0";
+
+export interface ZoneFinding {
+  readonly sets: NameRecords["sets"];
+  readonly additional?: readonly OwnedRecord[];
+  /** For explain. */
+  readonly why: string;
+}
+
+interface LookupParts {
+  readonly members: ZoneMembers;
+  readonly reach: Reach;
+  /** The addresses at which dns11 answers the container. */
+  readonly servers: readonly string[];
+}
+
+type Branch = "svc" | "endpoints";
+
+const NO_RECORDS: NameRecords["sets"] = new Map();
+
+export class ZoneLookup {
+  readonly #members: ZoneMembers;
+  readonly #reach: Reach;
+  readonly #servers: Addresses;
+
+  constructor({ members, reach, servers }: LookupParts) {
+    this.#members = members;
+    this.#reach = reach;
+    const bytes = servers.flatMap((each) => addressBytes(each) ?? []);
+    this.#servers = { v4: bytes.filter(({ length }) => length === 4), v6: bytes.filter(({ length }) => length === 16) };
+  }
+
+  /** `path`: the labels before the zone, in lower case, the last one first. undefined: there is no such name. */
+  find(zone: Zone, path: readonly string[], ttlSeconds: number): ZoneFinding | undefined {
+    const [branch, project = "", ...rest] = path;
+    if (branch === undefined) return this.#apex(zone, ttlSeconds);
+    if (branch === "dns-version" && path.length === 1)
+      return { sets: new Map([[TYPE.TXT, [text(SCHEMA_VERSION)]]]), why: "the version of the schema" };
+    if (branch === "dns") return this.#server(path);
+    if (branch !== "svc" && branch !== "endpoints" && branch !== "pod") return undefined;
+    if (path.length === 1) return between("all projects");
+    if (path.length === 2) return this.#hasAny(project) ? between("a project") : undefined;
+    if (branch === "pod") return this.#pod(project, rest);
+    return this.#service(zone, branch, project, rest);
+  }
+
+  #apex(zone: Zone, ttlSeconds: number): ZoneFinding {
+    const sets = new Map([
+      [TYPE.SOA, [zone.authority(ttlSeconds).soa]],
+      [TYPE.NS, [zone.server]],
+    ]);
+    return { sets, why: "the zone itself" };
+  }
+
+  #server(path: readonly string[]): ZoneFinding | undefined {
+    if (path.length === 1) return between("the zone's server");
+    return path.length === 2 && path[1] === "ns"
+      ? { sets: addressSets([this.#servers]), why: "the zone's server, which is dns11" }
+      : undefined;
+  }
+
+  #service(zone: Zone, branch: Branch, project: string, rest: readonly string[]): ZoneFinding | undefined {
+    const [service = "", host, port] = rest;
+    const members = this.#visible(branch, project, service, host === undefined || host.startsWith("_") ? "*" : host);
+    if (rest.length > 3 || members.length === 0) return undefined;
+    if (port !== undefined) return this.#ports(zone, members, String(host), port);
+    if (host?.startsWith("_") === true)
+      return members.some(({ ports }) => ports.some((each) => isProtocol(each, host)))
+        ? between("a protocol")
+        : undefined;
+    const addresses = members.map((each) => (branch === "svc" ? this.#reach.first(each) : this.#reach.all(each)));
+    return { sets: addressSets(addresses), why: membersText(members, branch, host) };
+  }
+
+  /** Those that count, and that the container is told an address of. */
+  #visible(branch: Branch, project: string, service: string, host: string): ZoneMember[] {
+    const found: ZoneMember[] = [];
+    for (const member of this.#members.matching(project, service)) {
+      if (branch === "svc" && !member.isReady) continue;
+      if (!isAny(host) && !member.hosts.includes(host)) continue;
+      if (!this.#reach.sees(member)) continue;
+      found.push(member);
+      if (found.length === LIMITS.zoneAnswerMembers) break;
+    }
+    return found;
+  }
+
+  #ports(zone: Zone, members: readonly ZoneMember[], protocol: string, name: string): ZoneFinding | undefined {
+    const records: Uint8Array[] = [];
+    const additional: OwnedRecord[] = [];
+    for (const member of members) {
+      const ports = member.ports.filter(
+        (each) => isProtocol(each, protocol) && (isAny(name) || name === `_${each.name}`),
+      );
+      const target = ports.length === 0 ? undefined : hostName(zone, member);
+      if (target === undefined) continue;
+      for (const { number } of ports) records.push(serviceRecord(number, target));
+      const sets = addressSets([this.#reach.first(member)]);
+      for (const [type, all] of sets) additional.push(...all.map((data) => ({ owner: target, type, data })));
+    }
+    if (records.length === 0) return undefined;
+    return { sets: new Map([[TYPE.SRV, records]]), additional, why: `a port of ${counted(members.length)}` };
+  }
+
+  /** The address itself, with dashes for dots or colons. */
+  #pod(project: string, rest: readonly string[]): ZoneFinding | undefined {
+    const [dashed = ""] = rest;
+    const bytes = addressBytes(dashed.replaceAll("-", ".")) ?? addressBytes(dashed.replaceAll("-", ":"));
+    if (bytes === undefined || rest.length > 1) return undefined;
+    const key = reverseLabels(bytes);
+    const isThis = (each: Uint8Array): boolean =>
+      each.length === bytes.length && sameBytes(each, 0, bytes, 0, bytes.length);
+    const holders = this.#members.withAddress(key, key.length, hashOf(key));
+    const isTold = holders.some(
+      (member) => (isAny(project) || member.project === project) && this.#reach.tells(member, isThis),
+    );
+    if (!isTold) return undefined;
+    const sets = new Map([[bytes.length === 4 ? TYPE.A : TYPE.AAAA, [bytes]]]);
+    return { sets, why: "the address of a container of the project" };
+  }
+
+  #hasAny(project: string): boolean {
+    for (const member of this.#members.matching(project)) if (this.#reach.sees(member)) return true;
+    return false;
+  }
+}
+
+/** HOST.SERVICE.PROJECT.svc, with the host by which the container is called; undefined if that is too long. */
+export function hostName(zone: Zone, { hosts, service, project }: ZoneMember): Uint8Array | undefined {
+  return zone.wireName(`${hosts[0] ?? ""}.${service}.${project}.svc`);
+}
+
+/** A name without records, above others that have some. */
+function between(what: string): ZoneFinding {
+  return { sets: NO_RECORDS, why: `${what}, with names below` };
+}
+
+function isProtocol({ protocol }: ServicePort, label: string): boolean {
+  return isAny(label) || label === `_${protocol}`;
+}
+
+function addressSets(all: readonly Addresses[]): Map<number, Uint8Array[]> {
+  const sets = new Map<number, Uint8Array[]>();
+  const v4 = all.flatMap((each) => each.v4);
+  const v6 = all.flatMap((each) => each.v6);
+  if (v4.length > 0) sets.set(TYPE.A, v4);
+  if (v6.length > 0) sets.set(TYPE.AAAA, v6);
+  return sets;
+}
+
+function membersText(members: readonly ZoneMember[], branch: Branch, host: string | undefined): string {
+  const ready = branch === "svc" ? " ready" : "";
+  return `${host === undefined ? "a service with" : "a host name of"} ${counted(members.length, ready)}`;
+}
+
+function counted(count: number, ready = " ready"): string {
+  return `${count}${ready} container${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,111 @@
+/**
+ * ZoneMembers: the containers that have names in zones, by project and service, and by address. A change touches one
+ * container only.
+ */
+import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
+import type { LabelPolicy } from "../../../base/model/label-policy.ts";
+import { LabelTable } from "../../../base/model/label-table.ts";
+import type { ContainerFact, EndpointFact } from "../../registry/fact.ts";
+import { type ServicePlace, servicePlace } from "../../registry/label-service.ts";
+
+/** Its addresses on one network. */
+export interface MemberEndpoint {
+  readonly networkId: string;
+  readonly v4: Uint8Array | undefined;
+  readonly v6: Uint8Array | undefined;
+}
+
+export interface ZoneMember extends ServicePlace {
+  readonly id: string;
+  /** It is neither paused nor unhealthy nor still starting. */
+  readonly isReady: boolean;
+  readonly endpoints: readonly MemberEndpoint[];
+}
+
+type Services = Map<string, Map<string, ZoneMember>>;
+
+/** What matches every label, as in SkyDNS. */
+const ANY = new Set(["*", "any"]);
+
+export function isAny(label: string): boolean {
+  return ANY.has(label);
+}
+
+export class ZoneMembers {
+  readonly #byId = new Map<string, ZoneMember>();
+  readonly #projects = new Map<string, Services>();
+  readonly #byAddress = new LabelTable<readonly ZoneMember[]>();
+
+  /** Replaces what is known of a container. */
+  put(fact: ContainerFact, policy: LabelPolicy): void {
+    this.remove(fact.id);
+    const member = memberOf(fact, policy);
+    if (member === undefined) return;
+    this.#byId.set(member.id, member);
+    const services = this.#projects.get(member.project) ?? new Map<string, Map<string, ZoneMember>>();
+    const others = services.get(member.service) ?? new Map<string, ZoneMember>();
+    this.#projects.set(member.project, services.set(member.service, others.set(member.id, member)));
+    for (const key of addressKeys(member)) this.#byAddress.set(key, [...(this.#byAddress.get(key) ?? []), member]);
+  }
+
+  remove(id: string): void {
+    const member = this.#byId.get(id);
+    if (member === undefined) return;
+    this.#byId.delete(id);
+    const services = this.#projects.get(member.project);
+    const others = services?.get(member.service);
+    others?.delete(id);
+    if (others?.size === 0) services?.delete(member.service);
+    if (services?.size === 0) this.#projects.delete(member.project);
+    for (const key of addressKeys(member)) {
+      const remaining = (this.#byAddress.get(key) ?? []).filter((each) => each.id !== id);
+      if (remaining.length === 0) this.#byAddress.delete(key);
+      else this.#byAddress.set(key, remaining);
+    }
+  }
+
+  clear(): void {
+    for (const id of [...this.#byId.keys()]) this.remove(id);
+  }
+
+  all(): Iterable<ZoneMember> {
+    return this.#byId.values();
+  }
+
+  /** Those of a project, or of one service in it; either label may be a wildcard. */
+  *matching(project: string, service = "*"): Iterable<ZoneMember> {
+    for (const services of matches(this.#projects, project)) {
+      for (const members of matches(services, service)) yield* members.values();
+    }
+  }
+
+  /** Those with an address, of which these are the labels below in-addr.arpa or ip6.arpa. */
+  withAddress(labels: Uint8Array, length: number, hash: number): readonly ZoneMember[] {
+    return this.#byAddress.find(labels, length, hash) ?? [];
+  }
+}
+
+function matches<V>(all: ReadonlyMap<string, V>, label: string): Iterable<V> {
+  if (isAny(label)) return all.values();
+  const one = all.get(label);
+  return one === undefined ? [] : [one];
+}
+
+function memberOf(fact: ContainerFact, policy: LabelPolicy): ZoneMember | undefined {
+  const place = servicePlace(fact, policy);
+  if (place === undefined) return undefined;
+  const isReady = !fact.isPaused && (fact.health === undefined || fact.health === "healthy");
+  return { ...place, id: fact.id, isReady, endpoints: fact.endpoints.flatMap((each) => memberEndpoint(each)) };
+}
+
+function memberEndpoint({ networkId, ipv4, ipv6 }: EndpointFact): MemberEndpoint[] {
+  const v4 = ipv4 === undefined ? undefined : addressBytes(ipv4);
+  const v6 = ipv6 === undefined ? undefined : addressBytes(ipv6);
+  return v4 === undefined && v6 === undefined ? [] : [{ networkId, v4, v6 }];
+}
+
+function addressKeys({ endpoints }: ZoneMember): Uint8Array[] {
+  return endpoints.flatMap(({ v4, v6 }) =>
+    [v4, v6].flatMap((bytes) => (bytes === undefined ? [] : [reverseLabels(bytes)])),
+  );
+}

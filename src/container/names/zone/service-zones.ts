@@ -1,0 +1,80 @@
+/**
+ * ServiceZones: the zones of the settings as a source of names, and which containers have names in them. Off by default.
+ */
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { ContainerFact } from "../../registry/fact.ts";
+import type { DockerNetworks } from "../docker/networks.ts";
+import type { NameSource, NodeContext } from "../name-source.ts";
+import { outlookOf } from "../outlook.ts";
+import { ZoneLookup } from "./lookup.ts";
+import { ZoneMembers } from "./members.ts";
+import { Reach } from "./reach.ts";
+import { Zone } from "./zone.ts";
+import { ZoneNames, ZonePointers } from "./zone-names.ts";
+
+/** Docker's resolver address in containers. */
+const RESOLVER = "127.0.0.11";
+
+export class ServiceZones implements NameSource {
+  readonly #networks: DockerNetworks;
+  readonly #members = new ZoneMembers();
+  #zones: readonly Zone[] = [];
+  #visible: VisibleSetting = "network";
+  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+  /** The reverse names, a source of their own: they come first. */
+  readonly pointers: NameSource = { namesFor: (container) => this.#pointersFor(container) };
+
+  constructor(networks: DockerNetworks) {
+    this.#networks = networks;
+  }
+
+  /** Sets the zones; containers must join again. Existing names do not change. */
+  setZones(zones: readonly string[]): void {
+    this.#zones = zones.map((name) => new Zone(name));
+    if (zones.length === 0) this.#members.clear();
+  }
+
+  /** Existing names do not change. */
+  setVisible(setting: VisibleSetting): void {
+    this.#visible = setting;
+  }
+
+  setLabelPolicy(policy: LabelPolicy): void {
+    this.#labelPolicy = policy;
+  }
+
+  join(fact: ContainerFact): void {
+    if (this.#zones.length > 0) this.#members.put(fact, this.#labelPolicy);
+  }
+
+  leave(id: string): void {
+    this.#members.remove(id);
+  }
+
+  namesFor(container: ContainerFact, node: NodeContext | undefined): ZoneNames | undefined {
+    if (this.#zones.length === 0) return undefined;
+    const parts = { members: this.#members, reach: this.#reachOf(container), servers: serversOf(container, node) };
+    return new ZoneNames(this.#zones, new ZoneLookup(parts));
+  }
+
+  #pointersFor(container: ContainerFact): ZonePointers | undefined {
+    const [zone] = this.#zones;
+    return zone && new ZonePointers(zone, this.#members, this.#reachOf(container));
+  }
+
+  #reachOf(container: ContainerFact): Reach {
+    const networkOf = this.#networks.fact.bind(this.#networks);
+    return new Reach({
+      networks: this.#networks.joinedBy(container).map(({ network }) => network.id),
+      outlook: outlookOf(container, this.#visible, networkOf),
+      networkOf,
+    });
+  }
+}
+
+/** The addresses at which dns11 answers: pods of a node reach it at the node's. */
+function serversOf({ nameservers }: ContainerFact, node: NodeContext | undefined): readonly string[] {
+  if (node !== undefined) return node.ownAddresses;
+  return nameservers.kind === "captured" ? nameservers.servers : [RESOLVER];
+}

@@ -1,0 +1,101 @@
+/**
+ * ZoneNames: the zones as one container resolves them. They hold every name below them: what does not exist is denied
+ * here, and never forwarded.
+ */
+import { sameBytes } from "../../../base/dns/name.ts";
+import { reverseLabels } from "../../../base/model/address.ts";
+import {
+  MISS,
+  type NameRecords,
+  type NameSearch,
+  type QuestionName,
+  type ReverseName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
+import { type ZoneLookup, hostName } from "./lookup.ts";
+import type { ZoneMembers } from "./members.ts";
+import type { Reach } from "./reach.ts";
+import type { Zone } from "./zone.ts";
+
+const NO_SETS: NameRecords["sets"] = new Map();
+/** `_PORT._PROTOCOL.SERVICE.PROJECT.svc` */
+const PATH_LABELS_MAX = 5;
+
+export class ZoneNames implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly #zones: readonly Zone[];
+  readonly #lookup: ZoneLookup;
+
+  constructor(zones: readonly Zone[], lookup: ZoneLookup) {
+    this.#zones = zones;
+    this.#lookup = lookup;
+  }
+
+  find(name: QuestionName, search: NameSearch): number {
+    for (const zone of this.#zones) {
+      const labels = name.labelCount - zone.labelCount;
+      if (labels >= 0 && zone.isAfter(name, labels)) return this.#answer(zone, name, labels, search);
+    }
+    return MISS;
+  }
+
+  /** Addresses lead to the zone before they lead to a network: see `ZonePointers`. */
+  pointer(): undefined {
+    return undefined;
+  }
+
+  #answer(zone: Zone, name: QuestionName, labels: number, search: NameSearch): number {
+    const { ttlSeconds } = search.behaviour;
+    const found = labels > PATH_LABELS_MAX ? undefined : this.#lookup.find(zone, pathOf(name, labels), ttlSeconds);
+    const { sets, why } = found ?? { sets: NO_SETS, why: "no such name" };
+    search.trace?.record("names", `in zone "${zone.name}": ${why}`);
+    return search.declared({
+      ttlSeconds: undefined,
+      sets,
+      alias: undefined,
+      containers: [],
+      zone: zone.authority(ttlSeconds),
+      isMissing: found === undefined,
+      additional: found?.additional ?? [],
+    });
+  }
+}
+
+/** The reverse names of containers in the first zone. They come before those of networks, and have no other names. */
+export class ZonePointers implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly #zone: Zone;
+  readonly #members: ZoneMembers;
+  readonly #reach: Reach;
+
+  constructor(zone: Zone, members: ZoneMembers, reach: Reach) {
+    this.#zone = zone;
+    this.#members = members;
+    this.#reach = reach;
+  }
+
+  find(): number {
+    return MISS;
+  }
+
+  pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
+    const isThis = (address: Uint8Array): boolean => {
+      const own = reverseLabels(address);
+      return own.length === length && sameBytes(own, 0, labels, 0, length);
+    };
+    for (const member of this.#members.withAddress(labels, length, hash)) {
+      if (!member.isReady || !this.#reach.tells(member, isThis)) continue;
+      const target = hostName(this.#zone, member);
+      if (target !== undefined) return { target };
+    }
+    return undefined;
+  }
+}
+
+/** The first labels of a name as text, the last of them first. */
+function pathOf({ folded, lengthOf }: QuestionName, labels: number): string[] {
+  return Array.from({ length: labels }, (_, index) => {
+    const at = labels - 1 - index;
+    return Buffer.from(folded.subarray((lengthOf[at] as number) + 1, lengthOf[at + 1])).toString("latin1");
+  });
+}

@@ -1,0 +1,75 @@
+// Proves which zones are accepted, alone, together, and beside other settings, and that there is none by default.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { readEnvironment } from "../../../src/config/environment.ts";
+import { readSettings } from "../../../src/config/file/settings-file.ts";
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
+import { READERS } from "../../../src/config/readers.ts";
+import type { LayerValues } from "../../../src/config/settings-layer.ts";
+
+function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
+  return mergeSettings([{ source: "file", values, where: (key) => `s.yaml: ${key}` }]);
+}
+
+function zonesIn(text: string): readonly string[] | undefined {
+  return readSettings(Buffer.from(`version: 1\n${text}\n`), "s.yaml").values.zone;
+}
+
+test("there is no zone by default; the file has one or a list, the environment a list", () => {
+  assert.deepEqual(settingsOf({}).zones, []);
+  assert.deepEqual(zonesIn("zone: Cluster.Local."), ["cluster.local"]);
+  assert.deepEqual(zonesIn("zone: [cluster.local, docker.test]"), ["cluster.local", "docker.test"]);
+  assert.deepEqual(readEnvironment({ DNS11_ZONE: "cluster.local, docker.test" }).values.zone, [
+    "cluster.local",
+    "docker.test",
+  ]);
+});
+
+test("private domains and domains of one's own are accepted", () => {
+  for (const zone of ["cluster.local", "internal", "docker.test", "test", "shop.example.com", "k8s.co.uk"])
+    assert.equal(READERS.zone(zone), zone);
+});
+
+test("a zone that hides a public domain is refused, with what to use", () => {
+  for (const zone of ["com", "dev", "docker", "co.uk", "com.au"])
+    assert.throws(
+      () => READERS.zone(zone),
+      new RegExp(`invalid zone "${zone}": use a domain that is yours, such as docker\\.${zone}, because`),
+    );
+});
+
+test("a zone with a meaning of its own, and one that is no domain name, are refused", () => {
+  for (const zone of ["local", "localhost", "x.localhost", "10.in-addr.arpa", "x.onion", "invalid"])
+    assert.throws(() => READERS.zone(zone), /use a domain without a meaning of its own, such as cluster\.local/, zone);
+  for (const zone of ["", ".", "a b", "a..b", "*.test", ".test", `${"a".repeat(60)}.${"b".repeat(60)}`])
+    assert.throws(
+      () => READERS.zone(zone),
+      /use a domain name of at most 100 characters, such as cluster\.local/,
+      zone,
+    );
+  assert.throws(() => READERS.zone(7), /use a string/);
+  assert.throws(() => zonesIn("zone: [cluster.local, com]"), /s\.yaml:2:7: zone: invalid zone "com"/);
+});
+
+test("a zone twice, nested zones, and a zone in the way of another setting are conflicts, with the place", () => {
+  for (const [values, what] of [
+    [{ zone: ["a.test", "a.test"] }, /s\.yaml: zone: zone "a\.test" is listed twice: remove one of them/],
+    [{ zone: ["a.test", "b.a.test"] }, /zones "a\.test" and "b\.a\.test" are nested: remove one of them/],
+    [{ zone: ["b.a.test", "a.test"] }, /are nested: remove one of them/],
+    [
+      { zone: ["svc.box"], "host-names": "capture", "host-domain": "box" },
+      /zone "svc\.box" overlaps host-domain "box": change one of them/,
+    ],
+    [
+      { zone: ["cluster.local"], "kind.nodes": [{ kind: "auto" }] },
+      /would hide the domain of KIND clusters \(cluster\.local\) in their nodes: use another zone/,
+    ],
+    [{ zone: ["cluster.local"], strict: true }, /zone: has no effect without the switch local-nodata, which strict/],
+    [{ zone: ["cluster.local"], "switches.local-nodata": false }, /has no effect without the switch local-nodata/],
+  ] as const)
+    assert.throws(() => settingsOf(values), what);
+  assert.deepEqual(settingsOf({ zone: ["xa.test", "a.test"] }).zones, ["xa.test", "a.test"]);
+  assert.deepEqual(settingsOf({ zone: ["x.test"], "kind.nodes": [{ kind: "auto" }] }).zones, ["x.test"]);
+});

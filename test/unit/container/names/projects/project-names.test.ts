@@ -1,0 +1,185 @@
+// Proves SERVICE.PROJECT and whose short name wins: after Docker's own names, where `visible` allows, by the creator's labels
+// only, and not in strict mode.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
+import type { HealthPolicy } from "../../../../../src/base/model/health-policy.ts";
+import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
+import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
+import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { ContainerFact, EndpointFact } from "../../../../../src/container/registry/fact.ts";
+import { projectNamesFindings } from "../../../../../src/doctor/checks/project-names-check.ts";
+import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { addressesIn, answerOnce } from "../../../support/reply.ts";
+
+function labelsOf(project: string, service: string): Record<string, string> {
+  return { [COMPOSE_LABEL.project]: project, [COMPOSE_LABEL.service]: service };
+}
+
+/** A Compose container: its service is an alias on each of its networks. */
+function member(
+  project: string,
+  service: string,
+  addresses: Readonly<Record<string, string>>,
+  parts: Partial<ContainerFact> = {},
+): ContainerFact {
+  const id = parts.id ?? `${project}-${service}-1`;
+  const endpoints = Object.entries(addresses).map(([networkName, ipv4]): EndpointFact =>
+    anEndpoint({ networkName, names: [id, service], ipv4 }),
+  );
+  return aContainer({ id, name: id, labels: labelsOf(project, service), endpoints, ...parts });
+}
+
+const shopDb = member("shop", "db", { shared: "10.1.0.2", shop_net: "10.2.0.2" });
+const blogDb = member("blog", "db", { shared: "10.1.0.3" });
+const shopWeb = member("shop", "web", { shared: "10.1.0.4", shop_net: "10.2.0.4" });
+const farApi = member("far", "api", { far_net: "10.3.0.2" });
+const stranger = aContainer({
+  id: "stranger",
+  name: "stranger",
+  endpoints: [anEndpoint({ networkName: "shared", names: ["stranger"], ipv4: "10.1.0.9" })],
+});
+const ALL = [shopDb, blogDb, shopWeb, farApi, stranger];
+
+function directoryOf(containers: readonly ContainerFact[], visible: VisibleSetting = "network"): Directory {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  directory.putNetwork(aNetworkFact({ name: "shared" }));
+  directory.putNetwork(aNetworkFact({ name: "shop_net", project: "shop" }));
+  directory.putNetwork(aNetworkFact({ name: "far_net", project: "far" }));
+  directory.setVisible(visible);
+  for (const container of containers) directory.putContainer(container);
+  return directory;
+}
+
+interface Asking {
+  readonly name: string;
+  readonly type?: number;
+  readonly behaviour?: Behaviour;
+}
+
+/** The addresses, sorted; "deferred" for a name that is not local. */
+function ask(directory: Directory, asker: ContainerFact, { name, type = TYPE.A, behaviour }: Asking): string {
+  const client = aClient(directory.viewOf(asker));
+  const query = aQuery({ name, type });
+  const options = { behaviour: behaviour ?? DEFAULT_BEHAVIOUR, client };
+  const result = answerOnce(query, options);
+  return result.kind === "reply" ? addressesIn(result.reply).toSorted().join(" ") : result.kind;
+}
+
+test("a service is found below its project, on the networks of the container", () => {
+  const directory = directoryOf(ALL);
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
+  assert.equal(ask(directory, stranger, { name: "DB.Blog" }), "10.1.0.3");
+  assert.equal(ask(directory, stranger, { name: "web.shop", type: TYPE.AAAA }), "");
+  assert.equal(ask(directory, stranger, { name: "web.shop", type: TYPE.TXT }), "");
+  for (const name of ["nobody.shop", "shop", "x.db.shop", "api.far"])
+    assert.equal(ask(directory, stranger, { name }), "deferred", name);
+});
+
+test("replicas are all answered, and follow their containers; health applies as for the service", () => {
+  const second = member("shop", "db", { shared: "10.1.0.7" }, { id: "shop-db-2", health: "unhealthy" });
+  const directory = directoryOf([...ALL, second]);
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.7");
+  const policy: HealthPolicy = "exclude";
+  directory.setHealth(policy);
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
+  directory.removeContainer("shop-db-1");
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.7");
+  directory.removeContainer("shop-db-2");
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "deferred");
+});
+
+test("the setting visible adds networks, as for NAME.NETWORK", () => {
+  assert.equal(ask(directoryOf(ALL, "all"), stranger, { name: "api.far" }), "10.3.0.2");
+  assert.equal(ask(directoryOf(ALL, "project"), stranger, { name: "api.far" }), "deferred");
+  const inFar = member("far", "client", { shared: "10.1.0.8" });
+  assert.equal(ask(directoryOf([...ALL, inFar], "project"), inFar, { name: "api.far" }), "10.3.0.2");
+  assert.equal(ask(directoryOf([...ALL, inFar]), inFar, { name: "api.far" }), "deferred");
+});
+
+test("Docker's own names come first, NAME.NETWORK included", () => {
+  const named = aContainer({
+    id: "named",
+    name: "db.shop",
+    endpoints: [anEndpoint({ networkName: "shared", names: ["db.shop"], ipv4: "10.1.0.50" })],
+  });
+  assert.equal(ask(directoryOf([...ALL, named]), stranger, { name: "db.shop" }), "10.1.0.50");
+  const project = member("shared", "db", { shop_net: "10.2.0.51" });
+  const client = member("x", "client", { shared: "10.1.0.8", shop_net: "10.2.0.8" });
+  assert.equal(ask(directoryOf([...ALL, project, client]), client, { name: "db.shared" }), "10.1.0.2 10.1.0.3");
+});
+
+test("labels of an image claim no project, and docker compose run is no replica", () => {
+  const image = { labels: {}, imageLabels: { labels: labelsOf("shop", "db"), source: "known" as const } };
+  const claiming = member("shop", "db", { shared: "10.1.0.66" }, { id: "claiming", ...image });
+  const oneOff = member("shop", "db", { shared: "10.1.0.67" }, { id: "one-off" });
+  const labels = { ...oneOff.labels, [COMPOSE_LABEL.oneOff]: "True" };
+  const directory = directoryOf([...ALL, claiming, { ...oneOff, labels }]);
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
+  directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.66");
+});
+
+test("labels that are no names, and projects that exaggerate, harm nobody", () => {
+  const long = "x".repeat(64);
+  const odd = [long, "a..b", "", "*", "\u0000", "a b", `${"x.".repeat(126)}x`].flatMap((text, index) => [
+    member(text, "db", { shared: `10.9.0.${index}` }, { id: `odd-${index}` }),
+    member("shop", text, { shared: `10.9.1.${index}` }, { id: `odd-service-${index}` }),
+  ]);
+  const directory = directoryOf([...ALL, ...odd]);
+  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
+  assert.equal(ask(directory, stranger, { name: "any.shop" }), "deferred");
+});
+
+test("of a short name in two projects, a container gets that of its own project", () => {
+  const directory = directoryOf(ALL);
+  const blogClient = member("blog", "client", { shared: "10.1.0.8" });
+  assert.equal(ask(directory, shopWeb, { name: "db" }), "10.1.0.2");
+  assert.equal(ask(directory, blogClient, { name: "db" }), "10.1.0.3");
+  assert.equal(ask(directory, stranger, { name: "db" }), "10.1.0.2 10.1.0.3");
+  assert.equal(ask(directory, farApi, { name: "db" }), "deferred");
+  assert.equal(ask(directory, blogClient, { name: "db.shared" }), "10.1.0.2 10.1.0.3", "NAME.NETWORK is all of it");
+  const off = { ...DEFAULT_BEHAVIOUR, prefersOwnProject: false };
+  assert.equal(ask(directory, blogClient, { name: "db", behaviour: off }), "10.1.0.2 10.1.0.3");
+  directory.removeContainer("blog-db-1");
+  assert.equal(ask(directory, blogClient, { name: "db" }), "10.1.0.2", "only another project has it");
+  directory.putContainer(blogDb);
+  assert.equal(ask(directory, blogClient, { name: "db" }), "10.1.0.3");
+});
+
+test("an image's label chooses no project for its container", () => {
+  const claim = { labels: {}, imageLabels: { labels: labelsOf("blog", "client"), source: "known" as const } };
+  const claiming = member("blog", "client", { shared: "10.1.0.8" }, claim);
+  assert.equal(ask(directoryOf(ALL), claiming, { name: "db" }), "10.1.0.2 10.1.0.3");
+});
+
+test("nothing of it in strict mode", () => {
+  const directory = directoryOf(ALL, "all");
+  const behaviour = STRICT_BEHAVIOUR;
+  assert.equal(ask(directory, shopWeb, { name: "db", behaviour }), "10.1.0.2 10.1.0.3");
+  assert.equal(ask(directory, stranger, { name: "db", behaviour }), "10.1.0.2 10.1.0.3");
+  assert.equal(ask(directory, stranger, { name: "db.shop", behaviour }), "deferred");
+});
+
+test("the doctor warns about projects named like networks or public domains, where project names are on", async () => {
+  const status = (value: boolean): never => ({ settings: { "switches.project-names": { value } } }) as never;
+  const facts = [
+    member("app", "web", { app_net: "10.1.0.2" }),
+    member("de", "web", { app_net: "10.1.0.3" }),
+    member("app_net", "db", { app_net: "10.1.0.4" }),
+    member("shop-eu", "db", { app_net: "10.1.0.5" }),
+  ];
+  const isKnown = async (domain: string): Promise<boolean> => await Promise.resolve(["app", "de"].includes(domain));
+  const findings = await projectNamesFindings(status(true), facts, isKnown);
+  assert.deepEqual(
+    findings.map(
+      ({ state, detail }) => `${state} ${/project "([^"]+)" has the name of a (\w+)/.exec(detail)?.slice(1).join(" ")}`,
+    ),
+    ["warning app public", "warning de public", "warning app_net network"],
+  );
+  assert.deepEqual(await projectNamesFindings(status(false), facts, isKnown), []);
+  assert.deepEqual(await projectNamesFindings(undefined, facts, isKnown), []);
+});

@@ -1,0 +1,174 @@
+// Proves that names of containers that are not running stay local, as chosen, only on their networks, after all other sources,
+// and within limits of number and time.
+
+import assert from "node:assert/strict";
+import { afterEach, mock, test } from "node:test";
+
+import { LIMITS } from "../../../../../src/base/limits.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { EVERYBODY } from "../../../../../src/base/model/declared-name.ts";
+import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
+import type { StoppedPolicy } from "../../../../../src/base/model/stopped-policy.ts";
+import { decide } from "../../../../../src/container/attach/decision.ts";
+import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { ContainerFact, StoppedFact } from "../../../../../src/container/registry/fact.ts";
+import { stoppedFact } from "../../../../../src/container/watch/translate.ts";
+import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { addressesIn, answerOnce } from "../../../support/reply.ts";
+
+const NXDOMAIN = 3;
+const LABEL = "io.dns11.stopped";
+
+afterEach(() => mock.timers.reset());
+
+function container(name: string, ipv4: string, parts: Partial<ContainerFact> = {}): ContainerFact {
+  const endpoints = [anEndpoint({ names: [name, "db.corp.test"], ipv4, ipv6: `fd00::${ipv4.split(".")[3]}` })];
+  return aContainer({ id: name, name, endpoints, ...parts });
+}
+
+function stopped(name: string, parts: Partial<StoppedFact> = {}): StoppedFact {
+  return {
+    id: name,
+    name,
+    sinceMs: Date.now(),
+    labels: {},
+    imageLabels: { labels: {}, source: "known" },
+    networks: [{ name: "one", names: [name, "db.corp.test"] }],
+    ...parts,
+  };
+}
+
+const asker = aContainer({
+  id: "asker",
+  name: "asker",
+  endpoints: [anEndpoint({ names: ["asker"], ipv4: "10.1.0.9" })],
+});
+
+function directoryOf(setting: StoppedPolicy | undefined, ...containers: readonly ContainerFact[]): Directory {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  directory.putNetwork(aNetworkFact());
+  directory.putNetwork(aNetworkFact({ name: "two" }));
+  directory.setStopped(setting);
+  for (const each of [asker, ...containers]) directory.putContainer(each);
+  return directory;
+}
+
+/** As the follower does when a container stops. */
+function stop(directory: Directory, fact: StoppedFact): void {
+  directory.putStopped(fact);
+  directory.removeContainer(fact.id);
+}
+
+function ask(directory: Directory, name: string, type: number = TYPE.A, client = asker): string {
+  const answered = answerOnce(aQuery({ name, type }), {
+    behaviour: DEFAULT_BEHAVIOUR,
+    client: aClient(directory.viewOf(client)),
+  });
+  if (answered.kind !== "reply") return answered.kind;
+  const { rcode } = answered.reply;
+  return rcode === NXDOMAIN ? "NXDOMAIN" : addressesIn(answered.reply).toSorted().join(" ") || "empty";
+}
+
+test("a container that stops has no address, but its names stay local, as the setting says", () => {
+  for (const [setting, a, aaaa, txt] of [
+    ["nxdomain", "NXDOMAIN", "NXDOMAIN", "NXDOMAIN"],
+    ["empty", "empty", "empty", "empty"],
+    ["last-address", "10.1.0.2", "fd00:0000:0000:0000:0000:0000:0000:0002", "empty"],
+    ["forward", "deferred", "deferred", "deferred"],
+    [undefined, "deferred", "deferred", "deferred"],
+  ] as const) {
+    const directory = directoryOf(setting, container("db", "10.1.0.2"));
+    stop(directory, stopped("db"));
+    for (const name of ["db", "DB", "db.one", "db.corp.test"]) {
+      assert.equal(ask(directory, name), a, `${setting} ${name}`);
+      assert.equal(ask(directory, name, TYPE.AAAA), aaaa, `${setting} ${name}`);
+      assert.equal(ask(directory, name, TYPE.TXT), txt, `${setting} ${name}`);
+    }
+    for (const name of ["db.two", "x.db", "corp.test"]) assert.equal(ask(directory, name), "deferred", name);
+    const far = aContainer({ id: "far", endpoints: [anEndpoint({ networkName: "two", names: ["far"] })] });
+    assert.equal(ask(directory, "db", TYPE.A, far), "deferred", "on another network");
+    directory.putContainer(container("db", "10.1.0.7"));
+    assert.equal(ask(directory, "db"), "10.1.0.7", "it runs again");
+    directory.removeContainer("db");
+    assert.equal(ask(directory, "db"), "deferred", "it is removed");
+  }
+});
+
+test("one that was created, or stopped before dns11 started, has no last address; a removed one no name", () => {
+  const directory = directoryOf("last-address");
+  directory.putStopped(stopped("db"));
+  assert.equal(ask(directory, "db"), "empty");
+  directory.removeStopped("db");
+  assert.equal(ask(directory, "db"), "deferred");
+});
+
+test("whoever else has the name comes first: another container, a declared name, a wildcard", () => {
+  const other = container("other", "10.1.0.3");
+  const directory = directoryOf("nxdomain", container("db", "10.1.0.2"), other);
+  stop(directory, stopped("db"));
+  assert.equal(ask(directory, "db.corp.test"), "10.1.0.3");
+  assert.equal(ask(directory, "db"), "NXDOMAIN");
+  const declared = { name: "db", scope: EVERYBODY, where: "a file", ttlSeconds: undefined, alias: undefined };
+  const records = [{ type: TYPE.A, data: Buffer.of(192, 0, 2, 1), text: "A 192.0.2.1" }];
+  directory.setDeclared([{ ...declared, records, containers: [] }]);
+  assert.equal(ask(directory, "db"), "192.0.2.1");
+});
+
+test("a last address that another container has by now is not told", () => {
+  const directory = directoryOf("last-address", container("db", "10.1.0.2"));
+  stop(directory, stopped("db"));
+  directory.putContainer(
+    aContainer({ id: "next", name: "next", endpoints: [anEndpoint({ names: ["next"], ipv4: "10.1.0.2" })] }),
+  );
+  assert.equal(ask(directory, "db"), "empty");
+  directory.removeContainer("next");
+  assert.equal(ask(directory, "db"), "10.1.0.2");
+});
+
+test("a label of the creator chooses for one container; of several stopped ones what says most counts", () => {
+  const directory = directoryOf("nxdomain", container("db", "10.1.0.2"), container("db2", "10.1.0.3"));
+  stop(directory, stopped("db", { labels: { [LABEL]: "last-address" } }));
+  stop(directory, stopped("db2"));
+  assert.equal(ask(directory, "db.corp.test"), "10.1.0.2");
+  assert.equal(ask(directory, "db2"), "NXDOMAIN");
+  const image = { imageLabels: { labels: { [LABEL]: "forward" }, source: "known" as const } };
+  directory.putStopped(stopped("db3", image));
+  assert.equal(ask(directory, "db3"), "NXDOMAIN");
+  directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  assert.equal(ask(directory, "db3"), "deferred");
+  assert.match(
+    decide(container("db", "10.1.0.2", { labels: { [LABEL]: "yes" } }), () => undefined, []).warning ?? "",
+    /^invalid label io\.dns11\.stopped="yes": use nxdomain, empty, last-address, forward; the label is ignored$/,
+  );
+});
+
+test("names of stopped containers are limited in number and time", () => {
+  mock.timers.enable({ apis: ["Date"], now: 1_000_000_000_000 });
+  const directory = directoryOf("nxdomain");
+  const names = Array.from({ length: LIMITS.stoppedNames + 1 }, (_, index) => `n${index}`);
+  directory.putStopped(stopped("first", { networks: [{ name: "one", names }] }));
+  assert.equal(ask(directory, `n${LIMITS.stoppedNames - 1}`), "NXDOMAIN");
+  assert.equal(ask(directory, `n${LIMITS.stoppedNames}`), "deferred");
+  for (let number = 0; number < LIMITS.stoppedContainers; number++)
+    directory.putStopped(stopped(`c${number}`, { sinceMs: Date.now() + 1 + number }));
+  assert.equal([...(directory.stoppedIds ?? [])].length, LIMITS.stoppedContainers);
+  assert.equal(ask(directory, "n0"), "deferred", "the one that ended first is forgotten");
+  assert.equal(ask(directory, "c0"), "NXDOMAIN");
+  mock.timers.setTime(Date.now() + LIMITS.stoppedMs + 1);
+  assert.equal(ask(directory, "c0"), "deferred");
+  assert.equal(ask(directory, "c255"), "NXDOMAIN");
+});
+
+test("the engine's words about a container that is not running", () => {
+  const json = {
+    Id: "0123456789abcdef",
+    Name: "/db",
+    Created: "2026-01-01T00:00:00Z",
+    State: { Running: false, FinishedAt: "0001-01-01T00:00:00Z" },
+    Config: { Hostname: "host" },
+    NetworkSettings: { Networks: { one: { Aliases: ["alias"], DNSNames: null }, bridge: {} } },
+  };
+  const { sinceMs, networks } = stoppedFact(json, { labels: {}, imageLabels: { labels: {}, source: "known" } });
+  assert.equal(sinceMs, Date.parse("2026-01-01T00:00:00Z"));
+  assert.deepEqual(networks, [{ name: "one", names: ["db", "alias", "0123456789ab", "host"] }]);
+});

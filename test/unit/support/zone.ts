@@ -1,0 +1,91 @@
+// Containers with names in a zone, and the answers that one of them gets: the registry and the answerer, without an engine.
+
+import assert from "node:assert/strict";
+
+import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import type { VisibleSetting } from "../../../src/base/model/visible-setting.ts";
+import { Directory } from "../../../src/container/registry/directory.ts";
+import type { ContainerFact, NetworkFact } from "../../../src/container/registry/fact.ts";
+import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
+import { type AnswerResult, type Reply, addressesIn, answerOnce, readName } from "./reply.ts";
+
+const ZONE = "cluster.local";
+
+interface MemberParts extends Partial<ContainerFact> {
+  readonly service?: string;
+  readonly project?: string;
+  readonly number?: number;
+  // Addresses by network.
+  readonly on: Readonly<Record<string, string | readonly [string, string]>>;
+}
+
+// A container that Compose made, on these networks.
+export function aMember(
+  name: string,
+  { service, project = "dev", number = 1, on, ...parts }: MemberParts,
+): ContainerFact {
+  const endpoints = Object.entries(on).map(([networkName, addresses]) => {
+    const [ipv4, ipv6] = typeof addresses === "string" ? [addresses, undefined] : addresses;
+    return anEndpoint({ networkName, names: [name], ipv4, ipv6 });
+  });
+  const compose = service === undefined ? {} : composeLabels(project, service, number);
+  const labels = { ...compose, ...parts.labels };
+  const id = Buffer.from(name).toString("hex").padEnd(64, "0");
+  return aContainer({ id, name, hostname: id.slice(0, 12), endpoints, ...parts, labels });
+}
+
+function composeLabels(project: string, service: string, number: number): Record<string, string> {
+  return {
+    "com.docker.compose.project": project,
+    "com.docker.compose.service": service,
+    "com.docker.compose.container-number": String(number),
+  };
+}
+
+export interface ZoneParts {
+  readonly zones?: readonly string[];
+  readonly visible?: VisibleSetting;
+  readonly trustsImages?: boolean;
+  readonly networks?: readonly Partial<NetworkFact>[];
+}
+
+export class ZoneWorld {
+  readonly directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+
+  constructor(containers: readonly ContainerFact[], parts: ZoneParts = {}) {
+    const { zones = [ZONE], visible = "network", trustsImages = false, networks = [{ name: "one" }] } = parts;
+    for (const network of networks) this.directory.putNetwork(aNetworkFact(network));
+    this.directory.setLabelPolicy({ trustsImages, servers: "container" });
+    this.directory.setVisible(visible);
+    this.directory.setZones(zones);
+    for (const each of containers) this.directory.putContainer(each);
+  }
+
+  ask(asker: ContainerFact, name: string, type: number = TYPE.A, isStream = true): AnswerResult {
+    return this.askRaw(asker, aQuery({ name, type }), isStream);
+  }
+
+  askRaw(asker: ContainerFact, query: Buffer, isStream: boolean): AnswerResult {
+    const client = aClient(this.directory.viewOf(asker));
+    return answerOnce(query, { behaviour: DEFAULT_BEHAVIOUR, client, isStream });
+  }
+
+  reply(asker: ContainerFact, name: string, type?: number, isStream?: boolean): Reply {
+    const result = this.ask(asker, name, type, isStream);
+    assert.equal(result.kind, "reply", `${name} is not forwarded`);
+    return result.reply;
+  }
+
+  // The response code and the addresses.
+  addresses(asker: ContainerFact, name: string, type?: number): readonly [number, ...string[]] {
+    const reply = this.reply(asker, name, type);
+    return [reply.rcode, ...addressesIn(reply)];
+  }
+}
+
+// "PRIORITY WEIGHT PORT TARGET" of each SRV record.
+export function servicesIn(reply: Reply): string[] {
+  return reply.answers
+    .map(({ data }) => [0, 2, 4].map((at) => data.readUInt16BE(at)).join(" ") + ` ${readName(data, 6).text}`)
+    .toSorted();
+}
