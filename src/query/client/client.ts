@@ -125,6 +125,8 @@ export class Client {
     if (memory === undefined) return;
     const { answered } = memory;
     const fresh = answered - this.#collected;
+    // Less while a query of our own is on its way, which is not counted.
+    if (fresh <= 0) return;
     this.#collected = answered;
     counters.queries += fresh;
     counters.local += fresh;
