@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { EXIT } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
 import { printableLines } from "./printable.ts";
+import { enterRootless } from "./rootless.ts";
 import { stateDirOption } from "./run.ts";
 
 interface CleanupOptions {
@@ -23,7 +24,9 @@ export function addCleanup(program: Command): void {
       "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
     )
     .addOption(stateDirOption())
-    .action(async ({ host, stateDir }: CleanupOptions) => {
+    .action(async (options: CleanupOptions) => {
+      await enterRootless(options);
+      const { host, stateDir } = options;
       const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
       const { did, failed } = await cleanup(stateDir, host);
       process.stdout.write(printableLines(did));

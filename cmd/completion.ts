@@ -3,7 +3,7 @@
  */
 import { Argument, type Command } from "commander";
 
-import { DEFAULT_STATE_DIR } from "../src/config/settings.ts";
+import { defaultStateDir } from "../src/api/state-paths.ts";
 import { clientFor } from "./control-options.ts";
 import { type RunningNames, complete } from "./shell/complete.ts";
 import { SCRIPTS } from "./shell/scripts.ts";
@@ -37,7 +37,7 @@ async function answer(program: Command, words: readonly string[]): Promise<void>
 async function runningNames(flags: ReadonlyMap<string, string>): Promise<RunningNames> {
   try {
     const host = flags.get("--host");
-    const stateDir = flags.get("--state-dir") ?? (process.env["DNS11_STATE_DIR"] || DEFAULT_STATE_DIR);
+    const stateDir = flags.get("--state-dir") ?? (process.env["DNS11_STATE_DIR"] || defaultStateDir(host));
     const client = await clientFor({ stateDir, ...(host !== undefined && { host }) });
     const { containers } = await client.status();
     const project = flags.get("--project");

@@ -21,6 +21,7 @@ import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
 import { addPs } from "./ps.ts";
 import { addReload } from "./reload.ts";
+import { addRootlessDefaults } from "./rootless.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";
@@ -64,6 +65,7 @@ addCompletion(program);
 addVersion(program);
 addManual(program);
 addHelp(program);
+addRootlessDefaults(program);
 for (const command of program.commands) {
   command.exitOverride();
   addHelpAll(command);

@@ -8,10 +8,12 @@ import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
+import { Fault } from "../src/base/lib/fault.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
 import { onThisPlatform } from "./platform.ts";
 import { diagnosisText } from "./doctor-text.ts";
 import { printableText } from "./printable.ts";
+import { enterRootless } from "./rootless.ts";
 import { displayOf } from "./terminal.ts";
 import { versionReport } from "./version.ts";
 
@@ -62,7 +64,8 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
   const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
   const { BundleFile } = await import("../src/doctor/bundle/bundle.ts");
   const file = bundle === undefined ? undefined : new BundleFile(bundle);
-  const machine = { hostFlag: host, stateDir };
+  const notEntered = await notEnteredFault(options);
+  const machine = { hostFlag: host, stateDir, ...(notEntered !== undefined && { notEntered }) };
   let diagnosis: Diagnosis;
   try {
     diagnosis = await diagnose({
@@ -88,6 +91,17 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
   const version = versionReport();
   const written = await file.write({ ...machine, version, diagnosis, diagnosisText: text, isRedacted });
   process.stderr.write(bundleText(bundle ?? "", written, isRedacted));
+}
+
+/** What keeps a user from entering their rootless engine; the doctor reports it like any other problem. */
+async function notEnteredFault(options: ControlOptions): Promise<Fault | undefined> {
+  try {
+    await enterRootless(options);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
 }
 
 function bundleText(path: string, { files, bytes }: WrittenBundle, isRedacted: boolean): string {

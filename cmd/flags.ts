@@ -15,6 +15,7 @@ import { HOST_MEANS } from "../src/base/model/host-policy.ts";
 import { NODE_ADDRESS_WORDS, KIND_MODES } from "../src/base/model/kind-policy.ts";
 import { HEALTH_POLICIES } from "../src/base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../src/base/model/label-policy.ts";
+import { ADDRESS_ORDERS, PTR_FORMS } from "../src/base/model/name-choices.ts";
 import { STOPPED_POLICIES } from "../src/base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../src/base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
@@ -37,6 +38,8 @@ const FLAGS = {
   "host-domain": "host-domain",
   health: "health",
   stopped: "stopped",
+  ptr: "ptr",
+  "address-order": "address-order",
   ttl: "ttl",
   "records-dir": "records-dir",
   "kind.nodes": "kind",
@@ -156,7 +159,7 @@ function optionOf(key: FlagKey): Option {
         "--host-names [means]",
         `resolve container names on the host, as in web.docker: ${HOST_MEANS.join(", ")} ${valueNote(key)}`,
         READERS["host-names"],
-      ).preset("capture");
+      ).preset("auto");
     case "host-domain":
       return valueOption(
         "--host-domain <domain>",
@@ -174,6 +177,18 @@ function optionOf(key: FlagKey): Option {
         "--stopped <answer>",
         `what names of stopped containers mean: ${STOPPED_POLICIES.join(", ")} ${valueNote(key)}`,
         READERS.stopped,
+      );
+    case "ptr":
+      return valueOption(
+        "--ptr <form>",
+        `what addresses of containers point to: ${PTR_FORMS.join(", ")} ${valueNote(key)}`,
+        READERS.ptr,
+      );
+    case "address-order":
+      return valueOption(
+        "--address-order <order>",
+        `the order of several addresses of a name: ${ADDRESS_ORDERS.join(", ")} ${valueNote(key)}`,
+        READERS["address-order"],
       );
     case "ttl":
       return valueOption("--ttl <time>", `TTL of container names, such as 5s or 1m ${valueNote(key)}`, READERS.ttl);

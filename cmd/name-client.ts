@@ -10,6 +10,7 @@ import { containersToAsk } from "./container-argument.ts";
 import { clientFor } from "./control-options.ts";
 import { type NameOptions, type Question, withContainerHint, questionOf } from "./name-options.ts";
 import { onThisPlatform } from "./platform.ts";
+import { enterRootless } from "./rootless.ts";
 import { abortOnSignal } from "./run.ts";
 
 interface NameClient extends Pick<ControlClient, "explain" | "lookup"> {
@@ -57,6 +58,7 @@ async function withNameClient<T>(options: NameOptions, work: (client: NameClient
   } catch (error) {
     if (codeOf(error) !== "NOT_RUNNING") throw error;
   }
+  await enterRootless(options);
   const { Standalone } = await onThisPlatform(async () => await import("../src/run/engine/standalone.ts"));
   const standalone = await Standalone.open(options.host, abortOnSignal());
   try {

@@ -92,8 +92,8 @@ const BY_NETWORK: readonly Column[] = [
 ];
 
 function cells(listed: ListedName): Cell[] {
-  const { name, network } = listed;
-  return [name, addressCell(listed), ...ownerCells(listed), network ?? "-"];
+  const { name, network, source } = listed;
+  return [name, addressCell(listed), ...ownerCells(listed), network ?? source ?? "-"];
 }
 
 function networkCells(listed: ListedName): Cell[] {

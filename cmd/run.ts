@@ -5,12 +5,14 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { readEnvironment } from "../src/config/environment.ts";
 import { readSettingsInWorker } from "../src/config/file/worker.ts";
-import { DEFAULT_STATE_DIR, type RunSettings } from "../src/config/settings.ts";
+import { DEFAULT_STATE_DIR } from "../src/api/state-paths.ts";
+import type { RunSettings } from "../src/config/settings.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Service } from "../src/run/service.ts";
 import { createLog } from "../src/base/log/log.ts";
 import { addFlags, addSwitches, flagLayer } from "./flags.ts";
 import { onThisPlatform } from "./platform.ts";
+import { enterRootless } from "./rootless.ts";
 import { table } from "./table.ts";
 
 /** The options that the settings are made from, beside the flags of `flags.ts`. */
@@ -53,11 +55,12 @@ export function addRun(program: Command): void {
 
 export function stateDirOption(): Option {
   return new Option("--state-dir <path>", "state directory: lock, control socket, crash record")
-    .default(DEFAULT_STATE_DIR)
+    .default(DEFAULT_STATE_DIR, `${DEFAULT_STATE_DIR}; for a rootless engine: $XDG_RUNTIME_DIR/dns11`)
     .env("DNS11_STATE_DIR");
 }
 
 async function run(options: RunOptions): Promise<void> {
+  await enterRootless(options);
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const isServing = options.dryRun !== true;

@@ -8,6 +8,7 @@ import type { ContainerStatus, Status } from "../src/api/status.ts";
 import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
 import type { ControlClient } from "../src/api/control-client.ts";
 import type { AnsweredByReport } from "../src/base/model/answered-by.ts";
+import { hostMeansText } from "../src/base/model/host-policy.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
@@ -91,6 +92,7 @@ export function statusText(
     failingLine(health.failures),
     { label: "rules", text: rulesText(status) },
     { label: "settings", text: settingsText(status) },
+    ...zoneLines(status),
     ...recordsLines(status),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
@@ -205,6 +207,11 @@ function answersText({ by, reason }: AnsweredByReport): string {
 
 /** The keys that are set, and where. */
 /** The declared names, if there are any, and what is wrong with their files. */
+function zoneLines({ settings }: Status): Line[] {
+  const zones = settings["zone"]?.value;
+  return Array.isArray(zones) && zones.length > 0 ? [{ label: "zones", text: zones.join(", ") }] : [];
+}
+
 function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] {
   const { names, problems } = records;
   return [
@@ -232,9 +239,22 @@ export function containerText(
   container: ContainerStatus,
   { display = PLAIN, nowMs = Date.now() }: StatusView = {},
 ): string {
-  const { id, name, project, service, state, isPaused, networks, upstreams, recent, ports, since, verified } =
-    container;
-  const { answers } = container;
+  const {
+    id,
+    name,
+    project,
+    service,
+    state,
+    isPaused,
+    hostNames,
+    answers,
+    networks,
+    upstreams,
+    recent,
+    ports,
+    since,
+    verified,
+  } = container;
   const why = whyOf(container);
   const when = since === undefined ? "" : ` for ${age(since, nowMs)}`;
   const checked = verified === undefined ? "" : `, verified ${ago(verified, nowMs)}`;
@@ -253,6 +273,7 @@ export function containerText(
         colour: state === "attached" ? "green" : state === "skipped" ? "dim" : "red",
       },
       ...(why === "" ? [] : [{ label: "why", text: why }]),
+      ...(hostNames === undefined ? [] : [{ label: "means", text: hostMeansText(hostNames) }]),
       { label: "networks", text: networks.join(", ") || "none" },
       { label: "upstreams", text: upstreams === undefined ? "-" : upstreams.join(" ") || "none" },
       { label: "queries", text: last },

@@ -65,6 +65,7 @@ main() {
   node scripts/stage.mjs "$root"
 
   put 644 scripts/systemd/dns11.service usr/lib/systemd/system/dns11.service
+  put 644 scripts/systemd/user/dns11.service usr/lib/systemd/user/dns11.service
   put 644 dist/man/dns11.yaml etc/dns11/dns11.yaml
   put 644 dist/man/dns11.yaml usr/share/doc/dns11/examples/dns11.yaml
   put 644 scripts/image/compose.yaml usr/share/doc/dns11/examples/compose.yaml

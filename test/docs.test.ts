@@ -77,6 +77,8 @@ test("every flag that a document names belongs to a command, and every command i
     "add-host",
     "check",
     "no",
+    "preserve-credentials",
+    "detach-netns",
   ]);
   for (const [path, text] of current) {
     // Messages of the program may name flags of docker.

@@ -49,6 +49,7 @@ export const ERROR_REMEDIES = {
 /** What each check of the doctor examines, by its code. @type {Readonly<Record<string, string>>} */
 export const CHECK_MEANINGS = {
   capabilities: "the capabilities that dns11 needs to look into containers and to serve them",
+  rootless: "whether the user's [rootless engine](rootless.md) can be entered; root and other users are refused",
   kernel: "whether the kernel accepts dns11's rules",
   engine: "whether the engine answers, and can be served",
   dns11: "whether dns11 is running, ready, or hung",
@@ -91,6 +92,10 @@ export const CHECK_MEANINGS = {
 
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
 const LOG_MEANINGS = [
+  [
+    /container names resolve on the host/,
+    "Names on the host (--host-names) work, or now work by other means: `means` says by which, and `why` says why by these.",
+  ],
   [
     /container names do not resolve on the host/,
     "Names on the host (--host-names) are off for now: `reason` says why and what to change. Containers are served as usual.",

@@ -1,6 +1,7 @@
 /**
  * EngineAddress: the Docker socket, found as the docker command does: -H, then DOCKER_HOST, then the context from
- * DOCKER_CONTEXT or docker's configuration, then the default socket. Only a unix socket of this machine is accepted, because
+ * DOCKER_CONTEXT or docker's configuration, then the socket of the user's rootless engine where
+ * there is one, then the default socket. Only a unix socket of this machine is accepted, because
  * dns11 must run where the containers' namespaces are.
  */
 import { createHash } from "node:crypto";
@@ -8,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { Fault } from "../base/lib/fault.ts";
+import { ownSocket } from "./own-engine.ts";
 
 const DEFAULT_SOCKET = "/var/run/docker.sock";
 /** The source of an address that nobody has named. */
@@ -19,14 +21,18 @@ export interface EngineAddress {
   readonly source: string;
 }
 
-export function engineAddress(flag: string | undefined, env: NodeJS.ProcessEnv): EngineAddress {
+export function engineAddress(
+  flag: string | undefined,
+  env: NodeJS.ProcessEnv,
+  user = process.getuid?.() ?? 0,
+): EngineAddress {
   if (flag !== undefined && flag !== "") return parse(flag, "-H");
   const host = env["DOCKER_HOST"];
   if (host !== undefined && host !== "") return parse(host, "DOCKER_HOST");
   const folder = env["DOCKER_CONFIG"] || join(env["HOME"] || "/root", ".docker");
   const context = env["DOCKER_CONTEXT"] || readJson(join(folder, "config.json"))?.["currentContext"];
   if (typeof context !== "string" || context === "" || context === "default") {
-    return { socketPath: DEFAULT_SOCKET, source: BY_DEFAULT };
+    return { socketPath: ownSocket(env, user) ?? DEFAULT_SOCKET, source: BY_DEFAULT };
   }
   return parse(contextHost(folder, context), `docker context "${context}"`);
 }

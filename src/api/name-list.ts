@@ -19,6 +19,8 @@ export interface ListedName {
   readonly name: string;
   /** Where it is known; null for a container without a network with names, and for an alias of a link. */
   readonly network: string | null;
+  /** Where it comes from, if no network has it, such as a zone. */
+  readonly source?: string;
   /**
    * `resolves`: to these addresses. `other-network`: the container asked for is not on this network. `not-running`: all
    * containers with the name have stopped. `no-network`: the container is on no network with names.

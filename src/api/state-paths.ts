@@ -1,7 +1,29 @@
 /**
- * StatePaths: the paths of an instance's directory, with its lock and control socket.
+ * StatePaths: the paths of an instance's directory, with its lock and control socket, and the directory of all instances.
  */
 import { join } from "node:path";
+
+import { engineAddress } from "./engine-address.ts";
+import { isOwnEngine, runtimeFolder } from "./own-engine.ts";
+
+/** Of engines that run as root. */
+export const DEFAULT_STATE_DIR = "/run/dns11";
+
+/** The state directory of the dns11 that serves the engine which -H selects, unless another one is set. */
+export function defaultStateDir(
+  host: string | undefined,
+  env: NodeJS.ProcessEnv = process.env,
+  user = process.getuid?.() ?? 0,
+): string {
+  try {
+    const { socketPath } = engineAddress(host, env, user);
+    const folder = isOwnEngine(socketPath, env, user) ? runtimeFolder(env, user) : undefined;
+    return folder === undefined ? DEFAULT_STATE_DIR : join(folder, "dns11");
+  } catch {
+    // An address that cannot be used is reported where it is used.
+    return DEFAULT_STATE_DIR;
+  }
+}
 
 /** The directory of an instance. Characters of the engine ID that are unsafe in a path are replaced. */
 export function instanceFolder(stateDir: string, engineId: string): string {

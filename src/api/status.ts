@@ -4,6 +4,7 @@
  */
 import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
+import type { HostMeansReport } from "../base/model/host-policy.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
@@ -24,6 +25,8 @@ export interface ContainerStatus {
   readonly code?: string;
   readonly reason?: string;
   readonly warning?: string;
+  /** Of the host: how its programs get container names, and why so. */
+  readonly hostNames?: HostMeansReport;
   /** What may prevent queries from reaching dns11, if that is why it failed. */
   readonly culprits?: readonly string[];
   /** Device and inode of the network namespace. */

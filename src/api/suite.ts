@@ -15,6 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import { locateControl } from "./locate.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
+import { defaultStateDir } from "./state-paths.ts";
 import { ControlClient } from "./control-client.ts";
 
 export type { MissedReport, QueriesReport, QueryReport };
@@ -73,7 +74,6 @@ export interface Suite {
   follow(options?: FollowOptions): AsyncIterable<QueryReport | MissedReport>;
 }
 
-const DEFAULT_STATE_DIR = "/run/dns11";
 const DEFAULT_TIMEOUT_MS = 10_000;
 const RETRY_INTERVAL_MS = 100;
 /** Error codes that waiting does not resolve. */
@@ -81,7 +81,8 @@ const PERMANENT_CODES = new Set(["CONTROL_PERMISSION", "BAD_QUESTION", "BAD_BODY
 
 /** Connects to the dns11 that serves an engine; fails with the code NOT_RUNNING if there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
-  const path = options.socketPath ?? (await locateControl(options.stateDir ?? DEFAULT_STATE_DIR, options.engine));
+  const path =
+    options.socketPath ?? (await locateControl(options.stateDir ?? defaultStateDir(options.engine), options.engine));
   const client = new ControlClient(path);
   await client.counters();
   return {

@@ -73,12 +73,14 @@ function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[]
 }
 
 /** Choices about names that Docker does not have. */
-function strictChoices({ isStrict, health, stopped }: Settings): readonly Conflict[] {
+function strictChoices({ isStrict, health, stopped, names }: Settings): readonly Conflict[] {
   if (!isStrict) return [];
   const what = "has no effect with strict, because Docker has no such choice: remove one of them";
   const keys: readonly Key[] = [
     ...(health === "ignore" ? [] : (["health"] as const)),
     ...(stopped === "forward" ? [] : (["stopped"] as const)),
+    ...(names.ptr === "network" ? [] : (["ptr"] as const)),
+    ...(names.order === "shuffle" ? [] : (["address-order"] as const)),
   ];
   return keys.map((key) => [key, what]);
 }
@@ -97,7 +99,7 @@ function nothingToLog({ queries }: Settings): readonly Conflict[] {
 
 function hostNamesOff({ hostNames }: Settings): readonly Conflict[] {
   if (hostNames.means !== "off" || hostNames.domain === HOST_DEFAULTS.domain) return [];
-  return [["host-domain", "has no effect with host-names: off. Use host-names: capture, or remove this setting"]];
+  return [["host-domain", "has no effect with host-names: off. Use host-names: auto, or remove this setting"]];
 }
 
 function duplicateTimeout(precedence: Precedence, options: readonly DnsOption[]): readonly Conflict[] {

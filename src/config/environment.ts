@@ -14,6 +14,8 @@ const VARIABLES = {
   "label-servers": ["DNS11_LABEL_SERVERS", READERS["label-servers"]],
   health: ["DNS11_HEALTH", READERS.health],
   stopped: ["DNS11_STOPPED", READERS.stopped],
+  ptr: ["DNS11_PTR", READERS.ptr],
+  "address-order": ["DNS11_ADDRESS_ORDER", READERS["address-order"]],
   visible: ["DNS11_VISIBLE", READERS.visible],
   "default-bridge": ["DNS11_DEFAULT_BRIDGE", READERS["default-bridge"]],
   zone: ["DNS11_ZONE", (text: string) => words(text, /[\s,]+/).map((word) => READERS.zone(word))],

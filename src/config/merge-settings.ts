@@ -8,6 +8,7 @@ import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS } from "../base/model/label-policy.ts";
+import { NAME_CHOICES_DEFAULTS } from "../base/model/name-choices.ts";
 import { routeText } from "../base/model/server-text.ts";
 import {
   FORWARD_DEFAULTS,
@@ -49,6 +50,10 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   };
   const health = precedence.take("health", "ignore");
   const stopped = precedence.take("stopped", isStrict ? "forward" : "nxdomain");
+  const names = {
+    ptr: precedence.take("ptr", NAME_CHOICES_DEFAULTS.ptr),
+    order: precedence.take("address-order", NAME_CHOICES_DEFAULTS.order),
+  };
   const visible = precedence.take("visible", "network");
   const defaultBridge = precedence.take("default-bridge", "off");
   const hostName = precedence.take("host-docker-internal", "off");
@@ -72,6 +77,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
     health,
     stopped,
+    names,
     records,
     recordsDir,
     only,

@@ -17,6 +17,7 @@ import { QUERY_NAMES } from "../base/model/query-record.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
 import { LABEL_SERVERS } from "../base/model/label-policy.ts";
+import { ADDRESS_ORDERS, PTR_FORMS } from "../base/model/name-choices.ts";
 import { STOPPED_POLICIES } from "../base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
@@ -57,6 +58,8 @@ export const READERS = {
   "label-servers": oneOf(LABEL_SERVERS),
   health: oneOf(HEALTH_POLICIES),
   stopped: oneOf(STOPPED_POLICIES),
+  ptr: oneOf(PTR_FORMS),
+  "address-order": oneOf(ADDRESS_ORDERS),
   visible: oneOf(VISIBLE_SETTINGS),
   "default-bridge": oneOf(DEFAULT_BRIDGE_SETTINGS),
   "host-docker-internal": oneOf(HOST_NAME_SETTINGS),

@@ -14,6 +14,7 @@ import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { QueryNames } from "../base/model/query-record.ts";
 import type { RouteText } from "../base/model/server-text.ts";
 import type { MissingContainerSetting, ServerOrder } from "../base/model/upstream-policy.ts";
+import type { AddressOrder, PtrForm } from "../base/model/name-choices.ts";
 import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
@@ -40,6 +41,8 @@ export type Values = {
   "label-servers": LabelServers;
   health: HealthPolicy;
   stopped: StoppedPolicy;
+  ptr: PtrForm;
+  "address-order": AddressOrder;
   visible: VisibleSetting;
   "default-bridge": DefaultBridgeSetting;
   "host-docker-internal": HostNameSetting;

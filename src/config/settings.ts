@@ -15,6 +15,7 @@ import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import type { NameChoices } from "../base/model/name-choices.ts";
 import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/log/log.ts";
@@ -36,6 +37,8 @@ export interface Settings {
   readonly health: HealthPolicy;
   /** What the names of containers that are not running mean. */
   readonly stopped: StoppedPolicy;
+  /** What containers' names are like. */
+  readonly names: NameChoices;
   readonly only: readonly OnlyFilter[];
   /** Which labels are honoured. */
   readonly labels: LabelPolicy;
@@ -91,5 +94,3 @@ export interface RunSettings extends Settings {
   /** The path of the settings file. */
   readonly config: string | undefined;
 }
-
-export const DEFAULT_STATE_DIR = "/run/dns11";

@@ -30,17 +30,7 @@ export function checkCapabilities(): void {
 }
 
 /** Throws if dns11 does not support the engine. */
-export function checkEngine({ isRootless, majorVersion, version }: EngineInfo): void {
-  if (isRootless) {
-    throw new Fault(
-      "ENGINE_ROOTLESS",
-      "This engine is rootless: its containers' namespaces belong to another user namespace",
-      {
-        remedy: "Use an engine that runs as root; dns11 does not support rootless engines.",
-        isFinal: true,
-      },
-    );
-  }
+export function checkEngine({ majorVersion, version }: EngineInfo): void {
   if (majorVersion < ENGINE_MAJOR_MIN) {
     throw new Fault("ENGINE_TOO_OLD", `Docker ${version} is not supported`, {
       remedy: "Use Docker 20.10 or later.",

@@ -40,6 +40,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   }
   return {
     ...base,
+    ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),
     ...attachmentStatus(containers.attachmentOf(fact.id)),
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),

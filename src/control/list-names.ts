@@ -42,6 +42,7 @@ export async function listNames(
   const { known } = await Situations.open(ports);
   const isWanted = ({ compose }: KnownContainer): boolean =>
     filter === undefined || filter.acceptsPlace({ project: null, service: null, ...compose });
+  const wanted = new Set(known.all.filter((each) => isWanted(each)).map(({ id }) => id));
   const byName = holdersByName(known.all);
   const { facts } = ports.containers;
   const owner = fact === undefined ? undefined : namespaceOwner(facts, fact);
@@ -64,6 +65,12 @@ export async function listNames(
       if (names.length < LIMITS.namesListed) names.push(listed);
       else omitted++;
     }
+  }
+  for (const listed of resolver?.listOwn() ?? []) {
+    if (++looked % NAMES_A_TURN === 0) await turn();
+    if (filter !== undefined && !listed.owners.some(({ containerId }) => wanted.has(containerId))) continue;
+    if (names.length < LIMITS.namesListed) names.push(listed);
+    else omitted++;
   }
   const container = fact === undefined || owner === undefined ? null : containerRef(fact, owner);
   return { container, networks: places, names, omitted };
@@ -94,6 +101,22 @@ class NameResolver {
     const found = named.length > 0 ? named : this.#with(addresses, this.#all.flatMap(holdersOf));
     const network = found[0]?.endpoint?.networkName ?? null;
     return [{ ...listedName(name, network, found), state: "resolves", addresses }];
+  }
+
+  /** What sources have beside the names of networks. */
+  *listOwn(): Iterable<ListedName> {
+    const byId = new Map(this.#all.map((each) => [each.id, each]));
+    for (const source of this.#view.names) {
+      for (const { name, source: by, holders, ...packed } of source.list?.() ?? []) {
+        const addresses = addressTexts(packed);
+        const all = holders.flatMap((id) => byId.get(id) ?? []);
+        const has = ({ endpoint }: Holder): boolean =>
+          endpoint !== undefined && addressesOf(endpoint).some((each) => addresses.includes(each));
+        const found = all.flatMap((each) => holdersOf(each).filter(has).slice(0, 1));
+        const owners = addresses.length > 0 ? found : all.map((container) => ({ container, endpoint: undefined }));
+        yield { ...listedName(name, null, owners), state: "resolves", addresses, source: by };
+      }
+    }
   }
 
   /** Those that have one of the addresses on a network of the container. */

@@ -1,6 +1,6 @@
 /**
  * ControlSocket: the unix socket of the API (JSON over HTTP, paths under /v1/). Accessible to root and the group docker,
- * because it exposes nothing that Docker does not.
+ * because it exposes nothing that Docker does not; beside a rootless engine, to its user.
  */
 import { chmodSync, chownSync, readFileSync, rmSync } from "node:fs";
 import { type Server, createServer } from "node:http";
@@ -9,7 +9,8 @@ import { LIMITS } from "../base/limits.ts";
 import { codeOf } from "../base/lib/fault.ts";
 import { type Routes, serveRoutes } from "./http.ts";
 
-const MODE = 0o660;
+const SHARED_MODE = 0o660;
+const OWN_MODE = 0o600;
 const ROOT = 0;
 
 export class ControlSocket {
@@ -19,7 +20,7 @@ export class ControlSocket {
     this.#server = server;
   }
 
-  static async listen(path: string, routes: Routes): Promise<ControlSocket> {
+  static async listen(path: string, routes: Routes, isShared: boolean): Promise<ControlSocket> {
     const server = serveRoutes(createServer(), routes);
     server.maxConnections = LIMITS.controlConnections;
     // We hold the lock, so an existing socket is a leftover.
@@ -30,8 +31,8 @@ export class ControlSocket {
     });
     // A connection that cannot be accepted, for lack of file descriptors, affects no other.
     server.on("error", () => undefined);
-    chmodSync(path, MODE);
-    allowGroup("docker", path);
+    chmodSync(path, isShared ? SHARED_MODE : OWN_MODE);
+    if (isShared) allowGroup("docker", path);
     return new ControlSocket(server);
   }
 

@@ -9,11 +9,13 @@ import { ControlClient } from "../api/control-client.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
-import { type EngineHost, closeEngineHost, openEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
+import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
+import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
 import { type HostServers, readHostServers } from "../container/watch/host-file.ts";
 import { tryLock } from "../kernel/libc.ts";
+import { outerUser } from "../kernel/user-namespace.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { type CheckCode, type Finding, finding } from "../base/model/finding.ts";
@@ -39,9 +41,12 @@ export interface DoctorContext {
 export interface MachineOptions {
   readonly hostFlag: string | undefined;
   readonly stateDir: string;
+  /** Why the user's rootless engine cannot be entered. */
+  readonly notEntered?: Fault;
 }
 
 const START = "Start it with: sudo dns11 run";
+const START_OWN = "Start it with: dns11 run";
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
 const PROCESS_ANSWERS =
   "Nothing is lost but speed. Use Linux 6.6 or later and the rule backend nft-owner, or set --answers process.";
@@ -62,6 +67,10 @@ export async function checkMachine(
       return undefined;
     }
   };
+  if (options.notEntered !== undefined) {
+    const code = options.notEntered.code === "ENGINE_ROOTLESS" ? "rootless" : "engine";
+    return { findings: [faultFinding(code, options.notEntered)], context: undefined };
+  }
   const isCapable = await step("capabilities", () => {
     checkCapabilities();
     return true;
@@ -78,10 +87,11 @@ export async function checkMachine(
   await warmThreadPool();
   const [runner, memory] = [new NamespaceRunner(), new NetlinkMemory()];
   findings.push(kernelFinding(runner, memory));
-  const host = await step("engine", () =>
-    openEngineHost(socketPeerPid(engineAddress(options.hostFlag, process.env).socketPath)),
+  const host = await step(info.isRootless ? "rootless" : "engine", () =>
+    openOwnEngineHost(info, socketPeerPid(engineAddress(options.hostFlag, process.env).socketPath)),
   );
   if (host === undefined) return { findings, context: undefined };
+  if (info.isRootless) findings.push(rootlessFinding());
   const hostServers = readHostServers(host, hostResolvConfPath(instance.status));
   findings.push(
     hostFileFinding(hostServers),
@@ -105,7 +115,7 @@ function hostResolvConfPath(status: Status | undefined): string | undefined {
 /** For a check that could not run. */
 function faultFinding(code: CheckCode, error: unknown): Finding {
   const remedy = error instanceof Fault ? error.remedy : undefined;
-  return finding(code, "unknown", reasonOf(error), remedy);
+  return finding(code, codeOf(error) === "ENGINE_ROOTLESS" ? "problem" : "unknown", reasonOf(error), remedy);
 }
 
 function engineFinding(info: EngineInfo): Finding {
@@ -115,6 +125,12 @@ function engineFinding(info: EngineInfo): Finding {
   } catch (error) {
     return { ...faultFinding("engine", error), state: "problem" };
   }
+}
+
+function rootlessFinding(): Finding {
+  const user = outerUser();
+  const who = user === undefined ? "" : `, with the rights of the user with the ID ${user}`;
+  return finding("rootless", "ok", `its user and network namespaces can be entered${who}`);
 }
 
 function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Finding {
@@ -167,7 +183,7 @@ function hostFileFinding({ nameservers, invalid, uplinks }: HostServers): Findin
 
 async function readInstanceStatus(
   stateDir: string,
-  { id }: EngineInfo,
+  { id, isRootless }: EngineInfo,
 ): Promise<Pick<DoctorContext, "client" | "status"> & { readonly findings: readonly Finding[] }> {
   const folder = instanceFolder(stateDir, id);
   const client = new ControlClient(controlPath(folder));
@@ -175,7 +191,7 @@ async function readInstanceStatus(
     const status = await client.status();
     return { client, status, findings: [runningFinding(status)] };
   } catch (error) {
-    return { client, status: undefined, findings: noReplyFindings(error, folder) };
+    return { client, status: undefined, findings: noReplyFindings(error, folder, isRootless ? START_OWN : START) };
   }
 }
 
@@ -204,7 +220,7 @@ function keeperText({ state, pid }: Status["keeper"]): string {
   return pid === null ? "keeper not running" : `keeper process ${pid}`;
 }
 
-function noReplyFindings(error: unknown, folder: string): Finding[] {
+function noReplyFindings(error: unknown, folder: string, start: string): Finding[] {
   if (codeOf(error) === "CONTROL_PERMISSION") return [faultFinding("dns11", error)];
   const holder = lockHolder(folder);
   if (holder === "held") {
@@ -217,7 +233,7 @@ function noReplyFindings(error: unknown, folder: string): Finding[] {
     "dns11",
     "warning",
     "not running for this engine; containers use Docker's resolver",
-    START,
+    start,
   );
   if (holder === "none") return [notRunning];
   return [notRunning, ...leftovers(folder)];

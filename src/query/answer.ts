@@ -47,7 +47,7 @@ import { Repeats } from "./wire/known-answer.ts";
 import { Question, type Verdict } from "./wire/question.ts";
 import type { Records } from "./wire/records.ts";
 import {
-  type Shuffle,
+  type AddressOptions,
   addressAnswer,
   badVersion,
   failure,
@@ -87,7 +87,7 @@ export class Answerer {
   /** The outcome of the last query. */
   readonly outcome = new Outcome();
   #trace: Trace | undefined;
-  readonly #addressOptions: { limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour };
+  readonly #addressOptions: { -readonly [Key in keyof AddressOptions]: AddressOptions[Key] };
 
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
     this.#behaviour = behaviour;
@@ -100,7 +100,7 @@ export class Answerer {
     this.#shuffler = new Shuffler(seed);
     this.#declared = new DeclaredRecords(behaviour, this.#names, this.#shuffler);
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
-    this.#addressOptions = { limit: 0, shuffle, behaviour };
+    this.#addressOptions = { limit: 0, ttlSeconds: 0, isSorted: false, shuffle, behaviour };
   }
 
   /**
@@ -229,7 +229,7 @@ export class Answerer {
         if (pointer.target !== undefined) this.#repeats.mark(0);
         return pointer.target === undefined
           ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
-          : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit);
+          : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit, pointer.ttlSeconds);
       }
     } else this.#trace?.record("reverse", "not a PTR query");
     if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
@@ -321,10 +321,13 @@ export class Answerer {
         if (type === TYPE.AAAA && !isTimed) this.#repeats.mark(0);
         return noData(block, question, this.#behaviour);
       }
-      if (!isTimed) this.#repeats.mark(type === TYPE.A ? 4 : 16);
+      if (!isTimed) this.#repeats.mark(local.isSorted === true ? 0 : type === TYPE.A ? 4 : 16);
       if (this.#trace !== undefined) this.#trace.amendLast(true, `answered with its addresses${leftOutText(local)}`);
-      this.#addressOptions.limit = this.#limit;
-      return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, this.#addressOptions);
+      const options = this.#addressOptions;
+      options.limit = this.#limit;
+      options.ttlSeconds = local.ttlSeconds ?? this.#behaviour.ttlSeconds;
+      options.isSorted = local.isSorted === true;
+      return addressAnswer(block, question, addresses, type === TYPE.A ? 4 : 16, options);
     }
     // A name with a dot may also exist in public DNS, with its own MX or CAA records.
     if (type === TYPE.MX || isLocalOnly || question.labelCount < 2) {

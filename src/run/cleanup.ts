@@ -4,7 +4,8 @@
  * state directory.
  */
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
-import { type EngineHost, closeEngineHost, openEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
+import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
+import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-restore.ts";
@@ -25,9 +26,9 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
   const engine = new Engine(socketPath);
-  const { id } = await engine.describe();
-  const instance = takeInstance(stateDir, id);
-  const host = openEngineHost(socketPeerPid(socketPath));
+  const info = await engine.describe();
+  const host = openOwnEngineHost(info, socketPeerPid(socketPath));
+  const instance = takeInstance(stateDir, info.id);
   const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
   const did: string[] = [];

@@ -67,6 +67,8 @@ export interface ContainerSideParts {
 export interface ServeTarget {
   /** One instance serves each id. */
   readonly instanceId: string;
+  /** Whether the group docker may look into the run; the rootless engine of a user is nobody else's business. */
+  readonly isShared: boolean;
   openQuarantines(folder: string): Quarantines;
   compose(parts: ContainerSideParts): ContainerSide;
   close(): void;

@@ -20,6 +20,7 @@ import { join } from "node:path";
 
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { tryLock } from "../kernel/libc.ts";
+import { outerUser } from "../kernel/user-namespace.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
 import { sleepSync } from "../base/lib/sleep-sync.ts";
 
@@ -108,7 +109,10 @@ function readHolder(folder: string): string {
 
 function stateFault(folder: string, cause: unknown): Fault {
   // dns11 drops the capability that lets root write to folders of other users.
-  const owner = "Choose a folder owned by root with --state-dir, or run with --capabilities keep.";
+  const isRootless = outerUser() !== undefined;
+  const owner = isRootless
+    ? "Set XDG_RUNTIME_DIR to your runtime directory, or choose a folder of yours with --state-dir."
+    : "Choose a folder owned by root with --state-dir, or run with --capabilities keep.";
   return new Fault("STATE_DIR", `The state directory "${folder}" cannot be used`, {
     cause,
     remedy: codeOf(cause) === "EACCES" ? owner : "Choose another one with --state-dir.",

@@ -222,12 +222,12 @@ export class Service {
   #resourcesOf(
     serving: Serving,
     { platform, quarantines }: Pick<ComposeParts, "platform" | "quarantines">,
-    { instanceId }: ServeTarget,
+    { instanceId, isShared }: ServeTarget,
   ): ExclusiveResources {
     const routes = { ...this.#monitoringRoutes(), ...routesOf(this.#portsOf(serving, platform)) };
     return new ExclusiveResources({
       takeInstance: () => takeInstance(this.#reloads.settings.stateDir, instanceId),
-      openControl: async (path) => await ControlSocket.listen(path, routes),
+      openControl: async (path) => await ControlSocket.listen(path, routes, isShared),
       openMetrics: async () => await this.#metricsListener.listen(this.#reloads.settings.metrics),
       closeMetrics: () => this.#metricsListener.close(),
       startRecorder: () => quarantines.begin(),

@@ -45,6 +45,7 @@ export function factOf(index: number, path: string): ContainerFact {
     hostname: "",
     ports: { published: [], exposed: [] },
     networkMode: NETWORK.name,
+    domainName: "",
     ...splitLabels({}, {}),
     startedAt: "",
     resolvConfPath: undefined,

@@ -13,7 +13,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -178,25 +177,6 @@ test("on a kernel without owned tables the next rule backend is used, and --rule
   await using instance = new Dns11(engine.host, { prefix, args: ["--rule-backend", "nft-owner"] });
   assert.equal(await instance.exited, 3, instance.log);
   assert.match(instance.log, /does not support process-owned tables[\s\S]*Linux 5\.12/);
-});
-
-test("a rootless engine is refused, by its own security options", async () => {
-  const socket = join(folder, "rootless.sock");
-  // The rig has no rootless engine; this one gives the answers of a real engine, with the rootless option.
-  const version = await engine.api("/version");
-  const info = { ...((await engine.api("/info")) as object), SecurityOptions: ["name=seccomp", "name=rootless"] };
-  const server = createServer((connection) => {
-    connection.on("data", (request) => {
-      const body = JSON.stringify(request.includes("GET /version") ? version : info);
-      connection.end(
-        `HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      );
-    });
-  }).listen(socket);
-  const { code, stderr } = await runRefused(["run", "-H", `unix://${socket}`, "--state-dir", folder]);
-  server.close();
-  assert.equal(code, 3, stderr);
-  assert.match(stderr, /This engine is rootless[\s\S]*Use an engine that runs as root/);
 });
 
 test("a platform without a build of koffi is named", async () => {

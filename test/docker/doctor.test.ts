@@ -482,7 +482,7 @@ test("the exit code is 2 if a check could not run: no engine, no such container,
   );
 });
 
-test("a kernel without owned tables is a warning, and an engine that is too old or rootless is a problem", async () => {
+test("a kernel without owned tables is a warning, and an engine that is too old is a problem", async () => {
   // Injects the kernel's error for an unknown table flag.
   const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
   const program = [process.execPath, PROGRAM, "doctor", "--json", "-H", engine.host];
@@ -501,15 +501,6 @@ test("a kernel without owned tables is a warning, and an engine that is too old 
   assert.match(
     await doctorOfFake(answers),
     /PROBLEM +Docker host: Docker Engine: Docker 19\.03\.8 is not supported\n +Fix: Use Docker 20\.10/,
-  );
-  // Nor a rootless one: dockerd reports it in its security options.
-  const { SecurityOptions: options = [], ...info } = answers["/info"] as { SecurityOptions?: string[] };
-  const rootless = { ...info, SecurityOptions: [...options, "name=rootless"] };
-  const version = await engine.api("/version");
-  const output = await doctorOfFake({ ...answers, "/version": version, "/info": rootless });
-  assert.match(
-    output,
-    /PROBLEM +Docker host: Docker Engine: This engine is rootless: .*\n +Fix: Use an engine that runs as root/,
   );
 });
 

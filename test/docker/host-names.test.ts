@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { ControlGroup } from "../support/engine/control-group.ts";
@@ -22,6 +23,9 @@ import { waitFor } from "../support/rig/wait.ts";
 /** On a loopback, dockerd sends what it forwards from the host's own namespace. */
 const SERVER = "127.0.0.1";
 const SERVER6 = "fd53::1";
+const FLOOD = 10_000;
+/** Beside a flood, a single datagram may be lost. */
+const PATIENTLY = ["+tries=3", "+time=5"];
 
 let engine: Engine;
 let upstream: Upstream;
@@ -160,16 +164,36 @@ test("a container on the host's network resolves them like any program there", a
   assert.match(output, new RegExp(`Address[^:]*: ${address}$`, "m"));
 });
 
-test("containers do not see the names of the host, whether dns11 or dockerd resolves for them", async () => {
-  const served = await runContainer(engine, { name: "served", networks: ["shop_default"] });
-  await using _ = await startWithHost();
+test("the same names resolve in containers that see them, and in no others, whoever resolves for these", async () => {
+  await using served = await runContainer(engine, { name: "served", networks: ["shop_default"] });
+  await using instance = await startWithHost();
+  await instance.waitFor("served", "attached");
   await upstream.forget();
-  for (const container of [served, outsider]) {
-    assert.equal((await dig(container, "web.docker")).status, "NXDOMAIN");
-    assert.equal((await dig(container, "web.shop_default.docker")).status, "NXDOMAIN");
-  }
-  assert.ok((await upstream.queriesFor("web.docker")).length >= 2, "both were forwarded");
-  await served.remove();
+  for (const name of ["web", "web.shop_default", "front.shop", "1.front.shop", "api.web"])
+    assert.deepEqual(dataOf(await dig(served, `${name}.docker`)), [address], name);
+  assert.deepEqual(dataOf(await dig(served, "web.docker", "AAAA")), [address6]);
+  assert.equal((await dig(served, "plain.docker")).status, "NXDOMAIN");
+  assert.equal((await dig(outsider, "web.docker")).status, "NXDOMAIN");
+  assert.ok((await upstream.queriesFor("web.docker")).length > 0, "dockerd forwards");
+  assert.deepEqual(await upstream.queriesFor("plain.docker"), [], "dns11 does not");
+});
+
+test("a local user who floods the listener takes nothing from containers, and the host is served afterwards", async () => {
+  await using client = await runContainer(engine, { name: "flooded", networks: ["shop_default"] });
+  await using instance = await startWithHost();
+  await instance.waitFor("flooded", "attached");
+  const program = fileURLToPath(new URL("../hostile/inside/attacker-main.js", import.meta.url));
+  const flood = engine.enter(process.execPath, [program, "hostQuestions", String(FLOOD)]);
+  let isOver = false;
+  const over = flood.finally(() => (isOver = true));
+  do {
+    assert.deepEqual(dataOf(await dig(client, ...PATIENTLY, "web")), [address]);
+    const outside = await dig(engine, `@${SERVER}`, ...PATIENTLY, "a3.ok.test");
+    assert.deepEqual(dataOf(outside), ["192.0.2.3"], "outside names never arrive at the listener");
+  } while (!isOver);
+  const { answered } = JSON.parse(stdoutOf(await over, "the flood")) as { answered: number };
+  assert.ok(answered > 0, `${answered} of ${FLOOD} answered`);
+  assert.deepEqual(dataOf(await dig(engine, `@${SERVER}`, ...PATIENTLY, "web.docker")), [address]);
 });
 
 test("a resolver on the host that forwards for others does not see them either", async () => {

@@ -30,9 +30,19 @@ const FORGED = [
   `nameserver 127.0.0.11\n# ExtServers: [host(${HOST_SERVER})]\n`,
 ];
 
+const MODES = ["default", "strict"] as const;
+const HONEST = -1;
+
+/** Writes one of the FORGED files in the container, or the file that the engine wrote at first. */
+async function forge(container: Container, index: number): Promise<void> {
+  const script = index === HONEST ? "cat /tmp/honest >/etc/resolv.conf" : "cat >/etc/resolv.conf";
+  assert.equal((await container.exec("sh", ["-c", script], { input: FORGED[index] ?? "" })).code, 0);
+}
+
 class Fixture implements AsyncDisposable {
   readonly engine: Engine;
   readonly upstreams: readonly Upstream[];
+  #forgers: readonly Container[] | undefined;
   #names = 0;
 
   private constructor(engine: Engine, upstreams: readonly Upstream[]) {
@@ -56,6 +66,19 @@ class Fixture implements AsyncDisposable {
       if ((await upstream.queriesFor(name)).length > 0) queried.push(upstream.address);
     }
     return queried;
+  }
+
+  /** A container for each of the forged files, the same ones for every test. */
+  async forgers(dns?: readonly string[]): Promise<readonly Container[]> {
+    if (this.#forgers !== undefined) return this.#forgers;
+    const forgers: Container[] = [];
+    for (const index of FORGED.keys()) {
+      const options = { name: `forger-${index}`, networks: ["n1"], dns, args: UNPRIVILEGED };
+      const forger = await runContainer(this.engine, options);
+      await forger.exec("cp", ["/etc/resolv.conf", "/tmp/honest"]);
+      forgers.push(forger);
+    }
+    return (this.#forgers = forgers);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,16 +143,15 @@ for (const suite of SUITES) {
       assert.equal((await instance.container("piper"))?.state, "attached");
     });
 
-    for (const mode of ["default", "strict"]) {
+    for (const mode of MODES) {
       test(`a forged server list does not override --dns (${mode})`, async () => {
-        for (const forged of FORGED) {
-          const options = { name: "forger", networks: ["n1"], dns: [OWN_SERVER], args: UNPRIVILEGED };
-          await using forger = await runContainer(fixture.engine, options);
-          await forger.exec("sh", ["-c", "cat >/etc/resolv.conf"], { input: forged });
-          await using instance = await startDns11(fixture.engine, { args: mode === "strict" ? ["--strict"] : [] });
-          assert.deepEqual(await fixture.serversOf(forger), [OWN_SERVER], forged);
-          assert.ok(instance.isRunning, instance.log);
+        const forgers = await fixture.forgers([OWN_SERVER]);
+        for (const [index, forger] of forgers.entries()) await forge(forger, index);
+        await using instance = await startDns11(fixture.engine, { args: mode === "strict" ? ["--strict"] : [] });
+        for (const [index, forger] of forgers.entries()) {
+          assert.deepEqual(await fixture.serversOf(forger), [OWN_SERVER], FORGED[index]);
         }
+        assert.ok(instance.isRunning, instance.log);
       });
     }
   });
@@ -139,22 +161,19 @@ for (const suite of SUITES) {
     before(async () => (fixture = await Fixture.start({ suite, daemonJson: { dns: [DAEMON_SERVER] } })));
     after(async () => await fixture[Symbol.asyncDispose]());
 
-    for (const mode of ["default", "strict"]) {
+    for (const mode of MODES) {
       test(`a forged server list does not override them (${mode})`, async () => {
-        await using honest = await runContainer(fixture.engine, { name: "honest", networks: ["n1"] });
+        const forgers = await fixture.forgers();
+        for (const forger of forgers) await forge(forger, HONEST);
         await using instance = await startDns11(fixture.engine, { args: mode === "strict" ? ["--strict"] : [] });
-        assert.deepEqual(await fixture.serversOf(honest), [DAEMON_SERVER]);
-        for (const forged of FORGED) {
-          await using forger = await runContainer(fixture.engine, {
-            name: "forger",
-            networks: ["n1"],
-            args: UNPRIVILEGED,
-          });
-          await forger.exec("sh", ["-c", "cat >/etc/resolv.conf"], { input: forged });
+        for (const [index, forger] of forgers.entries()) {
+          assert.deepEqual(await fixture.serversOf(forger), [DAEMON_SERVER], "before");
+          await forge(forger, index);
           // An event of the container makes dns11 read the file again.
-          await fixture.engine.docker("rename", "forger", "forged");
-          await instance.waitFor("forged", "attached");
-          assert.deepEqual(await fixture.serversOf(forger), [DAEMON_SERVER], forged);
+          const name = `forged-${index}-${mode}`;
+          await fixture.engine.docker("rename", forger.id, name);
+          await instance.waitFor(name, "attached");
+          assert.deepEqual(await fixture.serversOf(forger), [DAEMON_SERVER], FORGED[index]);
         }
       });
     }

@@ -77,6 +77,25 @@ test("a short name is that of the own project; others get all, and the doctor wa
   assert.match(stdout, /"db" is 2 services on network shared/);
 });
 
+test("labels choose the TTL, the form of PTR and the order of addresses", async () => {
+  const labels = { "io.dns11.ttl": "77", "io.dns11.ptr": "fqdn", "io.dns11.address-order": "sorted" };
+  const networks = [{ name: "shared", aliases: ["many"] }];
+  const args = ["--domainname", "corp.test"];
+  await using one = await runContainer(engine, { name: "many-1", hostname: "one", networks, labels, args });
+  await using two = await runContainer(engine, { name: "many-2", hostname: "two", networks, labels, args });
+  const sorted = [one.address("shared"), two.address("shared")].toSorted((a, b) => lastOf(a) - lastOf(b));
+  await waitFor("both containers", async () => (dataOf(await dig(plain, "many")).length === 2 ? true : undefined));
+  for (let round = 0; round < 5; round++) assert.deepEqual(dataOf(await dig(plain, "many")), sorted);
+  assert.equal((await dig(plain, "many")).answer[0]?.ttl, 77);
+  const pointer = `${one.address("shared").split(".").toReversed().join(".")}.in-addr.arpa`;
+  assert.deepEqual(dataOf(await dig(plain, pointer, "PTR")), ["one.corp.test."]);
+  assert.deepEqual(dataOf(await dig(plain, "one.corp.test")), [one.address("shared")]);
+});
+
+function lastOf(address: string): number {
+  return Number(address.split(".")[3]);
+}
+
 test("names of containers that stop, have stopped or were never started stay local until they are removed", async () => {
   const where = ["-H", engine.host, "--state-dir", instance.stateDir];
   const known = async (name: string): Promise<void> => {

@@ -158,6 +158,9 @@ test("no name of the zone has gone upstream, whatever was tried on the way; expl
     await explain(`jenkins.dev.svc.${ZONE}`),
     /in zone "cluster\.local": a service with 2 ready containers; answered with its records/,
   );
+  const names = (await dns11(["names", "--in", "client", ...where])).stdout;
+  assert.match(names, /2\.jenkins\.dev\.svc\.cluster\.local +172\.30\.7\.2 +dev-jenkins-2 +dev +zone cluster\.local/);
+  assert.match((await dns11(["status", ...where])).stdout, /^zones +cluster\.local$/m);
   assert.match(await explain(`x.${ZONE}`), /in zone "cluster\.local": no such name; no other source may have it/);
 });
 

@@ -263,6 +263,19 @@ test("what is forgotten is gone at once, and what is told again is new", (t) => 
   assert.equal((ask(space, query) as Buffer).readUInt32BE(query.length + 6), TTL_SECONDS);
 });
 
+test("addresses that are to be in order stay in order", (t) => {
+  const space = openSpace(t);
+  const named = { v4: Buffer.of(172, 20, 0, 1, 172, 20, 0, 2, 172, 20, 0, 3), v6: Buffer.alloc(0), isSorted: true };
+  const sortedNames: VisibleNames = {
+    places: [],
+    find: (_, search) => search.found(named, true),
+    pointer: () => undefined,
+  };
+  const query = aQuery({ name: "sorted", type: TYPE.A });
+  const expected = new Process({ ...aView(), names: [sortedNames] }, space).answer(query);
+  for (let i = 0; i < 50; i++) assert.deepEqual(ask(space, query), expected);
+});
+
 test("an answer that ends by itself is not repeated", (t) => {
   const space = openSpace(t);
   const named = { v4: Buffer.of(172, 20, 0, 9), v6: Buffer.alloc(0) };

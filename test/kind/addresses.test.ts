@@ -179,7 +179,8 @@ test("with kind.ip=node neighbours and the host get no answer on the node's port
     const settings = world.settings(`ip: node, mode: ${mode}`);
     await using instance = await world.serveWith(settings);
     await assertServedAt(instance, node, own);
-    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), NO_ANSWERS, mode);
+    for (const place of [neighbour, world.engine])
+      assert.deepEqual(await world.webFrom(place, own, 2), NO_ANSWERS, mode);
     await settings.reload(instance, `ip: node, mode: ${mode}, expose: true`);
     await instance.waitFor(node.name, "attached");
     await assertServedAt(instance, node, own);
@@ -199,11 +200,11 @@ test("neighbours still get no answer after the node left its network and joined 
   await node.container.disconnect(NETWORK);
   await node.container.connect({ name: NETWORK, ip: own });
   await waitFor("dns11 to handle the change", async () =>
-    isDeepStrictEqual(await world.webFrom(neighbour, own), NO_ANSWERS) ? true : undefined,
+    isDeepStrictEqual(await world.webFrom(neighbour, own, 2), NO_ANSWERS) ? true : undefined,
   );
   await waitForWorkingNode(instance, node.name);
   for (let count = 0; count < 3; count++) {
-    assert.deepEqual(await world.webFrom(neighbour, own), NO_ANSWERS);
+    assert.deepEqual(await world.webFrom(neighbour, own, 2), NO_ANSWERS);
     assert.deepEqual(await world.webFrom(pod, own), world.found);
   }
 });

@@ -44,6 +44,7 @@ test("the package contains the program and its documents, but no tests and no so
     "dist/man/dns11.yaml.5",
     "dist/man/dns11.yaml",
     "scripts/systemd/dns11.service",
+    "scripts/systemd/user/dns11.service",
     "scripts/image/compose.yaml",
     "README.md",
     "docs/install.md",

@@ -28,12 +28,20 @@ before(async () => {
 });
 after(async () => await engine[Symbol.asyncDispose]());
 
-test("systemd-analyze verify accepts the unit", async () => {
-  // The program is not installed here, which would be the only complaint.
-  const path = join(engine.folder, "dns11.service");
-  writeFileSync(path, readFileSync(PATH, "utf8").replaceAll("/usr/bin/dns11", "/bin/true"));
-  const { code, stdout, stderr } = await run("systemd-analyze", ["verify", "--man=no", "--recursive-errors=no", path]);
-  assert.deepEqual([code, stdout + stderr], [0, ""]);
+test("systemd-analyze verify accepts the unit, and the one of a user", async () => {
+  for (const [source, manager] of [
+    [PATH, "--system"],
+    ["scripts/systemd/user/dns11.service", "--user"],
+  ] as const) {
+    // The program is not installed here, which would be the only complaint.
+    const path = join(engine.folder, "dns11.service");
+    writeFileSync(path, readFileSync(source, "utf8").replaceAll("/usr/bin/dns11", "/bin/true"));
+    const words = ["verify", manager, "--man=no", "--recursive-errors=no", path];
+    const { code, stdout, stderr } = await run("systemd-analyze", words, {
+      env: { XDG_RUNTIME_DIR: engine.folder },
+    });
+    assert.deepEqual([code, stdout + stderr], [0, ""]);
+  }
 });
 
 test("systemd-analyze security rates the exposure below 5", async () => {

@@ -9,6 +9,7 @@ export type FindingState = "ok" | "warning" | "problem" | "unknown";
 /** Every check with its title. */
 export const CHECKS = {
   capabilities: "capabilities",
+  rootless: "rootless engine",
   kernel: "kernel",
   engine: "Docker Engine",
   dns11: "dns11",

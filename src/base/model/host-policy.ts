@@ -2,8 +2,21 @@
  * HostPolicy: whether programs on the machine itself resolve container names, by which means, and below which domain.
  */
 
-/** `capture`: dns11 answers what programs ask the servers in /etc/resolv.conf for names of the domain. */
-export const HOST_MEANS = ["off", "capture"] as const;
+/**
+ * `capture`: dns11 answers what programs ask the servers in /etc/resolv.conf for names of the domain. `resolved`:
+ * systemd-resolved asks dns11 for them. `auto`: the second where programs ask systemd-resolved, else the first.
+ */
+export const HOST_MEANS = ["off", "auto", "resolved", "capture"] as const;
+
+/** The means in use, and why this one. */
+export interface HostMeansReport {
+  readonly means: "resolved" | "capture";
+  readonly why: string;
+}
+
+export function hostMeansText({ means, why }: HostMeansReport): string {
+  return `${means === "resolved" ? "through systemd-resolved" : "by capture"} (${why})`;
+}
 
 export interface HostPolicy {
   readonly means: (typeof HOST_MEANS)[number];

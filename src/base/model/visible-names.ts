@@ -28,12 +28,18 @@ export interface NameAddresses {
   readonly v6: Uint8Array;
   /** How many containers are left out because of their health. */
   readonly leftOut?: number;
+  /** Undefined for the TTL of container names. */
+  readonly ttlSeconds?: number | undefined;
+  /** They are answered in this order. */
+  readonly isSorted?: boolean;
 }
 
 /** The target of a PTR record. */
 export interface ReverseName {
   /** The name in wire format, with its terminating zero; undefined where it is too long for that. */
   readonly target: Uint8Array | undefined;
+  /** Undefined for the TTL of container names. */
+  readonly ttlSeconds?: number | undefined;
 }
 
 /** A zone that dns11 answers for. */
@@ -112,6 +118,15 @@ export class NameSearch {
   }
 }
 
+/** A name that no network has, for lists of names, and the containers that it leads to. */
+export interface OwnName extends NameAddresses {
+  readonly name: string;
+  /** Where it comes from, as text for people. */
+  readonly source: string;
+  /** Their ids. */
+  readonly holders: readonly string[];
+}
+
 export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
@@ -119,4 +134,6 @@ export interface VisibleNames {
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;
+  /** Names that no network has, if the source lists them. */
+  list?(): Iterable<OwnName>;
 }

@@ -1,7 +1,7 @@
 /**
  * RecordsSchema: the declared names in the settings file and in the files of the records folder.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 import { type DeclaredName, EVERYBODY, type RecordScope } from "../../base/model/declared-name.ts";
 import { readOwner } from "../records/owner-name.ts";

@@ -1,7 +1,7 @@
 /**
  * SchemaMistakes: what is wrong with the values of a file, each with its place.
  */
-import type { z } from "zod";
+import type * as z from "zod";
 
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import type { Document, Mistake } from "./document.ts";

@@ -1,7 +1,7 @@
 /**
  * Schema: the keys of a settings file and their values.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 import { nearest } from "../../base/lib/nearest.ts";
 import { NO_SEARCH } from "../dns-option.ts";
@@ -88,6 +88,8 @@ export const SCHEMA = map({
   "label-servers": leaf(READERS["label-servers"]).optional(),
   health: leaf(READERS.health).optional(),
   stopped: leaf(READERS.stopped).optional(),
+  ptr: leaf(READERS.ptr).optional(),
+  "address-order": leaf(READERS["address-order"]).optional(),
   visible: leaf(READERS.visible).optional(),
   "default-bridge": leaf(READERS["default-bridge"]).optional(),
   "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),

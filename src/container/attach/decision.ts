@@ -1,6 +1,7 @@
 /**
  * Decision: whether dns11 serves a container, and if not, why, as `dns11 ps` prints it.
  */
+import type { HostMeansReport } from "../../base/model/host-policy.ts";
 import type { OnlyFilter } from "../../base/model/only.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
@@ -8,14 +9,14 @@ import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setti
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
-import { HEALTH_LABEL, STOPPED_LABEL, labelHealth, labelStopped } from "../registry/label-choices.ts";
+import { CHOICE_LABELS, choiceWarnings } from "../registry/label-choices.ts";
 import { NAMES_LABEL, aliasWildcards, labelNames } from "../registry/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
 import { ZONE_LABELS, serviceWarning } from "../registry/label-service.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
 
 export type Decision =
-  | { readonly kind: "serve"; readonly warning?: string }
+  | { readonly kind: "serve"; readonly warning?: string; readonly hostNames?: HostMeansReport }
   | { readonly kind: "skip"; readonly code: SkipCode; readonly reason: string; readonly warning?: string };
 
 export const ENABLE_LABEL = "io.dns11.enable";
@@ -48,10 +49,8 @@ export function decide(
     label.warning,
     labelRoutes(labels, policy.servers).warning,
     ignoredLabelWarning(DNS_LABEL, fact, policy),
-    labelHealth(labels, "ignore").warning,
-    ignoredLabelWarning(HEALTH_LABEL, fact, policy),
-    labelStopped(labels, "forward").warning,
-    ignoredLabelWarning(STOPPED_LABEL, fact, policy),
+    ...choiceWarnings(labels),
+    ...CHOICE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
     labelNames(labels).warning,
     ignoredLabelWarning(NAMES_LABEL, fact, policy),
     serviceWarning(labels),

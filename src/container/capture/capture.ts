@@ -9,6 +9,8 @@ export interface Capture {
   readonly bypassInterfaces: readonly number[];
   /** Packets from outside may reach 127.0.0.0/8 in this namespace: drop those that no rule redirected there. */
   readonly guardsLoopback: boolean;
+  /** Packets from outside never reach the ports of our sockets directly: on the host they could. */
+  readonly guardsPorts?: true;
   /** What differs on the host, where programs may ask other servers for all names but ours. */
   readonly host?: HostSelection;
 }

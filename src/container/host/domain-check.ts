@@ -11,6 +11,8 @@ import { labelsOf } from "../../base/model/name-query.ts";
 import { PASSTHROUGH_MARK } from "../namespace/dial.ts";
 import { type Within, exchange } from "../rules/exchange.ts";
 import { HOST_LIMITS } from "./limits.ts";
+import type { LinkDomain } from "./resolved/resolved-bus.ts";
+import { isOwnLink } from "./resolved/tun-link.ts";
 
 const DOMAIN_REMEDY = "Choose another domain with --host-domain, such as docker or containers.internal, and reload.";
 
@@ -21,6 +23,20 @@ export function requireOutsideSearch(domain: string, search: readonly string[]):
     .find((each) => each === domain || each.endsWith(`.${domain}`));
   if (clash === undefined) return;
   throw new Fault("HOST_DOMAIN_TAKEN", `The search list of this host uses the domain "${clash}"`, {
+    remedy: DOMAIN_REMEDY,
+  });
+}
+
+/** Throws a Fault if another link of systemd-resolved, or its configuration, has the domain. */
+export function requireNoOtherLink(
+  domain: string,
+  domains: readonly LinkDomain[],
+  links: ReadonlyMap<number, string>,
+): void {
+  const owner = domains.find((each) => each.domain === domain && !isOwnLink(links.get(each.index)));
+  if (owner === undefined) return;
+  const place = owner.index === 0 ? "its configuration" : `its link ${links.get(owner.index) ?? owner.index}`;
+  throw new Fault("HOST_DOMAIN_TAKEN", `systemd-resolved already has the domain "${domain}": ${place}`, {
     remedy: DOMAIN_REMEDY,
   });
 }

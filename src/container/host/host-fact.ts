@@ -17,6 +17,7 @@ export const HOST_FACT: ContainerFact = {
   sandboxKey: "",
   networkMode: "host",
   hostname: "",
+  domainName: "",
   ports: { published: [], exposed: [] },
   resolvConfPath: undefined,
   kindSearch: undefined,

@@ -1,5 +1,5 @@
 /**
- * HostMode: how the host's own namespace is served. Only queries for names of ours are redirected, whichever server of
+ * HostMode: how the host's own namespace is served by capture. Only queries for names of ours are redirected, whichever server of
  * /etc/resolv.conf they are sent to; all others leave as they always did, and no failure of dns11 can affect them.
  */
 import { Fault } from "../../base/lib/fault.ts";
@@ -44,7 +44,7 @@ function hostCapture({ domain, servers, subnets, spared }: HostModeParts): Captu
   }
   const names = [wireName(domain), wireName(PROBE_SUFFIX)];
   const host = { names, reverseNames: reverseZones(subnets()), spared: spared() };
-  return { redirects, bypassInterfaces: [], guardsLoopback: false, host };
+  return { redirects, bypassInterfaces: [], guardsLoopback: false, guardsPorts: true, host };
 }
 
 /** A link-local server belongs to one interface, and a translated packet would leave by none. */

@@ -1,7 +1,6 @@
 /**
- * HostNames: container names for programs on the machine itself. It checks that this is safe here (the domain is free,
- * the engine's own queries can be told apart), and has the reconciler serve the host's namespace as it serves a
- * container's. Off by default.
+ * HostNames: container names for programs on the machine itself. It chooses the means, and has the reconciler serve the
+ * host's namespace as it serves a container's. Off by default.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -9,46 +8,36 @@ import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { HostPolicy } from "../../base/model/host-policy.ts";
-import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
 import { domainLabels } from "../../base/model/server-text.ts";
-import type { Server, View } from "../../base/model/view.ts";
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { View } from "../../base/model/view.ts";
 import { RouteSocket, type InterfaceAddress } from "../../kernel/rtnetlink.ts";
-import type { AttachMode } from "../attach/attach-mode.ts";
 import type { Decision } from "../attach/decision.ts";
 import type { Reconciler } from "../attach/reconciler.ts";
-import { type EngineHost, openHostNetwork } from "../namespace/engine-host.ts";
-import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
+import { openHostNetwork } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
-import { requireOutsideSearch, requireUnknown } from "./domain-check.ts";
-import { engineCgroup, sparedGroups } from "./control-groups.ts";
 import { HOST_ID } from "./host-fact.ts";
+import { type ChosenMeans, HostMeans, type HostMeansParts } from "./host-means.ts";
 import { HostMembers } from "./host-members.ts";
 import { HOST_LIMITS } from "./limits.ts";
-import { hostMode } from "./host-mode.ts";
+import { reverseZoneNames } from "./reverse-zones.ts";
 
-export interface HostNamesParts {
-  readonly runner: NamespaceRunner;
-  readonly memory: NetlinkMemory;
-  readonly ruleBackend: RuleBackendChoice;
-  readonly host: () => EngineHost;
+export interface HostNamesParts extends Omit<HostMeansParts, "subnets" | "onChange"> {
+  readonly isRootless: boolean;
   readonly reconciler: Reconciler;
   readonly containers: () => Iterable<ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
-  /** The host's servers, and its resolv.conf. */
-  readonly upstreams: () => {
-    readonly servers: readonly Server[];
-    readonly resolvConf: { readonly nameservers: readonly string[]; readonly search: readonly string[] };
-  };
   readonly onEvent: ReportEvent;
+  /** `denied` has changed. */
+  readonly onDenied: () => void;
 }
 
 export class HostNames {
   readonly #parts: HostNamesParts;
   #policy: HostPolicy;
   #members: HostMembers | undefined;
-  #mode: AttachMode | undefined;
+  #means: HostMeans | undefined;
+  #chosen: ChosenMeans | undefined;
   #decision: Decision = { kind: "serve" };
   #captureTimer: NodeJS.Timeout | undefined;
   #checkTimer: NodeJS.Timeout | undefined;
@@ -71,14 +60,35 @@ export class HostNames {
     return this.#decision;
   }
 
+  /** The domain below which container names resolve on the host now; undefined if they do not. */
+  get domain(): string | undefined {
+    return this.#chosen === undefined ? undefined : this.#policy.domain;
+  }
+
+  /**
+   * The domains that containers must not ask the host's servers for: systemd-resolved would ask us, and a container
+   * would see the names of the host.
+   */
+  get denied(): readonly string[] {
+    if (this.#chosen?.means !== "resolved") return [];
+    return [this.#policy.domain, ...reverseZoneNames(this.#members?.subnets ?? [])];
+  }
+
   get view(): View {
-    const { servers } = this.#parts.upstreams();
+    const isThroughResolved = this.#chosen?.means === "resolved";
+    const servers = isThroughResolved ? (this.#means?.uplinks ?? []) : this.#parts.upstreams().servers;
     const names = this.#members === undefined ? [] : [this.#members.zone];
     const suffix = domainLabels(this.#policy.domain);
     const labelCount = this.#policy.domain.split(".").length;
     const routes = [
       { suffix, labelCount, servers: [], isLocal: true, by: "the setting host-domain" },
-      { suffix: new Uint8Array(0), labelCount: 0, servers, isLocal: false, by: "the host's current resolv.conf" },
+      {
+        suffix: new Uint8Array(0),
+        labelCount: 0,
+        servers,
+        isLocal: false,
+        by: isThroughResolved ? "the servers of systemd-resolved" : "the host's current resolv.conf",
+      },
     ];
     return { names, upstreams: { routes, isNdotsSet: false } };
   }
@@ -87,6 +97,7 @@ export class HostNames {
     if (isDeepStrictEqual(policy, this.#policy)) return;
     this.#release();
     this.#policy = policy;
+    this.#setChosen(undefined);
     this.#parts.reconciler.clearDesired(HOST_ID);
     this.#open();
     this.refresh();
@@ -121,6 +132,8 @@ export class HostNames {
     this.#checks++;
     this.#members?.close();
     this.#members = undefined;
+    this.#means?.close();
+    this.#means = undefined;
     clearInterval(this.#checkTimer);
     clearTimeout(this.#captureTimer);
     this.#captureTimer = undefined;
@@ -135,45 +148,42 @@ export class HostNames {
       onSubnets: () => this.#updateCapture(),
     });
     this.#members = members;
-    this.#mode = hostMode({
-      domain,
-      servers: () => this.#parts.upstreams().resolvConf.nameservers,
+    this.#means = new HostMeans(this.#policy, {
+      ...this.#parts,
       subnets: () => members.subnets,
-      spared: () => sparedGroups(this.#parts.host().pid),
+      onChange: () => this.refresh(),
     });
     for (const fact of this.#parts.containers()) members.put(fact);
-    this.#checkTimer = setInterval(() => this.#checkAgain(), HOST_LIMITS.checkEveryMs).unref();
+    this.#checkTimer = setInterval(() => void this.#checkAgain(), HOST_LIMITS.checkEveryMs).unref();
   }
 
   async #decide(): Promise<void> {
     const check = ++this.#checks;
-    const problem = await this.#problem();
-    if (check !== this.#checks) return;
+    const choice = await this.#choose();
+    if (check !== this.#checks || choice === undefined) return;
     const reconciler = this.#parts.reconciler;
-    if (problem !== undefined) {
+    if (typeof choice === "string") {
       const before = this.#decision.kind === "skip" ? this.#decision.reason : undefined;
-      this.#decision = { kind: "skip", code: "host-names", reason: problem };
+      this.#decision = { kind: "skip", code: "host-names", reason: choice };
+      this.#setChosen(undefined);
       reconciler.clearDesired(HOST_ID);
-      if (before !== problem)
-        this.#parts.onEvent({ reason: problem }, "container names do not resolve on the host", "warn");
+      if (before !== choice)
+        this.#parts.onEvent({ reason: choice }, "container names do not resolve on the host", "warn");
       return;
     }
-    this.#decision = { kind: "serve" };
+    const { means, why, warning } = choice;
+    this.#decision = { kind: "serve", hostNames: { means, why }, ...(warning !== undefined && { warning }) };
+    this.#setChosen(choice);
     const claim = { containerId: HOST_ID, sandboxKey: "", pid: this.#parts.host().pid };
-    reconciler.setDesired(HOST_ID, { claim, mode: this.#mode as AttachMode, view: this.view });
+    reconciler.setDesired(HOST_ID, { claim, mode: choice.mode, view: this.view });
     reconciler.updateCapture(HOST_ID);
   }
 
-  /** Why the host is not served, with what to do about it; undefined if it can be. */
-  async #problem(): Promise<string | undefined> {
-    const { domain } = this.#policy;
+  /** The means, or why the host is not served, with what to do about it. */
+  async #choose(): Promise<ChosenMeans | string | undefined> {
     try {
-      this.#requireOwnedTables();
-      engineCgroup(this.#parts.host().pid);
-      const { nameservers, search } = this.#parts.upstreams().resolvConf;
-      requireOutsideSearch(domain, search);
-      await requireUnknown(domain, nameservers, (work) => this.#parts.runner.within(this.#parts.host().network, work));
-      return undefined;
+      if (this.#parts.isRootless) throw notTheMachine();
+      return await this.#means?.choose();
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "attach");
       const remedy = error instanceof Fault && error.remedy !== undefined ? `. ${error.remedy}` : "";
@@ -181,13 +191,16 @@ export class HostNames {
     }
   }
 
-  /** Other rules would stay after a SIGKILL, and on the host nobody would remove them. */
-  #requireOwnedTables(): void {
-    const { backend } = this.#parts.ruleBackend;
-    if (backend === "nft-owner") return;
-    throw new Fault("HOST_RULES", `Names on the host need the rule backend nft-owner, not ${backend}`, {
-      remedy: "Use Linux 5.13 or newer, and rule-backend: auto.",
-    });
+  #setChosen(chosen: ChosenMeans | undefined): void {
+    const before = this.#chosen;
+    this.#chosen = chosen;
+    this.#members?.zone.setMeans(chosen);
+    if (before?.means === chosen?.means) return;
+    if (chosen !== undefined) {
+      const { means, why } = chosen;
+      this.#parts.onEvent({ means, why }, "container names resolve on the host");
+    }
+    this.#parts.onDenied();
   }
 
   #readAddresses(): readonly InterfaceAddress[] {
@@ -200,19 +213,35 @@ export class HostNames {
     }
   }
 
-  /** A problem may be gone, and a resolver that was started meanwhile is spared from now on. */
-  #checkAgain(): void {
-    if (this.#decision.kind === "skip") this.refresh();
-    else this.#updateCapture();
+  /** A problem may be gone, other means may be better, and a resolver that was started meanwhile is spared from now on. */
+  async #checkAgain(): Promise<void> {
+    if (this.#decision.kind === "skip") return this.refresh();
+    try {
+      const current = await this.#means?.current();
+      if (current !== this.#chosen?.means) this.refresh();
+      else this.#updateCapture();
+    } catch (error) {
+      guard.report(error, "timer");
+    }
   }
 
   /** Once for all changes of a turn. */
   #updateCapture(): void {
     this.#captureTimer ??= setTimeout(() => {
       this.#captureTimer = undefined;
-      guard.run("timer", 0, () => this.#parts.reconciler.updateCapture(HOST_ID));
+      guard.run("timer", 0, () => {
+        this.#parts.reconciler.updateCapture(HOST_ID);
+        if (this.#chosen?.means === "resolved") this.#parts.onDenied();
+      });
     }, 0).unref();
   }
+}
+
+/** A rootless engine's host is a namespace of its own, in which the machine's programs are not. */
+function notTheMachine(): Fault {
+  return new Fault("HOST_ROOTLESS", "The user of a rootless engine has no rights over the machine's network", {
+    remedy: "Set host-names: off, or query the containers' names from a container.",
+  });
 }
 
 function engineExited(pid: number): Fault {

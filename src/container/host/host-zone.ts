@@ -3,11 +3,10 @@
  * SERVICE.PROJECT and N.SERVICE.PROJECT, and any name below these. It has only addresses that the host can reach. What
  * it does not know below the domain does not exist; a name that several containers have resolves to all of them.
  */
-import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
-import { domainLabels } from "../../base/model/server-text.ts";
+import { type HostMeansReport, hostMeansText } from "../../base/model/host-policy.ts";
 import { hashOf } from "../../base/model/label-table.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
-import { POINTER_BYTES, sameBytes } from "../../base/dns/name.ts";
+import { POINTER_BYTES } from "../../base/dns/name.ts";
 import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
 import { UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
@@ -22,6 +21,7 @@ import {
   type VisibleNames,
 } from "../../base/model/visible-names.ts";
 import { NetworkNames } from "../names/docker/network-names.ts";
+import { HostDomain } from "../names/host-domain/host-domain.ts";
 import type { ContainerFact, EndpointFact } from "../registry/fact.ts";
 
 /** One container on one network that the host can reach. */
@@ -34,34 +34,33 @@ interface HostMember {
 const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(0) };
 
 export class HostZone implements VisibleNames {
-  readonly #domain: string;
-  readonly #suffix: Uint8Array;
-  readonly #suffixLabels: number;
+  readonly #domain: HostDomain;
+  #means = "";
   readonly #names: NetworkNames;
   readonly #members = new Map<string, HostMember>();
-  /** The labels of the longest name ever put, so that a question of 127 labels costs no more lookups than it can need. */
-  #labelsMax = 1;
 
   constructor(domain: string) {
-    this.#domain = domain;
-    this.#suffix = domainLabels(domain);
-    this.#suffixLabels = domain.split(".").length;
+    this.#domain = new HostDomain(domain);
     this.#names = new NetworkNames(domain);
   }
 
   get places(): readonly string[] {
-    return [`the host's domain ${this.#domain}`];
+    return [`the host's domain ${this.#domain.text}${this.#means}`];
+  }
+
+  /** By which means its names reach the programs of the host. */
+  setMeans(report: HostMeansReport | undefined): void {
+    this.#means = report === undefined ? "" : `, ${hostMeansText(report)}`;
   }
 
   /** Replaces what a container contributes: its endpoints that the host can reach. */
   put(fact: ContainerFact, before: readonly EndpointFact[], reachable: readonly EndpointFact[]): void {
     this.remove(fact.id, before);
     for (const endpoint of reachable) {
-      const names = namesOn(fact, endpoint);
+      const names = this.#domain.namesOf(fact, endpoint);
       const holder = holderOf(fact.id, endpoint);
       this.#members.set(holder, { container: fact.name, network: endpoint.networkName, names });
       this.#names.put(holder, { names, ipv4: endpoint.ipv4, ipv6: endpoint.ipv6 });
-      for (const name of names) this.#labelsMax = Math.max(this.#labelsMax, labelCountOf(name));
     }
   }
 
@@ -73,33 +72,24 @@ export class HostZone implements VisibleNames {
   }
 
   find(name: QuestionName, search: NameSearch): number {
-    const before = name.labelCount - this.#suffixLabels;
-    if (before < 0 || !this.#isBelow(name, before)) return MISS;
+    const before = this.#domain.labelsBefore(name);
+    if (before === undefined) return MISS;
     if (before === 0) {
-      search.trace?.record("names", `"${this.#domain}" is the domain of container names on this host`);
+      search.trace?.record("names", `"${this.#domain.text}" is the domain of container names on this host`);
       return search.found(NO_ADDRESSES, true);
     }
-    const end = name.lengthOf[before] as number;
-    // The longest name first: "api.web" may be a container's name on the network "web".
-    for (let first = Math.max(0, before - this.#labelsMax); first < before; first++) {
-      const labels = name.folded.slice(name.lengthOf[first], end);
+    for (const labels of this.#domain.candidates(name, before)) {
       const hit = this.#names.lookup(labels, labels.length, hashOf(labels));
       if (hit === undefined) continue;
       if (search.trace !== undefined) this.#explain(search.trace, labels);
       return search.found(fittingAddresses(hit, name.foldedLength), true);
     }
-    search.trace?.record("names", `no container that the host can reach has this name below "${this.#domain}"`);
+    search.trace?.record("names", `no container that the host can reach has this name below "${this.#domain.text}"`);
     return DENIED;
   }
 
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
     return this.#names.pointer(labels, length, hash);
-  }
-
-  #isBelow({ folded, foldedLength, lengthOf }: QuestionName, before: number): boolean {
-    const start = lengthOf[before] as number;
-    const length = this.#suffix.length;
-    return foldedLength - start === length && sameBytes(folded, start, this.#suffix, 0, length);
   }
 
   #explain(trace: NamesTrace, labels: Uint8Array): void {
@@ -109,27 +99,12 @@ export class HostZone implements VisibleNames {
     );
     const list = holders.map(({ container, network }) => `${container} (network ${network})`).join(", ");
     const all = holders.length > 1 ? `; ${holders.length} have this name, and all their addresses are given` : "";
-    trace.record("names", `"${name}" below "${this.#domain}" is ${list}${all}`);
+    trace.record("names", `"${name}" below "${this.#domain.text}" is ${list}${all}`);
   }
 }
 
 function holderOf(id: string, { networkId }: EndpointFact): string {
   return `${id}/${networkId}`;
-}
-
-/** The container's own name first: PTR records point to it. Images cannot set the labels of Compose. */
-function namesOn({ name, labels }: ContainerFact, { names, networkName }: EndpointFact): string[] {
-  const plain = [...new Set([name, ...names])];
-  const [service, project, number] = [COMPOSE_LABEL.service, COMPOSE_LABEL.project, COMPOSE_LABEL.number].map(
-    (key) => labels[key],
-  );
-  const composed = service === undefined || project === undefined ? [] : [`${service}.${project}`];
-  const numbered = number === undefined ? [] : composed.map((each) => `${number}.${each}`);
-  return [...plain, ...plain.map((each) => `${each}.${networkName}`), ...composed, ...numbered];
-}
-
-function labelCountOf(name: string): number {
-  return name.split(".").length;
 }
 
 function textOf(labels: Uint8Array): string {

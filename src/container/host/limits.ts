@@ -17,4 +17,6 @@ export const HOST_LIMITS = {
   groupLevels: 6,
   /** Captured reverse zones: each is a comparison for every query of the host. Addresses in others have no names. */
   reverseZones: 64,
+  /** How long the system bus and systemd-resolved have to reply: they answer from memory. */
+  busMs: 10_000,
 } as const;

@@ -1,5 +1,5 @@
 /**
- * ReverseZones: the reverse DNS zones of subnets, as wire names. A subnet that ends within an octet is several zones;
+ * ReverseZones: the reverse DNS zones of subnets. A subnet that ends within an octet is several zones;
  * one that would be very many is a zone that is larger than it. IPv6 zones end at a multiple of four bits.
  */
 import { wireLabels } from "../../base/dns/name.ts";
@@ -11,11 +11,16 @@ const OCTET_BITS = 8;
 const OCTETS_MAX = 3;
 const NIBBLE_BITS = 4;
 
-/** Without duplicates, at most the limit; each with its final zero byte. */
-export function reverseZones(subnets: Iterable<Subnet>): Uint8Array[] {
+/** Their names, without duplicates, at most the limit. */
+export function reverseZoneNames(subnets: Iterable<Subnet>): string[] {
   const names = new Set<string>();
   for (const subnet of subnets) for (const name of zonesOf(subnet)) names.add(name);
-  return [...names].slice(0, HOST_LIMITS.reverseZones).map(wireName);
+  return [...names].slice(0, HOST_LIMITS.reverseZones);
+}
+
+/** The same as wire names, each with its final zero byte. */
+export function reverseZones(subnets: Iterable<Subnet>): Uint8Array[] {
+  return reverseZoneNames(subnets).map(wireName);
 }
 
 /** The name as a query carries it. */

@@ -11,6 +11,9 @@ export interface EndpointAddresses {
   readonly isLastResort?: boolean;
   /** The Compose project of its container. */
   readonly project?: string | undefined;
+  readonly ttlSeconds?: number | undefined;
+  /** Its addresses are to be answered in order. */
+  readonly isSorted?: boolean;
 }
 
 export class NameEntry implements NameAddresses {
@@ -19,6 +22,9 @@ export class NameEntry implements NameAddresses {
   #v6: Uint8Array | undefined;
   /** Whether containers of several projects have the name; undefined until that is needed after a change. */
   #isMixed: boolean | undefined;
+  #hasChosen = false;
+  #ttlSeconds: number | undefined;
+  #isSorted = false;
   #byProject: Map<string, NameEntry> | undefined;
 
   get v4(): Uint8Array {
@@ -27,6 +33,18 @@ export class NameEntry implements NameAddresses {
 
   get v6(): Uint8Array {
     return (this.#v6 ??= this.#packed("v6"));
+  }
+
+  /** The shortest that its endpoints choose. */
+  get ttlSeconds(): number | undefined {
+    if (!this.#hasChosen) this.#choose();
+    return this.#ttlSeconds;
+  }
+
+  /** Whether all of its endpoints choose that. */
+  get isSorted(): boolean {
+    if (!this.#hasChosen) this.#choose();
+    return this.#isSorted;
   }
 
   /** How many endpoints are left out, for explain. */
@@ -70,20 +88,30 @@ export class NameEntry implements NameAddresses {
   #changed(): void {
     this.#v4 = this.#v6 = undefined;
     this.#isMixed = this.#byProject = undefined;
+    this.#hasChosen = false;
+  }
+
+  #choose(): void {
+    const all = [...this.#holders.values()];
+    const ttls = all.flatMap(({ ttlSeconds }) => ttlSeconds ?? []);
+    this.#ttlSeconds = ttls.length === 0 ? undefined : ttls.reduce((a, b) => Math.min(a, b));
+    this.#isSorted = all.every(({ isSorted }) => isSorted === true);
+    this.#hasChosen = true;
   }
 
   #packed(family: "v4" | "v6"): Uint8Array {
     const all = [...this.#holders.values()].filter((each) => each[family] !== undefined);
     const first = all.filter(({ isLastResort }) => isLastResort !== true);
-    return packed((first.length > 0 ? first : all).map((each) => each[family]));
+    const addresses = (first.length > 0 ? first : all).flatMap((each) => each[family] ?? []);
+    return packed(this.isSorted ? addresses.toSorted((a, b) => Buffer.compare(a, b)) : addresses);
   }
 }
 
 const NO_ADDRESSES = new Uint8Array(0);
 
 /** Concatenates the distinct addresses. */
-function packed(addresses: readonly (Uint8Array | undefined)[]): Uint8Array {
+function packed(addresses: readonly Uint8Array[]): Uint8Array {
   const distinct = new Map<string, Uint8Array>();
-  for (const address of addresses) if (address !== undefined) distinct.set(address.join("."), address);
+  for (const address of addresses) distinct.set(address.join("."), address);
   return distinct.size === 0 ? NO_ADDRESSES : Buffer.concat([...distinct.values()]);
 }

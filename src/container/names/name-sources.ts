@@ -5,6 +5,7 @@
 import type { DeclaredNames } from "./declared/declared-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
+import type { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import type { EngineHostName } from "./host-name/host-name.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import type { OtherNetworks } from "./other-networks/other-networks.ts";
@@ -22,13 +23,15 @@ interface NameSourceParts {
   readonly defaultBridge: DefaultBridgeNames;
   readonly engineHost: EngineHostName;
   readonly elsewhere: OtherNetworks;
+  readonly hostDomain: HostDomainNames;
   readonly zones: ServiceZones;
   readonly projects: ProjectNames;
   readonly stopped: StoppedNames;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, projects, extra, stopped, zones } = parts;
+  const { networks, defaultBridge, declared, engineHost, elsewhere, hostDomain, projects, extra, stopped, zones } =
+    parts;
   return [
     // Reverse names only: the most specific one of an address.
     zones.pointers,
@@ -41,6 +44,7 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     engineHost,
     elsewhere,
     projects,
+    hostDomain,
     // Wildcards come after every exact name.
     extra,
     // Whoever else has the name has it now.

@@ -30,7 +30,8 @@ export class Outlook {
   reachable(found: NameAddresses): NameAddresses {
     const { ipv4, ipv6 } = this.#gateways;
     if (ipv4 !== undefined && ipv6 !== undefined) return found;
-    return { ...found, v4: ipv4 === undefined ? NONE : found.v4, v6: ipv6 === undefined ? NONE : found.v6 };
+    const { v4, v6, ttlSeconds, isSorted = false } = found;
+    return { v4: ipv4 === undefined ? NONE : v4, v6: ipv6 === undefined ? NONE : v6, ttlSeconds, isSorted };
   }
 }
 

@@ -13,6 +13,7 @@ import { DockerNetworks } from "../names/docker/networks.ts";
 import { ExtraNames } from "../names/extra/extra-names.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
+import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
@@ -22,6 +23,7 @@ import type { NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
+import type { NameChoices } from "../../base/model/name-choices.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
@@ -32,6 +34,7 @@ import type { ContainerFact, NameserversFact, NetworkFact, StoppedFact } from ".
 import { FormerAddresses } from "./former-addresses.ts";
 import { effectiveLabels } from "./labels.ts";
 import { labelHealth } from "./label-choices.ts";
+import { traitsOf } from "./name-traits.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
@@ -79,7 +82,9 @@ export class Directory {
   readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
+  readonly #hostDomain = new HostDomainNames((id) => this.network(id));
   readonly #sources = nameSources({
+    hostDomain: this.#hostDomain,
     networks: this.#networks,
     declared: this.#declared,
     extra: this.#extra,
@@ -98,9 +103,11 @@ export class Directory {
   });
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
+  #denied: readonly string[] = [];
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   #serversMax: number;
   #health: HealthPolicy | undefined;
+  #choices: NameChoices | undefined;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -129,11 +136,19 @@ export class Directory {
   /** Sets whether containers on the default bridge resolve each other. Existing views do not change. */
   setDefaultBridge(setting: DefaultBridgeSetting): void {
     this.#defaultBridge.setSetting(setting);
+    this.#hostDomain.setDefaultBridge(setting);
+  }
+
+  /** Sets the domain of container names on the host, while they resolve there. Existing views do not change. */
+  setHostDomain(domain: string | undefined): void {
+    this.#hostDomain.setDomain(domain, this.#containers.values());
+    this.#options.onNames?.();
   }
 
   /** Sets whose names containers resolve. Existing views do not change. */
   setVisible(setting: VisibleSetting): void {
     this.#elsewhere.setSetting(setting);
+    this.#hostDomain.setVisible(setting);
     this.#projects.setVisible(setting);
     this.#zones.setVisible(setting);
   }
@@ -160,6 +175,11 @@ export class Directory {
     return this.#upstreamContainers.setComplete(isComplete);
   }
 
+  /** Sets domains that exist in no upstream, unless settings or labels route them. Existing views do not change. */
+  setDenied(domains: readonly string[]): void {
+    this.#denied = domains;
+  }
+
   /** Sets what labels may configure. Existing views do not change. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
@@ -176,6 +196,12 @@ export class Directory {
   /** Sets what health checks mean, where a label does not; undefined: never anything. */
   setHealth(policy: HealthPolicy | undefined): void {
     this.#health = policy;
+    this.#rejoin();
+  }
+
+  /** Sets what containers' names are like, where a label does not; undefined: always as in Docker. */
+  setChoices(choices: NameChoices | undefined): void {
+    this.#choices = choices;
     this.#rejoin();
   }
 
@@ -208,6 +234,7 @@ export class Directory {
   removeNetwork(id: string): void {
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
+    this.#hostDomain.removeNetwork(id);
     this.#options.onNames?.();
   }
 
@@ -219,7 +246,6 @@ export class Directory {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.former.note(before, fact);
     this.#join(fact, before);
-    this.#defaultBridge.put(fact);
     this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
     this.#options.onNames?.();
@@ -248,6 +274,7 @@ export class Directory {
       this.#extra.leave(fact);
       this.#zones.leave(id);
       this.#projects.leave(id);
+      this.#hostDomain.leave(fact);
       this.former.note(fact);
     }
     this.#defaultBridge.remove(id);
@@ -264,14 +291,17 @@ export class Directory {
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {
+    const labels = effectiveLabels(fact, this.#labelPolicy);
     const health = this.#health;
-    const isLastResort =
-      health !== undefined &&
-      isLeftOut(fact.health, labelHealth(effectiveLabels(fact, this.#labelPolicy), health).policy);
-    this.#networks.join(fact, before, { isLastResort, project: projectOf(fact, this.#labelPolicy) });
-    this.#projects.join(fact, isLastResort);
-    this.#extra.join(fact, before, isLastResort);
+    const isLastResort = health !== undefined && isLeftOut(fact.health, labelHealth(labels, health).policy);
+    const traits = { isLastResort, ...traitsOf(fact, labels, this.#choices) };
+    const project = projectOf(fact, this.#labelPolicy);
+    this.#networks.join(fact, before, { ...traits, project });
+    this.#projects.join(fact, traits);
+    this.#extra.join(fact, before, traits);
+    this.#defaultBridge.put(fact, { ...traits, project });
     this.#zones.join(fact);
+    this.#hostDomain.join(fact, before);
   }
 
   #rejoin(): void {
@@ -325,6 +355,7 @@ export class Directory {
         routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),
       ),
       routeLayer("the setting dns", everyone),
+      routeLayer("the setting host-names", [{ domains: this.#denied, servers: [], isLocal: true }]),
       routeLayer(
         "the setting kind.host-docker-internal",
         node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],

@@ -59,6 +59,7 @@ export interface ContainerFact extends SplitLabels {
   readonly sandboxKey: string;
   readonly networkMode: string;
   readonly hostname: string;
+  readonly domainName: string;
   readonly ports: PortsFact;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;

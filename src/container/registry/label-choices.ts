@@ -6,10 +6,25 @@ import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { HEALTH_POLICIES, type HealthPolicy } from "../../base/model/health-policy.ts";
 import { STOPPED_POLICIES, type StoppedPolicy } from "../../base/model/stopped-policy.ts";
+import {
+  ADDRESS_ORDERS,
+  type AddressOrder,
+  NAME_CHOICES_DEFAULTS,
+  PTR_FORMS,
+  type PtrForm,
+} from "../../base/model/name-choices.ts";
 import type { Labels } from "./labels.ts";
 
-export const HEALTH_LABEL = "io.dns11.health";
-export const STOPPED_LABEL = "io.dns11.stopped";
+const HEALTH_LABEL = "io.dns11.health";
+const STOPPED_LABEL = "io.dns11.stopped";
+const TTL_LABEL = "io.dns11.ttl";
+const PTR_LABEL = "io.dns11.ptr";
+const ORDER_LABEL = "io.dns11.address-order";
+
+export const CHOICE_LABELS = [HEALTH_LABEL, STOPPED_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL];
+
+const TTL_SECONDS_MAX = 7 * 86_400;
+const UNIT_SECONDS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3_600, d: 86_400 };
 
 interface Choice<T> {
   readonly policy: T;
@@ -26,12 +41,48 @@ export function labelStopped(labels: Labels, setting: StoppedPolicy): Choice<Sto
   return choiceOf(labels, STOPPED_LABEL, STOPPED_POLICIES, setting);
 }
 
+/** What its addresses point to. */
+export function labelPtr(labels: Labels, setting: PtrForm): Choice<PtrForm> {
+  return choiceOf(labels, PTR_LABEL, PTR_FORMS, setting);
+}
+
+/** The order of the addresses of its names. */
+export function labelOrder(labels: Labels, setting: AddressOrder): Choice<AddressOrder> {
+  return choiceOf(labels, ORDER_LABEL, ADDRESS_ORDERS, setting);
+}
+
+/** The TTL of its names in seconds; undefined for that of the settings. */
+export function labelTtl(labels: Labels): Choice<number | undefined> {
+  const text = labels[TTL_LABEL];
+  if (text === undefined) return { policy: undefined };
+  const [, number = "", unit = ""] = /^(\d{1,6})([smhd]?)$/.exec(text.trim()) ?? [];
+  const seconds = Number(number) * (UNIT_SECONDS[unit] ?? 1);
+  if (number !== "" && seconds <= TTL_SECONDS_MAX) return { policy: seconds };
+  return { policy: undefined, warning: invalid(TTL_LABEL, text, "whole seconds from 0 to 7d, such as 30s or 5m") };
+}
+
+/** The warnings about labels with invalid choices. */
+export function choiceWarnings(labels: Labels): (string | undefined)[] {
+  const { ptr, order } = NAME_CHOICES_DEFAULTS;
+  const all: readonly Choice<unknown>[] = [
+    labelHealth(labels, "ignore"),
+    labelStopped(labels, "forward"),
+    labelTtl(labels),
+    labelPtr(labels, ptr),
+    labelOrder(labels, order),
+  ];
+  return all.map(({ warning }) => warning);
+}
+
 /** The word of the label; the setting's without a label, or with an invalid one, which the warning names. */
 function choiceOf<T extends string>(labels: Labels, key: string, words: readonly T[], setting: T): Choice<T> {
   const text = labels[key];
   if (text === undefined) return { policy: setting };
   const policy = words.find((each) => each === text.trim().toLowerCase());
   if (policy !== undefined) return { policy };
-  const shown = shortened(text, LIMITS.labelCharsShown);
-  return { policy: setting, warning: `invalid label ${key}="${shown}": use ${words.join(", ")}; the label is ignored` };
+  return { policy: setting, warning: invalid(key, text, words.join(", ")) };
+}
+
+function invalid(key: string, text: string, allowed: string): string {
+  return `invalid label ${key}="${shortened(text, LIMITS.labelCharsShown)}": use ${allowed}; the label is ignored`;
 }

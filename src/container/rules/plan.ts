@@ -165,7 +165,7 @@ function tablePlans(
     const inside = insideChains(input, listeners, queriesFor(listeners, "fromInside"));
     const servesPods = listeners.some(({ redirect }) => redirect.fromPods.length > 0);
     const pods = servesPods ? podChains(input, family, listeners, queriesFor(listeners, "fromPods")) : [];
-    const hostGuard = input.capture.host === undefined ? [] : [guardChain(listeners.flatMap(portGuards))];
+    const hostGuard = input.capture.guardsPorts === true ? [guardChain(listeners.flatMap(portGuards))] : [];
     return [{ family, name: TABLE_NAME, chains: [...inside, ...pods, ...hostGuard] }];
   });
 }

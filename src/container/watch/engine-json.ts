@@ -25,6 +25,7 @@ export interface ContainerJson {
   readonly HostsPath?: string;
   readonly Config?: {
     readonly Hostname?: string;
+    readonly Domainname?: string;
     readonly Env?: readonly string[] | null;
     readonly Labels?: Labels | null;
     /** By port, such as 80/tcp. */

@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes, isSameAddress } from "../../base/model/address.ts";
+import { areStubs } from "../../base/model/resolved-stubs.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type EngineHost, tryReadEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 import { DebounceTimer } from "./debounce-timer.ts";
@@ -13,8 +14,6 @@ import { parseResolvConf } from "./resolv-conf.ts";
 
 const DEFAULT_PATH = "/etc/resolv.conf";
 const UPLINKS_PATH = "/run/systemd/resolve/resolv.conf";
-/** The addresses of systemd-resolved: the full resolver and the proxy-only stub. */
-const STUBS = new Set(["127.0.0.53", "127.0.0.54"]);
 const DNS_PORT = 53;
 
 type HostRoot = Pick<EngineHost, "root">;
@@ -44,8 +43,7 @@ export function readHostServers(host: HostRoot, path = DEFAULT_PATH): HostServer
   const file = tryReadEngineFile(host, path);
   if (file.kind === "busy") return BUSY;
   const { nameservers, invalid, search } = parseResolvConf(file.kind === "read" ? file.text : "");
-  const isStub = nameservers.length > 0 && nameservers.every((address) => STUBS.has(address));
-  const upstreams = isStub ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
+  const upstreams = areStubs(nameservers) ? parseResolvConf(readEngineFile(host, UPLINKS_PATH) ?? "").nameservers : [];
   const uplinks = upstreams.filter((address) => !isLoopback(address));
   return { servers: serversOf(nameservers, uplinks), invalid, nameservers, search, uplinks };
 }

@@ -55,6 +55,7 @@ export function containerFact(
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
     hostname: json.Config?.Hostname ?? "",
+    domainName: json.Config?.Domainname ?? "",
     ports: {
       published: portsIn(json.HostConfig?.PortBindings),
       exposed: portsIn(json.Config?.ExposedPorts),

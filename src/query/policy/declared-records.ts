@@ -86,11 +86,14 @@ export class DeclaredRecords {
     return containers.flatMap((each) => (this.#names.find(each, view) === FOUND ? [this.#names.search.addresses] : []));
   }
 
-  #addresses(all: readonly NameAddresses[], type: number, ttlSeconds = this.#behaviour.ttlSeconds): AnswerRecord[] {
+  #addresses(all: readonly NameAddresses[], type: number, ttl?: number): AnswerRecord[] {
+    const ttlSeconds = ttl ?? all[0]?.ttlSeconds ?? this.#behaviour.ttlSeconds;
+    const isSorted = all.every((each) => each.isSorted === true);
     const of = (each: number, family: "v4" | "v6", size: number): AnswerRecord[] => {
       if (type !== each && type !== TYPE.ANY) return [];
       const data = all.flatMap((addresses) => split(addresses[family], size));
-      return this.#inOrder(data, each).map((bytes) => ({ type: each, ttlSeconds, data: bytes }));
+      const ordered = isSorted ? data : this.#inOrder(data, each);
+      return ordered.map((bytes) => ({ type: each, ttlSeconds, data: bytes }));
     };
     return [...of(TYPE.A, "v4", 4), ...of(TYPE.AAAA, "v6", 16)];
   }

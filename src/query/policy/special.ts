@@ -89,7 +89,7 @@ export class SpecialNames {
 
   #localhost(block: Buffer, question: Question, limit: number): number {
     const behaviour = this.#behaviour;
-    const options = { limit, shuffle: inOrder, behaviour };
+    const options = { limit, ttlSeconds: behaviour.ttlSeconds, isSorted: true, shuffle: inOrder, behaviour };
     if (question.type === TYPE.A) return addressAnswer(block, question, LOOPBACK_V4, 4, options);
     if (question.type === TYPE.AAAA) return addressAnswer(block, question, LOOPBACK_V6, 16, options);
     return noData(block, question, behaviour);

@@ -97,6 +97,7 @@ export function pointerAnswer(
   target: Uint8Array,
   behaviour: Behaviour,
   limit: number = MESSAGE_BYTES_MAX,
+  ttlSeconds: number = behaviour.ttlSeconds,
 ): number {
   writeHeader(block, question, RCODE.NOERROR, true);
   const nameBytes = question.foldedLength + 1;
@@ -107,13 +108,22 @@ export function pointerAnswer(
     return finish(block, question, question.end, 0, 0, behaviour, RCODE.NOERROR);
   }
   let at = writeOwner(block, question, question.end, ownerBytes);
-  at = writeRecord(block, at, TYPE.PTR, behaviour.ttlSeconds, target.length);
+  at = writeRecord(block, at, TYPE.PTR, ttlSeconds, target.length);
   block.set(target, at);
   return finish(block, question, at + target.length, 1, 0, behaviour, RCODE.NOERROR);
 }
 
 /** The order of the addresses of one answer; a new one for every query. */
-export type Shuffle = (count: number) => Uint16Array;
+type Shuffle = (count: number) => Uint16Array;
+
+export interface AddressOptions {
+  readonly limit: number;
+  readonly ttlSeconds: number;
+  /** In the order in which they are, not in random order. */
+  readonly isSorted: boolean;
+  readonly shuffle: Shuffle;
+  readonly behaviour: Behaviour;
+}
 
 /**
  * All addresses of a name in random order, as many as fit: `size` bytes each, 4 for A and 16 for AAAA. Like Docker, it
@@ -124,9 +134,9 @@ export function addressAnswer(
   question: Question,
   addresses: Uint8Array,
   size: 4 | 16,
-  options: { readonly limit: number; readonly shuffle: Shuffle; readonly behaviour: Behaviour },
+  options: AddressOptions,
 ): number {
-  const { behaviour, shuffle } = options;
+  const { behaviour, shuffle, ttlSeconds } = options;
   const count = addresses.length / size;
   const nameBytes = question.foldedLength + 1;
   const room = roomAfter(question, options.limit, behaviour);
@@ -135,12 +145,12 @@ export function addressAnswer(
   const fitting = Math.min(count, Math.floor(room / (ownerBytes + RECORD_FIXED_BYTES + size)));
   writeHeader(block, question, RCODE.NOERROR, true);
   if (fitting < count) setTruncated(block, question.offset);
-  const order = count > 1 ? shuffle(count) : undefined;
+  const order = count > 1 && !options.isSorted ? shuffle(count) : undefined;
   let at = question.end;
   for (let i = 0; i < fitting; i++) {
     at = writeOwner(block, question, at, ownerBytes);
-    at = writeRecord(block, at, question.type, behaviour.ttlSeconds, size);
-    const from = (order === undefined ? 0 : (order[i] as number)) * size;
+    at = writeRecord(block, at, question.type, ttlSeconds, size);
+    const from = (order === undefined ? i : (order[i] as number)) * size;
     for (let b = 0; b < size; b++) block[at++] = addresses[from + b] as number;
   }
   return finish(block, question, at, fitting, 0, behaviour, RCODE.NOERROR);

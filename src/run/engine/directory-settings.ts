@@ -13,6 +13,7 @@ export function configureDirectory(directory: Directory, settings: RunSettings):
   directory.setLabelPolicy(settings.labels);
   directory.setHealth(healthOf(settings));
   directory.setStopped(stoppedOf(settings));
+  directory.setChoices(settings.isStrict ? undefined : settings.names);
   directory.setServersMax(serversMax(settings));
   directory.setHostName(settings.hostName);
   directory.setDefaultBridge(settings.defaultBridge);

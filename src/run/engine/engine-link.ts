@@ -7,12 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RunSettings } from "../../config/settings.ts";
 import { engineAddress } from "../../api/engine-address.ts";
 import { LIMITS } from "../../base/limits.ts";
-import {
-  type EngineHost,
-  closeEngineHost,
-  openEngineHost,
-  socketPeerPid,
-} from "../../container/namespace/engine-host.ts";
+import { type EngineHost, closeEngineHost, socketPeerPid } from "../../container/namespace/engine-host.ts";
+import { openOwnEngineHost } from "../../container/namespace/engine-owner.ts";
 import { checkEngine } from "../../container/preflight.ts";
 import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
@@ -33,9 +29,8 @@ export class EngineLink {
     this.engine = engine;
     this.socketPath = socketPath;
     this.#settings = settings;
-    checkEngine(info);
     this.#info = info;
-    this.#host = this.#openHost();
+    this.#host = this.#openHost(info);
   }
 
   /** Connects to an engine that already answers. */
@@ -75,14 +70,13 @@ export class EngineLink {
 
   /** Must be called after every reconnection: the engine may be another process by then, or even another engine. */
   accept(info: EngineInfo): void {
-    checkEngine(info);
     if (this.#info.id !== info.id) {
       throw new Fault("ENGINE_OTHER", `Another engine (${info.id}) uses the socket "${this.socketPath}" now`, {
         remedy: "Restart dns11 to serve that engine.",
         isFinal: true,
       });
     }
-    const host = this.#openHost();
+    const host = this.#openHost(info);
     closeEngineHost(this.#host);
     this.#host = host;
     this.#info = info;
@@ -92,7 +86,9 @@ export class EngineLink {
     closeEngineHost(this.#host);
   }
 
-  #openHost(): EngineHost {
-    return openEngineHost(this.#settings.enginePid ?? socketPeerPid(this.socketPath));
+  #openHost(info: EngineInfo): EngineHost {
+    checkEngine(info);
+    const pid = this.#settings.enginePid ?? socketPeerPid(this.socketPath);
+    return openOwnEngineHost(info, pid);
   }
 }

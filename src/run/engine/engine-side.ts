@@ -238,11 +238,17 @@ export class EngineSide implements ContainerSide {
     return new HostNames(settings.hostNames, {
       ...platform,
       host: this.#link.host,
+      isRootless: this.#link.info.isRootless,
       reconciler: this.reconciler,
       containers: () => this.directory.containers.values(),
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
       onEvent: eventLogger(log),
+      onDenied: () => {
+        this.directory.setDenied(this.hostNames.denied);
+        this.directory.setHostDomain(this.hostNames.domain);
+        this.roster.refresh();
+      },
     });
   }
 

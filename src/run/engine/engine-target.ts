@@ -21,6 +21,7 @@ export async function findEngine(search: TargetSearch): Promise<ServeTarget | un
   return (
     link && {
       instanceId: link.info.id,
+      isShared: !link.info.isRootless,
       openQuarantines: (folder) => Quarantines.open(folder, search.log),
       compose: (parts: ContainerSideParts) => new EngineSide(parts, link),
       close: () => link.close(),

@@ -8,11 +8,12 @@ import { LIMITS } from "../../base/limits.ts";
 import { STRICT_BEHAVIOUR } from "../../base/model/behaviour.ts";
 import type { NamedContainer } from "../../base/model/container-choice.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { closeEngineHost, openEngineHost, socketPeerPid } from "../../container/namespace/engine-host.ts";
+import { closeEngineHost, socketPeerPid } from "../../container/namespace/engine-host.ts";
+import { openOwnEngineHost } from "../../container/namespace/engine-owner.ts";
 import { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import { checkCapabilities } from "../../container/preflight.ts";
 import { Directory } from "../../container/registry/directory.ts";
-import { Engine } from "../../container/watch/engine.ts";
+import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
 import { apiFiles } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { explainFromInside } from "../../control/explain.ts";
@@ -47,7 +48,7 @@ export class Standalone {
     const engine = new Engine(socketPath);
     const directory = await readDirectory(engine);
     const stopped = new StoppedContainers(engine, (id) => directory.containers.has(id));
-    const access = accessTo(socketPath);
+    const access = accessTo(socketPath, await engine.describe());
     const ports: SituationPorts = {
       containers: {
         facts: directory.containers,
@@ -105,10 +106,10 @@ async function readDirectory(engine: Engine): Promise<Directory> {
 }
 
 /** The way into containers; every use of it throws if there is none. */
-function accessTo(socketPath: string): Access {
+function accessTo(socketPath: string, info: EngineInfo): Access {
   try {
     checkCapabilities();
-    const host = openEngineHost(socketPeerPid(socketPath));
+    const host = openOwnEngineHost(info, socketPeerPid(socketPath));
     const runner = new NamespaceRunner();
     return {
       inside: insideOf({ host: () => host }, { runner }),

@@ -37,6 +37,7 @@ const CHECK_EVERY_MS = 2_000;
 export async function findNode(): Promise<ServeTarget> {
   return await Promise.resolve({
     instanceId: NODE_INSTANCE_ID,
+    isShared: true,
     // There is no other container to serve while this one is quarantined.
     openQuarantines: () => Quarantines.none(),
     compose: (parts: ContainerSideParts) => new NodeSide(parts),
@@ -199,6 +200,7 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     sandboxKey: "",
     networkMode: "",
     hostname: "",
+    domainName: "",
     ports: { published: [], exposed: [] },
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,

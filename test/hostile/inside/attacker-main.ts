@@ -1,7 +1,7 @@
 // The attacker's program, run in a container without capabilities. Arguments: the attack and its amount. It is bounded in count
 // and time, and prints a report as one line of JSON.
 
-import { garbage, newNames, questions, malformedQueries } from "./floods.ts";
+import { garbage, hostQuestions, newNames, questions, malformedQueries } from "./floods.ts";
 import {
   deadZones,
   deniedEdns,
@@ -22,6 +22,7 @@ const PROGRAMS = {
   garbage,
   grabbedPorts,
   hoardedConnections,
+  hostQuestions,
   idle,
   forgedRecords,
   manySockets,

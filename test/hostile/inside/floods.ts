@@ -101,3 +101,17 @@ export async function questions(count: number): Promise<object> {
   await pause(500);
   return { sent: count, answered };
 }
+
+// The same on the host, below the domain of container names: names of containers, of nobody, and addresses.
+export async function hostQuestions(count: number): Promise<object> {
+  const socket = await udpSocket("127.0.0.1");
+  let answered = 0;
+  socket.on("message", () => answered++);
+  const names = (index: number): string => ["web.docker", `n${index}.docker`, `n${index}.web.docker`][index % 3] ?? "";
+  for (let index = 0; index < count; index++) {
+    await sendUdp(socket, query(names(index), index));
+    if (index % 200 === 0) await pause(0);
+  }
+  await pause(500);
+  return { sent: count, answered };
+}

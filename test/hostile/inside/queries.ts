@@ -12,10 +12,10 @@ const RESOLVER = "127.0.0.11";
 const SEND_EVERY_MS = 10;
 const ANSWER_MS = 1_000;
 
-export async function udpSocket(): Promise<UdpSocket> {
+export async function udpSocket(server = RESOLVER): Promise<UdpSocket> {
   const socket = createSocket("udp4");
   socket.on("error", () => undefined);
-  socket.connect(53, RESOLVER);
+  socket.connect(53, server);
   await once(socket, "connect");
   return socket;
 }

@@ -16,7 +16,7 @@ const TICK_MS = 5;
  */
 const BURST_MAX = 16;
 /** Longer than any reply takes on a busy machine; a lost one never arrives. */
-const GIVE_UP_MS = 3_000;
+const GIVE_UP_MS = 8_000;
 const REFUSED_WITHIN_MS = 50;
 const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 const ERRORS: Readonly<Record<string, string>> = {

@@ -87,18 +87,18 @@ export class EngineHost {
     this.#sleeper = sleeper;
   }
 
-  static async start({ netnsPath, folder, rootfs, resolvConf }: EngineHostOptions): Promise<EngineHost> {
+  static async start({ rootfs, ...place }: EngineHostOptions): Promise<EngineHost> {
     const script = (rootfs === undefined ? LIKE_THE_MACHINE : WITH_ROOTFS) + START_CONTAINERD;
-    const args = [
-      "--mount",
-      "sh",
-      "-c",
-      script,
-      "engine-host",
-      folder,
-      resolvConf,
-      ...(rootfs === undefined ? [] : [rootfs]),
-    ];
+    return await EngineHost.startWith(script, place, rootfs === undefined ? [] : [rootfs]);
+  }
+
+  /** `script` gets the folder, the text of resolv.conf and `words`; it says a line when all is ready, and then sleeps. */
+  static async startWith(
+    script: string,
+    { netnsPath, folder, resolvConf }: Omit<EngineHostOptions, "rootfs">,
+    words: readonly string[],
+  ): Promise<EngineHost> {
+    const args = ["--mount", "sh", "-c", script, "engine-host", folder, resolvConf, ...words];
     const [command = "", ...rest] = inNetns(netnsPath, "unshare", args);
     const sleeper = spawn(command, rest, {
       stdio: ["ignore", "pipe", "pipe"],

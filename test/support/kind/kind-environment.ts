@@ -70,11 +70,12 @@ export class KindEnvironment implements AsyncDisposable {
 
   /**
    * The answers for "web" from a server, by UDP and by TCP; each is [] without a reply. It retries as any resolver
-   * does: a packet lost on a busy machine is not a wrong answer. queryLoop() counts lost ones.
+   * does: a packet lost on a busy machine is not a wrong answer. queryLoop() counts lost ones. Where none is expected,
+   * few tries are enough.
    */
-  async webFrom(place: NetworkContext, server: string): Promise<string[][]> {
+  async webFrom(place: NetworkContext, server: string, tries = 10): Promise<string[][]> {
     const replies = ["+notcp", "+tcp"].map(
-      async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", "+tries=3"),
+      async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", `+tries=${tries}`),
     );
     return (await Promise.all(replies)).map(dataOf);
   }

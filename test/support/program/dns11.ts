@@ -25,6 +25,8 @@ export interface Dns11Options {
    */
   readonly prefix?: readonly string[];
   readonly stateDir?: string;
+  /** It finds the engine and its state folder by itself, as without flags; `stateDir` is where that folder must be. */
+  readonly isOnItsOwn?: boolean;
   /** Another program than the compiled one: an installed package. */
   readonly program?: readonly string[];
 }
@@ -87,7 +89,8 @@ export class Dns11 implements AsyncDisposable {
       folder: this.#ownsStateDir ? this.stateDir : undefined,
     };
     hold(this.#leftovers);
-    const words = ["run", "-H", host, "--state-dir", this.stateDir, "--log-level", "debug", ...(options.args ?? [])];
+    const place = options.isOnItsOwn === true ? [] : ["-H", host, "--state-dir", this.stateDir];
+    const words = ["run", ...place, "--log-level", "debug", ...(options.args ?? [])];
     const [command = "", ...args] = [...prefix, ...program, ...words];
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],

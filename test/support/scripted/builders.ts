@@ -238,6 +238,7 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     sandboxKey: "/var/run/docker/netns/c0ffee",
     networkMode: "one",
     hostname: "c0ffee",
+    domainName: "",
     ports: { published: [], exposed: [] },
     labels: {},
     imageLabels: { labels: {}, source: "known" },

@@ -1,12 +1,16 @@
 /**
- * systemd-resolved 252 of Debian, as the stub resolver of a test's host: out of a root file system of its own, in the
- * host's network namespace. It is never installed on the machine, where it would replace /etc/resolv.conf.
+ * systemd-resolved 252 of Debian as the resolver of a test's host: out of a root file system of its own, in the host's
+ * network namespace, with a system bus where a test needs one. It is never installed on the machine, where it would
+ * replace /etc/resolv.conf.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 
+import type { Engine } from "../engine/engine.ts";
 import { cachedRootfs } from "../engine/suite.ts";
-import { SYSTEM_PATH } from "../program/command.ts";
+import { type CommandResult, SYSTEM_PATH, run, stdoutOf } from "../program/command.ts";
 import { dig } from "../client/dig.ts";
 import { type NetworkContext, inNetns } from "../rig/netns.ts";
 import { unrefChild } from "../rig/reaper.ts";
@@ -15,50 +19,93 @@ import { inTime, waitFor } from "../rig/wait.ts";
 /** The address of its stub. */
 export const STUB = "127.0.0.53";
 
-/** The cached files stay as they are: what it needs to write is in memory, in a mount namespace that ends with it. */
-const START = `
+const BUS_SOCKET = "dbus/system_bus_socket";
+
+/**
+ * The cached files stay as they are: what is written is in memory, in a mount namespace that ends with the program, or
+ * in a folder that takes the place of /run.
+ */
+const IN_ROOT = `
 set -eu
-root=$1 server=$2; shift 2
+root=$1 run=$2 server=$3; shift 3
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
-mount -t tmpfs tmpfs "$root/run"
+if test -n "$run"; then mount --bind "$run" "$root/run"; else mount -t tmpfs tmpfs "$root/run"; fi
 mount -t tmpfs tmpfs "$root/etc/systemd"
 printf '[Resolve]\\nDNS=%s\\nFallbackDNS=\\nDNSSEC=no\\nLLMNR=no\\nMulticastDNS=no\\n' "$server" > "$root/etc/systemd/resolved.conf"
-mkdir -p "$root/run/systemd/resolve"
+mkdir -p "$root/run/systemd/resolve" "$root/run/dbus"
 chroot "$root" chown systemd-resolve:systemd-resolve /run/systemd/resolve
-exec "$@" chroot "$root" /lib/systemd/systemd-resolved
+exec "$@"
 `;
 
-/** Starts it with one server, below `prefix`, which may put it into a control group. */
+interface ProgramPlace {
+  readonly netnsPath: string;
+  /** The folder of the machine that is its /run; by default one in memory. */
+  readonly run?: string;
+  /** The server of systemd-resolved. */
+  readonly server: string;
+  /** What the command is started by; it may put it into a control group. */
+  readonly prefix?: readonly string[];
+}
+
+/**
+ * Starts it with one server, below `prefix`, which may put it into a control group. It resolves nothing before a link
+ * of the host, such as a bridge with a container, has an address.
+ */
 export async function startResolved(
   place: NetworkContext & { readonly netnsPath: string },
   server: string,
   prefix: readonly string[],
-): Promise<Resolved> {
-  const root = await cachedRootfs("bookworm-resolved", "bookworm", "systemd-resolved,dbus");
-  const [command = "", ...args] = inNetns(place.netnsPath, "unshare", [
-    "--mount",
-    "sh",
-    "-c",
-    START,
-    "resolved",
-    root,
-    server,
-    ...prefix,
+  bus?: SystemBus,
+): Promise<RootProgram> {
+  const { netnsPath } = place;
+  const resolved = await startInRoot({ netnsPath, server, prefix, ...(bus !== undefined && { run: bus.run }) }, [
+    "/lib/systemd/systemd-resolved",
   ]);
+  await waitFor("systemd-resolved to answer", async () =>
+    (await dig(place, `@${STUB}`, "+time=1", "ready.ok.test")).status === "NOERROR" ? true : undefined,
+  );
+  if (bus !== undefined) await bus.waitForName("org.freedesktop.resolve1");
+  return resolved;
+}
+
+/** Starts the bus, and puts it and what systemd-resolved writes where the host's programs look for them. */
+export async function startSystemBus(engine: Engine): Promise<SystemBus> {
+  const folder = join(engine.folder, "resolved-run");
+  mkdirSync(join(folder, "dbus"), { recursive: true });
+  mkdirSync(join(folder, "systemd", "resolve"), { recursive: true });
+  const program = await startInRoot({ netnsPath: engine.netnsPath, run: folder, server: "" }, [
+    "dbus-daemon",
+    "--system",
+    "--nofork",
+    "--nopidfile",
+    "--nosyslog",
+  ]);
+  await waitFor("the system bus", () => (existsSync(join(folder, BUS_SOCKET)) ? true : undefined));
+  const shared =
+    "mkdir -p /run/dbus /run/systemd && mount --bind $0/dbus /run/dbus && mount --rbind $0/systemd /run/systemd";
+  const host = ["--target", String(engine.hostPid), "--mount", "--", "sh", "-c", shared, folder];
+  stdoutOf(await run("nsenter", host), "mount");
+  return new SystemBus(folder, program);
+}
+
+async function startInRoot(
+  { netnsPath, run: folder = "", server, prefix = [] }: ProgramPlace,
+  words: readonly string[],
+): Promise<RootProgram> {
+  const root = await cachedRootfs("bookworm-nss-resolve", "bookworm", "systemd-resolved,dbus,libnss-resolve");
+  const script = ["--mount", "sh", "-c", IN_ROOT, "root", root, folder, server, ...prefix, "chroot", root, ...words];
+  const [command = "", ...args] = inNetns(netnsPath, "unshare", script);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", command, ...args], {
     stdio: "ignore",
     detached: true,
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
-  const resolved = new Resolved(child);
-  await waitFor("systemd-resolved to answer", async () =>
-    (await dig(place, `@${STUB}`, "+time=1", "ready.ok.test")).status === "NOERROR" ? true : undefined,
-  );
-  return resolved;
+  return new RootProgram(child);
 }
 
-export class Resolved implements AsyncDisposable {
+/** A program in that root file system. */
+export class RootProgram implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
 
@@ -68,8 +115,41 @@ export class Resolved implements AsyncDisposable {
     unrefChild(child);
   }
 
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.kill("SIGKILL");
-    await inTime(this.#ended, "the exit of systemd-resolved");
+    await inTime(this.#ended, "the exit of the program");
+  }
+}
+
+export class SystemBus implements AsyncDisposable {
+  /** The folder that is /run for its programs. */
+  readonly run: string;
+  readonly #program: RootProgram;
+
+  constructor(folder: string, program: RootProgram) {
+    this.run = folder;
+    this.#program = program;
+  }
+
+  /** A command of that root file system: its getent asks systemd-resolved by nss-resolve. */
+  async command(...words: readonly string[]): Promise<CommandResult> {
+    const target = ["--target", String(this.#program.pid), "--mount", "--net", "--root", "--wd=/", "--"];
+    return await run("nsenter", [...target, ...words]);
+  }
+
+  async waitForName(name: string): Promise<void> {
+    const bus = "org.freedesktop.DBus";
+    const words = ["busctl", "call", bus, "/org/freedesktop/DBus", bus, "NameHasOwner", "s", name];
+    await waitFor(`${name} on the bus`, async () =>
+      (await this.command(...words)).stdout.includes("true") ? true : undefined,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#program[Symbol.asyncDispose]();
   }
 }

@@ -29,8 +29,13 @@ function composed(project: string, service: string, networks: string, last: numb
   });
 }
 
-function portsOf(facts: readonly ContainerFact[], stopped: readonly StoppedContainer[] = []): ControlPorts {
+function portsOf(
+  facts: readonly ContainerFact[],
+  stopped: readonly StoppedContainer[] = [],
+  zones: readonly string[] = [],
+): ControlPorts {
   const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  directory.setZones(zones);
   for (const id of "abcd") directory.putNetwork(aNetworkFact({ id, name: id }));
   for (const fact of facts) directory.putContainer(fact);
   const containers = {
@@ -79,6 +84,22 @@ test("a container resolves a name on the first of its networks that has it, and 
   const { names, networks } = await listNames(ports, API, undefined);
   assert.deepEqual(networks, ["a", "b"]);
   assert.equal(names.find(({ name, network }) => name === "db" && network === "b")?.state, "resolves");
+});
+
+test("names of a zone are listed with their source, and those of other projects are left out where one is selected", async () => {
+  const zoned = async (filter?: ComposeFilter): Promise<string[]> => {
+    const { names } = await listNames(portsOf([WEB, API, OTHER], [], ["box.test"]), WEB, filter);
+    return names.flatMap(({ name, network, source, addresses, owners }) =>
+      source === undefined ? [] : [`${name} ${network} ${source} ${addresses.join("+")} ${owners[0]?.container}`],
+    );
+  };
+  const all = await zoned();
+  assert.ok(all.includes("api.shop.svc.box.test null zone box.test 10.0.0.3 shop-api-1"), all.join("; "));
+  assert.ok(
+    all.every((line) => !line.includes(".other.")),
+    "on no network of this container",
+  );
+  assert.deepEqual(await zoned({ acceptsPlace: ({ project }) => project === "other", acceptsId: () => true }), []);
 });
 
 test("an alias of a link resolves to its target, which owns the address", async () => {

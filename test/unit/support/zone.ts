@@ -16,7 +16,7 @@ interface MemberParts extends Partial<ContainerFact> {
   readonly project?: string;
   readonly number?: number;
   // Addresses by network.
-  readonly on: Readonly<Record<string, string | readonly [string, string]>>;
+  readonly on: Readonly<Record<string, string | readonly [string | undefined, string]>>;
 }
 
 // A container that Compose made, on these networks.

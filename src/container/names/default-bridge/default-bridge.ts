@@ -7,7 +7,7 @@ import type { VisibleNames } from "../../../base/model/visible-names.ts";
 import { type ContainerFact, DEFAULT_BRIDGE } from "../../registry/fact.ts";
 import { DockerNames } from "../docker/docker-names.ts";
 import { NetworkNames } from "../docker/network-names.ts";
-import { visibleNetwork } from "../docker/networks.ts";
+import { type NameTraits, visibleNetwork } from "../docker/networks.ts";
 import type { NameSource } from "../name-source.ts";
 
 const BRIDGE = { id: DEFAULT_BRIDGE, name: DEFAULT_BRIDGE };
@@ -21,9 +21,9 @@ export class DefaultBridgeNames implements NameSource {
     this.#setting = setting;
   }
 
-  put({ id, onDefaultBridge: endpoint }: ContainerFact): void {
+  put({ id, onDefaultBridge: endpoint }: ContainerFact, traits: NameTraits = {}): void {
     if (endpoint === undefined) this.#names.remove(id);
-    else this.#names.put(id, endpoint);
+    else this.#names.put(id, { ...endpoint, ...traits });
   }
 
   remove(id: string): void {

@@ -24,6 +24,10 @@ export interface Membership {
   readonly isLastResort?: boolean;
   /** The Compose project of the container. */
   readonly project?: string | undefined;
+  readonly ttlSeconds?: number | undefined;
+  readonly isSorted?: boolean;
+  /** The name that its addresses point to, which it has as well; by default its first name and the network's. */
+  readonly pointer?: string | undefined;
 }
 
 interface OwnedPointer extends NetworkPointer {
@@ -67,14 +71,16 @@ export class NetworkNames {
     for (const key of keysOf(membership)) {
       const entry = this.#forward.get(key) ?? new NameEntry();
       const isLastResort = membership.isLastResort === true && own !== undefined && Buffer.compare(key, own) !== 0;
-      entry.put(holder, { v4, v6, isLastResort, project: membership.project });
+      const { project, ttlSeconds, isSorted = false } = membership;
+      entry.put(holder, { v4, v6, isLastResort, project, ttlSeconds, isSorted });
       this.#forward.set(key, entry);
     }
     if (first === undefined) return;
-    const target = packedName(`${first}.${this.#network}`);
+    const { pointer, ttlSeconds } = membership;
+    const target = (pointer === undefined ? undefined : packedName(pointer)) ?? packedName(`${first}.${this.#network}`);
     for (const { key, missingInDocker } of reverseKeysOf(membership)) {
       const others = this.#reverse.get(key) ?? [];
-      this.#reverse.set(key, [...others, { target, holder, missingInDocker }]);
+      this.#reverse.set(key, [...others, { target, ttlSeconds, holder, missingInDocker }]);
     }
   }
 
@@ -96,8 +102,8 @@ export class NetworkNames {
   }
 }
 
-function keysOf({ names }: Membership): Uint8Array[] {
-  return [...new Set(names)].map((name) => nameKey(name));
+function keysOf({ names, pointer }: Membership): Uint8Array[] {
+  return [...new Set(pointer === undefined ? names : [...names, pointer])].map((name) => nameKey(name));
 }
 
 interface ReverseKey {

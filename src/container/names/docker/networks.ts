@@ -22,10 +22,10 @@ export interface KnownNetwork {
 }
 
 /** What settings and labels make of a container's names. */
-type NameChoices = Pick<Membership, "isLastResort" | "project">;
+export type NameTraits = Pick<Membership, "isLastResort" | "project" | "ttlSeconds" | "isSorted" | "pointer">;
 
 const NO_NETWORKS: readonly KnownNetwork[] = [];
-const NO_CHOICES: NameChoices = {};
+const NO_TRAITS: NameTraits = {};
 
 export class DockerNetworks implements NameSource {
   readonly #networks = new Map<string, KnownNetwork>();
@@ -75,12 +75,12 @@ export class DockerNetworks implements NameSource {
   }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
-  join(fact: ContainerFact, before: ContainerFact | undefined, choices: NameChoices = NO_CHOICES): void {
+  join(fact: ContainerFact, before: ContainerFact | undefined, traits: NameTraits = NO_TRAITS): void {
     const current = new Set(fact.endpoints.map(({ networkId }) => networkId));
     for (const { networkId } of before?.endpoints ?? [])
       if (!current.has(networkId)) this.#removeFrom(fact.id, networkId);
     for (const endpoint of fact.endpoints)
-      this.#networks.get(endpoint.networkId)?.names.put(fact.id, { ...endpoint, ...choices });
+      this.#networks.get(endpoint.networkId)?.names.put(fact.id, { ...endpoint, ...traits });
   }
 
   leave({ id, endpoints }: ContainerFact): void {

@@ -10,7 +10,10 @@ import { type ContainerFact, type EndpointFact, isUserDefined } from "../../regi
 import { aliasWildcards, labelNames } from "../../registry/label-names.ts";
 import { effectiveLabels } from "../../registry/labels.ts";
 import type { NameSource } from "../name-source.ts";
+import type { EndpointAddresses } from "../name-entry.ts";
 import { NetworkExtras, type WildcardEntry } from "./network-extras.ts";
+
+type NameTraits = Omit<EndpointAddresses, "v4" | "v6">;
 
 interface NamedExtras {
   readonly network: string;
@@ -60,11 +63,11 @@ export class ExtraNames implements NameSource {
   }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
-  join(fact: ContainerFact, before: ContainerFact | undefined, isLastResort = false): void {
+  join(fact: ContainerFact, before: ContainerFact | undefined, traits: NameTraits = {}): void {
     if (before !== undefined) this.leave(before);
     const { names } = labelNames(effectiveLabels(fact, this.#labelPolicy));
     for (const endpoint of fact.endpoints) {
-      if (isUserDefined(endpoint.networkName)) this.#put(fact.id, endpoint, names, isLastResort);
+      if (isUserDefined(endpoint.networkName)) this.#put(fact.id, endpoint, names, traits);
     }
   }
 
@@ -88,13 +91,12 @@ export class ExtraNames implements NameSource {
     );
   }
 
-  #put(id: string, endpoint: EndpointFact, labelled: readonly string[], isLastResort: boolean): void {
+  #put(id: string, endpoint: EndpointFact, labelled: readonly string[], traits: NameTraits): void {
     const { networkId, networkName, names: aliases, ipv4, ipv6 } = endpoint;
     const names = [...new Set([...labelled, ...aliasWildcards(aliases, networkName).names])];
     const v4 = ipv4 === undefined ? undefined : addressBytes(ipv4);
     const v6 = ipv6 === undefined ? undefined : addressBytes(ipv6);
-    if (names.length > 0 && (v4 ?? v6) !== undefined)
-      this.#extrasOf(networkId).put(id, names, { v4, v6, isLastResort });
+    if (names.length > 0 && (v4 ?? v6) !== undefined) this.#extrasOf(networkId).put(id, names, { v4, v6, ...traits });
   }
 
   #extrasOf(networkId: string): NetworkExtras {

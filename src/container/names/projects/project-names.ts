@@ -12,17 +12,18 @@ import { MISS, type NameSearch, type QuestionName, type VisibleNames } from "../
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../registry/fact.ts";
 import { type Labels, effectiveLabels } from "../../registry/labels.ts";
-import { NameEntry } from "../name-entry.ts";
+import { type EndpointAddresses, NameEntry } from "../name-entry.ts";
 import type { NameSource } from "../name-source.ts";
 import { type Outlook, outlookOf } from "../outlook.ts";
 
+type NameTraits = Omit<EndpointAddresses, "v4" | "v6">;
 type NetworkOf = (id: string) => NetworkFact | undefined;
 
 /** The containers of one service by network. */
 class ProjectService {
   readonly byNetwork = new Map<string, NameEntry>();
 
-  put(networkId: string, holder: string, addresses: Parameters<NameEntry["put"]>[1]): void {
+  put(networkId: string, holder: string, addresses: EndpointAddresses): void {
     const entry = this.byNetwork.get(networkId) ?? new NameEntry();
     entry.put(holder, addresses);
     this.byNetwork.set(networkId, entry);
@@ -110,7 +111,7 @@ export class ProjectNames implements NameSource {
   }
 
   /** Replaces what a container contributes. */
-  join(fact: ContainerFact, isLastResort = false): void {
+  join(fact: ContainerFact, traits: NameTraits = {}): void {
     this.leave(fact.id);
     const key = serviceKey(effectiveLabels(fact, this.#labelPolicy));
     if (key === undefined) return;
@@ -119,7 +120,7 @@ export class ProjectNames implements NameSource {
       const v4 = ipv4 === undefined ? undefined : addressBytes(ipv4);
       const v6 = ipv6 === undefined ? undefined : addressBytes(ipv6);
       if (isUserDefined(networkName) && (v4 ?? v6) !== undefined)
-        service.put(networkId, fact.id, { v4, v6, isLastResort });
+        service.put(networkId, fact.id, { v4, v6, ...traits });
     }
     if (service.byNetwork.size === 0) return;
     this.#services.set(key, service);

@@ -10,8 +10,8 @@ import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import type { ServicePort } from "../../../base/model/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
-import { type ZoneMember, type ZoneMembers, isAny } from "./members.ts";
-import type { Addresses, Reach } from "./reach.ts";
+import { type Addresses, type ZoneMember, type ZoneMembers, isAny } from "./members.ts";
+import type { Reach } from "./reach.ts";
 import { serviceRecord, text } from "./record-data.ts";
 import type { Zone } from "./zone.ts";
 

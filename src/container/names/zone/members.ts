@@ -8,11 +8,14 @@ import { LabelTable } from "../../../base/model/label-table.ts";
 import type { ContainerFact, EndpointFact } from "../../registry/fact.ts";
 import { type ServicePlace, servicePlace } from "../../registry/label-service.ts";
 
-/** Its addresses on one network. */
-export interface MemberEndpoint {
+export interface Addresses {
+  readonly v4: readonly Uint8Array[];
+  readonly v6: readonly Uint8Array[];
+}
+
+/** Its addresses on one network: at most one of each family. */
+export interface MemberEndpoint extends Addresses {
   readonly networkId: string;
-  readonly v4: Uint8Array | undefined;
-  readonly v6: Uint8Array | undefined;
 }
 
 export interface ZoneMember extends ServicePlace {
@@ -68,15 +71,17 @@ export class ZoneMembers {
     for (const id of [...this.#byId.keys()]) this.remove(id);
   }
 
-  all(): Iterable<ZoneMember> {
-    return this.#byId.values();
-  }
-
   /** Those of a project, or of one service in it; either label may be a wildcard. */
   *matching(project: string, service = "*"): Iterable<ZoneMember> {
     for (const services of matches(this.#projects, project)) {
       for (const members of matches(services, service)) yield* members.values();
     }
+  }
+
+  /** The containers of each service. */
+  *services(): Iterable<readonly ZoneMember[]> {
+    for (const services of this.#projects.values())
+      for (const members of services.values()) yield [...members.values()];
   }
 
   /** Those with an address, of which these are the labels below in-addr.arpa or ip6.arpa. */
@@ -99,13 +104,16 @@ function memberOf(fact: ContainerFact, policy: LabelPolicy): ZoneMember | undefi
 }
 
 function memberEndpoint({ networkId, ipv4, ipv6 }: EndpointFact): MemberEndpoint[] {
-  const v4 = ipv4 === undefined ? undefined : addressBytes(ipv4);
-  const v6 = ipv6 === undefined ? undefined : addressBytes(ipv6);
-  return v4 === undefined && v6 === undefined ? [] : [{ networkId, v4, v6 }];
+  const v4 = bytesOf(ipv4);
+  const v6 = bytesOf(ipv6);
+  return v4.length + v6.length === 0 ? [] : [{ networkId, v4, v6 }];
+}
+
+function bytesOf(text: string | undefined): Uint8Array[] {
+  const bytes = text === undefined ? undefined : addressBytes(text);
+  return bytes === undefined ? [] : [bytes];
 }
 
 function addressKeys({ endpoints }: ZoneMember): Uint8Array[] {
-  return endpoints.flatMap(({ v4, v6 }) =>
-    [v4, v6].flatMap((bytes) => (bytes === undefined ? [] : [reverseLabels(bytes)])),
-  );
+  return endpoints.flatMap(({ v4, v6 }) => [...v4, ...v6].map((bytes) => reverseLabels(bytes)));
 }

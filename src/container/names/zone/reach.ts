@@ -4,12 +4,7 @@
  */
 import type { NetworkFact } from "../../registry/fact.ts";
 import type { Outlook } from "../outlook.ts";
-import type { MemberEndpoint, ZoneMember } from "./members.ts";
-
-export interface Addresses {
-  readonly v4: Uint8Array[];
-  readonly v6: Uint8Array[];
-}
+import type { Addresses, MemberEndpoint, ZoneMember } from "./members.ts";
 
 interface ReachParts {
   /** The container's own networks, in search order. */
@@ -19,6 +14,7 @@ interface ReachParts {
 }
 
 const NONE = new Uint8Array(0);
+const NOTHING: Addresses = { v4: [], v6: [] };
 const NOT_VISIBLE = -1;
 
 export class Reach {
@@ -31,7 +27,10 @@ export class Reach {
   }
 
   sees(member: ZoneMember): boolean {
-    return member.endpoints.some((each) => this.#rank(each) !== NOT_VISIBLE);
+    return member.endpoints.some((each) => {
+      const { v4, v6 } = this.#told(each);
+      return v4.length + v6.length > 0;
+    });
   }
 
   /** Whether the container is told this very address. */
@@ -43,20 +42,25 @@ export class Reach {
   /** One address of each family: on the first network that both are on. */
   first(member: ZoneMember): Addresses {
     const { v4, v6 } = this.all(member);
-    return { v4: v4.slice(0, 1), v6: v6.slice(0, 1) };
+    return v4.length < 2 && v6.length < 2 ? { v4, v6 } : { v4: v4.slice(0, 1), v6: v6.slice(0, 1) };
   }
 
   all({ endpoints }: ZoneMember): Addresses {
-    const found: Addresses = { v4: [], v6: [] };
+    const [only] = endpoints;
+    // Nearly all have one network, and an answer can have hundreds of containers.
+    if (only !== undefined && endpoints.length === 1) return this.#told(only);
     const visible = endpoints.filter((each) => this.#rank(each) !== NOT_VISIBLE);
-    const ordered = visible.length < 2 ? visible : visible.toSorted((a, b) => this.#rank(a) - this.#rank(b));
-    for (const { networkId, v4 = NONE, v6 = NONE } of ordered) {
-      const outlook = this.#ranks.has(networkId) ? undefined : this.#parts.outlook;
-      const told = outlook?.reachable({ v4, v6 }) ?? { v4, v6 };
-      if (told.v4.length > 0) found.v4.push(told.v4);
-      if (told.v6.length > 0) found.v6.push(told.v6);
-    }
-    return found;
+    const told = visible.toSorted((a, b) => this.#rank(a) - this.#rank(b)).map((each) => this.#told(each));
+    return { v4: told.flatMap(({ v4 }) => v4), v6: told.flatMap(({ v6 }) => v6) };
+  }
+
+  /** On its own networks all; on others those with a route. */
+  #told(endpoint: MemberEndpoint): Addresses {
+    if (this.#ranks.has(endpoint.networkId)) return endpoint;
+    const { outlook } = this.#parts;
+    if (outlook === undefined || this.#rank(endpoint) === NOT_VISIBLE) return NOTHING;
+    const { v4, v6 } = outlook.reachable({ v4: endpoint.v4[0] ?? NONE, v6: endpoint.v6[0] ?? NONE });
+    return { v4: v4.length === 0 ? [] : [v4], v6: v6.length === 0 ? [] : [v6] };
   }
 
   #rank({ networkId }: MemberEndpoint): number {

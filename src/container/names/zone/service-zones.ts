@@ -7,7 +7,6 @@ import type { ContainerFact } from "../../registry/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource, NodeContext } from "../name-source.ts";
 import { outlookOf } from "../outlook.ts";
-import { ZoneLookup } from "./lookup.ts";
 import { ZoneMembers } from "./members.ts";
 import { Reach } from "./reach.ts";
 import { Zone } from "./zone.ts";
@@ -54,8 +53,7 @@ export class ServiceZones implements NameSource {
 
   namesFor(container: ContainerFact, node: NodeContext | undefined): ZoneNames | undefined {
     if (this.#zones.length === 0) return undefined;
-    const parts = { members: this.#members, reach: this.#reachOf(container), servers: serversOf(container, node) };
-    return new ZoneNames(this.#zones, new ZoneLookup(parts));
+    return new ZoneNames(this.#zones, this.#members, this.#reachOf(container), serversOf(container, node));
   }
 
   #pointersFor(container: ContainerFact): ZonePointers | undefined {

@@ -8,14 +8,16 @@ import {
   MISS,
   type NameRecords,
   type NameSearch,
+  type OwnName,
   type QuestionName,
   type ReverseName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import { type ZoneLookup, hostName } from "./lookup.ts";
+import { ZoneLookup, hostName } from "./lookup.ts";
 import type { ZoneMembers } from "./members.ts";
 import type { Reach } from "./reach.ts";
 import type { Zone } from "./zone.ts";
+import { namesIn } from "./zone-list.ts";
 
 const NO_SETS: NameRecords["sets"] = new Map();
 /** `_PORT._PROTOCOL.SERVICE.PROJECT.svc` */
@@ -24,11 +26,15 @@ const PATH_LABELS_MAX = 5;
 export class ZoneNames implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly #zones: readonly Zone[];
+  readonly #members: ZoneMembers;
+  readonly #reach: Reach;
   readonly #lookup: ZoneLookup;
 
-  constructor(zones: readonly Zone[], lookup: ZoneLookup) {
+  constructor(zones: readonly Zone[], members: ZoneMembers, reach: Reach, servers: readonly string[]) {
     this.#zones = zones;
-    this.#lookup = lookup;
+    this.#members = members;
+    this.#reach = reach;
+    this.#lookup = new ZoneLookup({ members, reach, servers });
   }
 
   find(name: QuestionName, search: NameSearch): number {
@@ -42,6 +48,10 @@ export class ZoneNames implements VisibleNames {
   /** Addresses lead to the zone before they lead to a network: see `ZonePointers`. */
   pointer(): undefined {
     return undefined;
+  }
+
+  *list(): Iterable<OwnName> {
+    for (const zone of this.#zones) yield* namesIn(zone, this.#members, this.#reach);
   }
 
   #answer(zone: Zone, name: QuestionName, labels: number, search: NameSearch): number {

@@ -253,7 +253,9 @@ test("on the host only UDP queries for our names are redirected, and spared grou
   const spared = { id: 42n, level: 2 };
   const redirects = [{ bind: OURS, fromInside: ["192.0.2.53"], fromPods: [] }];
   const host = { names: [name], reverseNames: [reverse], spared: [spared] };
-  const { chains } = one(servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects, host } }));
+  const { chains } = one(
+    servingPlan({ ...INPUT, capture: { ...CONTAINER_CAPTURE, redirects, guardsPorts: true, host } }),
+  );
   const match = { protocol: "udp", destination: "192.0.2.53", destinationPort: 53 };
   const pass = { match: { protocol: "udp", destinationPort: 53, controlGroup: spared }, action: { kind: "accept" } };
   const noReverse = {

@@ -61,6 +61,7 @@ test("a container of a current engine becomes a fact", () => {
     sandboxKey: "/var/run/docker/netns/0123",
     networkMode: "one",
     hostname: "host1",
+    domainName: "",
     ports: { published: ["80/tcp"], exposed: ["80/tcp", "443/tcp"] },
     labels: {},
     imageLabels: { labels: { colour: "blue" }, source: "unknown" },

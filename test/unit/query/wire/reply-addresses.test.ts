@@ -97,7 +97,13 @@ function addressBytesOf(
   const packed = Buffer.concat(
     Array.from({ length: count }, (_, index) => Buffer.concat([Buffer.alloc(size - 4), u32(index)])),
   );
-  const length = addressAnswer(block, question, packed, size, { limit, shuffle, behaviour });
+  const length = addressAnswer(block, question, packed, size, {
+    limit,
+    shuffle,
+    behaviour,
+    ttlSeconds: behaviour.ttlSeconds,
+    isSorted: false,
+  });
   return block.subarray(OFFSET, OFFSET + length);
 }
 

@@ -92,6 +92,7 @@ test("names that have others below them exist and are empty; all others do not; 
 const far = aMember("far", { service: "far", on: { two: ["10.2.0.1", "fd02::1"] } });
 const both = aMember("both", { service: "both", on: { two: "10.2.0.2", one: "10.1.0.2" } });
 const dark = aMember("dark", { service: "dark", on: { dark: "10.3.0.1" } });
+const only6 = aMember("only6", { service: "only6", on: { two: [undefined, "fd02::6"] } });
 const NETWORKS = [{ name: "one" }, { name: "two", project: "dev" }, { name: "dark", isInternal: true }];
 
 test("a container is told addresses on its own networks only; projects and services without any do not exist", () => {
@@ -109,11 +110,12 @@ test("`visible` adds networks with a route: the own address comes first, and end
   const labels = { "com.docker.compose.project": "dev" };
   const asker = aMember("asker", { labels, on: { one: "10.1.0.9" } });
   for (const visible of ["project", "all"] as const) {
-    const two = new ZoneWorld([asker, client, far, both, dark], { networks: NETWORKS, visible });
+    const two = new ZoneWorld([asker, client, far, both, dark, only6], { networks: NETWORKS, visible });
     assert.deepEqual(two.addresses(asker, "far.dev.svc.cluster.local"), [0, "10.2.0.1"], visible);
     assert.deepEqual(two.addresses(asker, "far.dev.svc.cluster.local", TYPE.AAAA), [0], "no gateway for IPv6");
     assert.deepEqual(two.addresses(asker, "both.dev.svc.cluster.local"), [0, "10.1.0.2"]);
     assert.deepEqual(two.addresses(asker, "both.dev.endpoints.cluster.local"), [0, "10.1.0.2", "10.2.0.2"]);
+    assert.deepEqual(two.addresses(asker, "only6.dev.svc.cluster.local"), [3], "no address that it can reach");
     assert.deepEqual(two.addresses(asker, "dark.dev.svc.cluster.local"), [3], "an internal network");
     assert.equal(two.addresses(client, "far.dev.svc.cluster.local")[0], visible === "all" ? 0 : 3);
   }
@@ -191,4 +193,23 @@ test("an answer that does not fit is truncated, and is whole over TCP; the addit
   assert.doesNotMatch(part.flags, /tc/);
   assert.equal(part.answers.length, 8);
   assert.ok(part.additionals.length < 8);
+});
+
+test("all names of a zone are listed that a container resolves, with the containers that have them", () => {
+  const labels = { "io.dns11.ports": "http=80" };
+  const web = aMember("web", { service: "web", labels, on: { one: ["10.1.0.1", "fd00::1"], two: "10.2.0.1" } });
+  const sick = aMember("sick", { service: "sick", health: "unhealthy", on: { one: "10.1.0.2" } });
+  const listing = new ZoneWorld([web, sick, far, client], { networks: NETWORKS });
+  const names = listing.directory.viewOf(client).names.flatMap((source) => [...(source.list?.() ?? [])]);
+  assert.deepEqual(
+    names.map(({ name, v4, v6, holders, source }) => [name, v4.join("."), v6.length, holders.length, source]),
+    [
+      ["web.dev.svc.cluster.local", "10.1.0.1", 16, 1, "zone cluster.local"],
+      ["web.dev.endpoints.cluster.local", "10.1.0.1", 16, 1, "zone cluster.local"],
+      ["1.web.dev.svc.cluster.local", "10.1.0.1", 16, 1, "zone cluster.local"],
+      [`${web.hostname}.web.dev.svc.cluster.local`, "10.1.0.1", 16, 1, "zone cluster.local"],
+      ["_http._tcp.web.dev.svc.cluster.local", "", 0, 1, "zone cluster.local"],
+      ["sick.dev.endpoints.cluster.local", "10.1.0.2", 0, 1, "zone cluster.local"],
+    ],
+  );
 });

@@ -1,0 +1,142 @@
+/**
+ * ResolvedBus: systemd-resolved, as far as dns11 needs it: whether it runs, which domains its links have, and the
+ * settings of one link. It tells when another process has become systemd-resolved, which knows nothing of before.
+ */
+import { Fault, codeOf } from "../../../base/lib/fault.ts";
+import { Bus } from "./bus.ts";
+import { type BusCall, type BusMessage, type BusReader, type BusWriter, malformed } from "./bus-message.ts";
+import { addressBytes } from "../../../base/model/address.ts";
+
+const NAME = "org.freedesktop.resolve1";
+const OBJECT = { destination: NAME, path: "/org/freedesktop/resolve1" };
+const MANAGER = "org.freedesktop.resolve1.Manager";
+const OWNER_CHANGED = "NameOwnerChanged";
+const OWNERS_RULE = `type='signal',sender='org.freedesktop.DBus',member='${OWNER_CHANGED}',arg0='${NAME}'`;
+/** Older versions, and those built without a protocol, do as well without these methods. */
+const OPTIONAL = /^SetLink(?:DefaultRoute|LLMNR|MulticastDNS|DNSOverTLS|DNSSEC)$/;
+const MISSING = /\.(?:UnknownMethod|NotSupported)$/;
+const NO_BUS = new Set(["ENOENT", "ECONNREFUSED", "ENOTDIR"]);
+/** In sockets.h. */
+const AF_INET = 2;
+
+/** A domain of one link; index 0 is the configuration of systemd-resolved itself. */
+export interface LinkDomain {
+  readonly index: number;
+  readonly domain: string;
+}
+
+export interface LinkSettings {
+  readonly index: number;
+  /** An IPv4 address, port 53. */
+  readonly server: string;
+  /** Queries for these names and those below them go to the server, and no others. */
+  readonly domains: readonly string[];
+}
+
+export class ResolvedBus {
+  readonly #socketPath: () => string;
+  readonly #onStart: () => void;
+  #bus: Promise<Bus> | undefined;
+
+  /** `onStart`: another process has become systemd-resolved. */
+  constructor(socketPath: () => string, onStart: () => void) {
+    this.#socketPath = socketPath;
+    this.#onStart = onStart;
+  }
+
+  /** Does not start it. Throws a Fault if there is a bus that cannot be used. */
+  async isRunning(): Promise<boolean> {
+    try {
+      const bus = await this.#connected();
+      return (await bus.callBus("NameHasOwner", NAME)).boolean();
+    } catch (error) {
+      if (error instanceof Fault && NO_BUS.has(codeOf(error.cause) ?? "")) return false;
+      throw error;
+    }
+  }
+
+  async domains(): Promise<LinkDomain[]> {
+    const body = await this.#call({
+      interface: "org.freedesktop.DBus.Properties",
+      member: "Get",
+      signature: "ss",
+      write: (w) => [MANAGER, "Domains"].forEach((text) => w.string(text)),
+    });
+    if (body.signature() !== "a(isb)") throw malformed();
+    return body.structs(() => {
+      const [index, domain] = [body.u32(), body.string()];
+      body.boolean();
+      return { index, domain: domain.replace(/\.$/, "").toLowerCase() };
+    });
+  }
+
+  /** The server last, so that at no time it gets queries for other names. */
+  async setLink({ index, server, domains }: LinkSettings): Promise<void> {
+    const set = async (member: string, type: string, write: (w: BusWriter) => void): Promise<void> => {
+      await this.#set(member, `i${type}`, (w) => {
+        w.u32(index);
+        write(w);
+      });
+    };
+    await set("SetLinkDomains", "a(sb)", (w) => w.structs(domains, (name) => (w.string(name), w.boolean(true))));
+    await set("SetLinkDefaultRoute", "b", (w) => w.boolean(false));
+    for (const member of ["SetLinkLLMNR", "SetLinkMulticastDNS", "SetLinkDNSOverTLS", "SetLinkDNSSEC"])
+      await set(member, "s", (w) => w.string("no"));
+    await set("SetLinkDNS", "a(iay)", (w) =>
+      w.structs([addressBytes(server) as Uint8Array], (bytes) => (w.u32(AF_INET), w.data(bytes))),
+    );
+    await this.#set("FlushCaches");
+  }
+
+  close(): void {
+    this.#bus?.then(
+      (bus) => bus.close(),
+      () => undefined,
+    );
+    this.#bus = undefined;
+  }
+
+  async #set(member: string, signature?: string, write?: (w: BusWriter) => void): Promise<void> {
+    try {
+      await this.#call({ interface: MANAGER, member, ...(signature && { signature }), ...(write && { write }) });
+    } catch (error) {
+      if (OPTIONAL.test(member) && MISSING.test(codeOf(error) ?? "")) return;
+      throw new Fault("HOST_RESOLVED_REFUSED", `systemd-resolved refused ${member}`, {
+        cause: error,
+        remedy: "Exclude links called dns11-* where systemd-networkd manages them, or use --host-names=capture.",
+      });
+    }
+  }
+
+  async #call(call: Omit<BusCall, "destination" | "path">): Promise<BusReader> {
+    return await (await this.#connected()).call({ ...OBJECT, ...call });
+  }
+
+  async #connected(): Promise<Bus> {
+    this.#bus ??= this.#connect();
+    return await this.#bus;
+  }
+
+  async #connect(): Promise<Bus> {
+    const connecting = Bus.connect(this.#socketPath(), {
+      onSignal: (message) => this.#onSignal(message),
+      // Whoever asks next connects again.
+      onClose: () => (this.#bus = undefined),
+    });
+    try {
+      const bus = await connecting;
+      await bus.callBus("AddMatch", OWNERS_RULE);
+      return bus;
+    } catch (error) {
+      this.#bus = undefined;
+      throw error;
+    }
+  }
+
+  /** Its arguments are the name, the owner before and the owner now. */
+  #onSignal({ member, body }: BusMessage): void {
+    if (member !== OWNER_CHANGED) return;
+    const [, , owner] = [body.string(), body.string(), body.string()];
+    if (owner !== "") this.#onStart();
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * ResolvedMode: the host's own namespace is served through systemd-resolved. It sends us queries for names of the domain
+ * and for addresses of containers, whoever asks it and however (its stub, nss-resolve, varlink, D-Bus), and others it
+ * never sends. What was told to it goes with the link, so nothing has to be undone.
+ */
+import { reasonOf } from "../../../base/lib/fault.ts";
+import { closeQuietly } from "../../../kernel/libc.ts";
+import type { NetlinkMemory } from "../../../kernel/netlink-socket.ts";
+import type { AttachMode, ServedNamespace } from "../../attach/attach-mode.ts";
+import { type Capture, DOCKER_RESOLVER } from "../../capture/capture.ts";
+import type { Subnet } from "../host-subnets.ts";
+import { reverseZoneNames } from "../reverse-zones.ts";
+import type { LinkDomain, LinkSettings } from "./resolved-bus.ts";
+import { type TunLink, isOwnLink, linkNames, openTunLink } from "./tun-link.ts";
+
+/**
+ * The server that systemd-resolved asks. Nothing listens there: our rules redirect it, so that the sockets may be
+ * others after a failure or a takeover, and that it leads nowhere when they are gone.
+ */
+const SERVER = "127.0.0.153";
+
+const CAPTURE: Capture = {
+  redirects: [{ bind: DOCKER_RESOLVER, fromInside: [SERVER], fromPods: [], replySource: SERVER }],
+  bypassInterfaces: [],
+  guardsLoopback: false,
+  guardsPorts: true,
+};
+
+export interface ResolvedModeParts {
+  readonly domain: string;
+  /** The subnets of reachable containers. */
+  readonly subnets: () => Iterable<Subnet>;
+  /** The root folder of the host. */
+  readonly root: () => number;
+  readonly memory: NetlinkMemory;
+  readonly bus: {
+    domains(): Promise<readonly LinkDomain[]>;
+    setLink(settings: LinkSettings): Promise<void>;
+  };
+  /** systemd-resolved did not accept the link, for this reason. */
+  readonly onRefused: (reason: string) => void;
+}
+
+export class ResolvedMode implements AttachMode {
+  readonly #parts: ResolvedModeParts;
+  #link: TunLink | undefined;
+  #namespace: ServedNamespace | undefined;
+  /** What systemd-resolved was told last. */
+  #told = "";
+  /** One after the other, so that the last one wins. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(parts: ResolvedModeParts) {
+    this.#parts = parts;
+  }
+
+  /** Makes the link; throws a Fault where that is not possible. Call inside the host's namespace. */
+  openLink(): void {
+    this.#link ??= openTunLink(this.#parts.root(), this.#parts.memory);
+  }
+
+  /** Another process is systemd-resolved now, and knows nothing. */
+  forget(): void {
+    this.#told = "";
+    const namespace = this.#namespace;
+    if (namespace !== undefined) this.#tell(namespace).catch(() => undefined);
+  }
+
+  capture(): Capture {
+    this.openLink();
+    return CAPTURE;
+  }
+
+  async onVerified(namespace: ServedNamespace): Promise<void> {
+    this.#namespace = namespace;
+    await this.#tell(namespace);
+  }
+
+  /** Closes the link first: what is asked from now on goes where it went before. */
+  withdraw(): void {
+    this.#namespace = undefined;
+    this.#told = "";
+    if (this.#link !== undefined) closeQuietly(this.#link.fd);
+    this.#link = undefined;
+  }
+
+  undo(): void {
+    this.withdraw();
+  }
+
+  async #tell(namespace: ServedNamespace): Promise<void> {
+    const turn = this.#turn.then(async () => await this.#tellNow(namespace));
+    this.#turn = turn.catch(() => undefined);
+    await turn;
+  }
+
+  async #tellNow({ within }: ServedNamespace): Promise<void> {
+    const link = this.#link;
+    if (link === undefined) return;
+    const { bus, domain, subnets, memory, onRefused } = this.#parts;
+    try {
+      const names = within(() => linkNames(memory));
+      const others = (await bus.domains()).filter(({ index }) => !isOwnLink(names.get(index)));
+      const taken = new Set(others.map((each) => each.domain));
+      const domains = [domain, ...reverseZoneNames(subnets()).filter((zone) => !taken.has(zone))];
+      const settings = { index: link.index, server: SERVER, domains };
+      const text = JSON.stringify(settings);
+      if (text === this.#told || this.#link !== link) return;
+      await bus.setLink(settings);
+      this.#told = text;
+    } catch (error) {
+      onRefused(reasonOf(error));
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * HostDomainNames: the names below the host's domain inside containers, while they resolve on the host. A container has
+ * those of its own networks first, then those of networks that the setting `visible` adds. What it does not see there
+ * does not exist: the domain is ours, and no server knows it.
+ */
+import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
+import { hashOf } from "../../../base/model/label-table.ts";
+import {
+  DENIED,
+  MISS,
+  type NameAddresses,
+  type NameSearch,
+  type QuestionName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
+import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact, isUserDefined } from "../../registry/fact.ts";
+import { NetworkNames } from "../docker/network-names.ts";
+import type { NameSource } from "../name-source.ts";
+import { type Outlook, outlookOf } from "../outlook.ts";
+import { HostDomain } from "./host-domain.ts";
+
+type NetworkOf = (id: string) => NetworkFact | undefined;
+
+/** The names of each network. */
+type Zones = ReadonlyMap<string, NetworkNames>;
+
+const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(0) };
+
+class VisibleHostDomain implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly #domain: HostDomain;
+  readonly #zones: Zones;
+  readonly #own: readonly string[];
+  readonly #outlook: Outlook | undefined;
+  readonly #networkOf: NetworkOf;
+
+  constructor(
+    { domain, zones, networkOf }: { readonly domain: HostDomain; readonly zones: Zones; readonly networkOf: NetworkOf },
+    own: readonly string[],
+    outlook: Outlook | undefined,
+  ) {
+    this.#domain = domain;
+    this.#zones = zones;
+    this.#own = own;
+    this.#outlook = outlook;
+    this.#networkOf = networkOf;
+  }
+
+  find(name: QuestionName, search: NameSearch): number {
+    const before = this.#domain.labelsBefore(name);
+    if (before === undefined) return MISS;
+    const where = `below "${this.#domain.text}", the domain of container names on the host`;
+    if (before === 0) return search.found(NO_ADDRESSES, true);
+    for (const labels of this.#domain.candidates(name, before)) {
+      const hash = hashOf(labels);
+      for (const id of this.#own) {
+        const found = this.#zones.get(id)?.lookup(labels, labels.length, hash);
+        if (found === undefined) continue;
+        search.trace?.record("names", `a container's name on "${this.#titleOf(id)}" ${where}`);
+        return search.found(found, true);
+      }
+      const elsewhere = this.#findElsewhere(labels, hash);
+      if (elsewhere === undefined) continue;
+      search.trace?.record("names", `a container's name on a network that this one is not on ${where}`);
+      return search.found(elsewhere, true);
+    }
+    search.trace?.record("names", `no container that this one sees (setting visible) has this name ${where}`);
+    return DENIED;
+  }
+
+  /** An address has the name that Docker gives it. */
+  pointer(): undefined {
+    return undefined;
+  }
+
+  #findElsewhere(labels: Uint8Array, hash: number): NameAddresses | undefined {
+    const outlook = this.#outlook;
+    if (outlook === undefined) return undefined;
+    for (const [id, names] of this.#zones) {
+      const network = this.#networkOf(id);
+      if (network === undefined || !outlook.sees(network)) continue;
+      const found = names.lookup(labels, labels.length, hash);
+      if (found !== undefined) return outlook.reachable(found);
+    }
+    return undefined;
+  }
+
+  #titleOf(id: string): string {
+    return this.#networkOf(id)?.name ?? id;
+  }
+}
+
+export class HostDomainNames implements NameSource {
+  readonly #networkOf: NetworkOf;
+  readonly #zones = new Map<string, NetworkNames>();
+  #domain: HostDomain | undefined;
+  #visible: VisibleSetting = "network";
+  #defaultBridge: DefaultBridgeSetting = "off";
+
+  constructor(networkOf: NetworkOf) {
+    this.#networkOf = networkOf;
+  }
+
+  /** Sets the domain and all containers; undefined: there is none. Existing views do not change. */
+  setDomain(text: string | undefined, facts: Iterable<ContainerFact>): void {
+    if (text === this.#domain?.text) return;
+    this.#zones.clear();
+    this.#domain = text === undefined ? undefined : new HostDomain(text);
+    for (const fact of facts) this.join(fact, undefined);
+  }
+
+  /** Existing views do not change. */
+  setVisible(setting: VisibleSetting): void {
+    this.#visible = setting;
+  }
+
+  /** Existing views do not change. */
+  setDefaultBridge(setting: DefaultBridgeSetting): void {
+    this.#defaultBridge = setting;
+  }
+
+  /** Replaces what a container contributes. */
+  join(fact: ContainerFact, before: ContainerFact | undefined): void {
+    const domain = this.#domain;
+    if (domain === undefined) return;
+    if (before !== undefined) this.leave(before);
+    for (const endpoint of fact.endpoints) {
+      const { networkId, ipv4, ipv6 } = endpoint;
+      const zone = this.#zones.get(networkId) ?? new NetworkNames(domain.text);
+      this.#zones.set(networkId, zone);
+      zone.put(fact.id, { names: domain.namesOf(fact, endpoint), ipv4, ipv6 });
+    }
+  }
+
+  leave({ id, endpoints }: ContainerFact): void {
+    for (const { networkId } of endpoints) this.#zones.get(networkId)?.remove(id);
+  }
+
+  removeNetwork(id: string): void {
+    this.#zones.delete(id);
+  }
+
+  namesFor(container: ContainerFact): VisibleNames | undefined {
+    const domain = this.#domain;
+    if (domain === undefined) return undefined;
+    const own = container.endpoints
+      .filter(({ networkName }) => this.#hasNames(networkName))
+      .toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1));
+    return new VisibleHostDomain(
+      { domain, zones: this.#zones, networkOf: this.#networkOf },
+      own.map(({ networkId }) => networkId),
+      outlookOf(container, this.#visible, this.#networkOf),
+    );
+  }
+
+  #hasNames(networkName: string): boolean {
+    return isUserDefined(networkName) || (networkName === DEFAULT_BRIDGE && this.#defaultBridge === "names");
+  }
+}

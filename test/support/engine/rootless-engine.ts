@@ -1,0 +1,137 @@
+/**
+ * Rootless engine of a test: dockerd and containerd of a normal user in namespaces that rootlesskit makes, on a simulated
+ * machine of its own. All its processes are in one control group, by which they are found and removed however the test
+ * ends: most are in no namespace that the test has made.
+ */
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { CommandOptions, CommandResult } from "../program/command.ts";
+import { check, run } from "../program/command.ts";
+import { Daemon } from "../program/daemon.ts";
+import { getJson } from "../program/unix-http.ts";
+import type { Leftovers } from "../rig/leftovers.ts";
+import { netnsPathOf } from "../rig/leftovers.ts";
+import { makeNetns, uniqueName } from "../rig/netns.ts";
+import { hold, removeTracked } from "../rig/reaper.ts";
+import { ControlGroup } from "./control-group.ts";
+import { DockerClient, type DockerHost } from "./docker-host.ts";
+import type { EngineHost } from "./engine-host.ts";
+import { INSIDE, OWNER, startRootlessHost } from "./rootless-host.ts";
+
+/** A server here is on the machine: the user's network, slirp4netns, forwards queries to it. */
+const RESOLV_CONF = "nameserver 127.0.0.1\n";
+
+export async function startRootlessEngine(): Promise<RootlessEngine> {
+  const id = uniqueName();
+  const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+  hold({ id, folder });
+  try {
+    await makeNetns(id);
+    const host = await startRootlessHost({ netnsPath: netnsPathOf(id), folder, resolvConf: RESOLV_CONF });
+    const engine = new RootlessEngine({ id, folder }, host);
+    await engine.startDaemon();
+    return engine;
+  } catch (error) {
+    await removeTracked({ id, folder });
+    throw error;
+  }
+}
+
+export class RootlessEngine implements AsyncDisposable, DockerHost {
+  readonly id: string;
+  readonly folder: string;
+  /** The user's runtime directory, as the machine of the test sees it. */
+  readonly runtime: string;
+  readonly socketPath: string;
+  readonly #host: EngineHost;
+  readonly #group: ControlGroup;
+  readonly #client: DockerClient;
+  readonly #daemon: Daemon;
+
+  constructor({ id, folder }: Leftovers & { readonly folder: string }, host: EngineHost) {
+    this.id = id;
+    this.folder = folder;
+    this.runtime = join(folder, "run");
+    this.socketPath = join(this.runtime, "docker.sock");
+    this.#host = host;
+    this.#group = new ControlGroup(join(id, "rootless"));
+    this.#client = new DockerClient(this.socketPath);
+    this.#daemon = new Daemon({
+      host,
+      // "dockerd" becomes the name of the script, and what follows its arguments.
+      prefix: [...this.#asUser(OWNER), "sh", "-c", `exec ${INSIDE.startEngine} "$@"`],
+      args: [`--data-root=${join(folder, "data")}`],
+      env: {},
+      socketPath: this.socketPath,
+      logPath: join(folder, "dockerd.log"),
+    });
+  }
+
+  /** The user's network, outside of the engine's. */
+  get netnsPath(): string {
+    return netnsPathOf(this.id);
+  }
+
+  async docker(...args: string[]): Promise<string> {
+    return await this.#client.check(args);
+  }
+
+  async dockerCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+    return await this.#client.run(args, options);
+  }
+
+  async api(path: string): Promise<unknown> {
+    return await getJson(this.socketPath, path);
+  }
+
+  /** Runs a program of the test's machine, whose process ids are the engine's. */
+  async exec(command: string, args: readonly string[] = [], options: CommandOptions = {}): Promise<CommandResult> {
+    return await run(command, args, options);
+  }
+
+  /** Changes the engine's machine, as its root. */
+  async onMachine(command: string, ...args: readonly string[]): Promise<void> {
+    await check(...this.#host.command(command, args));
+  }
+
+  /** Runs dns11 on the engine's machine as one of its users, who has set nothing. */
+  async dns11As(user: number, ...args: readonly string[]): Promise<CommandResult> {
+    const [command = "", ...rest] = this.dns11Command(user);
+    return await run(command, [...rest, ...args]);
+  }
+
+  /** The command line that starts dns11 there, without its arguments. */
+  dns11Command(user: number): string[] {
+    // As in the unit: entering takes no program that grants rights.
+    const program = ["setpriv", "--no-new-privs", INSIDE.node, INSIDE.program];
+    const [command, args] = this.#host.command("env", [...this.#asUser(user), ...program]);
+    return [command, ...args];
+  }
+
+  async startDaemon(): Promise<void> {
+    await this.#daemon.start();
+  }
+
+  async restartDaemon(): Promise<void> {
+    await this.#daemon.stop();
+    await this.#daemon.start();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await removeTracked({ id: this.id, folder: this.folder });
+  }
+
+  /** In the control group, and with a user's environment. */
+  #asUser(user: number): string[] {
+    const environment = [
+      user === OWNER ? "HOME=/home/owner" : "HOME=/",
+      ...(user === OWNER ? [`XDG_RUNTIME_DIR=${INSIDE.runtime}`] : []),
+      "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+      "DOCKER_MIN_API_VERSION=1.24",
+      "DNS11_METRICS_ADDR=off",
+    ];
+    const as = ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
+    return [...this.#group.prefix, ...as, "env", "-i", ...environment];
+  }
+}

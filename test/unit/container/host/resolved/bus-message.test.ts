@@ -1,0 +1,78 @@
+// Proves the bytes of D-Bus messages against those of a real bus, and that damaged ones end as a Fault.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Fault } from "../../../../../src/base/lib/fault.ts";
+import {
+  BusWriter,
+  callBytes,
+  messageLength,
+  readMessage,
+} from "../../../../../src/container/host/resolved/bus-message.ts";
+
+const CALL = {
+  destination: "org.freedesktop.resolve1",
+  path: "/org/freedesktop/resolve1",
+  interface: "org.freedesktop.resolve1.Manager",
+  member: "SetLinkDomains",
+  signature: "ia(sb)",
+  write: (w: BusWriter): void => {
+    w.u32(7);
+    w.structs(["docker", "16.30.172.in-addr.arpa"], (name) => {
+      w.string(name);
+      w.boolean(true);
+    });
+  },
+};
+
+test("a call reads back as it was written", () => {
+  const bytes = callBytes(CALL, 3);
+  assert.equal(messageLength(bytes), bytes.length);
+  const { type, member, replySerial, error, body } = readMessage(bytes);
+  assert.deepEqual([type, member, replySerial, error], [1, "SetLinkDomains", 0, ""]);
+  assert.equal(body.u32(), 7);
+  const domains = body.structs(() => [body.string(), body.boolean()]);
+  assert.deepEqual(domains, [
+    ["docker", true],
+    ["16.30.172.in-addr.arpa", true],
+  ]);
+});
+
+test("an empty list and an array of bytes keep their padding", () => {
+  const writer = new BusWriter();
+  writer.u32(1);
+  writer.structs([], () => undefined);
+  writer.structs([Buffer.of(127, 0, 0, 153)], (bytes) => {
+    writer.u32(2);
+    writer.data(bytes);
+  });
+  assert.equal(writer.bytes.toString("hex"), "01000000000000000c0000000000000002000000040000007f000099");
+});
+
+test("the length of a message is unknown before its first 16 bytes", () => {
+  const bytes = callBytes(CALL, 3);
+  assert.equal(messageLength(bytes.subarray(0, 15)), undefined);
+  assert.equal(messageLength(bytes.subarray(0, 16)), bytes.length);
+});
+
+test("a message that is too long, big-endian or damaged is a Fault", () => {
+  const good = callBytes(CALL, 3);
+  const long = Buffer.from(good);
+  long.writeUInt32LE(0x7fffffff, 4);
+  assert.throws(() => messageLength(long), Fault);
+  const big = Buffer.from(good);
+  big[0] = 0x42;
+  assert.throws(() => messageLength(big), Fault);
+  for (let at = 12; at < good.length; at++) {
+    for (const value of [0, 1, 0x7f, 0xff]) {
+      const damaged = Buffer.from(good);
+      damaged[at] = value;
+      try {
+        readMessage(damaged);
+      } catch (error) {
+        assert.ok(error instanceof Fault, `byte ${at} as ${value}: ${String(error)}`);
+      }
+    }
+  }
+});

@@ -1,0 +1,92 @@
+/**
+ * Names below the host's domain inside containers: those that a container sees by the setting `visible`, and no others.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { DENIED, FOUND, MISS } from "../../../../../src/base/model/visible-names.ts";
+import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
+import { Directory } from "../../../../../src/container/registry/directory.ts";
+import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
+import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
+import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
+import { placed } from "../../../support/reply.ts";
+
+function container(
+  name: string,
+  networkName: string,
+  ipv4: string,
+  labels: Record<string, string> = {},
+): ContainerFact {
+  const endpoints = [anEndpoint({ networkName, names: [name, "shared"], ipv4 })];
+  return aContainer({ id: `id-${name}`, name, endpoints, labels });
+}
+
+const CLIENT = container("client", "one", "10.1.0.2");
+const PLAIN = container("plain", "bridge", "10.0.0.2");
+const SERVICE = { [COMPOSE_LABEL.project]: "shop", [COMPOSE_LABEL.service]: "front", [COMPOSE_LABEL.number]: "1" };
+const OTHERS = [
+  container("web", "one", "10.1.0.3", SERVICE),
+  container("db", "two", "10.2.0.3"),
+  container("secret", "dark", "10.4.0.5"),
+  PLAIN,
+];
+
+function world(visible: VisibleSetting = "network", domain: string | undefined = "docker"): Directory {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  for (const name of ["one", "two", "bridge"]) directory.putNetwork(aNetworkFact({ name }));
+  directory.putNetwork(aNetworkFact({ name: "dark", isInternal: true }));
+  directory.setVisible(visible);
+  for (const fact of [CLIENT, ...OTHERS.slice(0, 2)]) directory.putContainer(fact);
+  directory.setHostDomain(domain);
+  for (const fact of OTHERS.slice(2)) directory.putContainer(fact);
+  return directory;
+}
+
+function found(directory: Directory, name: string, asker = CLIENT): string {
+  const names = new LocalNames(DEFAULT_BEHAVIOUR);
+  const result = names.find(placed(aQuery({ name })).question, directory.viewOf(asker));
+  if (result === FOUND) return names.search.addresses.v4.join(".");
+  return result === DENIED ? "denied" : result === MISS ? "missing" : String(result);
+}
+
+test("its own networks: by name, network, service and number, in any letter case, and any name below these", () => {
+  const directory = world();
+  const all = ["web", "WEB", "web.one", "front.shop", "1.front.shop", "api.web", "a.b.web.one", "a.1.front.shop"];
+  for (const name of all) assert.equal(found(directory, `${name}.Docker`), "10.1.0.3", name);
+  assert.equal(found(directory, "docker"), "", "the domain itself has no address");
+});
+
+test("what it does not see does not exist, and other domains are not concerned", () => {
+  const directory = world();
+  for (const name of ["db", "db.two", "secret", "plain", "nobody", "web.two"])
+    assert.equal(found(directory, `${name}.docker`), "denied", name);
+  for (const name of ["web.docker.test", "xdocker", "web.notdocker"])
+    assert.equal(found(directory, name), "missing", name);
+});
+
+test("other networks by the setting visible, never internal ones; those on the bridge by the setting default-bridge", () => {
+  const directory = world("all");
+  for (const name of ["db.docker", "db.two.docker", "x.db.docker"])
+    assert.equal(found(directory, name), "10.2.0.3", name);
+  assert.equal(found(directory, "shared.docker"), "10.1.0.2.10.1.0.3", "its own networks first");
+  assert.equal(found(directory, "secret.docker"), "denied");
+  assert.equal(found(directory, "plain.docker"), "denied");
+  directory.setDefaultBridge("names");
+  assert.equal(found(directory, "plain.docker", PLAIN), "10.0.0.2");
+  assert.equal(found(directory, "plain.docker"), "denied");
+});
+
+test("without the domain, and for a container or network that is gone, nothing is left", () => {
+  const directory = world();
+  directory.putContainer({ ...OTHERS[0], endpoints: [] } as ContainerFact);
+  assert.equal(found(directory, "web.docker"), "denied");
+  directory.putContainer(OTHERS[0] as ContainerFact);
+  assert.equal(found(directory, "web.docker"), "10.1.0.3");
+  directory.removeContainer("id-web");
+  assert.equal(found(directory, "web.docker"), "denied");
+  directory.setHostDomain(undefined);
+  assert.equal(found(directory, "web.docker"), "missing");
+});
