@@ -36,6 +36,7 @@ import { effectiveLabels } from "./labels.ts";
 import { labelHealth } from "./label-choices.ts";
 import { traitsOf } from "./name-traits.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
+import { mayReachOutside, reachesOutside } from "./outside-access.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
 
@@ -58,8 +59,6 @@ const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
   captured: "resolv.conf of the container",
   unknown: "",
 };
-/** Drivers whose networks have no external access, with or without a gateway. */
-const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 
 /** What the routes of a container are merged from. */
 interface Routing {
@@ -392,15 +391,4 @@ export class Directory {
       .slice(0, this.#serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));
   }
-}
-
-/** A bridge without a gateway has no external access; other drivers may have it without one (ipvlan l3 routes). */
-function mayReachOutside({ network }: JoinedNetwork): boolean {
-  const isKnown = network.driver === "bridge" || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
-  return !network.isInternal && !isKnown;
-}
-
-function reachesOutside({ endpoint, network }: JoinedNetwork): boolean {
-  if (network.isInternal || DRIVERS_WITHOUT_OUTSIDE.has(network.driver)) return false;
-  return endpoint.ipv4Gateway !== undefined || endpoint.ipv6Gateway !== undefined;
 }
