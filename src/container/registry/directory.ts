@@ -11,7 +11,6 @@ import { DeclaredNames } from "../names/declared/declared-names.ts";
 import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { ExtraNames } from "../names/extra/extra-names.ts";
-import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
