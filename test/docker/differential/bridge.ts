@@ -19,7 +19,15 @@ const QUERIES = {
   plain: {},
   "EDNS 4096 DO": { records: [opt({ size: 4096, isDnssecOk: true })] },
 } as const;
-const NAMES = ["nobody", "com", "www.example.com", "MiXeD7.oK.TeSt", "a.b.c.d.e.f3.ok.test", "under_score.ok.test", "."];
+const NAMES = [
+  "nobody",
+  "com",
+  "www.example.com",
+  "MiXeD7.oK.TeSt",
+  "a.b.c.d.e.f3.ok.test",
+  "under_score.ok.test",
+  ".",
+];
 const REVERSE = ["7.2.0.192.in-addr.arpa", "9.8.168.192.in-addr.arpa", "1.0.0.0.0.0.d.f.ip6.arpa"];
 
 // Each name is asked once, so that no reply is one of a cache.
