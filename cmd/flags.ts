@@ -54,6 +54,7 @@ const FLAGS = {
   "lame-duck": "lame-duck",
   capabilities: "capabilities",
   keeper: "keeper",
+  answers: "answers",
 } as const satisfies { readonly [K in Key]?: string };
 
 const DEFAULTS = mergeSettings([]).origins;
@@ -264,6 +265,12 @@ function optionOf(key: FlagKey): Option {
         "--keeper <on|off>",
         `run a second process that removes dns11's rules if this one dies or hangs, so that Docker's resolver answers again ${valueNote(key)}`,
         READERS.keeper,
+      );
+    case "answers":
+      return valueOption(
+        "--answers <process|kernel>",
+        `who answers plain queries for local names again: this process, or an eBPF program that repeats its answers ${valueNote(key)}`,
+        READERS.answers,
       );
   }
 }

@@ -7,6 +7,7 @@ import type { FailuresReport } from "../src/api/failures.ts";
 import type { ContainerStatus, Status } from "../src/api/status.ts";
 import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
 import type { ControlClient } from "../src/api/control-client.ts";
+import type { AnsweredByReport } from "../src/base/model/answered-by.ts";
 import { hostMeansText } from "../src/base/model/host-policy.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
@@ -190,12 +191,18 @@ function count(number: number, noun: string): string {
 }
 
 /** The backend of the redirect rules, and the process that removes them if this one is killed. */
-function rulesText({ ruleBackend, keeper: { state, pid, namespaces, restarts } }: Status): string {
+function rulesText({ ruleBackend, answers, keeper: { state, pid, namespaces, restarts } }: Status): string {
   const isRemoved = ruleBackend === "nft-owner" || (ruleBackend === "nft" && state !== "off");
-  const rules = isRemoved ? ruleBackend : `${ruleBackend} (they stay if dns11 is killed; dns11 cleanup removes them)`;
+  const kept = isRemoved ? ruleBackend : `${ruleBackend} (they stay if dns11 is killed; dns11 cleanup removes them)`;
+  const rules = answers === undefined ? kept : `${kept}; answers: ${answersText(answers)}`;
   if (state === "off") return `${rules}; keeper: off`;
   const again = restarts === 0 ? "" : `, restarted ${restarts} ${restarts === 1 ? "time" : "times"}`;
   return `${rules}; keeper: ${state}${pid === null ? "" : `, pid ${pid}`}, ${count(namespaces, "namespace")}${again}`;
+}
+
+/** Who answers plain queries for local names, and why it is not the kernel. */
+function answersText({ by, reason }: AnsweredByReport): string {
+  return reason === undefined ? by : `${by} (${reason})`;
 }
 
 /** The keys that are set, and where. */
@@ -240,6 +247,7 @@ export function containerText(
     state,
     isPaused,
     hostNames,
+    answers,
     networks,
     upstreams,
     recent,
@@ -269,6 +277,7 @@ export function containerText(
       { label: "networks", text: networks.join(", ") || "none" },
       { label: "upstreams", text: upstreams === undefined ? "-" : upstreams.join(" ") || "none" },
       { label: "queries", text: last },
+      ...(answers === undefined ? [] : [{ label: "answers", text: answersText(answers) }]),
       ...(ports === undefined ? [] : [{ label: "ports", text: `${ports.udp}/udp ${ports.tcp}/tcp` }]),
     ],
     display,

@@ -181,6 +181,14 @@ const LOG_MEANINGS = [
     "From the keeper: the new process did not take over; `reason` says why. The old process resumes, or Docker's resolver answers.",
   ],
   [
+    /^the kernel cannot answer queries/,
+    "`--answers kernel` is set, and `reason` says what is missing: Linux 6.6, the call bpf(2), the rule backend nft-owner, or the default answers. The process answers everything, as without the setting.",
+  ],
+  [
+    /^a changed answers setting/,
+    "The program in the kernel is loaded at the start, before dns11 gives up the call for it. Restart dns11 to apply the setting.",
+  ],
+  [
     /^keeper is gone/,
     "dns11 still serves. Until the keeper runs again, rules of a killed dns11 are removed more slowly, or not at all with the backend nft.",
   ],

@@ -2,6 +2,7 @@
  * Status: the state of dns11 and of every running container, as returned by `GET /v1/status` and `GET /ready`, and the
  * results of repair and reload.
  */
+import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { HostMeansReport } from "../base/model/host-policy.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
@@ -35,6 +36,8 @@ export interface ContainerStatus {
   readonly verified?: string;
   /** The state of a served KIND node. */
   readonly node?: NodeReport;
+  /** Who answers plain queries for local names; missing where only the process is set. */
+  readonly answers?: AnsweredByReport;
   readonly upstreams?: readonly string[];
   /** How often rules were restored that another program had removed; missing with nft-owner. */
   readonly repairs?: number;
@@ -62,6 +65,8 @@ export interface Status {
   readonly mode: "strict" | "default";
   /** The rule backend. The rules of nft-owner vanish with the process, others stay when it is killed. */
   readonly ruleBackend: RuleBackend;
+  /** Who answers plain queries for local names; missing where only the process is set. */
+  readonly answers?: AnsweredByReport;
   /** null inside a KIND node, where there is no engine. */
   readonly engine: {
     readonly id: string;

@@ -38,6 +38,7 @@ const VARIABLES = {
   "lame-duck": ["DNS11_LAME_DUCK", READERS["lame-duck"]],
   capabilities: ["DNS11_CAPABILITIES", READERS.capabilities],
   keeper: ["DNS11_KEEPER", READERS.keeper],
+  answers: ["DNS11_ANSWERS", READERS.answers],
 } as const satisfies { readonly [K in Key]?: readonly [string, (text: string) => LayerValues[K]] };
 
 export type VariableKey = keyof typeof VARIABLES;

@@ -2,6 +2,7 @@
  * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
  * missing key is not set.
  */
+import type { AnsweredBy } from "../base/model/answered-by.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
@@ -32,6 +33,7 @@ export type Values = {
   "lame-duck": number;
   capabilities: CapabilitySetting;
   keeper: KeeperSetting;
+  answers: AnsweredBy;
   strict: boolean;
   "rule-backend": RuleBackendSetting;
   only: readonly OnlyFilter[];

@@ -1,6 +1,7 @@
 /**
  * Settings of one run, validated and complete: flags, environment, settings file and defaults combined.
  */
+import type { AnsweredBy } from "../base/model/answered-by.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
@@ -63,6 +64,8 @@ export interface Settings {
   readonly lameDuckMs: number;
   readonly capabilities: CapabilitySetting;
   readonly keeper: KeeperSetting;
+  /** Who answers plain queries for local names. */
+  readonly answers: AnsweredBy;
   /** What the query history and the query log record. */
   readonly queries: QueriesPolicy;
   /** Every key of the settings file with its effective value, as written in the file, and its source. */

@@ -54,13 +54,14 @@ function attachmentStatus(
   if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
     return { state: "opening" };
   }
-  const { namespaceId, counters, repairs, endpoint } = attachment;
+  const { namespaceId, counters, repairs, endpoint, answeredBy: answers } = attachment;
   const [listening] = attachment.listening;
   const common = {
     state: state.kind,
     ...(namespaceId !== undefined && { namespace: namespaceId }),
     ...(listening !== undefined && { ports: { udp: listening.udpPort, tcp: listening.tcpPort } }),
     ...(repairs > 0 && { repairs }),
+    ...(answers !== undefined && { answers }),
     ...(counters !== undefined && { counters }),
     ...(endpoint instanceof Endpoint && { recent: recentOf(endpoint) }),
   };

@@ -30,8 +30,9 @@ export function removeTables({ netlink, tables }: HeldNamespace, memory: Netlink
   return removed > 0;
 }
 
-export function closeDescriptors({ netlink, pairs }: HeldNamespace): void {
+export function closeDescriptors({ netlink, pairs, programs }: HeldNamespace): void {
   for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
+  for (const fd of programs) closeQuietly(fd);
   closeQuietly(netlink);
 }
 
@@ -42,8 +43,9 @@ export function closeDescriptors({ netlink, pairs }: HeldNamespace): void {
 export class DeferredClose {
   readonly #pending: { readonly fd: number; readonly atMs: number }[] = [];
 
-  add({ netlink, pairs }: HeldNamespace, nowMs: number): void {
+  add({ netlink, pairs, programs }: HeldNamespace, nowMs: number): void {
     for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
+    for (const fd of programs) closeQuietly(fd);
     this.#pending.push({ fd: netlink, atMs: nowMs + LIMITS.nftLingerMs });
   }
 

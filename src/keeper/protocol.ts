@@ -8,7 +8,10 @@ import { KEEPER_LIMITS } from "./limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
 
 /** Must change whenever anything below changes. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
+
+/** A link, and the map that its program calls through. */
+const PROGRAMS_MAX = 2;
 
 /** From the main process, or from a new process. */
 export type ToKeeper =
@@ -52,11 +55,11 @@ export interface WireMessage {
 
 export function encode(message: ToKeeper | FromKeeper): WireMessage {
   if (!("namespace" in message)) return { bytes: Buffer.from(JSON.stringify(message)), descriptors: [] };
-  const { netlink, pairs, ...fields } = message.namespace;
+  const { netlink, pairs, programs, ...fields } = message.namespace;
   const namespace = { ...fields, pairs: pairs.map(({ listening }) => listening) };
   return {
     bytes: Buffer.from(JSON.stringify({ ...message, namespace })),
-    descriptors: [netlink, ...pairs.flatMap(({ udp, tcp }) => [udp, tcp])],
+    descriptors: [netlink, ...pairs.flatMap(({ udp, tcp }) => [udp, tcp]), ...programs],
   };
 }
 
@@ -132,13 +135,14 @@ function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamesp
   const [netlink, ...others] = descriptors;
   if (id === undefined || !isPort(zone) || netlink === undefined) return undefined;
   if (tables === undefined || spared === undefined || listeners === undefined) return undefined;
-  if (others.length !== listeners.length * 2) return undefined;
+  const programs = others.slice(listeners.length * 2);
+  if (others.length < listeners.length * 2 || programs.length > PROGRAMS_MAX) return undefined;
   const pairs = listeners.map((listening, index): HeldPair => ({
     udp: others[index * 2] as number,
     tcp: others[index * 2 + 1] as number,
     listening,
   }));
-  return { id, netlink, tables, zone, spared, pairs };
+  return { id, netlink, tables, zone, spared, pairs, programs };
 }
 
 function tableIn(value: unknown): HeldTable | undefined {

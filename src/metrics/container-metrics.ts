@@ -12,6 +12,7 @@ type State =
 const COUNTED = [
   "queries",
   "local",
+  "kernel",
   "cached",
   "forwarded",
   "malformed",

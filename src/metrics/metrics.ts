@@ -238,8 +238,9 @@ function containerFamilies(
     counter(
       "dns11_container_answers_total",
       "Answered queries, by container and by the source of the answer.",
-      series.flatMap(([container, { local, cached, forwarded }]) => [
-        sample(local, { container, by: "local" }),
+      series.flatMap(([container, { local, kernel, cached, forwarded }]) => [
+        sample(local - kernel, { container, by: "local" }),
+        ...nonZero([sample(kernel, { container, by: "kernel" })]),
         sample(cached, { container, by: "cache" }),
         sample(forwarded, { container, by: "upstream" }),
       ]),

@@ -42,7 +42,8 @@ import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
-import { type DeclaredReply, declaredAnswer } from "./wire/declared-answer.ts";
+import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
+import { Repeats } from "./wire/known-answer.ts";
 import { Question, type Verdict } from "./wire/question.ts";
 import type { Records } from "./wire/records.ts";
 import {
@@ -76,6 +77,7 @@ export class Answerer {
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
   readonly #declared: DeclaredRecords;
+  readonly #repeats: Repeats;
   #isLocalName = false;
   /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
   #alias: Alias | undefined;
@@ -90,6 +92,7 @@ export class Answerer {
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
     this.#behaviour = behaviour;
     this.#question = new Question(behaviour.checksQueries);
+    this.#repeats = new Repeats(behaviour);
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS } = parts;
     this.#special = new SpecialNames(behaviour, localOnly);
@@ -117,6 +120,7 @@ export class Answerer {
     const result = this.#answer(client, block, offset, length, isStream);
     if (result > 0) outcome.end(result);
     client.record(outcome);
+    if (this.#repeats.isMarked) this.#repeats.tell(isOwn ? undefined : client.memory, block, this.#question, result);
     return result;
   }
 
@@ -222,6 +226,7 @@ export class Answerer {
       const pointer = this.#names.reverse(question, client.view);
       this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) {
+        if (pointer.target !== undefined) this.#repeats.mark(0);
         return pointer.target === undefined
           ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
           : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit, pointer.ttlSeconds);
@@ -305,15 +310,18 @@ export class Answerer {
       return nameError(block, question, this.#behaviour);
     }
     if (found === DECLARED) return this.#answerDeclared(client, block, this.#names.search.records as NameRecords);
-    const { addresses: local, isLocalOnly } = this.#names.search;
+    const { addresses: local, isLocalOnly, isTimed } = this.#names.search;
     const { type } = question;
     if (type === TYPE.A || type === TYPE.AAAA) {
       const addresses = type === TYPE.A ? local.v4 : local.v6;
       if (addresses.length === 0) {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
         this.outcome.lacksAddress = type === TYPE.A;
+        // A name without an IPv4 address is a failure, which the process records each time.
+        if (type === TYPE.AAAA && !isTimed) this.#repeats.mark(0);
         return noData(block, question, this.#behaviour);
       }
+      if (!isTimed) this.#repeats.mark(local.isSorted === true ? 0 : type === TYPE.A ? 4 : 16);
       if (this.#trace !== undefined) this.#trace.amendLast(true, `answered with its addresses${leftOutText(local)}`);
       const options = this.#addressOptions;
       options.limit = this.#limit;
@@ -377,13 +385,6 @@ export class Answerer {
     const { offset, nameEnd } = this.#question;
     return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
   }
-}
-
-function recordsText({ records, links, rcode }: DeclaredReply): string {
-  if (records.length > 0 || links.length > 0) return "answered with its records";
-  return rcode === RCODE.NXDOMAIN
-    ? "no other source may have it"
-    : "it has no records of this type, so the answer is empty";
 }
 
 function leftOutText({ leftOut = 0 }: NameAddresses): string {

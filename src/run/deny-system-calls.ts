@@ -11,10 +11,11 @@ import type { Log } from "../base/log/log.ts";
 /** Set for a new process, which inherits the filter: each further filter would be checked at every system call. */
 export const CALLS_DENIED = "DNS11_CALLS_DENIED";
 
-export function denyUnusedCalls({ capabilities }: RunSettings, log: Log): void {
+export function denyUnusedCalls({ capabilities, answers }: RunSettings, log: Log): void {
   if (capabilities === "keep" || process.env[CALLS_DENIED] === "1") return;
   try {
-    if (!denyCalls(DENIED_TO_MAIN))
+    const denied = answers === "kernel" ? DENIED_TO_MAIN.filter((call) => call !== "bpf") : DENIED_TO_MAIN;
+    if (!denyCalls(denied))
       log.info({ architecture: process.arch }, "system call filter is not supported on this architecture");
   } catch (error) {
     // A supervisor's own filter may forbid seccomp; that filter then applies.

@@ -2,6 +2,7 @@
  * Platform: what a run needs of the machine: the way into namespaces, the netlink memory, and the rule backend. Checks
  * that may fail run here, before any container is touched.
  */
+import type { Status } from "../api/status.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { MORE_DESCRIPTORS } from "../container/attach/attachment-parts.ts";
@@ -9,17 +10,25 @@ import { chooseRuleBackend, warnOfRuleBackend } from "../container/attach/rule-b
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 import { descriptorsMax, preallocateDescriptors, roomForContainers } from "../kernel/descriptors.ts";
+import type { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Log } from "../base/log/log.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
 import { limitHeapGrowth } from "./heap.ts";
 import { denyUnusedCalls } from "./deny-system-calls.ts";
+import { loadKernelAnswers } from "./load-kernel-answers.ts";
 
 export interface Platform {
   readonly runner: NamespaceRunner;
   readonly memory: NetlinkMemory;
   readonly ruleBackend: RuleBackendChoice;
+  /** The same, for the status. */
+  readonly report: Pick<Status, "ruleBackend" | "answers">;
+  /** Undefined where the process answers all queries; then the reason, if that is not what is set. */
+  readonly kernelAnswers: KernelAnswers | undefined;
+  readonly noKernelAnswers: string | undefined;
 }
 
 export async function preparePlatform(settings: RunSettings, log: Log): Promise<Platform> {
@@ -33,7 +42,10 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   const ruleBackend = chooseRuleBackend(runner, memory, settings.ruleBackend);
   warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
-  return { runner, memory, ruleBackend };
+  const { kernelAnswers, reason } = loadKernelAnswers(settings, ruleBackend, log);
+  const answers: AnsweredByReport = reason === undefined ? { by: settings.answers } : { by: "process", reason };
+  const report = { ruleBackend: ruleBackend.backend, ...(settings.answers === "kernel" && { answers }) };
+  return { runner, memory, ruleBackend, report, kernelAnswers, noKernelAnswers: reason };
 }
 
 /** For a preview: no rules are made. */
@@ -43,6 +55,9 @@ export function previewPlatform(): Platform {
     runner: new NamespaceRunner(),
     memory: new NetlinkMemory(),
     ruleBackend: { backend: "nft-owner", hasZones: true },
+    report: { ruleBackend: "nft-owner" },
+    kernelAnswers: undefined,
+    noKernelAnswers: undefined,
   };
 }
 

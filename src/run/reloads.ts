@@ -71,6 +71,9 @@ export class Reloads {
     if (next.ruleBackend !== before.ruleBackend) {
       log.warn({ ruleBackend: next.ruleBackend }, "a changed rule-backend takes effect after a restart");
     }
+    if (next.answers !== before.answers) {
+      log.warn({ answers: next.answers }, "a changed answers setting takes effect after a restart");
+    }
     const changed = changedKeys(before.origins, next.origins);
     this.#settings = next;
     this.#done++;

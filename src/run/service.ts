@@ -361,14 +361,14 @@ export class Service {
     return familiesOf({ ...base, serving });
   }
 
-  #status({ containerSide, keeper, records }: Serving, { ruleBackend }: Platform): Status {
+  #status({ containerSide, keeper, records }: Serving, { report }: Platform): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
       pid: process.pid,
       since: this.#since.toISOString(),
       mode: this.#mode,
-      ruleBackend: ruleBackend.backend,
+      ...report,
       engine: containerSide.engine,
       config: settings.config ?? null,
       settings: settings.origins,

@@ -10,6 +10,7 @@ import { benchFailures } from "./failures.ts";
 import { benchHost } from "./host.ts";
 import { benchMemory } from "./memory.ts";
 import { type Row, printRows } from "./figures.ts";
+import { benchKernel } from "./kernel.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
 import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
@@ -28,6 +29,7 @@ const LAST: readonly Part[] = [
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],
   ["host", "Names on the host", benchHost],
+  ["kernel", "Container names answered by the kernel", benchKernel],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 

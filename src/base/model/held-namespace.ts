@@ -13,6 +13,8 @@ export interface HeldNamespace {
   /** Client ports of TCP connections to the previous resolver, which the rules exempt. */
   readonly spared: readonly number[];
   readonly pairs: readonly HeldPair[];
+  /** Without these a program at lo ends, to which the rules lead queries: it must outlive the tables. */
+  readonly programs: readonly number[];
 }
 
 export interface HeldTable {

@@ -2,9 +2,13 @@
  * ProbeMessage: the query with which dns11 checks that a namespace's queries arrive: TXT, a type that no address policy
  * affects, for a name with a nonce. RFC 6761 keeps .invalid local, so a stray probe reveals nothing.
  */
+import { setU16 } from "../dns/bytes.ts";
+import { POINTER_BYTES } from "../dns/name.ts";
 import { queryOf } from "../dns/query.ts";
 import { TYPE } from "../dns/record-type.ts";
-import { labelsOf, replyCode } from "./name-query.ts";
+import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../dns/record.ts";
+import type { KnownAnswer } from "./answer-memory.ts";
+import { labelsOf, nameAnswer, replyCode } from "./name-query.ts";
 
 /** The names of all probes are below this one. */
 export const PROBE_SUFFIX = "dns11.invalid";
@@ -20,4 +24,35 @@ export function probeQuery(nonce: string, id: number): Buffer {
 /** The response code of the reply to a probe, as a word; undefined where it is not a reply to it. */
 export function probeOutcome(reply: Buffer, id: number): string | undefined {
   return replyCode(reply, id);
+}
+
+/** The query whose answer the kernel knows: for the address of a nonce. */
+export function kernelProbeQuery(nonce: string, id: number): Buffer {
+  return queryOf({ labels: labelsOf(probeName(nonce)), type: TYPE.A, id, isRecursive: false });
+}
+
+/** That answer: an address that nobody else knows. */
+export function kernelProbeAnswer(nonce: string, address: Uint8Array): KnownAnswer {
+  const name = labelsOf(probeName(nonce));
+  const record = Buffer.alloc(POINTER_BYTES + RECORD_FIXED_BYTES + address.length);
+  setU16(record, 0, QUESTION_POINTER);
+  record.set(address, writeRecord(record, POINTER_BYTES, TYPE.A, 0, address.length));
+  return {
+    type: TYPE.A,
+    name,
+    nameBytes: name.length,
+    labels: probeName(nonce).split(".").length,
+    rcode: 0,
+    answers: 1,
+    authorities: 0,
+    message: record,
+    from: 0,
+    to: record.length,
+    shuffledBytes: 0,
+  };
+}
+
+export function isKernelProbeAnswer(reply: Buffer, id: number, address: Uint8Array): boolean {
+  const answer = nameAnswer(reply, id);
+  return typeof answer === "object" && answer.join() === address.join(".");
 }

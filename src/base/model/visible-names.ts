@@ -97,14 +97,18 @@ export class NameSearch {
   records: NameRecords | undefined;
   /** No upstream has such a name. Otherwise one may have it, with other records. */
   isLocalOnly = false;
+  /** The answer ends by itself, so nobody may repeat it. */
+  isTimed = false;
 
   constructor(behaviour: Behaviour) {
     this.behaviour = behaviour;
   }
 
-  found(named: NameAddresses, isOnlyHere: boolean): typeof FOUND {
+  /** `isTimed`: it ends by itself, while the names stay as they are. */
+  found(named: NameAddresses, isOnlyHere: boolean, isTimed = false): typeof FOUND {
     this.addresses = named;
     this.isLocalOnly = isOnlyHere;
+    this.isTimed = isTimed;
     return FOUND;
   }
 

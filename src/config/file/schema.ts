@@ -80,6 +80,7 @@ export const SCHEMA = map({
   "lame-duck": leaf(READERS["lame-duck"]).optional(),
   capabilities: leaf(READERS.capabilities).optional(),
   keeper: leaf(READERS.keeper).optional(),
+  answers: leaf(READERS.answers).optional(),
   strict: leaf(READERS.strict).optional(),
   "rule-backend": leaf(READERS["rule-backend"]).optional(),
   only: list(READERS.only),

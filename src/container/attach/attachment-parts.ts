@@ -8,12 +8,13 @@ import type { NamespaceRunner, NamespaceId } from "../namespace/namespace-runner
 import type { EngineHost } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { OpenEndpoint } from "./endpoint.ts";
+import type { KernelTierParts } from "./kernel-tier.ts";
 
 /** The remedy for too few file descriptors. */
 export const MORE_DESCRIPTORS =
   "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell, --ulimit nofile= in a container.";
 
-export interface AttachmentParts {
+export interface AttachmentParts extends KernelTierParts {
   readonly runner: NamespaceRunner;
   readonly host: () => EngineHost;
   /** Opens the claimed namespace, or throws a Fault if it is not the container's. */

@@ -9,6 +9,10 @@
  *   pause      no new queries, for a takeover; rules and sockets stay
  *   abandon    the takeover is complete: the new process serves, so rules and sockets stay
  */
+import { Fault, codeOf } from "../../base/lib/fault.ts";
+import type { FailureCode } from "../../base/model/not-served.ts";
+import { SystemFault } from "../../kernel/libc.ts";
+
 export type AttachmentState =
   | { readonly kind: "opening" }
   | { readonly kind: "verifying"; readonly sinceMs: number }
@@ -21,3 +25,9 @@ export type AttachmentState =
       readonly atMs: number;
     }
   | { readonly kind: "closed" };
+
+/** The status code of a failure; the kernel's error is part of the reason. */
+export function failureCode(error: unknown, otherwise: FailureCode): string {
+  if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS" satisfies FailureCode;
+  return error instanceof Fault && !(error instanceof SystemFault) ? error.code : otherwise;
+}

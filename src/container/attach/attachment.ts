@@ -18,9 +18,10 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 
 import { LIMITS } from "../../base/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
-import { SystemFault, closeQuietly } from "../../kernel/libc.ts";
-import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
+import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
+import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import type { View } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER, capturedInside, protocolsOf } from "../capture/capture.ts";
@@ -30,13 +31,14 @@ import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sock
 import { findCulprits } from "../rules/culprit.ts";
 import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, probe } from "../rules/probe.ts";
-import { installedRules } from "../rules/installed-rules.ts";
 import type { AttachMode } from "./attach-mode.ts";
-import { closeLater, openServing, removeRules } from "./open-serving.ts";
+import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
+import { failureOfKernel, leaveKernel } from "./leave-kernel.ts";
+import { closeLater, openServing, reinstall, removeRules } from "./open-serving.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Serving, heldOf, listenAddressesOf, planInputOf, servedNamespaceOf } from "./serving.ts";
-import type { AttachmentState } from "./attachment-state.ts";
+import { type AttachmentState, failureCode } from "./attachment-state.ts";
 
 export class Attachment {
   readonly claim: NamespaceClaim;
@@ -87,6 +89,11 @@ export class Attachment {
     return this.#serving?.endpoint.inFlight ?? 0;
   }
 
+  /** Undefined where nothing else than the process is wanted. */
+  get answeredBy(): AnsweredByReport | undefined {
+    return this.#serving && answeredBy(this.#serving.kernel);
+  }
+
   /** How often re-creating flushed rules made queries arrive again. */
   get repairs(): number {
     return this.#repairs;
@@ -134,8 +141,9 @@ export class Attachment {
         // Probe again without the trial mark: foreign rules that match marks may treat clients' queries differently.
         result = await this.#probe(serving, namespace.fd);
       }
+      result = await this.#probeKernel(serving, namespace.fd, result);
       if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        const wereReinstalled = this.#repair(serving, namespace.fd);
+        const wereReinstalled = reinstall(serving, namespace.fd, this.#spared, this.#parts);
         result = await this.#probe(serving, namespace.fd);
         if (wereReinstalled && result.kind === "works") this.#repairs++;
       }
@@ -149,6 +157,15 @@ export class Attachment {
     } finally {
       this.#isVerifying = false;
     }
+  }
+
+  /** Where the kernel cannot answer, all queries go to the process, which is probed again. */
+  async #probeKernel(serving: Serving, fd: number, result: ProbeResult): Promise<ProbeResult> {
+    const failure = await failureOfKernel(serving, result, (work) => this.#parts.runner.within(fd, work));
+    if (failure === undefined || this.#serving !== serving || this.#isDraining) return result;
+    leaveKernel(serving, this.#spared, failure);
+    this.#renewHold(serving);
+    return await this.#probe(serving, fd);
   }
 
   /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
@@ -166,13 +183,13 @@ export class Attachment {
     }
   }
 
-  #updateRules({ bound, rules, zone, isTrial }: Serving): Pick<Serving, "capture" | "pairs"> & {
+  #updateRules({ bound, rules, zone, isTrial, kernel }: Serving): Pick<Serving, "capture" | "pairs"> & {
     readonly added: readonly NamespaceSockets[];
   } {
     const capture = this.mode.capture();
     const { pairs, added } = pairsFor(capture.redirects, bound);
     try {
-      const input = planInputOf({ capture, pairs, zone }, this.#spared);
+      const input = planInputOf({ capture, pairs, zone, kernel }, this.#spared);
       rules.replaceTables(isTrial ? trialPlan(input) : servingPlan(input));
       return { capture, pairs, added };
     } catch (error) {
@@ -230,6 +247,7 @@ export class Attachment {
       serving.isEnded = true;
       serving.endpoint.close();
       serving.rules.close();
+      closeKernelTier(serving.kernel);
     }
     this.close();
   }
@@ -290,15 +308,6 @@ export class Attachment {
     throw new Fault("EMFILE", `Almost all of the ${descriptorsMax} file descriptors are in use`, {
       remedy: MORE_DESCRIPTORS,
     });
-  }
-
-  /** Re-creates rules that no process owns, because another program may have flushed them. Returns whether it did. */
-  #repair(serving: Serving, fd: number): boolean {
-    const { runner, memory, ruleBackend } = this.#parts;
-    if (ruleBackend.backend === "nft-owner") return false;
-    const plans = servingPlan(planInputOf(serving, this.#spared));
-    runner.within(fd, () => serving.rules.install(plans, installedRules(memory)));
-    return true;
   }
 
   #markVerified(): void {
@@ -369,16 +378,13 @@ export class Attachment {
     serving.endpoint.close();
     serving.hold?.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
-    if (this.#namespace !== undefined) this.#undo(this.#namespace.fd);
+    closeKernelTier(serving.kernel);
+    if (this.#namespace !== undefined) this.#parts.runner.within(this.#namespace.fd, () => this.mode.undo());
   }
 
   #withdraw(): void {
     const fd = this.#namespace?.fd;
     if (fd !== undefined) this.mode.withdraw((work) => this.#parts.runner.within(fd, work));
-  }
-
-  #undo(fd: number): void {
-    this.#parts.runner.within(fd, () => this.mode.undo());
   }
 
   #renewHold(serving: Serving): void {
@@ -390,10 +396,4 @@ export class Attachment {
     this.#state = state;
     this.#parts.onState();
   }
-}
-
-/** The status code of a failure; the kernel's error is part of the reason. */
-function failureCode(error: unknown, otherwise: FailureCode): string {
-  if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS" satisfies FailureCode;
-  return error instanceof Fault && !(error instanceof SystemFault) ? error.code : otherwise;
 }

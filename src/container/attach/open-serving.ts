@@ -6,6 +6,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { View } from "../../base/model/view.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
 import { capturedInside } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import { tcpClientPortsOf } from "../namespace/tcp-clients.ts";
@@ -14,9 +15,10 @@ import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../n
 import { inheritRuleSet, openRuleSet } from "../rules/open-rule-set.ts";
 import { servingPlan, trialPlan } from "../rules/plan.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
-import { requireUnserved } from "../rules/installed-rules.ts";
+import { installedRules, requireUnserved } from "../rules/installed-rules.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
+import { type KernelTier, closeKernelTier, openKernelTier } from "./kernel-tier.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
 /** The attachment that opens, and what it needs. */
@@ -34,7 +36,7 @@ interface OpenRequest {
 }
 
 /** What has been created so far and must be rolled back if a later step fails. */
-interface OpenedParts extends Pick<Serving, "capture" | "pairs" | "bound" | "rules" | "zone"> {
+interface OpenedParts extends Pick<Serving, "capture" | "pairs" | "bound" | "rules" | "zone" | "kernel"> {
   readonly spared: readonly number[];
 }
 
@@ -54,6 +56,7 @@ export function openServing(
       if (server.from !== "host") return dialIn(runner, namespace.fd, server, type, true);
       return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });
+    endpoint.setMemory(opened.kernel.space);
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {
       ...opened,
@@ -63,7 +66,7 @@ export function openServing(
     });
     return { serving, spared };
   } catch (error) {
-    rollBack(namespace.fd, request, opened.rules, opened.bound);
+    rollBack(namespace.fd, request, opened);
     throw error;
   }
 }
@@ -75,6 +78,7 @@ function openFresh(fd: number, request: OpenRequest): OpenedParts {
   const zone = parts.nextZone();
   let sockets: readonly NamespaceSockets[] = [];
   let rules: RuleSet | undefined;
+  let kernel: KernelTier | undefined;
   let isTouched = false;
   try {
     return runner.within(fd, () => {
@@ -88,12 +92,13 @@ function openFresh(fd: number, request: OpenRequest): OpenedParts {
       const spared = tcpClientPortsOf(capturedInside(capture));
       sockets = bindSockets(capture.redirects);
       watchRules();
-      const input = planInputOf({ capture, pairs: sockets, zone }, spared);
+      kernel = openKernelTier(parts, capture, sockets);
+      const input = planInputOf({ capture, pairs: sockets, zone, kernel }, spared);
       rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
-      return { capture, pairs: sockets, bound: sockets, rules, zone, spared };
+      return { capture, pairs: sockets, bound: sockets, rules, zone, kernel, spared };
     });
   } catch (error) {
-    if (isTouched) rollBack(fd, request, rules, sockets);
+    if (isTouched) rollBack(fd, request, { rules, bound: sockets, kernel });
     throw error;
   }
 }
@@ -105,6 +110,7 @@ function takeOver(fd: number, held: HeldNamespace, request: OpenRequest): Opened
   const rules = inheritRuleSet(ruleBackend, memory, held);
   if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
   let bound: readonly NamespaceSockets[] = held.pairs;
+  let kernel: KernelTier | undefined;
   try {
     return runner.within(fd, () => {
       const capture = mode.capture();
@@ -112,11 +118,15 @@ function takeOver(fd: number, held: HeldNamespace, request: OpenRequest): Opened
       bound = [...held.pairs, ...added];
       watchRules();
       const { zone, spared } = held;
-      rules.replaceTables(servingPlan(planInputOf({ capture, pairs, zone }, spared)));
-      return { capture, pairs, bound, rules, zone, spared };
+      kernel = openKernelTier(parts, capture, pairs);
+      rules.replaceTables(servingPlan(planInputOf({ capture, pairs, zone, kernel }, spared)));
+      // The previous process's program, which still gives packets its port, ends when that process closes it.
+      for (const program of held.programs) closeQuietly(program);
+      return { capture, pairs, bound, rules, zone, kernel, spared };
     });
   } catch (error) {
-    rollBack(fd, request, rules, bound);
+    for (const program of held.programs) closeQuietly(program);
+    rollBack(fd, request, { rules, bound, kernel });
     throw error;
   }
 }
@@ -124,12 +134,32 @@ function takeOver(fd: number, held: HeldNamespace, request: OpenRequest): Opened
 function rollBack(
   fd: number,
   { parts, mode, ownPorts }: OpenRequest,
-  rules: RuleSet | undefined,
-  sockets: readonly NamespaceSockets[],
+  {
+    rules,
+    bound,
+    kernel,
+  }: Pick<OpenedParts, "bound"> & {
+    readonly rules: RuleSet | undefined;
+    readonly kernel: KernelTier | undefined;
+  },
 ): void {
   if (rules !== undefined) removeRules(rules, ownPorts);
-  closeSockets(sockets);
+  if (kernel !== undefined) closeKernelTier(kernel);
+  closeSockets(bound);
   parts.runner.within(fd, () => mode.undo());
+}
+
+/** Re-creates rules that no process owns, because another program may have flushed them. Returns whether it did. */
+export function reinstall(
+  serving: Serving,
+  fd: number,
+  spared: readonly number[],
+  { runner, memory, ruleBackend }: AttachmentParts,
+): boolean {
+  if (ruleBackend.backend === "nft-owner") return false;
+  const plans = servingPlan(planInputOf(serving, spared));
+  runner.within(fd, () => serving.rules.install(plans, installedRules(memory)));
+  return true;
 }
 
 /** Removes the rules. The netlink socket that owned them closes later, when that is cheap. */

@@ -12,6 +12,7 @@ import type { ListenAddress, PlanInput } from "../rules/plan.ts";
 import { TRIAL_MARK } from "../rules/probe.ts";
 import type { ServedNamespace } from "./attach-mode.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { KernelTier } from "./kernel-tier.ts";
 
 export interface Serving {
   capture: Capture;
@@ -23,6 +24,8 @@ export interface Serving {
   readonly rules: RuleSet;
   /** The conntrack zone of its connections. */
   readonly zone: number;
+  /** What the kernel answers here. */
+  readonly kernel: KernelTier;
   /** Only probes are redirected so far. */
   isTrial: boolean;
   /** The namespace's descriptor is closed: its number may be reused. */
@@ -37,11 +40,11 @@ export interface Serving {
  */
 export function heldOf(
   id: NamespaceId,
-  { rules, zone, bound }: Pick<Serving, "rules" | "zone" | "bound">,
+  { rules, zone, bound, kernel }: Pick<Serving, "rules" | "zone" | "bound" | "kernel">,
   spared: readonly number[],
 ): HeldNamespace | undefined {
   const { removal } = rules;
-  return removal && { id, ...removal, zone, spared, pairs: bound };
+  return removal && { id, ...removal, zone, spared, pairs: bound, programs: kernel.space?.held ?? [] };
 }
 
 export function listenAddressesOf(pairs: readonly NamespaceSockets[]): ListenAddress[] {
@@ -50,11 +53,13 @@ export function listenAddressesOf(pairs: readonly NamespaceSockets[]): ListenAdd
 
 /** The input of a rule plan; `spared` are client ports of connections to Docker's resolver from before. */
 export function planInputOf(
-  { capture, pairs, zone }: Pick<Serving, "capture" | "pairs" | "zone">,
+  { capture, pairs, zone, kernel }: Pick<Serving, "capture" | "pairs" | "zone" | "kernel">,
   spared: readonly number[],
 ): PlanInput {
   const listening = listenAddressesOf(pairs);
-  return { capture, listening, zone, sparedPorts: spared, passthroughMark: PASSTHROUGH_MARK, trialMark: TRIAL_MARK };
+  const isUntracked = kernel.space !== undefined;
+  const marks = { passthroughMark: PASSTHROUGH_MARK, trialMark: TRIAL_MARK };
+  return { capture, listening, zone, isUntracked, sparedPorts: spared, ...marks };
 }
 
 /** The namespace as a mode sees it. A mode awaits, and by then the descriptor's number may be reused. */

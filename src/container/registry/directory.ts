@@ -11,7 +11,6 @@ import { DeclaredNames } from "../names/declared/declared-names.ts";
 import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { ExtraNames } from "../names/extra/extra-names.ts";
-import type { JoinedNetwork } from "../names/docker/search-order.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
@@ -36,6 +35,7 @@ import { effectiveLabels } from "./labels.ts";
 import { labelHealth } from "./label-choices.ts";
 import { traitsOf } from "./name-traits.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
+import { mayReachOutside, reachesOutside } from "./outside-access.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
 
@@ -44,6 +44,8 @@ export interface DirectoryOptions {
   readonly serversMax: number;
   /** dns11's own address: as a server of a container it would be a forwarding loop. */
   readonly ownAddress: string;
+  /** Called in the step in which names have changed: no answer that was given before is valid any more. */
+  readonly onNames?: () => void;
 }
 
 const DNS_PORT = 53;
@@ -56,8 +58,6 @@ const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
   captured: "resolv.conf of the container",
   unknown: "",
 };
-/** Drivers whose networks have no external access, with or without a gateway. */
-const DRIVERS_WITHOUT_OUTSIDE = new Set(["null", "host"]);
 
 /** What the routes of a container are merged from. */
 interface Routing {
@@ -140,6 +140,7 @@ export class Directory {
   /** Sets the domain of container names on the host, while they resolve there. Existing views do not change. */
   setHostDomain(domain: string | undefined): void {
     this.#hostDomain.setDomain(domain, this.#containers.values());
+    this.#options.onNames?.();
   }
 
   /** Sets whose names containers resolve. Existing views do not change. */
@@ -210,6 +211,7 @@ export class Directory {
   /** Sets the declared names. Existing views do not change. */
   setDeclared(names: readonly DeclaredName[]): void {
     this.#declared.set(names);
+    this.#options.onNames?.();
   }
 
   /** Sets how many servers of Docker's list are used. */
@@ -223,6 +225,7 @@ export class Directory {
 
   putNetwork(fact: NetworkFact): void {
     this.#networks.put(fact);
+    this.#options.onNames?.();
   }
 
   /** Removes a network that is gone. Its containers have been updated before. */
@@ -230,6 +233,7 @@ export class Directory {
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
     this.#hostDomain.removeNetwork(id);
+    this.#options.onNames?.();
   }
 
   /**
@@ -242,6 +246,7 @@ export class Directory {
     this.#join(fact, before);
     this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
+    this.#options.onNames?.();
     return this.#putUpstream(fact, before);
   }
 
@@ -272,6 +277,7 @@ export class Directory {
     }
     this.#defaultBridge.remove(id);
     this.#containers.delete(id);
+    this.#options.onNames?.();
     return fact !== undefined && this.#upstreamContainers.remove(fact);
   }
 
@@ -298,6 +304,7 @@ export class Directory {
 
   #rejoin(): void {
     for (const fact of this.#containers.values()) this.#join(fact, fact);
+    this.#options.onNames?.();
   }
 
   #putUpstream(fact: ContainerFact, before: ContainerFact | undefined): boolean {
@@ -383,15 +390,4 @@ export class Directory {
       .slice(0, this.#serversMax)
       .map((server): Server => ({ ...server, port: DNS_PORT }));
   }
-}
-
-/** A bridge without a gateway has no external access; other drivers may have it without one (ipvlan l3 routes). */
-function mayReachOutside({ network }: JoinedNetwork): boolean {
-  const isKnown = network.driver === "bridge" || DRIVERS_WITHOUT_OUTSIDE.has(network.driver);
-  return !network.isInternal && !isKnown;
-}
-
-function reachesOutside({ endpoint, network }: JoinedNetwork): boolean {
-  if (network.isInternal || DRIVERS_WITHOUT_OUTSIDE.has(network.driver)) return false;
-  return endpoint.ipv4Gateway !== undefined || endpoint.ipv6Gateway !== undefined;
 }

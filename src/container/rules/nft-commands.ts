@@ -214,6 +214,9 @@ function writeAction(w: NetlinkWriter, family: IpFamily, action: Action): void {
         w.u32(nft.NFTA_CT_SREG, nft.NFT_REG_1);
       });
       return;
+    case "notrack":
+      expression(w, "notrack", () => undefined);
+      return;
     case "dnat":
     case "snat":
       translate(w, family, action);

@@ -19,6 +19,8 @@ export type IpFamily = (typeof IP_FAMILIES)[number];
 export type Action =
   | { readonly kind: "accept" }
   | { readonly kind: "zone"; readonly zone: number }
+  /** Connection tracking ignores the packet, and so does translation. */
+  | { readonly kind: "notrack" }
   | { readonly kind: "dnat"; readonly address: string; readonly port: number }
   /** Without an address only the port is changed. */
   | { readonly kind: "snat"; readonly address?: string; readonly port: number }
@@ -82,6 +84,8 @@ export interface PlanInput {
   readonly listening: readonly ListenAddress[];
   /** The conntrack zone of these sockets. */
   readonly zone: number;
+  /** UDP goes past connection tracking: a program at lo answers it, or writes our port into it. */
+  readonly isUntracked?: boolean;
   /** Client ports of TCP connections to Docker's resolver that were open before we attached; not redirected. */
   readonly sparedPorts: readonly number[];
   /** Packets with this mark are ours and skip all our rules: the passthrough to Docker's resolver. */
@@ -182,7 +186,7 @@ function insideChains(input: PlanInput, listeners: readonly ListeningRedirect[],
       hook: "output",
       priority: PRIORITY_ZONE,
       // Queries last, because a rule for them may end the chain.
-      rules: [...bypass, ...zoneOfOurPorts(listeners, input.zone), ...queries.zone],
+      rules: [...bypass, ...trackingOfOurPorts(listeners, input), ...queries.zone],
     },
     {
       name: "query",
@@ -263,11 +267,8 @@ function portGuards({ listening }: ListeningRedirect): RulePlan[] {
   }));
 }
 
-function queriesOf(
-  { zone, capture }: PlanInput,
-  listeners: readonly ListeningRedirect[],
-  origin: QueryOrigin,
-): QueryRules {
+function queriesOf(input: PlanInput, listeners: readonly ListeningRedirect[], origin: QueryOrigin): QueryRules {
+  const { capture } = input;
   const ofEach = (action: (listening: ListenAddress, protocol: Protocol) => Action): RulePlan[] => {
     const rulesFor = (selection: Pick<Match, "bytes">): RulePlan[] =>
       listeners.flatMap(({ redirect, listening }) =>
@@ -284,13 +285,18 @@ function queriesOf(
     return [...names.flatMap((bytes) => rulesFor({ bytes })), ...(reverse.length > 0 ? [NOT_REVERSE] : []), ...reverse];
   };
   return {
-    zone: ofEach(() => ({ kind: "zone", zone })),
+    zone: ofEach((_, protocol) => trackingOf(protocol, input)),
     translate: ofEach((listening, protocol) => ({
       kind: "dnat",
       address: listening.address,
       port: portOf(listening, protocol),
     })),
   };
+}
+
+/** How connection tracking treats our conversations. */
+function trackingOf(protocol: Protocol, { zone, isUntracked }: PlanInput): Action {
+  return protocol === "udp" && isUntracked === true ? { kind: "notrack" } : { kind: "zone", zone };
 }
 
 /** Most names of the host are no reverse names: one comparison instead of one for every reverse zone. */
@@ -300,11 +306,11 @@ const NOT_REVERSE: RulePlan = {
 };
 
 /** Replies, and queries sent directly to our ports: both directions of a connection must be in one zone. */
-function zoneOfOurPorts(listeners: readonly ListeningRedirect[], zone: number): RulePlan[] {
+function trackingOfOurPorts(listeners: readonly ListeningRedirect[], input: PlanInput): RulePlan[] {
   return listeners.flatMap(({ listening }) =>
     PROTOCOLS.flatMap((protocol): RulePlan[] => {
       const port = portOf(listening, protocol);
-      const action = { kind: "zone", zone } as const;
+      const action = trackingOf(protocol, input);
       return [
         { match: { protocol, source: listening.address, sourcePort: port }, action },
         { match: { protocol, destination: listening.address, destinationPort: port }, action },

@@ -3,6 +3,7 @@
  * A client has the view of its namespace, its limits, its query history and its failing names.
  */
 import { RCODE } from "../../base/dns/rcode.ts";
+import type { AnswerMemory } from "../../base/model/answer-memory.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import { OwnQueries } from "./own-queries.ts";
@@ -34,6 +35,10 @@ export class Client {
   readonly failures: FailureTable;
   /** Queries of dns11's own that will come from its namespace. */
   readonly ownQueries = new OwnQueries();
+  /** What the kernel answers for it; undefined if the process answers everything. */
+  memory: AnswerMemory | undefined;
+  /** Of the answers of that memory, those that are counted. */
+  #collected = 0;
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
   /** The nonce that a verification expects to arrive, as hexadecimal text. */
@@ -42,6 +47,8 @@ export class Client {
   readonly counters = {
     queries: 0,
     local: 0,
+    /** Of these, answered by the kernel. */
+    kernel: 0,
     /** Answered from cached upstream replies. */
     cached: 0,
     forwarded: 0,
@@ -57,7 +64,7 @@ export class Client {
     errors: 0,
   };
   /** What these counters have counted in the last minute. */
-  readonly recent = new RecentCounts(this.counters);
+  readonly recent = new RecentCounts(this.counters, () => this.collect());
 
   constructor(
     view: View,
@@ -103,6 +110,27 @@ export class Client {
     else if (stage === STAGE.deferred) counters.forwarded++;
     else if (stage === STAGE.malformed) counters.malformed++;
     else if (stage === STAGE.ignored) counters.ignored++;
+  }
+
+  /** Has the kernel answer from another memory, or from none. */
+  setMemory(memory: AnswerMemory | undefined): void {
+    this.collect();
+    this.memory = memory;
+    this.#collected = memory?.answered ?? 0;
+  }
+
+  /** Counts what the kernel has answered meanwhile. */
+  collect(): void {
+    const { memory, counters } = this;
+    if (memory === undefined) return;
+    const { answered } = memory;
+    const fresh = answered - this.#collected;
+    // Less while a query of our own is on its way, which is not counted.
+    if (fresh <= 0) return;
+    this.#collected = answered;
+    counters.queries += fresh;
+    counters.local += fresh;
+    counters.kernel += fresh;
   }
 
   /** Registers a callback for when the container is detached. */

@@ -13,16 +13,20 @@ const ZERO: Counted = { queries: 0, nxdomain: 0, errors: 0 };
 
 export class RecentCounts {
   readonly #counters: Counted;
+  readonly #collect: () => void;
   /** The counters at the beginning of this minute, and what the minute before has counted. */
   #start = ZERO;
   #before = ZERO;
 
-  constructor(counters: Counted) {
+  /** `collect` brings the counters up to date. */
+  constructor(counters: Counted, collect: () => void = () => undefined) {
     this.#counters = counters;
+    this.#collect = collect;
   }
 
   /** A minute has passed. */
   turn(): void {
+    this.#collect();
     const { queries, nxdomain, errors } = this.#counters;
     this.#before = this.#grown();
     this.#start = { queries, nxdomain, errors };
@@ -30,6 +34,7 @@ export class RecentCounts {
 
   /** `part`: how much of this minute has passed, from 0 to 1. */
   read(part: number): Counted {
+    this.#collect();
     const [now, before] = [this.#grown(), this.#before];
     const rest = Math.min(1, Math.max(0, 1 - part));
     return {

@@ -2,6 +2,7 @@
  * Endpoint: the listeners of one namespace and the client that they serve. Attaching a container opens one, detaching
  * closes it; in between its view can be replaced, and it reports whether a probe has arrived.
  */
+import type { AnswerMemory } from "../../base/model/answer-memory.ts";
 import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
 import type { View } from "../../base/model/view.ts";
 import { Client, type Dial } from "../client/client.ts";
@@ -80,6 +81,7 @@ export class Endpoint {
   }
 
   get counters(): Readonly<Record<string, number>> {
+    this.#client.collect();
     return this.#client.counters;
   }
 
@@ -103,6 +105,12 @@ export class Endpoint {
 
   setView(view: View): void {
     this.#client.view = view;
+    this.#client.memory?.forget();
+  }
+
+  /** What the kernel answers for this namespace; undefined if the process answers everything. */
+  setMemory(memory: AnswerMemory | undefined): void {
+    this.#client.setMemory(memory);
   }
 
   /**
@@ -110,6 +118,8 @@ export class Endpoint {
    * answered. Returns the sockets' new descriptors.
    */
   pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+    // Names may change while nobody here hears of it.
+    this.#client.memory?.forget();
     const tcp = this.#tcp.map((listener) => listener.pause());
     return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
   }

@@ -6,6 +6,7 @@ import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { ADDITIONALS_AT, setAuthoritative, setTruncated } from "../../base/dns/header.ts";
 import { POINTER_BYTES, pointerTo } from "../../base/dns/name.ts";
 import { RECORD_FIXED_BYTES, QUESTION_POINTER, writeRecord } from "../../base/dns/record.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { OwnedRecord, ZoneAuthority } from "../../base/model/visible-names.ts";
@@ -89,4 +90,12 @@ function writeOwned(block: Buffer, { owner, type, data }: OwnedRecord, end: numb
   const at = writeRecord(block, end + owner.length, type, ttlSeconds, data.length);
   block.set(data, at);
   return at + data.length;
+}
+
+/** What the reply says, to explain a query. */
+export function recordsText({ records, links, rcode }: DeclaredReply): string {
+  if (records.length > 0 || links.length > 0) return "answered with its records";
+  return rcode === RCODE.NXDOMAIN
+    ? "no other source may have it"
+    : "it has no records of this type, so the answer is empty";
 }

@@ -143,8 +143,12 @@ export class EngineSide implements ContainerSide {
   }
 
   #openDirectory(): Directory {
-    const { settings } = this.#parts;
-    const directory = new Directory({ serversMax: serversMax(settings), ownAddress: DOCKER_RESOLVER });
+    const { settings, platform } = this.#parts;
+    const directory = new Directory({
+      serversMax: serversMax(settings),
+      ownAddress: DOCKER_RESOLVER,
+      onNames: () => platform.kernelAnswers?.forgetAll(),
+    });
     directory.setComplete(false);
     configureDirectory(directory, settings);
     return directory;

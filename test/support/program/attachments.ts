@@ -45,6 +45,7 @@ const FORWARDING_VIEW: View = {
 export const silent: OpenEndpoint = (bound): Endpoint => ({
   probeTarget: { expect: () => undefined, hasSeen: () => false, reset: () => undefined },
   setView: () => undefined,
+  setMemory: () => undefined,
   add: closeSockets,
   inFlight: 0,
   tcpClientPorts: [],

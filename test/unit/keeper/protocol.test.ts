@@ -26,6 +26,7 @@ const NAMESPACE: HeldNamespace = {
     { udp: 21, tcp: 22, listening: { address: "127.0.0.11", udpPort: 1053, tcpPort: 1054 } },
     { udp: 23, tcp: 24, listening: { address: "::1", udpPort: 1055, tcpPort: 1056 } },
   ],
+  programs: [25, 26],
 };
 
 test("every message survives encoding and decoding", () => {

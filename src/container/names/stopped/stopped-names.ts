@@ -71,7 +71,7 @@ class VisibleStopped implements VisibleNames {
     const names = [...new Set(own.map(({ container }) => `"${container}"`))].join(", ");
     search.trace?.record("names", `a name of ${names}, not running (setting stopped: ${policy})`);
     if (policy === "nxdomain") return DENIED;
-    return search.found(this.#lastAddresses(own), true);
+    return search.found(this.#lastAddresses(own), true, true);
   }
 
   /** An address that another container has by now is not the name's any more. */

@@ -1,0 +1,57 @@
+/**
+ * KernelProbe: a query that only the kernel can answer. It is told the answer to a nonce, and the nonce is queried inside
+ * the namespace: what comes back was written at lo, and passed whatever a container's firewall has for it.
+ */
+import { randomBytes } from "node:crypto";
+
+import type { KnownAnswer } from "../../base/model/answer-memory.ts";
+import { isKernelProbeAnswer, kernelProbeAnswer, kernelProbeQuery } from "../../base/model/probe-message.ts";
+import { type ExchangeResult, type Within, exchange } from "./exchange.ts";
+
+/** The answers of the namespace in the kernel, as the probe sees them. */
+export interface KernelProbeTarget {
+  remember(answer: KnownAnswer): boolean;
+  /** So many of the answers are for queries of our own. */
+  discount(queries: number): void;
+}
+
+const NONCE_BYTES = 12;
+const ADDRESS_BYTES = 4;
+
+/** Names that change in this very moment end all answers, also that to the nonce. */
+const ATTEMPTS = 3;
+const NOT_ANSWERED = "the kernel did not answer a query whose answer it knows";
+
+/** Returns what went wrong. */
+export async function probeKernel(
+  within: Within,
+  target: KernelProbeTarget,
+  destination: string,
+): Promise<string | undefined> {
+  let failure: string | undefined;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    failure = await probeOnce(within, target, destination);
+    if (failure !== NOT_ANSWERED) return failure;
+  }
+  return failure;
+}
+
+async function probeOnce(within: Within, target: KernelProbeTarget, destination: string): Promise<string | undefined> {
+  const nonce = randomBytes(NONCE_BYTES).toString("hex");
+  const address = randomBytes(ADDRESS_BYTES);
+  // Without room for it, there are answers already that have worked.
+  if (!target.remember(kernelProbeAnswer(nonce, address))) return undefined;
+  const message = (id: number): Buffer => kernelProbeQuery(nonce, id);
+  target.discount(1);
+  const [leg] = await exchange(within, { destination, protocols: ["udp"], message });
+  const failure = failureOf(leg, address);
+  if (failure !== undefined) target.discount(-1);
+  return failure;
+}
+
+function failureOf(leg: ExchangeResult | undefined, address: Uint8Array): string | undefined {
+  if (leg?.failure !== undefined) return `a query that the kernel answers failed: ${leg.failure}`;
+  if (leg?.reply === undefined) return "an answer of the kernel did not arrive";
+  const isRight = isKernelProbeAnswer(leg.reply, leg.id, address);
+  return isRight ? undefined : NOT_ANSWERED;
+}

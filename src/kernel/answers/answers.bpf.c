@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+//
+// Answers a container's queries for local names where they arrive: at tcx ingress of lo in its network namespace, before
+// any socket and any process. It knows no names of its own. The process leaves the answers that it has given in a table;
+// the same question from the same namespace gets the same bytes, until the names change. Whatever is not plain, or not
+// in the table, goes on to the process: its port is written into the packet, and 53 into its reply. So no packet of a
+// query needs connection tracking, and the rules of the namespace switch it off for them.
+//
+// Every access that a packet decides has a bound that the verifier proves. Nothing is written before everything about
+// the packet is known; a write that fails leaves the packet to the process.
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <stddef.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+// TCX_NEXT: the packet goes its way.
+#define GO_ON (-1)
+
+// These numbers are in layout.ts, too.
+#define NAME_BYTES 80
+#define BODY_BYTES 112
+
+// Of the process's own queries to Docker's resolver, which the rules let pass.
+#define PASSTHROUGH_MARK 0x646e7331
+
+#define RESOLVER bpf_htonl(0x7f00000b)
+#define DNS_PORT bpf_htons(53)
+#define LABEL_BYTES_MAX 63
+// A name of ip6.arpa has 34.
+#define LABELS_MAX 36
+#define FRAGMENT_BITS bpf_htons(0x3fff)
+
+#define TYPE_A 1
+#define TYPE_PTR 12
+#define TYPE_AAAA 28
+#define CLASS_IN 1
+#define A_RECORD_BYTES 16
+#define AAAA_RECORD_BYTES 28
+
+#define QR 0x80
+#define RD 0x01
+#define RA 0x80
+#define AD 0x20
+#define CD 0x10
+#define DO 0x80
+
+struct dns_header {
+	__u16 id;
+	__u8 flags;
+	__u8 codes;
+	__u16 questions;
+	__u16 answers;
+	__u16 authorities;
+	__u16 additionals;
+} __attribute__((packed));
+
+struct headers {
+	struct ethhdr eth;
+	struct iphdr ip;
+	struct udphdr udp;
+	struct dns_header dns;
+} __attribute__((packed));
+
+#define UDP_AT (sizeof(struct ethhdr) + sizeof(struct iphdr))
+#define DNS_AT (UDP_AT + sizeof(struct udphdr))
+#define NAME_AT (DNS_AT + sizeof(struct dns_header))
+
+// One network namespace. The process writes it through shared memory.
+struct space {
+	// Answers of another generation are not valid.
+	__u32 generation;
+	// Of the process, in network order; 0 where it takes no queries.
+	__u16 port;
+	__u16 unused;
+	// Queries answered here, and those that went on to the process.
+	__u64 answered;
+	__u64 passed;
+	__u64 reserved[5];
+};
+
+// A question, as one namespace asks it at one state of the names.
+struct question {
+	__u32 space;
+	__u32 generation;
+	// In lower case; zero from its root label on. The last two bytes are the type.
+	__u8 name[NAME_BYTES];
+} __attribute__((aligned(8)));
+
+// What the process answered: all that follows the question, without OPT.
+struct answer {
+	__u8 answers;
+	__u8 authorities;
+	__u8 bytes;
+	// Of each record, if their order is random; else 0.
+	__u8 record_bytes;
+	__u8 rcode;
+	__u8 unused[3];
+	__u8 body[BODY_BYTES];
+} __attribute__((aligned(8)));
+
+struct opt {
+	__u8 owner;
+	__u16 type;
+	__u16 size;
+	__u8 rcode;
+	__u8 version;
+	__u8 flags;
+	__u8 more_flags;
+	__u16 option_bytes;
+} __attribute__((packed));
+
+// The loader creates the maps and sets their sizes.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct space);
+} spaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct question);
+	__type(value, struct answer);
+} answers SEC(".maps");
+
+// Hides a number from the compiler, which otherwise drops a bound that the verifier needs.
+#define OPAQUE(number) asm volatile("" : "+r"(number))
+
+// Bytes in lower case, eight at once: the lengths of labels are below 'A', so a whole name can be folded blindly.
+static __always_inline __u64 folded(__u64 bytes)
+{
+	const __u64 ones = 0x0101010101010101ULL;
+	__u64 heptets = bytes & (0x7f * ones);
+	__u64 above_z = heptets + (0x7f - 'Z') * ones;
+	__u64 from_a = heptets + (0x80 - 'A') * ones;
+	__u64 is_ascii = ~bytes & (0x80 * ones);
+	return bytes | ((is_ascii & (from_a ^ above_z)) >> 2);
+}
+
+// The length of the name with its root label; 0 if it is not plain.
+static __always_inline __u32 length_of(const __u8 *name)
+{
+	__u32 at = 0;
+
+	for (int label = 0; label < LABELS_MAX; label++) {
+		OPAQUE(at);
+		if (at > NAME_BYTES - 3)
+			return 0;
+		__u8 size = name[at];
+		if (size == 0)
+			return at + 1;
+		if (size > LABEL_BYTES_MAX)
+			return 0;
+		at += size + 1;
+	}
+	return 0;
+}
+
+// Writes a port of the packet; the checksum, if there is one, follows.
+static __always_inline void set_port(struct __sk_buff *skb, __u32 udp_at, __u32 field, __u16 from, __u16 to)
+{
+	if (bpf_l4_csum_replace(skb, udp_at + offsetof(struct udphdr, check), from, to, 2 | BPF_F_MARK_MANGLED_0))
+		return;
+	bpf_skb_store_bytes(skb, udp_at + field, &to, sizeof(to), 0);
+}
+
+// Writes the records of an answer in random order.
+#define STORE_SHUFFLED(skb, at, answer, record, count_max)                                                      \
+	do {                                                                                                    \
+		__u32 order = 0x76543210;                                                                       \
+		__u32 count = (answer)->answers;                                                                \
+		_Pragma("nounroll") for (int i = (count_max)-1; i > 0; i--) {                                                       \
+			if (i >= count)                                                                         \
+				continue;                                                                       \
+			__u32 a = 4 * i;                                                                        \
+			__u32 b = 4 * (((__u64)bpf_get_prandom_u32() * (i + 1)) >> 32);                         \
+			__u32 differ = ((order >> a) ^ (order >> b)) & 15;                                      \
+			order ^= (differ << a) | (differ << b);                                                 \
+		}                                                                                               \
+		_Pragma("nounroll") for (int i = 0; i < (count_max); i++) {                                                         \
+			if (i >= count)                                                                         \
+				break;                                                                          \
+			__u32 from = (order >> (4 * i)) & 15;                                                   \
+			OPAQUE(from);                                                                           \
+			if (from >= (count_max))                                                                \
+				break;                                                                          \
+			bpf_skb_store_bytes(skb, (at) + i * (record), (answer)->body + from * (record), record, 0); \
+		}                                                                                               \
+	} while (0)
+
+// Turns a query into its answer, in place. Returns 0 if it could not.
+static __always_inline int reply(struct __sk_buff *skb, struct headers *h, __u32 question_end, const struct answer *answer,
+				 struct opt *opt, __u32 opt_bytes)
+{
+	__u32 bytes = answer->bytes;
+	__u32 opt_at = question_end + bytes;
+	__u32 length = opt_at + opt_bytes;
+	__u16 ip_bytes = bpf_htons(length - sizeof(struct ethhdr));
+
+	if (bpf_skb_change_tail(skb, length, 0))
+		return 0;
+	if (answer->record_bytes == A_RECORD_BYTES) {
+		STORE_SHUFFLED(skb, question_end, answer, A_RECORD_BYTES, BODY_BYTES / A_RECORD_BYTES);
+	} else if (answer->record_bytes == AAAA_RECORD_BYTES) {
+		STORE_SHUFFLED(skb, question_end, answer, AAAA_RECORD_BYTES, BODY_BYTES / AAAA_RECORD_BYTES);
+	} else {
+		OPAQUE(bytes);
+		if (bytes > 0 && bytes <= BODY_BYTES)
+			bpf_skb_store_bytes(skb, question_end, answer->body, bytes, 0);
+	}
+	if (opt_bytes > 0) {
+		opt->size = bpf_htons(1232);
+		bpf_skb_store_bytes(skb, opt_at, opt, sizeof(*opt), 0);
+	}
+
+	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + offsetof(struct iphdr, check), h->ip.tot_len, ip_bytes, 2);
+	h->ip.tot_len = ip_bytes;
+	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + offsetof(struct iphdr, tot_len), &ip_bytes, 2, 0);
+	__u32 addresses[2] = {h->ip.daddr, h->ip.saddr};
+	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + offsetof(struct iphdr, saddr), addresses, sizeof(addresses), 0);
+
+	__u16 port = h->udp.source;
+	h->udp.source = h->udp.dest;
+	h->udp.dest = port;
+	h->udp.len = bpf_htons(length - UDP_AT);
+	// A checksum is optional, and nothing on lo damages a packet.
+	h->udp.check = 0;
+	h->dns.flags = QR | (h->dns.flags & RD);
+	h->dns.codes = RA | (h->dns.codes & CD) | answer->rcode;
+	h->dns.answers = bpf_htons(answer->answers);
+	h->dns.authorities = bpf_htons(answer->authorities);
+	h->dns.additionals = bpf_htons(opt_bytes > 0);
+	bpf_skb_store_bytes(skb, UDP_AT, &h->udp, sizeof(h->udp) + sizeof(h->dns), 0);
+	return 1;
+}
+
+// Answers the query if it is plain and its answer is known. Returns 0 if it is the process's.
+static __always_inline int answered(struct __sk_buff *skb, struct headers *h, const struct space *space, __u32 index)
+{
+	struct question key;
+	struct opt opt;
+	struct answer answer;
+
+	if (h->ip.ihl != 5 || skb->gso_size != 0)
+		return 0;
+	if (skb->len != sizeof(struct ethhdr) + bpf_ntohs(h->ip.tot_len) || skb->len != UDP_AT + bpf_ntohs(h->udp.len))
+		return 0;
+	if ((h->dns.flags & ~RD) != 0 || (h->dns.codes & ~(AD | CD)) != 0 || h->dns.questions != bpf_htons(1) ||
+	    h->dns.answers != 0 || h->dns.authorities != 0)
+		return 0;
+
+	__u32 opt_bytes = h->dns.additionals == 0 ? 0 : sizeof(struct opt);
+	if (opt_bytes > 0 && h->dns.additionals != bpf_htons(1))
+		return 0;
+
+	// The name, its type and its class, with what follows if the name is shorter than the longest.
+	__u32 available = skb->len - NAME_AT;
+	if (available > NAME_BYTES)
+		available = NAME_BYTES;
+	OPAQUE(available);
+	if (available < 6 || available > NAME_BYTES)
+		return 0;
+	__builtin_memset(key.name, 0, sizeof(key.name));
+	if (bpf_skb_load_bytes(skb, NAME_AT, key.name, available))
+		return 0;
+	__u32 name_bytes = length_of(key.name);
+	if (name_bytes < 2)
+		return 0;
+	__u32 question_end = NAME_AT + name_bytes + 4;
+	if (skb->len != question_end + opt_bytes)
+		return 0;
+
+	__u16 fixed[2];
+	if (bpf_skb_load_bytes(skb, NAME_AT + name_bytes, fixed, sizeof(fixed)) || fixed[1] != bpf_htons(CLASS_IN))
+		return 0;
+	if (opt_bytes > 0) {
+		if (bpf_skb_load_bytes(skb, question_end, &opt, sizeof(opt)))
+			return 0;
+		if (opt.owner != 0 || opt.type != bpf_htons(41) || opt.rcode != 0 || opt.version != 0 ||
+		    (opt.flags & ~DO) != 0 || opt.more_flags != 0 || opt.option_bytes != 0)
+			return 0;
+	}
+
+	key.space = index;
+	key.generation = *(volatile const __u32 *)&space->generation;
+#pragma nounroll
+	for (int word = 0; word < NAME_BYTES / 8; word++) {
+		__u64 *bytes = &((__u64 *)key.name)[word];
+		__s32 used = (__s32)name_bytes - word * 8;
+		// What follows the name is not part of the key.
+		if (used <= 0)
+			*bytes = 0;
+		else if (used < 8)
+			*bytes = folded(*bytes) & ((1ULL << (8 * used)) - 1);
+		else
+			*bytes = folded(*bytes);
+	}
+	*(__u16 *)&key.name[NAME_BYTES - 2] = fixed[0];
+
+	const struct answer *known = bpf_map_lookup_elem(&answers, &key);
+	if (!known)
+		return 0;
+	answer = *known;
+	// An entry is reused for another question only after its generation has ended: these are the bytes of one answer if
+	// the generation is still the same. The addition of nothing is a barrier.
+	if (__sync_fetch_and_add((__u32 *)&space->generation, 0) != key.generation)
+		return 0;
+	return reply(skb, h, question_end, &answer, &opt, opt_bytes);
+}
+
+SEC("tc")
+int answer_queries(struct __sk_buff *skb)
+{
+	struct headers h;
+	// Set by the program of the link that calls this one; nothing in a packet reaches it.
+	__u32 index = skb->cb[0];
+
+	if (skb->protocol != bpf_htons(ETH_P_IP))
+		return GO_ON;
+	__builtin_memset(&h, 0, sizeof(h));
+	if (bpf_skb_load_bytes(skb, 0, &h, offsetof(struct headers, udp)))
+		return GO_ON;
+	// Fragments are put together before the rules; what arrives in fragments was sent past them.
+	if (h.ip.protocol != IPPROTO_UDP || h.ip.ihl < 5 || (h.ip.frag_off & FRAGMENT_BITS) != 0)
+		return GO_ON;
+	__u32 udp_at = sizeof(struct ethhdr) + h.ip.ihl * 4;
+	if (bpf_skb_load_bytes(skb, udp_at, &h.udp, sizeof(h.udp)))
+		return GO_ON;
+
+	struct space *space = bpf_map_lookup_elem(&spaces, &index);
+	if (!space)
+		return GO_ON;
+	__u16 port = *(volatile __u16 *)&space->port;
+	if (port == 0)
+		return GO_ON;
+	if (h.ip.saddr == RESOLVER && h.udp.source == port) {
+		set_port(skb, udp_at, offsetof(struct udphdr, source), port, DNS_PORT);
+		return GO_ON;
+	}
+	if (h.ip.daddr != RESOLVER || h.udp.dest != DNS_PORT || skb->mark == PASSTHROUGH_MARK)
+		return GO_ON;
+
+	if (bpf_skb_load_bytes(skb, udp_at + sizeof(struct udphdr), &h.dns, sizeof(h.dns)) == 0 &&
+	    answered(skb, &h, space, index)) {
+		__sync_fetch_and_add(&space->answered, 1);
+		return GO_ON;
+	}
+	__sync_fetch_and_add(&space->passed, 1);
+	set_port(skb, udp_at, offsetof(struct udphdr, dest), DNS_PORT, port);
+	return GO_ON;
+}
+
+const char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,21 @@
+/**
+ * The structures that the process shares with the program of answers.bpf.c, in the byte order of the machine except where
+ * they hold parts of a packet.
+ */
+
+/** struct space: one for each namespace, in memory that both sides map. */
+export const SPACE_BYTES = 64;
+export const SPACE = { generation: 0, port: 4, answered: 8, passed: 16 } as const;
+
+/** struct question: the space, its generation, then the name, with the type in its last two bytes. */
+export const KEY_BYTES = 88;
+export const KEY = { space: 0, generation: 4, name: 8, type: 86 } as const;
+/** Of a name, without its root label. */
+export const NAME_BYTES_MAX = 77;
+/** Of a name; the program counts the root label, too. */
+export const LABELS_MAX = 35;
+
+/** struct answer: counts of records, lengths and the response code, then all that follows the question, without OPT. */
+export const VALUE_BYTES = 120;
+export const VALUE = { answers: 0, authorities: 1, bytes: 2, recordBytes: 3, rcode: 4, body: 8 } as const;
+export const BODY_BYTES_MAX = 112;

@@ -1,0 +1,181 @@
+/**
+ * bpf(2): maps, programs and links, as far as the program of `answers/` needs them. Structures are written byte by byte;
+ * nothing but the kernel is needed to load it. Calls run synchronously on the calling thread, so a link is made in the
+ * namespace that the thread is in.
+ */
+import { SystemFault, addressOf, bind, lastErrno } from "./libc.ts";
+
+const c = {
+  bpf: bind<(call: number, command: number, attributes: Uint8Array, size: number) => number>(
+    "long syscall(long call, long command, void *attributes, size_t size)",
+  ),
+};
+
+const NUMBERS: Partial<Record<NodeJS.Architecture, number>> = { x64: 321, arm64: 280 };
+
+const COMMAND = {
+  MAP_CREATE: 0,
+  MAP_UPDATE_ELEM: 2,
+  PROG_LOAD: 5,
+  PROG_TEST_RUN: 10,
+  MAP_DELETE_BATCH: 27,
+  LINK_CREATE: 28,
+} as const;
+
+export const MAP_TYPE = { HASH: 1, ARRAY: 2, PROG_ARRAY: 3, PERCPU_ARRAY: 6 } as const;
+/** Of a map: memory is taken by elements that exist; the process may map it. */
+export const MAP_FLAG = { NO_PREALLOC: 1, MMAPABLE: 1 << 10 } as const;
+const PROG_TYPE_SCHED_CLS = 3;
+const TCX_INGRESS = 46;
+/** The element must be new. */
+const BPF_NOEXIST = 1;
+/** Of tcx: before all programs that are there. */
+const BPF_F_BEFORE = 1 << 3;
+const ATTRIBUTE_BYTES = 144;
+const NAME_BYTES = 16;
+const INSTRUCTION_BYTES = 8;
+const LOG_BYTES = 1 << 20;
+const LOG_LEVEL = 1;
+/** A signal interrupts the verifier, which then says so. */
+const LOAD_ATTEMPTS = 5;
+const EAGAIN = 11;
+const ENOSYS = 38;
+const ENOENT = 2;
+const CONTEXT_BYTES = 192;
+/** In struct __sk_buff, for a test. */
+const CONTEXT_MARK_AT = 8;
+
+interface MapPlan {
+  readonly name: string;
+  readonly type: number;
+  readonly keyBytes: number;
+  readonly valueBytes: number;
+  readonly entries: number;
+  readonly flags?: number;
+}
+
+/** One buffer for all calls: they neither wait nor call back. */
+const attributes = Buffer.alloc(ATTRIBUTE_BYTES);
+
+function call(command: keyof typeof COMMAND, write: (attributes: Buffer) => void): number {
+  const number = NUMBERS[process.arch];
+  if (number === undefined) throw new SystemFault("bpf", ENOSYS, process.arch);
+  attributes.fill(0);
+  write(attributes);
+  return c.bpf(number, COMMAND[command], attributes, ATTRIBUTE_BYTES);
+}
+
+function mustCall(command: keyof typeof COMMAND, about: string, write: (attributes: Buffer) => void): number {
+  const result = call(command, write);
+  if (result < 0) throw new SystemFault(`bpf ${command}`, lastErrno(), about);
+  return result;
+}
+
+/** Returns its descriptor. All descriptors of bpf(2) are closed in children. */
+export function createMap({ name, type, keyBytes, valueBytes, entries, flags = 0 }: MapPlan): number {
+  return mustCall("MAP_CREATE", name, (a) => {
+    for (const [index, value] of [type, keyBytes, valueBytes, entries, flags].entries()) {
+      a.writeUInt32LE(value, index * 4);
+    }
+    a.write(name, 28, NAME_BYTES - 1, "latin1");
+  });
+}
+
+function elementOf(a: Buffer, map: number, key: Uint8Array, value: Uint8Array, flags = 0): void {
+  a.writeUInt32LE(map, 0);
+  a.writeBigUInt64LE(BigInt(addressOf(key)), 8);
+  a.writeBigUInt64LE(BigInt(addressOf(value)), 16);
+  a.writeBigUInt64LE(BigInt(flags), 24);
+}
+
+/** Adds an element; an existing one stays as it is. Returns whether it was added. */
+export function insertElement(map: number, key: Uint8Array, value: Uint8Array): boolean {
+  return call("MAP_UPDATE_ELEM", (a) => elementOf(a, map, key, value, BPF_NOEXIST)) >= 0;
+}
+
+/** Puts a program into a map of programs. */
+export function putProgram(map: number, index: number, program: number): void {
+  const [key, value] = [Buffer.alloc(4), Buffer.alloc(4)];
+  key.writeUInt32LE(index);
+  value.writeUInt32LE(program);
+  mustCall("MAP_UPDATE_ELEM", "a program", (a) => elementOf(a, map, key, value));
+}
+
+/** Deletes the first `count` keys of `keys`, those that exist. */
+export function deleteElements(map: number, keys: Uint8Array, keyBytes: number, count: number): void {
+  let from = 0;
+  while (from < count) {
+    const result = call("MAP_DELETE_BATCH", (a) => {
+      a.writeBigUInt64LE(BigInt(addressOf(keys) + from * keyBytes), 16);
+      a.writeUInt32LE(count - from, 32);
+      a.writeUInt32LE(map, 36);
+    });
+    if (result >= 0) return;
+    if (lastErrno() !== ENOENT) throw new SystemFault("bpf MAP_DELETE_BATCH", lastErrno());
+    // The kernel stops at a key that does not exist, and says how many it has deleted before.
+    from += attributes.readUInt32LE(32) + 1;
+  }
+}
+
+/** Loads a program for tcx; returns its descriptor. The reason of the verifier is in the message of the Fault. */
+export function loadProgram(name: string, instructions: Uint8Array, license: string): number {
+  const text = Buffer.from(`${license}\0`, "latin1");
+  const load = (log: Buffer | undefined): number =>
+    call("PROG_LOAD", (a) => {
+      a.writeUInt32LE(PROG_TYPE_SCHED_CLS, 0);
+      a.writeUInt32LE(instructions.length / INSTRUCTION_BYTES, 4);
+      a.writeBigUInt64LE(BigInt(addressOf(instructions)), 8);
+      a.writeBigUInt64LE(BigInt(addressOf(text)), 16);
+      if (log !== undefined) {
+        a.writeUInt32LE(LOG_LEVEL, 24);
+        a.writeUInt32LE(log.length, 28);
+        a.writeBigUInt64LE(BigInt(addressOf(log)), 32);
+      }
+      a.write(name, 48, NAME_BYTES - 1, "latin1");
+    });
+  for (let attempt = 1; attempt < LOAD_ATTEMPTS; attempt++) {
+    const fd = load(undefined);
+    if (fd >= 0) return fd;
+    if (lastErrno() !== EAGAIN) break;
+  }
+  const errno = lastErrno();
+  const log = Buffer.alloc(LOG_BYTES);
+  const again = load(log);
+  if (again >= 0) return again;
+  throw new SystemFault("bpf PROG_LOAD", errno, [name, ...lastLines(log)].join(": "));
+}
+
+/** What the verifier says in the end: the instruction, and why. */
+function lastLines(log: Buffer): string[] {
+  const text = log.toString("latin1", 0, log.indexOf(0)).trimEnd();
+  return text === "" ? [] : [text.split("\n").slice(-3).join("; ")];
+}
+
+/**
+ * Attaches a program to the packets that arrive at an interface of the thread's namespace, before the programs there: one
+ * of a process that is being replaced still gives packets its port.
+ */
+export function attachToIngress(program: number, interfaceIndex: number): number {
+  return mustCall("LINK_CREATE", "tcx ingress of lo", (a) => {
+    a.writeUInt32LE(program, 0);
+    a.writeUInt32LE(interfaceIndex, 4);
+    a.writeUInt32LE(TCX_INGRESS, 8);
+    a.writeUInt32LE(BPF_F_BEFORE, 12);
+  });
+}
+
+/** Runs a program on a packet; returns the packet that it leaves. Nothing is sent. For tests and the check at start. */
+export function runProgram(program: number, packet: Uint8Array, into: Buffer, mark = 0): Buffer {
+  const context = Buffer.alloc(CONTEXT_BYTES);
+  context.writeUInt32LE(mark, CONTEXT_MARK_AT);
+  mustCall("PROG_TEST_RUN", "a packet", (a) => {
+    a.writeUInt32LE(program, 0);
+    a.writeUInt32LE(packet.length, 8);
+    a.writeUInt32LE(into.length, 12);
+    a.writeBigUInt64LE(BigInt(addressOf(packet)), 16);
+    a.writeBigUInt64LE(BigInt(addressOf(into)), 24);
+    a.writeUInt32LE(CONTEXT_BYTES, 40);
+    a.writeBigUInt64LE(BigInt(addressOf(context)), 48);
+  });
+  return into.subarray(0, attributes.readUInt32LE(12));
+}

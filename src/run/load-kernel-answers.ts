@@ -1,0 +1,42 @@
+/**
+ * LoadKernelAnswers: the program that repeats answers in the kernel, where the settings ask for it and everything that
+ * it needs is there. Otherwise the process answers, and the status and the doctor say why.
+ */
+import { LIMITS } from "../base/limits.ts";
+import { reasonOf } from "../base/lib/fault.ts";
+import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
+import type { RunSettings } from "../config/settings.ts";
+import type { Log } from "../base/log/log.ts";
+import { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
+
+/** The answers in the kernel; or why there are none, if they are wanted. */
+export interface KernelAnswersChoice {
+  readonly kernelAnswers: KernelAnswers | undefined;
+  readonly reason: string | undefined;
+}
+
+const NOT_WANTED: KernelAnswersChoice = { kernelAnswers: undefined, reason: undefined };
+
+export function loadKernelAnswers(
+  { answers, behaviour }: Pick<RunSettings, "answers" | "behaviour">,
+  { backend }: RuleBackendChoice,
+  log: Log,
+): KernelAnswersChoice {
+  if (answers === "process") return NOT_WANTED;
+  const without = (reason: string): KernelAnswersChoice => {
+    log.warn({ reason }, "the kernel cannot answer queries, so the process does");
+    return { kernelAnswers: undefined, reason };
+  };
+  const { compresses, ignoresCase, speaksEdns } = behaviour;
+  if (!compresses || !ignoresCase || !speaksEdns) {
+    return without("answers depend on more than the name: strict, or a switch for compression, letter case or EDNS");
+  }
+  if (backend !== "nft-owner") {
+    return without(`the rule backend is ${backend}, whose rules could stay without the program`);
+  }
+  try {
+    return { kernelAnswers: new KernelAnswers(LIMITS.kernelAnswers), reason: undefined };
+  } catch (error) {
+    return without(reasonOf(error));
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * Kernel answers: with --answers kernel, plain queries for local names are answered at lo in the container's namespace,
+ * with what the process says; every container sees its own names; and where the kernel cannot answer, the process does.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import type { AnsweredByReport } from "../../src/base/model/answered-by.ts";
+import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queries-main.js");
+const WITHOUT_BPF = join(import.meta.dirname, "../support/program/without-bpf-main.js");
+const ARGS = ["--answers", "kernel"];
+// dig's cookie is an option, which is left to the process.
+const PLAIN = ["+noedns"];
+
+let engine: Engine;
+let web: Container;
+let client: Container;
+let stranger: Container;
+
+before(async () => {
+  engine = await startEngine({ suite: "forky" });
+  await createNetwork(engine, "n1");
+  await createNetwork(engine, "n2");
+  web = await runContainer(engine, { name: "web", networks: [{ name: "n1", aliases: ["shared"] }] });
+  client = await runContainer(engine, { name: "client", networks: ["n1"] });
+  stranger = await runContainer(engine, { name: "stranger", networks: [{ name: "n2", aliases: ["shared"] }] });
+});
+after(async () => await engine[Symbol.asyncDispose]());
+
+async function kernelCount(instance: Dns11, name: string): Promise<number> {
+  return (await instance.container(name))?.counters?.["kernel"] ?? 0;
+}
+
+async function answersOf(instance: Dns11, name: string): Promise<unknown> {
+  return (await instance.container(name))?.answers;
+}
+
+// The answer that the kernel has given, not the process.
+async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]): Promise<DigReply> {
+  return await waitFor(`the kernel's answer to ${query.join(" ")}`, async () => {
+    const counted = await kernelCount(instance, from.name);
+    const reply = await dig(from, ...PLAIN, ...query);
+    // The process answers the first query after a change of names.
+    return (await kernelCount(instance, from.name)) > counted ? reply : undefined;
+  });
+}
+
+test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
+  await using instance = await startDns11(engine, { args: ARGS });
+  assert.deepEqual((await instance.status()).answers, { by: "kernel" });
+  for (const { name } of [web, client, stranger]) assert.deepEqual(await answersOf(instance, name), { by: "kernel" });
+  const reverse = `${web.address("n1").split(".").toReversed().join(".")}.in-addr.arpa`;
+  for (const query of [["web"], ["WEB.n1"], ["web", "aaaa"], [reverse, "ptr"]]) {
+    const byProcess = await dig(client, "+tcp", ...PLAIN, ...query);
+    const byKernel = await kernelAnswer(instance, client, ...query);
+    const of = ({ status, answer, authority }: DigReply): unknown => [status, answer, authority];
+    assert.deepEqual(of(byKernel), of(byProcess), query.join(" "));
+  }
+  const counted = await kernelCount(instance, "client");
+  // A cookie is an option.
+  assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
+  assert.equal((await dig(client, ...PLAIN, "web", "mx")).status, "NOERROR");
+  assert.equal((await dig(client, ...PLAIN, "name.invalid")).status, "NXDOMAIN");
+  assert.equal(await kernelCount(instance, "client"), counted);
+  const { queries, local } = (await instance.container("client"))?.counters ?? {};
+  assert.ok((queries ?? 0) >= (local ?? 0) && (local ?? 0) > counted, "they count as queries, too");
+});
+
+test("known names are answered while the process is stopped", async () => {
+  // A keeper would end it, and Docker's resolver would answer.
+  await using instance = await startDns11(engine, { args: [...ARGS, "--keeper", "off"] });
+  const { answer } = await waitFor("an answer while it is stopped", async () => {
+    await kernelAnswer(instance, client, "web");
+    instance.kill("SIGSTOP");
+    try {
+      const reply = await dig(client, ...PLAIN, "+time=1", "web");
+      // Names may have changed just before.
+      return reply.answer.length > 0 ? reply : undefined;
+    } finally {
+      instance.kill("SIGCONT");
+    }
+  });
+  assert.deepEqual([answer[0]?.data, answer[0]?.ttl], [web.address("n1"), 5]);
+});
+
+test("each container sees the names of its networks, and changes at once", async () => {
+  await using instance = await startDns11(engine, { args: ARGS });
+  const shared = async (from: Container): Promise<string[]> =>
+    dataOf(await kernelAnswer(instance, from, "shared")).toSorted();
+  const [inOne, inTwo] = [web.address("n1"), stranger.address("n2")];
+  assert.deepEqual([await shared(client), await shared(stranger)], [[inOne], [inTwo]]);
+  const second = await runContainer(engine, { name: "second", networks: [{ name: "n1", aliases: ["shared"] }] });
+  const both = [inOne, second.address("n1")].toSorted();
+  await waitFor("both addresses", async () => ((await shared(client)).length === 2 ? true : undefined));
+  assert.deepEqual([await shared(client), await shared(stranger)], [both, [inTwo]]);
+  await second[Symbol.asyncDispose]();
+  await waitFor("one address", async () => ((await shared(client)).length === 1 ? true : undefined));
+  assert.deepEqual(await shared(client), [inOne]);
+  await client.connect("n2");
+  await waitFor("a name of the other network", async () =>
+    (await dig(client, ...PLAIN, "stranger")).answer.length === 1 ? true : undefined,
+  );
+  assert.deepEqual(dataOf(await kernelAnswer(instance, client, "stranger")), [inTwo]);
+  await client.disconnect("n2");
+  await waitFor("that name to be gone", async () =>
+    (await dig(client, ...PLAIN, "stranger")).answer.length === 0 ? true : undefined,
+  );
+});
+
+test("a container that sends packets with any mark learns only its own names", async () => {
+  await using instance = await startDns11(engine, { args: ARGS });
+  await kernelAnswer(instance, client, "shared");
+  await kernelAnswer(instance, stranger, "shared");
+  // Otherwise the kernel drops what arrives from loopback addresses without having been sent by a socket.
+  await stranger.enter("sysctl", ["-qw", "net.ipv4.conf.all.route_localnet=1"]);
+  const { stdout, stderr } = await stranger.enter(process.execPath, [MARKED_QUERIES, "shared", "2048"]);
+  assert.notEqual(stdout, "", stderr);
+  const { told, bySocket, byPacket } = JSON.parse(stdout) as MarkedReplies;
+  assert.deepEqual(told, [stranger.address("n2")]);
+  assert.ok(bySocket > 0 && byPacket > 0, stdout);
+});
+
+interface MarkedReplies {
+  readonly told: readonly string[];
+  readonly bySocket: number;
+  readonly byPacket: number;
+}
+
+test("after SIGKILL Docker's resolver answers, and a new instance starts with the kernel again", async () => {
+  await using instance = await startDns11(engine, { args: ARGS });
+  await kernelAnswer(instance, client, "web");
+  instance.kill("SIGKILL");
+  await waitFor("Docker's answer", async () =>
+    (await dig(client, ...PLAIN, "+time=1", "+tries=3", "web")).answer[0]?.ttl === 600 ? true : undefined,
+  );
+  await instance.exited;
+  assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
+  await using next = await startDns11(engine, { args: ARGS, stateDir: instance.stateDir });
+  assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
+  assert.equal(await next.stop(), 0);
+  assert.equal((await dig(client, ...PLAIN, "web")).answer[0]?.ttl, 600);
+});
+
+test("a replacement takes over, and the kernel answers for it", async () => {
+  await using instance = await startDns11(engine, { args: ARGS });
+  await kernelAnswer(instance, client, "web");
+  await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
+  await instance.ended();
+  assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
+  assert.deepEqual(await answersOf(next, "client"), { by: "kernel" });
+});
+
+test("where the kernel refuses bpf(2), the process answers, and status and doctor say why", async () => {
+  const prefix = [process.execPath, WITHOUT_BPF];
+  await using instance = await startDns11(engine, { args: ARGS, prefix });
+  const { answers } = await instance.status();
+  assert.equal(answers?.by, "process");
+  assert.match(answers.reason ?? "", /bpf MAP_CREATE .*EPERM/);
+  assert.deepEqual(await answersOf(instance, "client"), answers);
+  assert.deepEqual(dataOf(await dig(client, ...PLAIN, "web")), [web.address("n1")]);
+  assert.match(instance.log, /the kernel cannot answer queries, so the process does/);
+  const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir]);
+  assert.match(stdout, /cannot answer queries, so the process does: bpf MAP_CREATE/);
+});
+
+test("where a firewall in the container wants tracked packets, the process answers there", async () => {
+  const rules = "table inet wall { chain in { type filter hook input priority 0; ct state untracked drop; }; }";
+  await stranger.enter("nft", ["-f", "-"], { input: rules });
+  try {
+    await using instance = await startDns11(engine, { args: ARGS });
+    const { by, reason } = (await answersOf(instance, "stranger")) as AnsweredByReport;
+    assert.equal(by, "process");
+    assert.match(reason ?? "", /udp: /);
+    assert.equal((await instance.container("stranger"))?.state, "attached");
+    assert.deepEqual(dataOf(await dig(stranger, ...PLAIN, "shared")), [stranger.address("n2")]);
+    assert.deepEqual(await answersOf(instance, "client"), { by: "kernel" });
+  } finally {
+    await stranger.enter("nft", ["delete", "table", "inet", "wall"]);
+  }
+});
+
+test("by default the process answers, and no program is attached", async () => {
+  await using instance = await startDns11(engine);
+  const status = await instance.status();
+  assert.equal(status.answers, undefined);
+  assert.equal(await answersOf(instance, "client"), undefined);
+  assert.doesNotMatch((await client.enter("nft", ["list", "table", "ip", "dns11"])).stdout, /notrack/);
+});
