@@ -23,7 +23,7 @@ export function addNames(program: Command): void {
   const command = program
     .command("names")
     .summary("List the names that a container can resolve")
-    .description("List the container names that a container can resolve, or all names of the engine by network")
+    .description("List the names that a container can resolve, with their source, or all container names by network")
     .option("--in <container>", "as this container resolves them: its name, Compose service or ID")
     .addOption(wideOption());
   addJsonOption(addControlOptions(addEachOption(addProjectOption(command)))).action(async (options: NamesOptions) => {
@@ -80,7 +80,7 @@ const IN_CONTAINER: readonly Column[] = [
   { title: "ADDRESS", min: 19 },
   { title: "CONTAINER", min: 12 },
   { title: "PROJECT", min: 7, drop: 1 },
-  { title: "NETWORK", min: 10 },
+  { title: "SOURCE", min: 10 },
 ];
 
 const BY_NETWORK: readonly Column[] = [
@@ -92,8 +92,13 @@ const BY_NETWORK: readonly Column[] = [
 ];
 
 function cells(listed: ListedName): Cell[] {
-  const { name, network, source } = listed;
-  return [name, addressCell(listed), ...ownerCells(listed), network ?? source ?? "-"];
+  return [listed.name, addressCell(listed), ...ownerCells(listed), sourceText(listed)];
+}
+
+/** Docker's names are named by their network alone. */
+function sourceText({ network, source, state }: ListedName): string {
+  if (source === undefined || state === "not-running") return network ?? "-";
+  return network === null ? source : `${source} on ${network}`;
 }
 
 function networkCells(listed: ListedName): Cell[] {
@@ -101,14 +106,16 @@ function networkCells(listed: ListedName): Cell[] {
   return [network ?? "-", name, addressCell(listed), ...ownerCells(listed)];
 }
 
-function addressCell({ state, addresses }: ListedName): Cell {
+function addressCell({ state, addresses, records = [], shadowedBy }: ListedName): Cell {
   switch (state) {
     case "resolves":
-      return addresses.join(", ") || "-";
+      return [...addresses, ...records].join(", ") || "-";
+    case "shadowed":
+      return { text: `shadowed by ${shadowedBy ?? "-"}`, colour: "yellow" };
     case "other-network":
       return { text: "not on its networks", colour: "yellow" };
     case "not-running":
-      return { text: "not running", colour: "dim" };
+      return { text: [...addresses, "not running"].join(", "), colour: "dim" };
     case "no-network":
       return { text: "no DNS name", colour: "dim" };
   }
@@ -122,7 +129,7 @@ function ownerCells({ owners, state }: ListedName): Cell[] {
   return [containers.join(", ") || "-", { text: projects.join(", ") || "-", colour: isMixed ? "yellow" : undefined }];
 }
 
-const RANKS: readonly ListedName["state"][] = ["resolves", "other-network", "no-network", "not-running"];
+const RANKS: readonly ListedName["state"][] = ["resolves", "shadowed", "other-network", "no-network", "not-running"];
 
 /** What resolves comes first; within a state, the order of the names stays. */
 function rank({ state }: ListedName): number {

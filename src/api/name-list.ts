@@ -19,13 +19,18 @@ export interface ListedName {
   readonly name: string;
   /** Where it is known; null for a container without a network with names, and for an alias of a link. */
   readonly network: string | null;
-  /** Where it comes from, if no network has it, such as a zone. */
+  /** Where it comes from, if it is no name that Docker gives a container on that network, such as a zone. */
   readonly source?: string;
+  /** What is answered instead, in the state `shadowed`. */
+  readonly shadowedBy?: string;
+  /** What a declared name has beside addresses. */
+  readonly records?: readonly string[];
   /**
    * `resolves`: to these addresses. `other-network`: the container asked for is not on this network. `not-running`: all
-   * containers with the name have stopped. `no-network`: the container is on no network with names.
+   * containers with the name have stopped. `no-network`: the container is on no network with names. `shadowed`: another
+   * source with the name, or another container, comes first.
    */
-  readonly state: "resolves" | "other-network" | "not-running" | "no-network";
+  readonly state: "resolves" | "shadowed" | "other-network" | "not-running" | "no-network";
   readonly addresses: readonly string[];
   readonly owners: readonly NameOwner[];
   /** It is the beginning of the container's ID, which Docker makes a name as well. */

@@ -268,6 +268,7 @@ test("addresses that are to be in order stay in order", (t) => {
   const named = { v4: Buffer.of(172, 20, 0, 1, 172, 20, 0, 2, 172, 20, 0, 3), v6: Buffer.alloc(0), isSorted: true };
   const sortedNames: VisibleNames = {
     places: [],
+    title: "names",
     find: (_, search) => search.found(named, true),
     pointer: () => undefined,
   };
@@ -281,6 +282,7 @@ test("an answer that ends by itself is not repeated", (t) => {
   const named = { v4: Buffer.of(172, 20, 0, 9), v6: Buffer.alloc(0) };
   const timed: VisibleNames = {
     places: [],
+    title: "names",
     find: (_, search) => search.found(named, true, true),
     pointer: () => undefined,
   };

@@ -51,6 +51,12 @@ export class LabelTable<V> {
     return undefined;
   }
 
+  /** The table may change between two steps. */
+  *entries(): Iterable<readonly [Uint8Array, V]> {
+    for (const first of this.#slots.values())
+      for (let slot: Slot<V> | undefined = first; slot !== undefined; slot = slot.next) yield [slot.key, slot.value];
+  }
+
   get(key: Uint8Array): V | undefined {
     return this.find(key, key.length, hashOf(key));
   }

@@ -16,6 +16,10 @@ export class SuffixTable<V> {
     return this.#table.size;
   }
 
+  entries(): Iterable<readonly [Uint8Array, V]> {
+    return this.#table.entries();
+  }
+
   get(suffix: Uint8Array): V | undefined {
     return this.#table.get(suffix);
   }

@@ -118,11 +118,16 @@ export class NameSearch {
   }
 }
 
-/** A name that no network has, for lists of names, and the containers that it leads to. */
+/** A name that no network of the container has, for lists of names, and the containers that it leads to. */
 export interface OwnName extends NameAddresses {
+  /** In lower case; a wildcard begins with "*.". */
   readonly name: string;
   /** Where it comes from, as text for people. */
   readonly source: string;
+  /** Where only this network has it. */
+  readonly network?: string;
+  /** What it has beside addresses, as text for people. */
+  readonly records?: readonly string[];
   /** Their ids. */
   readonly holders: readonly string[];
 }
@@ -130,10 +135,12 @@ export interface OwnName extends NameAddresses {
 export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
+  /** What its names are, as text for people. */
+  readonly title: string;
   /** MISS, FOUND or DECLARED (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;
-  /** Names that no network has, if the source lists them. */
+  /** Names that no network of the container has, if the source lists them; also those that a switch turns off. */
   list?(): Iterable<OwnName>;
 }

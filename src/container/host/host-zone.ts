@@ -34,6 +34,7 @@ interface HostMember {
 const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(0) };
 
 export class HostZone implements VisibleNames {
+  readonly title = "the host's domain";
   readonly #domain: HostDomain;
   #means = "";
   readonly #names: NetworkNames;

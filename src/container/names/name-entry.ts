@@ -54,6 +54,10 @@ export class NameEntry implements NameAddresses {
     return last === all.length ? 0 : last;
   }
 
+  get holders(): readonly string[] {
+    return [...this.#holders.keys()];
+  }
+
   get hasHolders(): boolean {
     return this.#holders.size > 0;
   }

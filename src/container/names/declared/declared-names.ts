@@ -5,7 +5,13 @@
  */
 import { type DeclaredName, type RecordScope } from "../../../base/model/declared-name.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
-import { MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../../base/model/visible-names.ts";
+import {
+  MISS,
+  type NameSearch,
+  type OwnName,
+  type QuestionName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
 import { projectOf } from "../../registry/compose.ts";
 import type { ContainerFact } from "../../registry/fact.ts";
 import type { NameSource } from "../name-source.ts";
@@ -13,6 +19,7 @@ import { DeclaredTable } from "./declared-table.ts";
 
 class VisibleDeclarations implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "declared names";
   readonly #tables: readonly DeclaredTable[];
 
   /** In order of precedence. */
@@ -29,6 +36,10 @@ class VisibleDeclarations implements VisibleNames {
     }
     search.trace?.record("names", "not a declared name");
     return MISS;
+  }
+
+  *list(): Iterable<OwnName> {
+    for (const table of this.#tables) for (const entry of table.entries()) yield entry.listed();
   }
 
   /** Reverse names are declared as names. */

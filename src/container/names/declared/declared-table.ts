@@ -22,6 +22,11 @@ export class DeclaredTable {
     (isWildcard ? this.#wildcards : this.#exact).set(labels, new DeclaredEntry(declared));
   }
 
+  *entries(): Iterable<DeclaredEntry> {
+    for (const [, entry] of this.#exact.entries()) yield entry;
+    for (const [, entry] of this.#wildcards.entries()) yield entry;
+  }
+
   find(name: QuestionName): DeclaredEntry | undefined {
     const { folded, foldedLength, labelCount, hashOf } = name;
     return this.#exact.find(folded, foldedLength, hashOf[labelCount] as number) ?? this.#wildcards.find(name);

@@ -37,6 +37,7 @@ export interface VisibleNetwork {
 }
 
 export class DockerNames implements VisibleNames {
+  readonly title = "container names";
   readonly #networks: readonly VisibleNetwork[];
   readonly #project: string | undefined;
 

@@ -2,6 +2,7 @@
  * NetworkNames: the container names of one network, name to addresses and address to name. Written when a container
  * joins or leaves, read by every query of the containers on it.
  */
+import { presentation } from "../../../base/dns/name.ts";
 import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
@@ -47,6 +48,11 @@ export class NetworkNames {
   /** The number of endpoints on this network. */
   get size(): number {
     return this.#members.size;
+  }
+
+  /** All names as text, with what they lead to. */
+  *list(): Iterable<readonly [string, NameEntry]> {
+    for (const [key, entry] of this.#forward.entries()) yield [presentation(key, 0, key.length), entry];
   }
 
   /** Looks up lower-case labels, with their hash. */

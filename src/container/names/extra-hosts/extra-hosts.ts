@@ -10,6 +10,7 @@ import {
   MISS,
   type NameAddresses,
   type NameSearch,
+  type OwnName,
   type ReverseName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
@@ -19,7 +20,9 @@ import type { NameSource } from "../name-source.ts";
 
 class HostEntries implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "--add-host";
   readonly #forward = new LabelTable<NameAddresses>();
+  readonly #names = new Map<string, Uint8Array>();
   readonly #reverse = new LabelTable<ReverseName>();
 
   constructor(entries: readonly HostEntry[]) {
@@ -27,6 +30,7 @@ class HostEntries implements VisibleNames {
       const bytes = addressBytes(address);
       const key = spelledLabels(name.toLowerCase());
       if (bytes === undefined || key === undefined) continue;
+      this.#names.set(name.toLowerCase(), key);
       this.#forward.set(key, withAddress(this.#forward.get(key), bytes));
       const reverse = reverseLabels(bytes);
       // As in /etc/hosts: the first entry names the address.
@@ -42,14 +46,22 @@ class HostEntries implements VisibleNames {
     return search.found(found, false);
   }
 
+  *list(): Iterable<OwnName> {
+    for (const [name, key] of this.#names) {
+      const { v4, v6 } = this.#forward.get(key) ?? NO_ADDRESSES;
+      yield { name, source: this.title, holders: [], v4, v6 };
+    }
+  }
+
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined {
     return behaviour.answersExtraHosts ? this.#reverse.find(labels, length, hash) : undefined;
   }
 }
 
 const NONE = new Uint8Array(0);
+const NO_ADDRESSES: NameAddresses = { v4: NONE, v6: NONE };
 
-function withAddress(before: NameAddresses = { v4: NONE, v6: NONE }, address: Uint8Array): NameAddresses {
+function withAddress(before: NameAddresses = NO_ADDRESSES, address: Uint8Array): NameAddresses {
   const family = address.length === 4 ? "v4" : "v6";
   return { ...before, [family]: Buffer.concat([before[family], address]) };
 }

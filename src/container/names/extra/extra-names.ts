@@ -5,15 +5,23 @@
  */
 import { addressBytes } from "../../../base/model/address.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
-import { MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../../base/model/visible-names.ts";
+import {
+  MISS,
+  type NameSearch,
+  type OwnName,
+  type QuestionName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
 import { type ContainerFact, type EndpointFact, isUserDefined } from "../../registry/fact.ts";
 import { aliasWildcards, labelNames } from "../../registry/label-names.ts";
 import { effectiveLabels } from "../../registry/labels.ts";
 import type { NameSource } from "../name-source.ts";
 import type { EndpointAddresses } from "../name-entry.ts";
-import { NetworkExtras, type WildcardEntry } from "./network-extras.ts";
+import { NetworkExtras, WildcardEntry } from "./network-extras.ts";
 
 type NameTraits = Omit<EndpointAddresses, "v4" | "v6">;
+
+const LABEL_SOURCE = "label io.dns11.names";
 
 interface NamedExtras {
   readonly network: string;
@@ -22,6 +30,7 @@ interface NamedExtras {
 
 class VisibleExtras implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "extra names";
   readonly #networks: readonly NamedExtras[];
 
   constructor(networks: readonly NamedExtras[]) {
@@ -45,6 +54,15 @@ class VisibleExtras implements VisibleNames {
     if (longest === undefined) return MISS;
     search.trace?.record("names", `below the wildcard "${longest.text}" of a container on network "${where}"`);
     return search.found(longest, true);
+  }
+
+  *list(): Iterable<OwnName> {
+    for (const { network, extras } of this.#networks) {
+      for (const [name, entry] of extras.list()) {
+        const { v4, v6, holders } = entry;
+        yield { name, source: entry instanceof WildcardEntry ? "wildcard" : LABEL_SOURCE, network, holders, v4, v6 };
+      }
+    }
   }
 
   /** An address has the name that Docker gives it. */

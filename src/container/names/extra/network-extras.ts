@@ -1,7 +1,7 @@
 /**
  * NetworkExtras: the extra names on one network: names and wildcards to the endpoints that have them.
  */
-import { wireLabels } from "../../../base/dns/name.ts";
+import { presentation, wireLabels } from "../../../base/dns/name.ts";
 import { WILDCARD } from "../../../base/model/extra-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import { SuffixTable } from "../../../base/model/suffix-table.ts";
@@ -31,6 +31,12 @@ export class NetworkExtras {
 
   findWildcard(name: QuestionName): WildcardEntry | undefined {
     return this.#wildcards.find(name);
+  }
+
+  /** Names, then wildcards, as text. */
+  *list(): Iterable<readonly [string, NameEntry]> {
+    for (const [key, entry] of this.#exact.entries()) yield [presentation(key, 0, key.length), entry];
+    for (const [, entry] of this.#wildcards.entries()) yield [entry.text, entry];
   }
 
   /** Replaces the names of an endpoint. */

@@ -10,6 +10,7 @@ import {
   MISS,
   type NameAddresses,
   type NameSearch,
+  type OwnName,
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
@@ -29,6 +30,7 @@ const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(
 
 class VisibleHostDomain implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "the host's domain";
   readonly #domain: HostDomain;
   readonly #zones: Zones;
   readonly #own: readonly string[];
@@ -67,6 +69,21 @@ class VisibleHostDomain implements VisibleNames {
     }
     search.trace?.record("names", `no container that this one sees (setting visible) has this name ${where}`);
     return DENIED;
+  }
+
+  *list(): Iterable<OwnName> {
+    const domain = this.#domain.text;
+    const ownFirst = new Set([...this.#own, ...this.#zones.keys()]);
+    for (const id of ownFirst) {
+      const network = this.#networkOf(id);
+      const isOwn = this.#own.includes(id);
+      if (!isOwn && (network === undefined || this.#outlook?.sees(network) !== true)) continue;
+      for (const [name, entry] of this.#zones.get(id)?.list() ?? []) {
+        const { v4, v6 } = isOwn ? entry : (this.#outlook?.reachable(entry) ?? entry);
+        const own = { name: `${name}.${domain}`, source: `domain ${domain}`, network: this.#titleOf(id) };
+        yield { ...own, holders: entry.holders, v4, v6 };
+      }
+    }
   }
 
   /** An address has the name that Docker gives it. */

@@ -10,6 +10,7 @@ import {
   MISS,
   type NameAddresses,
   type NameSearch,
+  type OwnName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact } from "../../registry/fact.ts";
@@ -27,6 +28,7 @@ const NO_GATEWAY: HostGateway = { ipv4: undefined, ipv6: undefined };
 
 class HostNames implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "the engine's host";
   readonly #named: NameAddresses;
   readonly #by: string;
 
@@ -39,6 +41,10 @@ class HostNames implements VisibleNames {
     if (foldedLength !== LABELS.length || !sameBytes(labels, 0, LABELS, 0, LABELS.length)) return MISS;
     search.trace?.record("names", `"${HOST_DOCKER_INTERNAL}" is the engine's host, as set by ${this.#by}`);
     return search.found(this.#named, false);
+  }
+
+  list(): Iterable<OwnName> {
+    return [{ name: HOST_DOCKER_INTERNAL, source: `setting ${this.#by}`, holders: [], ...this.#named }];
   }
 
   /** Reverse queries for the host's address go to the host's servers. */

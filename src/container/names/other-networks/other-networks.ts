@@ -8,6 +8,7 @@ import {
   type QuestionName,
   MISS,
   type NameSearch,
+  type OwnName,
   type ReverseName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
@@ -18,6 +19,7 @@ import { type Outlook, outlookOf } from "../outlook.ts";
 
 class NamesElsewhere implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "other networks";
   readonly #networks: DockerNetworks;
   readonly #outlook: Outlook;
 
@@ -43,6 +45,17 @@ class NamesElsewhere implements VisibleNames {
       }
     }
     return MISS;
+  }
+
+  *list(): Iterable<OwnName> {
+    for (const { fact, names } of this.#networks.all()) {
+      if (!this.#outlook.sees(fact)) continue;
+      for (const [name, entry] of names.list()) {
+        const { v4, v6 } = this.#outlook.reachable(entry);
+        const whole = `${name}.${fact.name.toLowerCase()}`;
+        yield { name: whole, source: "other network", network: fact.name, holders: entry.holders, v4, v6 };
+      }
+    }
   }
 
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {

@@ -5,10 +5,16 @@
  */
 import { addressBytes } from "../../../base/model/address.ts";
 import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
-import { wireLabels } from "../../../base/dns/name.ts";
+import { presentation, wireLabels } from "../../../base/dns/name.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import { MISS, type NameSearch, type QuestionName, type VisibleNames } from "../../../base/model/visible-names.ts";
+import {
+  MISS,
+  type NameSearch,
+  type OwnName,
+  type QuestionName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../registry/fact.ts";
 import { type Labels, effectiveLabels } from "../../registry/labels.ts";
@@ -39,6 +45,7 @@ class ProjectService {
 
 class VisibleServices implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "project names";
   readonly #services: LabelTable<ProjectService>;
   readonly #own: readonly string[];
   readonly #outlook: Outlook | undefined;
@@ -68,6 +75,23 @@ class VisibleServices implements VisibleNames {
       return search.found(entry, true);
     }
     return this.#findElsewhere(service, search);
+  }
+
+  *list(): Iterable<OwnName> {
+    for (const [key, service] of this.#services.entries()) {
+      const own = this.#own.find((id) => service.byNetwork.has(id));
+      const id = own ?? [...service.byNetwork.keys()].find((each) => this.#seesElsewhere(each));
+      const entry = id === undefined ? undefined : service.byNetwork.get(id);
+      if (id === undefined || entry === undefined) continue;
+      const { v4, v6 } = own === undefined ? (this.#outlook?.reachable(entry) ?? entry) : entry;
+      const network = this.#networkOf(id)?.name ?? id;
+      yield { name: presentation(key, 0, key.length), source: "project name", network, holders: entry.holders, v4, v6 };
+    }
+  }
+
+  #seesElsewhere(id: string): boolean {
+    const network = this.#networkOf(id);
+    return network !== undefined && this.#outlook?.sees(network) === true;
   }
 
   #findElsewhere({ byNetwork }: ProjectService, search: NameSearch): number {

@@ -47,6 +47,7 @@ const RANKS: readonly StoppedPolicy[] = ["forward", "nxdomain", "empty", "last-a
 
 class VisibleStopped implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "stopped containers";
   readonly #table: LabelTable<Map<string, StoppedEndpoint>>;
   readonly #networks: ReadonlySet<string>;
   readonly #isTaken: IsTaken;

@@ -25,6 +25,7 @@ const PATH_LABELS_MAX = 5;
 
 export class ZoneNames implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "service names";
   readonly #zones: readonly Zone[];
   readonly #members: ZoneMembers;
   readonly #reach: Reach;
@@ -74,6 +75,7 @@ export class ZoneNames implements VisibleNames {
 /** The reverse names of containers in the first zone. They come before those of networks, and have no other names. */
 export class ZonePointers implements VisibleNames {
   readonly places: readonly string[] = [];
+  readonly title = "service names";
   readonly #zone: Zone;
   readonly #members: ZoneMembers;
   readonly #reach: Reach;

@@ -18,6 +18,7 @@ const NONE = new Uint8Array(0);
 // Knows names of one label, all with the same address.
 const KNOWS: VisibleNames = {
   places: [],
+  title: "names",
   find(name, search) {
     if (name.labelCount !== 1) return MISS;
     search.trace?.record("names", "known to the second source");
@@ -28,6 +29,7 @@ const KNOWS: VisibleNames = {
 // Is authoritative for a zone of two labels, which is empty.
 const DENIES: VisibleNames = {
   places: [],
+  title: "names",
   find(name, search) {
     if (name.labelCount !== 2) return MISS;
     search.trace?.record("names", "its zone holds no such name");
