@@ -55,7 +55,7 @@ test("unknown commands, flags and values are usage errors that name the valid on
     [["run", "--only", "name=web"], /'name=web' is invalid\. Use label=KEY, label=KEY=VALUE or network=NAME/],
     [["run", "--ttl", "soon"], /'soon' is invalid\. Use whole seconds from 0 to 7d, such as 30s or 5m/],
     [["run", "--log-level", "loud"], /'loud' is invalid\. Use one of debug, info, warn, error, silent/],
-    [["run", "--dns", "10.0.0"], /'10\.0\.0' is invalid\. .*"host" or an IP address/],
+    [["run", "--dns", "10.0.0"], /'10\.0\.0' is invalid\. .*"host", an IP address or container:NAME/],
     [["run", "--dns-search", "corp"], /search lists are applied by the resolver library in the container/],
     [["run", "--strict", "--cache"], /no effect without the switch failover/],
     [["run", "--config", "/nonexistent"], /\/nonexistent/],

@@ -17,6 +17,8 @@ import { waitFor } from "../support/rig/wait.ts";
 
 const COUNT = 1_000;
 const STORM = 500;
+/** A busy machine attaches three containers a second. */
+const SETTLED_MS = 400_000;
 
 let engine: ScriptedEngine;
 let instance: Dns11;
@@ -27,12 +29,12 @@ before(async () => {
   paths = await makeNetnses(COUNT + STORM);
   engine = await ScriptedEngine.start();
   for (let index = 0; index < COUNT; index++) start(index, index);
-  instance = await startDns11(engine);
+  instance = await startDns11(engine, { readyMs: SETTLED_MS });
 });
 after(async () => {
+  removeNetnses(paths);
   await instance[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
-  removeNetnses(paths);
 });
 
 /** Starts container `index` in namespace `place`. */
@@ -61,7 +63,7 @@ async function untilSettled(): Promise<void> {
       const attached = containers.filter(({ state }) => state === "attached");
       return attached.length === COUNT ? true : undefined;
     },
-    { timeoutMs: 100_000, everyMs: 500 },
+    { timeoutMs: SETTLED_MS, everyMs: 500 },
   );
 }
 

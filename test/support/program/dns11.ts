@@ -29,6 +29,8 @@ export interface Dns11Options {
   readonly isOnItsOwn?: boolean;
   /** Another program than the compiled one: an installed package. */
   readonly program?: readonly string[];
+  /** How long it may take to be ready, where that is more than usual. */
+  readonly readyMs?: number;
 }
 
 /**
@@ -56,7 +58,7 @@ function makeStateDir(): string {
 export async function startDns11(engine: { readonly host: string }, options: Dns11Options = {}): Promise<Dns11> {
   const instance = new Dns11(engine.host, options);
   try {
-    await instance.waitUntilReady();
+    await instance.waitUntilReady(options.readyMs);
     return instance;
   } catch (error) {
     const log = instance.log;
@@ -145,12 +147,16 @@ export class Dns11 implements AsyncDisposable {
     return (await this.status()).containers.find((container) => container.name === name);
   }
 
-  async waitUntilReady(): Promise<void> {
-    await waitFor("dns11 to be ready", async () => {
-      if (!this.isRunning) throw new Error(`dns11 exited: ${this.#log}`);
-      const status = await this.status().catch(() => undefined);
-      return status?.isReady === true ? true : undefined;
-    });
+  async waitUntilReady(timeoutMs?: number): Promise<void> {
+    await waitFor(
+      "dns11 to be ready",
+      async () => {
+        if (!this.isRunning) throw new Error(`dns11 exited: ${this.#log}`);
+        const status = await this.status().catch(() => undefined);
+        return status?.isReady === true ? true : undefined;
+      },
+      timeoutMs === undefined ? {} : { timeoutMs },
+    );
   }
 
   /** Waits until a container is in this state. */
