@@ -1,7 +1,8 @@
 /**
  * Heartbeat: whether the main process still sends heartbeats. Only time in which it could have sent one counts. Time in
  * which it waits for a processor does not count, nor time under a debugger, nor time in which the keeper itself or the
- * whole machine was suspended.
+ * whole machine was suspended. Time in which it waits for the kernel counts little: for a lock of the network, or until
+ * all processors have moved on (RCU). That is long on a busy machine, and killing it would not end the wait.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
 import type { ThreadState } from "../kernel/process.ts";
@@ -47,6 +48,6 @@ export class Heartbeat {
     if (state.letter === "R" && state.ranMs !== undefined) {
       return before === undefined ? 0 : Math.min(passedMs, state.ranMs - before);
     }
-    return passedMs;
+    return state.letter === "D" ? passedMs / KEEPER_LIMITS.kernelWaitDivisor : passedMs;
   }
 }

@@ -12,7 +12,7 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { ControlGroup } from "../support/engine/control-group.ts";
 import { ensureImage } from "../support/engine/image.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
+import { type CommandResult, check, run, stdoutOf } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { QueryLoop } from "../support/client/query-loop.ts";
 import { type Dns11, type Dns11Options, dns11, startDns11 } from "../support/program/dns11.ts";
@@ -155,6 +155,17 @@ test("glibc, Node's own resolver and Go resolve names of containers and others",
     (await onHost("docker", ["-H", `tcp://${name}:1`, "info"], env)).stderr;
   assert.match(await go("nobody.docker"), /no such host/);
   assert.doesNotMatch(await go("web.docker"), /no such host/);
+});
+
+test("musl, which asks every server at once and by itself, resolves names of containers and others", async () => {
+  await using _ = await startWithHost();
+  const program = join(engine.folder, "lookup");
+  await check("musl-gcc", ["-static", "-o", program, "test/support/client/lookup.c"]);
+  const lookup = async (name: string): Promise<string[]> =>
+    (await onHost(program, [name])).stdout.trim().split("\n").toSorted();
+  assert.deepEqual(await lookup("api.web.docker"), [address, address6].toSorted());
+  assert.deepEqual(await lookup("a6.ok.test"), ["192.0.2.6", "2001:db8::6"]);
+  assert.deepEqual(await lookup("nobody.docker"), ["Name does not resolve"]);
 });
 
 test("a container on the host's network resolves them like any program there", async () => {

@@ -37,6 +37,7 @@ export class IptablesTool {
       { ip: "iptables", ip6: "ip6tables" },
     ];
     for (const prefix of candidates) {
+      longCalls.announce(LIMITS.iptablesMs);
       const { stdout } = spawnSync(prefix.ip, ["--version"], options());
       const [, ...numbers] = /v(\d+)\.(\d+)\.(\d+)/.exec(stdout ?? "") ?? [];
       if (numbers.length === 0 || stdout.includes("nf_tables")) continue;

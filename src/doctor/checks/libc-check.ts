@@ -46,14 +46,16 @@ export function libcFinding(root: number, resolvConf: string | undefined): Findi
   return finding("libc", "warning", `${name}: ${[...hints, always].join("; ")}`, remedy);
 }
 
+/** musl may be there beside glibc, for a compiler; on a system of musl, what has the name of glibc has not its version. */
 function libcBelow(root: number): Libc | undefined {
+  const glibc = firstBelow(root, GLIBC);
+  const version = glibc && /stable release version (\d+\.\d+)/.exec(glibc.toString("latin1"))?.[1];
+  if (version !== undefined) return { kind: "glibc", version };
   const musl = firstBelow(root, MUSL);
   if (musl !== undefined) {
     return { kind: "musl", version: muslVersion(musl, readUnder(root, PACKAGES, LIBRARY_BYTES_MAX)) };
   }
-  const glibc = firstBelow(root, GLIBC);
-  if (glibc === undefined) return undefined;
-  return { kind: "glibc", version: /stable release version (\d+\.\d+)/.exec(glibc.toString("latin1"))?.[1] };
+  return glibc && { kind: "glibc", version };
 }
 
 function firstBelow(root: number, paths: readonly string[]): Buffer | undefined {

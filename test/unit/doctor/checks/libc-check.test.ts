@@ -53,6 +53,8 @@ test("musl queries other servers at the same time as Docker's", () => {
 test("glibc is reported with its version, and its absence if there is no C library", () => {
   const library = "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36.\n";
   assert.match(check({ "/lib/aarch64-linux-gnu/libc.so.6": library }), /^ok: glibc 2\.36: .* one after the other/);
+  assert.match(check({ "/lib/libc.so.6": library, [LOADER]: "\x001.2.3\x00" }), /^ok: glibc 2\.36: /);
+  assert.match(check({ "/lib/libc.so.6": "gcompat", [LOADER]: "\x001.2.3\x00" }), /^warning: musl 1\.2\.3: /);
   assert.match(check({}), /^ok: no glibc or musl found/);
   // A special file there must not block the check.
   mkdirSync(join(folder, "odd", "lib", "libc.so.6"), { recursive: true });
