@@ -4,6 +4,7 @@
 import type { Command } from "commander";
 
 import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/upstreams.ts";
+import { missingText } from "../src/base/model/server-text.ts";
 import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { type Cell, type Column, table } from "./table.ts";
@@ -52,9 +53,7 @@ function ofProject(report: UpstreamReport, names: ReadonlySet<string> | undefine
 }
 
 function upstreamsText({ tracksServers, upstreams, missing = [] }: UpstreamReport, display: Display): string {
-  const lost = missing.map(
-    ({ server, reason, uses }) => `${server} is not queried: ${reason}; for ${uses.map(useText).join("; ")}\n`,
-  );
+  const lost = missing.map((each) => `${missingText(each)}; for ${each.uses.map(useText).join("; ")}\n`);
   if (upstreams.length === 0) return `no served container has an upstream server\n${lost.join("")}`;
   const note = tracksServers
     ? ""

@@ -14,6 +14,7 @@ import type { ContainerFact } from "./registry/fact.ts";
 import { isSameAddress } from "../base/model/address.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
+import { missingText } from "../base/model/server-text.ts";
 import type { Upstreams, View } from "../base/model/view.ts";
 
 export interface RosterParts {
@@ -45,7 +46,7 @@ function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, no
 /** The containers that were named as its upstream servers and cannot be queried, each once. */
 function missingServers(upstreams: Upstreams | undefined): readonly string[] {
   const missing = (upstreams?.routes ?? []).flatMap((route) => route.missing ?? []);
-  return [...new Set(missing.map(({ server, reason }) => `upstream ${server} is not queried: ${reason}`))];
+  return [...new Set(missing.map((each) => `upstream ${missingText(each)}`))];
 }
 
 export class Roster {

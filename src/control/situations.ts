@@ -4,7 +4,7 @@
  */
 import { presentation } from "../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
-import { serverText } from "../base/model/server-text.ts";
+import { missingText, serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
@@ -124,7 +124,7 @@ export class Situations {
       domain: presentation(route.suffix, 0, route.suffix.length),
       by: route.by,
       isLocal: route.isLocal,
-      missing: (route.missing ?? []).map(({ server, reason }) => `${server} is not queried: ${reason}`),
+      missing: (route.missing ?? []).map((each) => missingText(each)),
       withheld: (route.withheld ?? []).map((server) => serverText(server)),
       servers: route.servers.map((server) => {
         const health = upstreamState?.pool.find(client, server)?.health;

@@ -5,7 +5,7 @@
 import { presentation } from "../base/dns/name.ts";
 import type { NamesTrace, ReverseName } from "../base/model/visible-names.ts";
 import type { UpstreamEvent, StepLayer, Step } from "../base/model/step.ts";
-import { serverText } from "../base/model/server-text.ts";
+import { missingText, serverText } from "../base/model/server-text.ts";
 import type { Route, Server } from "../base/model/view.ts";
 
 /** What happens while one question is sent to upstream servers; all its waiters share it. */
@@ -79,7 +79,7 @@ export class Trace implements NamesTrace {
     if (isLocal) return this.recordAnswer("route", `${which}${source}: names in this domain are never forwarded`);
     const upstreams = servers.map((server) => `${serverText(server)}${server.isBackup === true ? " as backup" : ""}`);
     this.record("route", `${which}${source}: ${upstreams.join(", ") || "no upstream servers"}`);
-    for (const { server, reason } of missing) this.record("route", `${server} is not queried: ${reason}`);
+    for (const each of missing) this.record("route", missingText(each));
     if (withheld.length === 0) return;
     const skipped = withheld.map((server) => serverText(server)).join(", ");
     this.record("route", `${skipped} skipped: reached from the host, and this container has no external network`);

@@ -21,7 +21,7 @@ import {
   containerServerText,
   isContainerServer,
 } from "./container-server.ts";
-import type { Server } from "./view.ts";
+import type { MissingServer, Server } from "./view.ts";
 
 /** A server by its address, a container, or the host's own servers. */
 export type NamedServer = Server | ContainerServer | "host";
@@ -130,6 +130,10 @@ export function serverText(server: Server): string {
 function placeText(server: Server): string {
   if (server.from === "docker") return server.address === "127.0.0.11" ? "docker" : `docker(${server.address})`;
   return server.from === "host" ? `host(${withPort(server)})` : withPort(server);
+}
+
+export function missingText({ server, reason }: MissingServer): string {
+  return `${server} is not queried: ${reason}`;
 }
 
 /** Parses the servers that `serverText` wrote, several in one text, after the domain that they are for. */

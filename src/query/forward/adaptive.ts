@@ -12,6 +12,7 @@ import { guard } from "../../base/lib/guard.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { UpstreamPolicy } from "../../base/model/upstream-policy.ts";
+import { missingText } from "../../base/model/server-text.ts";
 import type { Route } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import type { DeferredQuery } from "../ports.ts";
@@ -385,5 +386,5 @@ const NO_NAMESERVER = "no upstream server is available to this container";
 /** A container that was named as the server and cannot be queried is what to see to; without one, there is no server. */
 function noServerReason({ servers, missing = [] }: Route): string {
   if (servers.length > 0 || missing.length === 0) return NO_NAMESERVER;
-  return missing.map((each) => `${each.server} is not queried: ${each.reason}`).join("; ");
+  return missing.map((each) => missingText(each)).join("; ");
 }
