@@ -4,7 +4,6 @@
  * one synchronous step, so a query sees all of it or nothing.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { isSameAddress } from "../../base/model/address.ts";
 import { type HealthPolicy, isLeftOut } from "../../base/model/health-policy.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { DeclaredNames } from "../names/declared/declared-names.ts";
@@ -27,6 +26,7 @@ import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
+import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import { projectOf } from "./compose.ts";
 import type { ContainerFact, NameserversFact, NetworkFact, StoppedFact } from "./fact.ts";
@@ -35,6 +35,7 @@ import { effectiveLabels } from "./labels.ts";
 import { labelHealth } from "./label-choices.ts";
 import { traitsOf } from "./name-traits.ts";
 import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
+import { listedServers } from "./listed-servers.ts";
 import { mayReachOutside, reachesOutside } from "./outside-access.ts";
 import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
@@ -48,7 +49,6 @@ export interface DirectoryOptions {
   readonly onNames?: () => void;
 }
 
-const DNS_PORT = 53;
 /** Docker's embedded DNS, reached by the passthrough. */
 const DOCKER_SERVER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
 /** The origin of the default servers, for `dns11 explain`. */
@@ -106,10 +106,22 @@ export class Directory {
   #serversMax: number;
   #health: HealthPolicy | undefined;
   #choices: NameChoices | undefined;
+  #isConfiguring = false;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
     this.#serversMax = options.serversMax;
+  }
+
+  /** Applies several settings; the containers' names are made again once, and not for each of them. */
+  configure(apply: () => void): void {
+    this.#isConfiguring = true;
+    try {
+      apply();
+    } finally {
+      this.#isConfiguring = false;
+      this.#rejoin();
+    }
   }
 
   get containers(): ReadonlyMap<string, ContainerFact> {
@@ -303,6 +315,7 @@ export class Directory {
   }
 
   #rejoin(): void {
+    if (this.#isConfiguring) return;
     for (const fact of this.#containers.values()) this.#join(fact, fact);
     this.#options.onNames?.();
   }
@@ -345,7 +358,9 @@ export class Directory {
       DOCKER_SERVER,
       ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address })),
     ];
-    const listed = isUnclear ? dockerServers : this.#listed(nameservers, dockerServers, ownAddresses);
+    const listed = isUnclear
+      ? dockerServers
+      : listedServers(nameservers, { host: this.#host, dockerServers, ownAddresses, serversMax: this.#serversMax });
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     // By precedence: the operator, the container's creator, the author of its image.
     const layers: RouteLayer[] = [
@@ -370,24 +385,5 @@ export class Directory {
         ? "Docker's resolver: the container's list of servers cannot be determined"
         : FALLBACK_ORIGINS[nameservers.kind];
     return { layers, listed, listedBy, hasGateway, isUnclear };
-  }
-
-  /** The servers that Docker would query. */
-  #listed(
-    nameservers: NameserversFact,
-    dockerServers: readonly Server[],
-    ownAddresses: readonly string[],
-  ): readonly Server[] {
-    if (nameservers.kind === "unknown") return dockerServers;
-    // Without host servers, engines up to 27 still have servers of their own.
-    if (nameservers.kind === "host") return this.#host.length > 0 ? this.#host : dockerServers;
-    const servers =
-      nameservers.kind === "captured"
-        ? nameservers.servers.map((address) => ({ from: "container" as const, address }))
-        : nameservers.servers;
-    return servers
-      .filter(({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)))
-      .slice(0, this.#serversMax)
-      .map((server): Server => ({ ...server, port: DNS_PORT }));
   }
 }

@@ -8,17 +8,19 @@ import type { RunSettings } from "../../config/settings.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 
 export function configureDirectory(directory: Directory, settings: RunSettings): void {
-  directory.setRules(settings.routes);
-  directory.setMissingContainer(settings.upstream.forward.missingContainer);
-  directory.setLabelPolicy(settings.labels);
-  directory.setHealth(healthOf(settings));
-  directory.setStopped(stoppedOf(settings));
-  directory.setChoices(settings.isStrict ? undefined : settings.names);
-  directory.setServersMax(serversMax(settings));
-  directory.setHostName(settings.hostName);
-  directory.setDefaultBridge(settings.defaultBridge);
-  directory.setVisible(settings.visible);
-  directory.setZones(settings.zones);
+  directory.configure(() => {
+    directory.setRules(settings.routes);
+    directory.setMissingContainer(settings.upstream.forward.missingContainer);
+    directory.setLabelPolicy(settings.labels);
+    directory.setHealth(healthOf(settings));
+    directory.setStopped(stoppedOf(settings));
+    directory.setChoices(settings.isStrict ? undefined : settings.names);
+    directory.setServersMax(serversMax(settings));
+    directory.setHostName(settings.hostName);
+    directory.setDefaultBridge(settings.defaultBridge);
+    directory.setVisible(settings.visible);
+    directory.setZones(settings.zones);
+  });
 }
 
 /** Docker uses three servers of a list and ignores the others. */
