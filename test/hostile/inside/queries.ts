@@ -30,11 +30,16 @@ export async function sendUdp(socket: UdpSocket, message: Buffer): Promise<void>
   });
 }
 
+// Resolves on the event or on an error: a reset is what an attacker must expect, while once() rejects on it.
+export async function eventOf(socket: Socket, event: "close" | "connect" | "drain"): Promise<void> {
+  await once(socket, event).catch(() => undefined);
+}
+
 // undefined if the connection is refused.
 export async function tcpSocket(): Promise<Socket | undefined> {
   const socket = connect(53, RESOLVER);
   socket.on("error", () => undefined);
-  await Promise.race([once(socket, "connect").catch(() => undefined), once(socket, "close")]);
+  await Promise.race([eventOf(socket, "connect"), eventOf(socket, "close")]);
   return socket.destroyed ? undefined : socket;
 }
 

@@ -1,13 +1,12 @@
 // The attacker's TCP connections: idle, slow or flooding ones, replies that are never read, and servers of its own that never
 // finish a reply.
 
-import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { withLength } from "../../../src/base/lib/framing.ts";
 import { aPointer, aQuery, aRecord, anOpt, TYPE } from "../../support/scripted/builders.ts";
-import { framedQuery, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
+import { eventOf, framedQuery, query, sendUdp, tcpSocket, udpSocket } from "./queries.ts";
 import { Serving } from "./serving.ts";
 
 const AT_ONCE = 200;
@@ -136,7 +135,7 @@ export async function waitingQueries(count: number): Promise<object> {
   const poured = sockets.map(async (connection, place) => {
     for (let index = 0; index < PIPELINED && connection?.writable === true; index++) {
       if (connection.write(withLength(padded(place * PIPELINED + index, 60_000)))) continue;
-      await Promise.race([once(connection, "drain").catch(() => undefined), once(connection, "close"), pause(500)]);
+      await Promise.race([eventOf(connection, "drain"), eventOf(connection, "close"), pause(500)]);
     }
   });
   await Promise.all(poured);
