@@ -32,10 +32,10 @@ before(async () => {
 });
 after(async () => await shop[Symbol.asyncDispose]());
 
-async function eventOf(kind: EventKind, about: Partial<EventReport>, after = 0): Promise<EventReport> {
+async function eventOf(kind: EventKind, about: Partial<EventReport>, since = 0): Promise<EventReport> {
   const matches = (event: EventReport): boolean =>
     event.kind === kind &&
-    event.number > after &&
+    event.number > since &&
     Object.entries(about).every(([key, value]) => event[key as keyof EventReport] === value);
   return await waitFor(`${kind} of ${JSON.stringify(about)}`, async () =>
     (await client.events(500)).events.find(matches),
