@@ -29,7 +29,10 @@ await build({
 // A classic script, because a page that is opened from disk cannot load modules.
 const PAGE = "src/ui/page";
 await build({
-  entryPoints: [{ in: `${PAGE}/main.tsx`, out: "app" }, { in: `${PAGE}/style/app.css`, out: "app" }],
+  entryPoints: [
+    { in: `${PAGE}/main.tsx`, out: "app" },
+    { in: `${PAGE}/style/app.css`, out: "app" },
+  ],
   outdir: "dist/ui",
   bundle: true,
   minify: true,

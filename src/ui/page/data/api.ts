@@ -18,11 +18,11 @@ export class ApiError extends Error {
   }
 }
 
-export function parse<T>(text: string): T {
+export function parse(text: string): unknown {
   return JSON.parse(text, (key, value: unknown) => {
     if (typeof value !== "string") return value;
     return TEXTS.has(key) ? printableText(value) : printable(value);
-  }) as T;
+  });
 }
 
 export class Api {
@@ -38,7 +38,7 @@ export class Api {
   }
 
   async post<T>(path: string, body: object): Promise<T> {
-    return parse<T>(await (await this.#open(path, { method: "POST", body: JSON.stringify(body) })).text());
+    return parse(await (await this.#open(path, { method: "POST", body: JSON.stringify(body) })).text()) as T;
   }
 
   /** The values of a stream, until it ends, breaks or is aborted. */
@@ -53,7 +53,7 @@ export class Api {
       if (done) return;
       const lines = (rest + value).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) if (line !== "") yield parse<T>(line);
+      for (const line of lines) if (line !== "") yield parse(line) as T;
     }
   }
 
@@ -75,7 +75,7 @@ export class Api {
 
 function errorOf(status: number, text: string): ApiError {
   try {
-    const { error, code, remedy } = parse<{ error: string; code: string; remedy?: string }>(text);
+    const { error, code, remedy } = parse(text) as { error: string; code: string; remedy?: string };
     return new ApiError(code, error, remedy);
   } catch {
     return new ApiError("UNREACHABLE", `Unexpected response with status ${status}`);

@@ -1,5 +1,5 @@
 /** Cell: one value of the page's state, and who draws it. Setting it draws those again, at most once a frame. */
-import { useLayoutEffect, useReducer } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export class Cell<T> {
   #value: T;
@@ -27,10 +27,10 @@ export class Cell<T> {
 
 /** The value of a cell; the component is drawn again when it changes. */
 export function useCell<T>(cell: Cell<T>): T {
-  const [, redraw] = useReducer((drawn: number, _: undefined) => drawn + 1, 0);
+  const [, setDrawn] = useState(0);
   const drawn = cell.value;
   useLayoutEffect(() => {
-    const onChange = (): void => redraw(undefined);
+    const onChange = (): void => setDrawn((times) => times + 1);
     // It may have changed between drawing and watching.
     if (!Object.is(cell.value, drawn)) onChange();
     return cell.watch(onChange);

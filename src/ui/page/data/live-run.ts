@@ -9,7 +9,7 @@ import type { EventReport } from "../../../api/events.ts";
 import type { Explanation, NameRequest } from "../../../api/names.ts";
 import type { MissedReport, QueriesReport, QueryReport, SkippedReport } from "../../../api/queries.ts";
 import type { Scope } from "../model/scope.ts";
-import { type Api, ApiError, parse } from "./api.ts";
+import { type Api, type ApiError, parse } from "./api.ts";
 import type { Board, Connection, QueryFilter, Run } from "./board.ts";
 import { Poll } from "./poll.ts";
 import { Stream } from "./stream.ts";
@@ -63,22 +63,21 @@ export class LiveRun implements Run {
 
   async container(id: string): Promise<ContainerReport | undefined> {
     const text = await this.#api.text(`v1/containers?all=true&container=${encodeURIComponent(id)}`);
-    return parse<ContainersReport>(text).containers[0];
+    return (parse(text) as ContainersReport).containers[0];
   }
 
   async queriesOf(id: string): Promise<readonly TapeRow[]> {
     const text = await this.#api.text(`v1/queries?container=${encodeURIComponent(id)}&last=${OWN_QUERIES}`);
-    return parse<QueriesReport>(text)
-      .queries.map((query) => ({ ...query, key: query.seq }))
-      .toReversed();
+    return (parse(text) as QueriesReport).queries.map((query) => ({ ...query, key: query.seq })).toReversed();
   }
 
   async cache(): Promise<CacheReport> {
-    return parse(await this.#api.text("v1/cache"));
+    return parse(await this.#api.text("v1/cache")) as CacheReport;
   }
 
   async cacheEntries(pattern: string): Promise<CacheEntriesReport> {
-    return parse(await this.#api.text(`v1/cache/entries?last=100&name=${encodeURIComponent(pattern)}`));
+    const text = await this.#api.text(`v1/cache/entries?last=100&name=${encodeURIComponent(pattern)}`);
+    return parse(text) as CacheEntriesReport;
   }
 
   async *doctor({ project }: Scope, signal: AbortSignal): AsyncGenerator<DoctorLine, void> {

@@ -53,7 +53,7 @@ export class Poll<T> {
       const text = await this.#api.text(this.#path);
       if (text !== this.#last) {
         this.#last = text;
-        this.#cell.set(parse<T>(text));
+        this.#cell.set(parse(text) as T);
       }
     } catch (thrown) {
       error = thrown as ApiError;

@@ -18,7 +18,7 @@ export class QueryTape {
   #rows: TapeRow[] = [];
   #skipped = 0;
   #keys = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isWaiting = false;
 
   get rows(): readonly TapeRow[] {
     return this.#rows;
@@ -33,14 +33,14 @@ export class QueryTape {
     if ("skipped" in line) this.#skipped += line.skipped;
     else if ("missed" in line) this.#skipped += line.missed;
     else this.#push(line);
-    this.#timer ??= setTimeout(() => this.#draw(), DRAWN_EVERY_MS);
+    this.#drawSoon();
   }
 
   /** A new stream begins with past queries. */
   clear(): void {
     this.#rows = [];
     this.#skipped = 0;
-    this.#timer ??= setTimeout(() => this.#draw(), DRAWN_EVERY_MS);
+    this.#drawSoon();
   }
 
   #push(report: QueryReport): void {
@@ -48,8 +48,12 @@ export class QueryTape {
     if (this.#rows.length > ROWS_MAX) this.#rows.length = ROWS_MAX;
   }
 
-  #draw(): void {
-    this.#timer = undefined;
-    this.drawn.set(this.drawn.value + 1);
+  #drawSoon(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    setTimeout(() => {
+      this.#isWaiting = false;
+      this.drawn.set(this.drawn.value + 1);
+    }, DRAWN_EVERY_MS);
   }
 }

@@ -10,7 +10,7 @@ declare global {
 
 export function boardOfSnapshot(found: unknown): Board {
   // By way of text: that makes it printable, as what comes from a run.
-  const snapshot = parse<Snapshot>(JSON.stringify(found));
+  const snapshot = parse(JSON.stringify(found)) as Snapshot;
   const board = new Board(null);
   const { takenAt, isRedacted } = snapshot;
   board.connection.set({ state: "snapshot", takenAt, isRedacted });

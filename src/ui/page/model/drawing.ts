@@ -1,63 +1,46 @@
 /**
- * Drawing: networks and containers as a map of lines. Each network is a line from its label down; containers on the same networks are one
- * row, which stops at the lines of these networks. Containers of one service are one chip, so that 200 containers take the room of
- * their services.
+ * Drawing: networks and containers as a map of lines. Each network is a line; containers on the same networks are one row, which stops at
+ * the lines of these networks. A line begins where it is first needed and ends where it is last needed, and then leaves its place to
+ * another one; containers of one service are one chip. So 200 containers take the room of their services.
  */
 import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
 import type { NetworkReport, NetworksReport } from "../../../api/networks.ts";
+import { CHIP_HEIGHT, type Chip, type ChipState, ROW_GAP } from "./chip.ts";
+import { type Arrow, arrowsOf } from "./drawing-arrows.ts";
 import type { FailingEntry } from "./failing.ts";
 import { type Scope, inScope, shortName } from "./scope.ts";
 
 const LINE_EVERY = 16;
-const LABEL_HEIGHT = 22;
-const CHIP_HEIGHT = 24;
-const CHIP_GAP = 6;
-const ROW_GAP = 14;
+const LABEL_HEIGHT = 26;
+const CHIP_GAP = 8;
 const MARGIN = 10;
 /** Of the monospaced font in which chips are written. */
 const CHARACTER_WIDTH = 7.25;
-const CHIP_PADDING = 24;
+const CHIP_PADDING = 30;
 const CHIP_CHARACTERS_MAX = 28;
+/** For arrows, on the right. */
 const GUTTER = 34;
 const CHIPS_MAX = 400;
-const ARROWS_MAX = 12;
 const COLOURS = 8;
-
-export type ChipState = "ok" | "fails" | "unserved" | "stopped";
-
-export interface Chip {
-  readonly key: string;
-  readonly label: string;
-  readonly containers: readonly ContainerReport[];
-  readonly state: ChipState;
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-}
-
 export interface Line {
   readonly network: NetworkReport;
   readonly colour: number;
   readonly x: number;
-  readonly labelY: number;
-  readonly endY: number;
+  readonly startY: number;
+  endY: number;
 }
 
-export interface Row {
+interface Row {
   readonly y: number;
-  /** The lines at which it stops. */
+  /** The lines at which it stops, from the left. */
   readonly stops: readonly Line[];
-  readonly chipsX: number;
 }
 
-/** From the container whose query fails to the one that it needs. */
-export interface Arrow {
-  readonly path: string;
-}
-
-export interface Drawing {
+interface Drawing {
   readonly width: number;
   readonly height: number;
+  /** Where chips and the labels of lines begin. */
+  readonly textX: number;
   readonly lines: readonly Line[];
   readonly rows: readonly Row[];
   readonly chips: readonly Chip[];
@@ -65,33 +48,42 @@ export interface Drawing {
   readonly omitted: number;
 }
 
+interface Known {
+  readonly networks: NetworksReport | null;
+  readonly containers: ContainersReport | null;
+  readonly failing: readonly FailingEntry[];
+  readonly scope: Scope;
+}
+
+/** Containers on the same networks. */
 interface Group {
-  readonly networks: readonly string[];
+  readonly networks: readonly NetworkReport[];
   readonly chips: Map<string, ContainerReport[]>;
 }
 
-export const CHIP = { height: CHIP_HEIGHT };
-
-export function drawingOf(
-  networks: NetworksReport | null,
-  containers: ContainersReport | null,
-  failing: readonly FailingEntry[],
-  scope: Scope,
-  width: number,
-): Drawing {
-  const shown = (containers?.containers ?? []).filter((each) => inScope(scope, each) && !isOldStopped(each));
-  const used = new Set(shown.flatMap((each) => each.networks.map(({ network }) => network)));
-  const drawn = (networks?.networks ?? []).filter(({ name }) => used.has(name)).toSorted(byProject);
-  const order = new Map(drawn.map(({ name }, index) => [name, index]));
-  const groups = groupsOf(shown, order);
-  const [chipsX, top] = [MARGIN + drawn.length * LINE_EVERY + 12, MARGIN + drawn.length * LABEL_HEIGHT + ROW_GAP];
-  const failingContainers = new Set(failing.flatMap(({ severity, pairs }) => (severity === "bad" ? pairs.map(({ container }) => container) : [])));
-  const [chips, rows]: [Chip[], { y: number; group: Group }[]] = [[], []];
-  let y = top;
-  let omitted = 0;
+export function drawingOf({ networks, containers, failing, scope }: Known, width: number): Drawing {
+  const shown = (containers?.containers ?? []).filter((each) => inScope(scope, each) && !isLeftOver(each));
+  const groups = groupsOf(shown, (networks?.networks ?? []).toSorted(byProject));
+  const slots = slotsOf(groups);
+  const textX = MARGIN + 6 + (Math.max(-1, ...slots.values()) + 1) * LINE_EVERY + 8;
+  const failed = new Set(
+    failing.flatMap((each) => (each.severity === "bad" ? each.pairs.map(({ container }) => container) : [])),
+  );
+  const lines = new Map<string, Line>();
+  const [chips, rows]: [Chip[], Row[]] = [[], []];
+  let y = MARGIN;
+  let omitted = containers?.omitted ?? 0;
   for (const group of groups) {
-    rows.push({ y: y + CHIP_HEIGHT / 2, group });
-    let x = chipsX;
+    for (const network of group.networks.filter(({ id }) => !lines.has(id))) {
+      const startY = y + LABEL_HEIGHT / 2;
+      const x = MARGIN + 6 + (slots.get(network.id) ?? 0) * LINE_EVERY;
+      lines.set(network.id, { network, colour: lines.size % COLOURS, x, startY, endY: startY });
+      y += LABEL_HEIGHT;
+    }
+    const row = { y: y + CHIP_HEIGHT / 2, stops: group.networks.flatMap(({ id }) => lines.get(id) ?? []) };
+    for (const line of row.stops) line.endY = row.y;
+    rows.push({ ...row, stops: row.stops.toSorted((a, b) => a.x - b.x) });
+    let x = textX;
     for (const [key, members] of group.chips) {
       if (chips.length >= CHIPS_MAX) {
         omitted += members.length;
@@ -99,58 +91,65 @@ export function drawingOf(
       }
       const label = labelOf(members, scope);
       const chipWidth = CHIP_PADDING + label.length * CHARACTER_WIDTH;
-      if (x > chipsX && x + chipWidth > width - GUTTER) {
-        x = chipsX;
+      if (x > textX && x + chipWidth > width - GUTTER) {
+        x = textX;
         y += CHIP_HEIGHT + CHIP_GAP;
       }
-      chips.push({ key, label, containers: members, state: stateOf(members, failingContainers), x, y, width: chipWidth });
+      chips.push({ key, label, containers: members, state: stateOf(members, failed), x, y, width: chipWidth });
       x += chipWidth + CHIP_GAP;
     }
     y += CHIP_HEIGHT + ROW_GAP;
   }
-  const lines = drawn.map((network, index): Line => {
-    const last = rows.findLast(({ group }) => group.networks.includes(network.name));
-    const labelY = MARGIN + index * LABEL_HEIGHT + LABEL_HEIGHT / 2;
-    return { network, colour: index % COLOURS, x: MARGIN + 6 + index * LINE_EVERY, labelY, endY: last?.y ?? labelY };
-  });
   const needed = Math.max(width, ...chips.map((chip) => chip.x + chip.width + GUTTER));
   return {
     width: needed,
-    height: y + MARGIN - ROW_GAP,
-    lines,
-    rows: rows.map((row) => ({
-      y: row.y,
-      chipsX,
-      stops: lines.filter(({ network }) => row.group.networks.includes(network.name)),
-    })),
+    height: y + MARGIN - ROW_GAP / 2,
+    textX,
+    lines: [...lines.values()],
+    rows,
     chips,
     arrows: arrowsOf(failing, chips, needed),
-    omitted: omitted + (containers?.omitted ?? 0),
+    omitted,
   };
 }
 
-/** One-off containers stay for weeks; those of services matter, because somebody looks them up. */
-function isOldStopped({ dns, service, state }: ContainerReport): boolean {
+/** One-off containers stay for weeks; those of services matter, because they are looked up. */
+function isLeftOver({ dns, service, state }: ContainerReport): boolean {
   return dns === null && state !== "running" && service === null;
 }
 
-function groupsOf(shown: readonly ContainerReport[], order: ReadonlyMap<string, number>): Group[] {
+function groupsOf(shown: readonly ContainerReport[], networks: readonly NetworkReport[]): Group[] {
   const groups = new Map<string, Group>();
   for (const container of shown) {
-    const networks = container.networks
-      .map(({ network }) => network)
-      .filter((network) => order.has(network))
-      .toSorted((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
-    const key = JSON.stringify(networks);
-    const group = groups.get(key) ?? { networks, chips: new Map<string, ContainerReport[]>() };
+    const own = networks.filter(({ name }) => container.networks.some(({ network }) => network === name));
+    const key = own.map(({ id }) => id).join(" ");
+    const group = groups.get(key) ?? { networks: own, chips: new Map<string, ContainerReport[]>() };
     groups.set(key, group);
     const { service, project, id, dns } = container;
     // What does not run is drawn apart from what does.
     const chip = service === null ? id : JSON.stringify([key, project, service, dns === null]);
     group.chips.set(chip, [...(group.chips.get(chip) ?? []), container]);
   }
-  const place = ({ networks }: Group): number => order.get(networks[0] ?? "") ?? Infinity;
+  const place = ({ networks: [first] }: Group): number => (first === undefined ? Infinity : networks.indexOf(first));
   return [...groups.values()].toSorted((a, b) => place(a) - place(b) || a.networks.length - b.networks.length);
+}
+
+/** The place of each line from the left: the first one that is free from its first to its last row. */
+function slotsOf(groups: readonly Group[]): ReadonlyMap<string, number> {
+  const last = new Map<string, number>();
+  for (const [index, { networks }] of groups.entries()) for (const { id } of networks) last.set(id, index);
+  const slots = new Map<string, number>();
+  const takenUntil: number[] = [];
+  for (const [index, { networks }] of groups.entries()) {
+    for (const { id } of networks) {
+      if (slots.has(id)) continue;
+      const free = takenUntil.findIndex((until) => until < index);
+      const slot = free === -1 ? takenUntil.length : free;
+      slots.set(id, slot);
+      takenUntil[slot] = last.get(id) ?? index;
+    }
+  }
+  return slots;
 }
 
 function labelOf(members: readonly ContainerReport[], scope: Scope): string {
@@ -160,39 +159,16 @@ function labelOf(members: readonly ContainerReport[], scope: Scope): string {
   return members.length > 1 ? `${short} ×${members.length}` : short;
 }
 
-function stateOf(members: readonly ContainerReport[], failing: ReadonlySet<string>): ChipState {
-  if (members.some(({ name }) => failing.has(name))) return "fails";
+function stateOf(members: readonly ContainerReport[], failed: ReadonlySet<string>): ChipState {
+  if (members.some(({ name }) => failed.has(name))) return "fails";
   if (members.some(({ dns }) => dns === "failed" || dns === "quarantined")) return "unserved";
   return members.every(({ dns }) => dns === null) ? "stopped" : "ok";
 }
 
-function arrowsOf(failing: readonly FailingEntry[], chips: readonly Chip[], width: number): Arrow[] {
-  const chipOf = (matches: (each: ContainerReport) => boolean): Chip | undefined =>
-    chips.find(({ containers }) => containers.some(matches));
-  const paths = new Set<string>();
-  for (const { pairs } of failing.filter(({ severity }) => severity === "bad")) {
-    for (const { container, name } of pairs) {
-      const from = chipOf((each) => each.name === container);
-      const to = chipOf((each) => each.service === name || each.name === name);
-      if (from === undefined || to === undefined || from === to || paths.size >= ARROWS_MAX) continue;
-      paths.add(pathOf(from, to, width - 6 - (paths.size % 4) * 5));
-    }
-  }
-  return [...paths].map((path) => ({ path }));
-}
-
-/** Around the right side, because chips are in between. */
-function pathOf(from: Chip, to: Chip, right: number): string {
-  const [x1, y1] = [from.x + from.width, from.y + CHIP_HEIGHT / 2];
-  const [x2, y2] = [to.x + to.width, to.y + CHIP_HEIGHT / 2];
-  if (y1 === y2) {
-    const below = y1 + CHIP_HEIGHT * 0.95;
-    return `M${from.x + from.width / 2},${y1 + CHIP_HEIGHT / 2} C${from.x + from.width / 2},${below + 6} ${to.x + to.width / 2},${below + 6} ${to.x + to.width / 2},${y2 + CHIP_HEIGHT / 2 + 2}`;
-  }
-  const bend = y2 > y1 ? 8 : -8;
-  return `M${x1},${y1} H${right - 8} Q${right},${y1} ${right},${y1 + bend} V${y2 - bend} Q${right},${y2} ${right - 8},${y2} H${x2 + 3}`;
-}
-
 function byProject(a: NetworkReport, b: NetworkReport): number {
-  return Number(!a.hasNames) - Number(!b.hasNames) || (a.project ?? "").localeCompare(b.project ?? "") || a.name.localeCompare(b.name);
+  return (
+    Number(!a.hasNames) - Number(!b.hasNames) ||
+    (a.project ?? "").localeCompare(b.project ?? "") ||
+    a.name.localeCompare(b.name)
+  );
 }

@@ -39,7 +39,12 @@ interface Named {
 
 export function eventText(event: EventReport): EventText {
   const { kind, container, network, server, exitCode, detail } = event;
-  const named = { container: container ?? "", network: network ?? "", server: server ?? "", exit: String(exitCode ?? "?") };
+  const named = {
+    container: container ?? "",
+    network: network ?? "",
+    server: server ?? "",
+    exit: String(exitCode ?? "?"),
+  };
   // A newer dns11 may send others.
   const text = TEXTS[kind]?.(named) ?? kind;
   const tone = BAD.has(kind) ? "bad" : WARN.has(kind) ? "warn" : OK.has(kind) ? "ok" : "plain";

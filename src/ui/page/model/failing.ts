@@ -2,7 +2,7 @@
  * Failing: what fails now, as a person needs it: one entry for each cause, whatever number of containers and names it hits, the worst
  * first; and what failed earlier.
  */
-import type { Cause } from "../../../api/causes.ts";
+import type { Cause, CauseCode } from "../../../api/causes.ts";
 import type { FailureReport, FailuresReport } from "../../../api/failures.ts";
 import { type Scope, inScope } from "./scope.ts";
 
@@ -10,7 +10,7 @@ import { type Scope, inScope } from "./scope.ts";
 const NOW_MS = 120_000;
 
 /** bad: a name that containers need does not resolve. info: perhaps nobody needs it, such as a typo of an external name. */
-export type Severity = "bad" | "warn" | "info";
+type Severity = "bad" | "warn" | "info";
 
 /** A container and the name that it looks up; "" where it concerns all of them. */
 export interface FailingPair {
@@ -28,7 +28,10 @@ export interface FailingEntry {
   perMinute: number;
   readonly first: string | null;
   readonly last: string | null;
+  /** Of the first pair; those of the others differ in names only. */
   readonly cause: Cause | null;
+  /** What fixes it for all pairs. */
+  readonly fixes: string[];
 }
 
 export interface Failing {
@@ -38,52 +41,67 @@ export interface Failing {
 
 const RANK: Readonly<Record<Severity, number>> = { bad: 0, warn: 1, info: 2 };
 
-export function failingOf(report: FailuresReport | null, scope: Scope, inProject: ReadonlySet<string>, nowMs: number): Failing {
+export function failingOf(
+  report: FailuresReport | null,
+  scope: Scope,
+  inProject: ReadonlySet<string>,
+  nowMs: number,
+): Failing {
   if (report === null) return { now: [], earlier: [] };
   const [now, earlier] = [new Map<string, FailingEntry>(), new Map<string, FailingEntry>()];
+  const concerns = (containers: readonly string[]): boolean =>
+    scope.project === null || containers.some((each) => inProject.has(each));
   for (const { container, cause } of report.unwatched) {
-    if (scope.project !== null && !inProject.has(container)) continue;
+    if (!concerns([container])) continue;
     const severity = cause.isBreaking ? "bad" : "warn";
-    add(now, { severity, pairs: [{ container, name: "" }], result: "not seen", cause });
+    add(now, keyOf(cause, [container]), {
+      ...NO_TIMES,
+      severity,
+      pairs: [{ container, name: "" }],
+      result: "not seen",
+      cause,
+    });
   }
   for (const failure of report.failures) {
     if (!inScope(scope, failure)) continue;
-    const { container, name, result, perMinute, first, last, cause } = failure;
-    const pairs = [{ container, name: name ?? "(hidden)" }];
+    const { container, name, result, perMinute, first, last, cause, project, service } = failure;
     const to = isNow(failure, nowMs) ? now : earlier;
-    add(to, { severity: severityOf(failure), pairs, result, perMinute, first, last, cause });
+    const key = keyOf(cause, [result, name, project, service ?? container]);
+    const pairs = [{ container, name: name ?? "(hidden)" }];
+    add(to, key, { severity: severityOf(failure), pairs, result, perMinute, first, last, cause });
   }
-  for (const { name, clients, containers, cause } of report.misleading) {
-    const all = [...clients, ...containers];
-    if (scope.project !== null && !all.some((each) => inProject.has(each))) continue;
+  for (const { name, network, clients, containers, cause } of report.misleading) {
+    if (!concerns([...clients, ...containers])) continue;
     const pairs = (clients.length === 0 ? [""] : clients).map((container) => ({ container, name }));
-    add(now, { severity: "warn", pairs, result: "misleads", cause });
+    add(now, keyOf(cause, [name, network]), { ...NO_TIMES, severity: "warn", pairs, result: "misleads", cause });
   }
   return { now: sorted(now), earlier: sorted(earlier) };
 }
 
-function add(
-  to: Map<string, FailingEntry>,
-  { pairs, perMinute = 0, first = null, last = null, ...entry }: Partial<FailingEntry> & Omit<FailingEntry, "key" | "perMinute" | "first" | "last">,
-): void {
-  const { cause, result } = entry;
-  const what = cause === null || cause.fix === null ? pairs.map(({ name }) => name) : [];
-  const key = JSON.stringify([cause?.code, cause?.fix ?? withoutNumbers(cause?.sentence), result, ...what]);
-  const known = to.get(key);
-  if (known === undefined) {
-    to.set(key, { ...entry, key, pairs: [...pairs], perMinute, first, last });
-    return;
-  }
-  known.perMinute += perMinute;
-  for (const pair of pairs) {
-    // One name fails once for each type.
-    if (!known.pairs.some((each) => each.container === pair.container && each.name === pair.name)) known.pairs.push(pair);
-  }
+const NO_TIMES = { perMinute: 0, first: null, last: null };
+/** These have one cause, whatever is looked up. */
+const OF_ALL_NAMES: ReadonlySet<CauseCode> = new Set(["upstreams-down", "no-upstream"]);
+
+/** What has the same key is one entry: containers of one service that look up one name fail for one reason. */
+function keyOf(cause: Cause | null, what: readonly (string | null)[]): string {
+  if (cause !== null && OF_ALL_NAMES.has(cause.code)) return JSON.stringify([cause.code, cause.fix]);
+  return JSON.stringify([cause?.code, ...what]);
 }
 
-/** Ages and counts in a sentence change while the cause is the same. */
-function withoutNumbers(sentence = ""): string {
-  return sentence.replaceAll(/\d+/g, "#");
+function add(to: Map<string, FailingEntry>, key: string, entry: Omit<FailingEntry, "key" | "fixes">): void {
+  const fix = entry.cause?.fix ?? null;
+  const known = to.get(key);
+  if (known === undefined) {
+    to.set(key, { ...entry, key, fixes: fix === null ? [] : [fix] });
+    return;
+  }
+  known.perMinute += entry.perMinute;
+  if (fix !== null && !known.fixes.includes(fix)) known.fixes.push(fix);
+  for (const pair of entry.pairs) {
+    // One name fails once for each type.
+    const isKnown = known.pairs.some((each) => each.container === pair.container && each.name === pair.name);
+    if (!isKnown) known.pairs.push(pair);
+  }
 }
 
 function isNow({ isRunning, isContainerName, last, lastSuccess, cause }: FailureReport, nowMs: number): boolean {
@@ -100,7 +118,9 @@ function severityOf({ isContainerName, result, cause }: FailureReport): Severity
 
 function sorted(entries: ReadonlyMap<string, FailingEntry>): FailingEntry[] {
   const time = ({ last }: FailingEntry): number => (last === null ? Infinity : Date.parse(last));
-  return [...entries.values()].toSorted((a, b) => RANK[a.severity] - RANK[b.severity] || b.perMinute - a.perMinute || time(b) - time(a));
+  return [...entries.values()].toSorted(
+    (a, b) => RANK[a.severity] - RANK[b.severity] || b.perMinute - a.perMinute || time(b) - time(a),
+  );
 }
 
 /** What a person would say that the pairs are: `api-1 -> db`, or how many of each there are. */

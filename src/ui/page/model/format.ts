@@ -8,7 +8,9 @@ export function clock(time: string, nowMs: number): string {
   const at = new Date(time);
   if (Number.isNaN(at.getTime())) return "";
   const text = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  return at.toDateString() === new Date(nowMs).toDateString() ? text : `${two(at.getMonth() + 1)}-${two(at.getDate())} ${text}`;
+  return at.toDateString() === new Date(nowMs).toDateString()
+    ? text
+    : `${two(at.getMonth() + 1)}-${two(at.getDate())} ${text}`;
 }
 
 /** `08:05:27.914` */

@@ -10,7 +10,7 @@ const ROWS_MAX = 40;
 const COLUMNS_MAX = 40;
 
 /** sees: `count` containers. other: the name leads to something else. self: of its own service. */
-export type CellKind = "sees" | "none" | "other" | "fails" | "self" | "stopped";
+type CellKind = "sees" | "none" | "other" | "fails" | "self" | "stopped";
 
 export interface VisibleCell {
   readonly kind: CellKind;
@@ -32,34 +32,56 @@ export interface Visibility {
 
 export function visibilityOf(report: MatrixReport | null, failing: readonly FailingEntry[], scope: Scope): Visibility {
   if (report === null) return { columns: [], rows: [], omitted: 0 };
-  const fails = new Set(failing.flatMap(({ pairs }) => pairs.map(({ container, name }) => keyOf(container, name))));
-  const failed = new Set(failing.flatMap(({ pairs }) => pairs.map(({ name }) => name)));
-  const isFailing = ({ name, service }: MatrixColumn): boolean => failed.has(name) || (service !== null && failed.has(service));
-  const numbered = report.columns.map((column, index) => ({ column, index }));
-  const all = first(
-    numbered.filter(({ column }) => inScope(scope, column)),
-    ({ column }) => isFailing(column),
-    COLUMNS_MAX,
-  );
+  const fails = new FailingNames(failing, report);
+  const numbered = report.columns
+    .map((column, index) => ({ column, index }))
+    .filter(({ column }) => inScope(scope, column))
+    .toSorted((a, b) => byProject(a.column, b.column));
+  const chosen = first(numbered, ({ column }) => report.rows.some((row) => fails.has(row, column)), COLUMNS_MAX);
   const rows = merged(
     report.rows
       .filter((row) => inScope(scope, row))
+      .toSorted(byProject)
       .map((row) => ({
         row,
-        cells: all.map(({ column, index }) => cellOf(row, column, row.cells[index] ?? 0, fails)),
+        cells: chosen.map(({ column, index }) => cellOf(row, column, row.cells[index] ?? 0, fails.has(row, column))),
       })),
   );
   const shown = first(rows, ({ cells }) => cells.some(({ kind }) => kind === "fails"), ROWS_MAX);
-  const inReport = report.omittedColumns + report.omittedRows;
-  const omitted = inReport + (rows.length - shown.length) + (numbered.filter(({ column }) => inScope(scope, column)).length - all.length);
-  return { columns: all.map(({ column }) => column), rows: shown, omitted };
+  const omitted = rows.length - shown.length + numbered.length - chosen.length;
+  return {
+    columns: chosen.map(({ column }) => column),
+    rows: shown,
+    omitted: omitted + report.omittedColumns + report.omittedRows,
+  };
 }
 
-function cellOf(row: MatrixRow, column: MatrixColumn, count: number, fails: ReadonlySet<string>): VisibleCell {
-  const { name, service } = column;
-  if (fails.has(keyOf(row.container, name)) || (service !== null && fails.has(keyOf(row.container, service)))) {
-    return { kind: "fails", count };
+/** Which names fail where. A name of several projects is that of the container's own, if that has it. */
+class FailingNames {
+  readonly #pairs: ReadonlySet<string>;
+  readonly #own: ReadonlySet<string>;
+
+  constructor(failing: readonly FailingEntry[], { columns }: MatrixReport) {
+    this.#pairs = new Set(failing.flatMap(({ pairs }) => pairs.map(({ container, name }) => keyOf(container, name))));
+    this.#own = new Set(columns.map(({ project, name }) => keyOf(project ?? "", name)));
   }
+
+  has({ container, project }: MatrixRow, column: MatrixColumn): boolean {
+    const { name, containers } = column;
+    if (containers.some((each) => this.#pairs.has(keyOf(container, each)))) return true;
+    if (!this.#pairs.has(keyOf(container, name))) return false;
+    return column.project === project || !this.#own.has(keyOf(project ?? "", name));
+  }
+}
+
+function byProject(a: { readonly project: string | null }, b: { readonly project: string | null }): number {
+  if (a.project === b.project) return 0;
+  if (a.project === null || b.project === null) return a.project === null ? 1 : -1;
+  return a.project < b.project ? -1 : 1;
+}
+
+function cellOf(row: MatrixRow, column: MatrixColumn, count: number, isFailing: boolean): VisibleCell {
+  if (isFailing) return { kind: "fails", count };
   if (column.running === 0) return { kind: "stopped", count };
   if (column.containers.length === 1 && column.containers[0] === row.container) return { kind: "self", count };
   if (count < 0) return { kind: "other", count };
@@ -89,6 +111,19 @@ function first<T>(all: readonly T[], matters: (each: T) => boolean, max: number)
 
 function keyOf(container: string, name: string): string {
   return `${container} ${name}`;
+}
+
+/** Neighbours of one project, for a heading above them. */
+export function projectRuns(
+  all: readonly { readonly project: string | null }[],
+): { readonly project: string | null; count: number }[] {
+  const runs: { project: string | null; count: number }[] = [];
+  for (const { project } of all) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.project === project) last.count++;
+    else runs.push({ project, count: 1 });
+  }
+  return runs;
 }
 
 /** `api-1`, or `api ×2`. */

@@ -31,7 +31,14 @@ export function AskPanel(): JSX.Element | null {
   return (
     <Panel id="ask" title="Ask" note="explain any name in any container">
       <AskForm asked={asked} />
-      <div class="answer" ref={area} role="region" aria-label="Explanation" aria-live="polite" aria-busy={result.state === "asking"}>
+      <div
+        class="answer"
+        ref={area}
+        role="region"
+        aria-label="Explanation"
+        aria-live="polite"
+        aria-busy={result.state === "asking"}
+      >
         {result.state === "none" && <Empty>Why does a name resolve, or fail? Choose a container and a name.</Empty>}
         {result.state === "asking" && <Empty>Asking…</Empty>}
         {result.state === "failed" && <p class="error">{result.text}</p>}

@@ -32,7 +32,11 @@ export function ChecksPanel(): JSX.Element | null {
     <Panel
       id="checks"
       title="Checks"
-      note={state === "none" ? "what `dns11 doctor` finds" : `${passed} passed${open.length === 0 ? "" : `, ${open.length} not`}`}
+      note={
+        state === "none"
+          ? "what dns11 doctor finds"
+          : `${passed} passed${open.length === 0 ? "" : `, ${open.length} not`}`
+      }
       tools={
         <button type="button" onClick={state === "running" ? cancel : start}>
           {state === "running" ? "Stop" : state === "none" ? "Run checks" : "Run again"}
@@ -47,14 +51,17 @@ export function ChecksPanel(): JSX.Element | null {
           </div>
         )}
         {error !== "" && <p class="error">{error}</p>}
-        {state === "done" && error === "" && problems.length === 0 && <p class="good">✓ {plural(passed, "check")} passed.</p>}
+        {state === "done" && error === "" && problems.length === 0 && (
+          <p class="good">✓ {plural(passed, "check")} passed.</p>
+        )}
         {problems.map((problem) => (
           <Problem key={`${problem.title} ${problem.subjects.join(" ")}`} problem={problem} />
         ))}
         {state === "running" &&
           open.slice(0, 20).map(({ subject, finding }, index) => (
             <p class="finding" key={index}>
-              <Pill tone={finding.state === "ok" ? "ok" : TONES[finding.state]}>{finding.state}</Pill> <Wire text={`${subject}: ${finding.what}`} />
+              <Pill tone={finding.state === "ok" ? "ok" : TONES[finding.state]}>{finding.state}</Pill>{" "}
+              <Wire text={`${subject}: ${finding.what}`} />
             </p>
           ))}
       </div>
@@ -74,7 +81,13 @@ function Problem({ problem }: { readonly problem: DoctorProblem }): JSX.Element 
         <Pill tone={TONES[state]}>{state}</Pill> <Wire text={title} />
       </h3>
       <p class="note">
-        <Wire text={subjects.length > 4 ? `${subjects.slice(0, 4).join(", ")} and ${subjects.length - 4} more` : subjects.join(", ")} />
+        <Wire
+          text={
+            subjects.length > 4
+              ? `${subjects.slice(0, 4).join(", ")} and ${subjects.length - 4} more`
+              : subjects.join(", ")
+          }
+        />
       </p>
       {why.map((each) => (
         <p key={each}>
@@ -86,9 +99,7 @@ function Problem({ problem }: { readonly problem: DoctorProblem }): JSX.Element 
           <Wire text={text} />
         </p>
       ))}
-      {fixNow.map((each) => (
-        <Command key={each} text={each} />
-      ))}
+      {fixNow.length > 0 && <Command lines={fixNow} />}
       {fixForGood.map((each) => (
         <p class="lasting" key={each}>
           For good: <Wire text={each} />

@@ -9,7 +9,8 @@ import { clock } from "../model/format.ts";
 import { usePage } from "./context.ts";
 import { useNow } from "./hooks.ts";
 import { QueryRow } from "./live-panel.tsx";
-import { Command, Pill, Wire } from "./parts.tsx";
+import { CauseView } from "./cause-view.tsx";
+import { Pill, Wire } from "./parts.tsx";
 
 const QUERIES_EVERY_MS = 2_000;
 const NAMES_MAX = 12;
@@ -64,17 +65,18 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
           {fails.length > 0 && (
             <Part title="Fails">
               {fails.map(({ key, pairs, result, cause }) => (
-                <div class="failure-cause" key={key}>
+                <div key={key}>
                   <p>
                     <b class="result">{result}</b>{" "}
-                    <Wire text={pairs.filter((each) => each.container === known.name).map((each) => each.name).join(", ")} class="name" />
+                    <Wire
+                      text={pairs
+                        .filter((each) => each.container === known.name)
+                        .map((each) => each.name)
+                        .join(", ")}
+                      class="name"
+                    />
                   </p>
-                  {cause !== null && (
-                    <p>
-                      <Wire text={cause.sentence} />
-                    </p>
-                  )}
-                  {cause?.fix != null && <Command text={cause.fix} />}
+                  {cause !== null && <CauseView cause={cause} />}
                 </div>
               ))}
             </Part>
@@ -120,8 +122,12 @@ function State({ container, nowMs }: { readonly container: ContainerReport; read
   return (
     <div class="drawer-state">
       <p>
-        <Pill tone={state === "running" ? "ok" : "warn"}>{exitCode === null || state === "running" ? state : `${state} (${exitCode})`}</Pill>
-        {dns !== null && <Pill tone={isServed ? "ok" : dns === "skipped" ? "plain" : "bad"}>{isServed ? "served by dns11" : dns}</Pill>}
+        <Pill tone={state === "running" ? "ok" : "warn"}>
+          {exitCode === null || state === "running" ? state : `${state} (${exitCode})`}
+        </Pill>
+        {dns !== null && (
+          <Pill tone={isServed ? "ok" : dns === "skipped" ? "plain" : "bad"}>{isServed ? "served by dns11" : dns}</Pill>
+        )}
         {health !== null && <Pill tone={health === "unhealthy" ? "bad" : "plain"}>{health}</Pill>}
         {since !== null && <span class="note"> since {clock(since, nowMs)}</span>}
       </p>

@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 
 import type { ExplainedStep, Explanation } from "../../../api/names.ts";
 import { milliseconds } from "../model/format.ts";
-import { Command, ContainerLink, Pill, Wire } from "./parts.tsx";
+import { CauseView } from "./cause-view.tsx";
+import { ContainerLink, Pill, Wire } from "./parts.tsx";
 
 const STATIONS: Readonly<Record<ExplainedStep["layer"], string>> = {
   links: "links",
@@ -24,7 +25,8 @@ export function ExplanationView({ explanation }: { readonly explanation: Explana
       <p class="answer-head">
         <Pill tone={isGood ? "ok" : "bad"}>{resultOf(explanation)}</Pill>
         <span>
-          <Wire text={question.name} class="name" /> <span class="note">{question.type} in</span> <ContainerLink name={container.name} />
+          <Wire text={question.name} class="name" /> <span class="note">{question.type} in</span>{" "}
+          <ContainerLink name={container.name} />
         </span>
         {notQueried === null && <span class="note">{milliseconds(ms)}</span>}
       </p>
@@ -39,18 +41,7 @@ export function ExplanationView({ explanation }: { readonly explanation: Explana
         </p>
       )}
       {causes.map((cause) => (
-        <div class="failure-cause" key={`${cause.code} ${cause.sentence}`}>
-          <p>
-            <Wire text={cause.sentence} />
-          </p>
-          {cause.fix !== null && <Command text={cause.fix} />}
-          {cause.lastingFix !== null && (
-            <p class="lasting">
-              For good: <Wire text={cause.lastingFix.file ?? "the Compose file"} />, <code>{cause.lastingFix.key}</code>:{" "}
-              <Wire text={cause.lastingFix.change} />
-            </p>
-          )}
-        </div>
+        <CauseView key={`${cause.code} ${cause.sentence}`} cause={cause} />
       ))}
       <Records explanation={explanation} />
       <Way explanation={explanation} />

@@ -5,7 +5,8 @@ import { useState } from "preact/hooks";
 import { type FailingEntry, countsOf } from "../model/failing.ts";
 import { clock, plural, rate } from "../model/format.ts";
 import { usePage } from "./context.ts";
-import { Command, ContainerLink, Empty, Panel, Wire } from "./parts.tsx";
+import { CauseView } from "./cause-view.tsx";
+import { ContainerLink, Empty, Panel, Wire } from "./parts.tsx";
 import { useNow } from "./hooks.ts";
 
 const PAIRS_MAX = 4;
@@ -79,38 +80,31 @@ function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onM
           )}
         </span>
       </div>
-      {cause !== null && (
-        <div class="failure-cause">
-          <p>
-            <Wire text={cause.sentence} />
-          </p>
-          {cause.fix !== null && <Command text={cause.fix} />}
-          {cause.lastingFix !== null && (
-            <p class="lasting">
-              For good: <Wire text={cause.lastingFix.file ?? "the Compose file"} />, <code>{cause.lastingFix.key}</code>:{" "}
-              <Wire text={cause.lastingFix.change} />
-            </p>
-          )}
-        </div>
-      )}
+      {cause !== null && <CauseView cause={cause} fixes={entry.fixes} />}
     </li>
   );
 }
 
-/** `api-1 → db`; of many only some. */
+/** `api-1, api-2 → db`; of many only some. */
 function Pairs({ entry: { pairs } }: { readonly entry: FailingEntry }): JSX.Element {
   const { containers, names } = countsOf(pairs);
   const isMany = pairs.length > PAIRS_MAX;
+  const some = pairs.slice(0, PAIRS_MAX);
+  const byName = new Map(some.map(({ name }) => [name, some.filter((each) => each.name === name)]));
   return (
     <span class="pairs">
       {isMany && (
-        <b>
-          {plural(containers, "container")} → {plural(names, "name")}
-        </b>
+        <span>
+          {plural(containers, "container")} → {plural(names, "name")}:
+        </span>
       )}
-      {pairs.slice(0, isMany ? 3 : PAIRS_MAX).map(({ container, name }) => (
-        <span class="pair" key={`${container} ${name}`}>
-          {container !== "" && <ContainerLink name={container} />}
+      {[...byName].map(([name, of]) => (
+        <span class="pair" key={name}>
+          {of
+            .filter(({ container }) => container !== "")
+            .map(({ container }) => (
+              <ContainerLink key={container} name={container} />
+            ))}
           {name !== "" && (
             <>
               <span class="arrow" aria-label="looks up">
@@ -121,7 +115,7 @@ function Pairs({ entry: { pairs } }: { readonly entry: FailingEntry }): JSX.Elem
           )}
         </span>
       ))}
-      {isMany && <span class="note">and {pairs.length - 3} more</span>}
+      {isMany && <span class="note">and {pairs.length - PAIRS_MAX} more</span>}
     </span>
   );
 }

@@ -115,7 +115,8 @@ function CacheView(): JSX.Element {
       <p>
         {report.isCaching ? "" : "Caching is off. "}
         {plural(report.entries, "entry", "entries")}, {bytes(report.bytes)} of {bytes(report.bytesMax)}.{" "}
-        {total > 0 && `${Math.round((report.hits / total) * 100)} % of ${plural(total, "query", "queries")} were hits. `}
+        {total > 0 &&
+          `${Math.round((report.hits / total) * 100)} % of ${plural(total, "query", "queries")} were hits. `}
         {plural(report.stale, "stale answer")}, {plural(report.prefetches, "prefetch", "prefetches")}.
       </p>
       {board.run !== null && (
@@ -189,7 +190,10 @@ function SettingsView(): JSX.Element {
   );
 }
 
-function useCache(filter: string): { readonly report: CacheReport | null; readonly entries: CacheEntriesReport | null } {
+function useCache(filter: string): {
+  readonly report: CacheReport | null;
+  readonly entries: CacheEntriesReport | null;
+} {
   const { board } = usePage();
   const [found, setFound] = useState<{ report: CacheReport | null; entries: CacheEntriesReport | null }>({
     report: board.cache.value,

@@ -16,6 +16,15 @@ import { Empty, Panel, Wire } from "./parts.tsx";
 
 const DRAWN_MAX = 100;
 const FILTER_MS = 300;
+const COLUMNS = [
+  ["Time", "time"],
+  ["Container", "who"],
+  ["Type", "type"],
+  ["Name", "what"],
+  ["Result", "result"],
+  ["How", "how"],
+  ["Took", "number"],
+] as const;
 const NO_FILTER: QueryFilter = { container: "", text: "", onlyFailures: false };
 
 export function LivePanel(): JSX.Element {
@@ -32,7 +41,11 @@ export function LivePanel(): JSX.Element {
     <Panel
       id="live"
       title={isLive ? "Live queries" : "Last queries"}
-      tools={isLive && <Tools filter={filter} onFilter={setFilter} isPaused={isPaused} onPause={() => setPaused(!isPaused)} />}
+      tools={
+        isLive && (
+          <Tools filter={filter} onFilter={setFilter} isPaused={isPaused} onPause={() => setPaused(!isPaused)} />
+        )
+      }
     >
       <Tape isPaused={isPaused} hasFilter={filter !== NO_FILTER} />
     </Panel>
@@ -102,10 +115,10 @@ function Tape({ isPaused, hasFilter }: { readonly isPaused: boolean; readonly ha
     <>
       <div class="tape" ref={area} tabIndex={-1} onScroll={(event) => setScrolled(event.currentTarget.scrollTop > 8)}>
         <table>
-          <thead class="hidden">
+          <thead>
             <tr>
-              {["Time", "Container", "Type", "Name", "Result", "How", "Took"].map((title) => (
-                <th key={title} scope="col">
+              {COLUMNS.map(([title, column]) => (
+                <th key={title} scope="col" class={column}>
                   {title}
                 </th>
               ))}
@@ -137,7 +150,9 @@ function Tape({ isPaused, hasFilter }: { readonly isPaused: boolean; readonly ha
 function useNamesInProject(): ReadonlySet<string> | null {
   const { board, scope } = usePage();
   const containers = useCell(board.containers)?.containers ?? [];
-  return scope.project === null ? null : new Set(containers.filter((each) => inScope(scope, each)).map(({ name }) => name));
+  return scope.project === null
+    ? null
+    : new Set(containers.filter((each) => inScope(scope, each)).map(({ name }) => name));
 }
 
 function rowsOf(rows: readonly TapeRow[], names: ReadonlySet<string> | null): readonly TapeRow[] {

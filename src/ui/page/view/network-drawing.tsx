@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 
 import { useCell } from "../data/cell.ts";
-import { CHIP, type Chip, type Line, drawingOf } from "../model/drawing.ts";
+import { CHIP_HEIGHT, type Chip } from "../model/chip.ts";
+import { type Line, drawingOf } from "../model/drawing.ts";
 import { plural } from "../model/format.ts";
 import { usePage } from "./context.ts";
 import { moveFocus, stop, useWidth } from "./hooks.ts";
@@ -21,12 +22,12 @@ export function NetworkDrawing(): JSX.Element {
   const area = useRef<HTMLDivElement>(null);
   const width = useWidth(area);
   const drawing = useMemo(
-    () => drawingOf(networks, containers, failing.now, scope, width),
+    () => drawingOf({ networks, containers, failing: failing.now, scope }, width),
     [networks, containers, failing, scope, width],
   );
-  const { lines, rows, chips, arrows, omitted } = drawing;
+  const { lines, rows, chips, arrows, omitted, textX } = drawing;
   return (
-    <div class="drawing" ref={area}>
+    <div class="drawing" ref={area} tabIndex={-1}>
       {width > 0 && (
         <svg
           width={drawing.width}
@@ -42,21 +43,29 @@ export function NetworkDrawing(): JSX.Element {
             </marker>
           </defs>
           {lines.map((line) => (
-            <NetworkLine key={line.network.id} line={line} />
+            <path key={line.network.id} class={lineClass(line)} d={`M${line.x},${line.startY} V${line.endY}`} />
           ))}
-          {rows.map(({ y, stops, chipsX }) => (
+          {rows.map(({ y, stops }) => (
             <g key={y}>
-              {stops[0] !== undefined && <path class="track" d={`M${stops[0].x},${y} H${chipsX}`} />}
+              {stops[0] !== undefined && <path class="track" d={`M${stops[0].x},${y} H${textX}`} />}
               {stops.map(({ x, colour, network }) => (
                 <circle key={network.id} class={`stop line-${colour}`} cx={x} cy={y} r="4.5" />
               ))}
             </g>
           ))}
-          {arrows.map(({ path }) => (
-            <path key={path} class="fail-arrow" d={path} marker-end="url(#arrow)" />
+          {lines.map((line) => (
+            <LineLabel key={line.network.id} line={line} textX={textX} />
+          ))}
+          {arrows.map(({ key, path }) => (
+            <path key={key} class="fail-arrow" d={path} marker-end="url(#arrow)" />
           ))}
           {chips.map((chip, index) => (
-            <ChipShape key={chip.key} chip={chip} isFirst={index === 0} onOpen={() => open(chip.containers[0]?.id ?? "")} />
+            <ChipShape
+              key={chip.key}
+              chip={chip}
+              isFirst={index === 0}
+              onOpen={() => open(chip.containers[0]?.id ?? "")}
+            />
           ))}
         </svg>
       )}
@@ -65,16 +74,25 @@ export function NetworkDrawing(): JSX.Element {
   );
 }
 
-function NetworkLine({ line: { network, colour, x, labelY, endY } }: { readonly line: Line }): JSX.Element {
-  const kind = network.hasNames ? network.driver : `${network.driver}, no names`;
+function lineClass({ colour, network }: Line): string {
+  return `line line-${colour} ${network.hasNames ? "" : "line-nameless"}`;
+}
+
+function LineLabel({ line, textX }: { readonly line: Line; readonly textX: number }): JSX.Element {
+  const { network, colour, x, startY } = line;
+  const notes = [
+    network.driver,
+    ...(network.isInternal ? ["internal"] : []),
+    ...(network.hasNames ? [] : ["no names"]),
+  ];
   return (
-    <g class={`line line-${colour} ${network.hasNames ? "" : "line-nameless"}`}>
-      <path d={`M${x},${labelY} V${Math.max(endY, labelY)}`} />
-      <circle class="stop" cx={x} cy={labelY} r="4.5" />
-      <text x={x + 11} y={labelY + 4}>
+    <g class={`label line-${colour}`}>
+      <path class="lead" d={`M${x},${startY} H${textX}`} />
+      <circle class="stop is-start" cx={x} cy={startY} r="5.5" />
+      <text x={textX + 4} y={startY + 4}>
         <tspan class="network-name">{network.name}</tspan>
         <tspan class="network-note" dx="8">
-          {network.isInternal ? `${kind}, internal` : kind}
+          {notes.join(", ")}
         </tspan>
       </text>
     </g>
@@ -102,9 +120,9 @@ function ChipShape({ chip: { label, state, x, y, width }, isFirst, onOpen }: Chi
         onOpen();
       }}
     >
-      <rect width={width} height={CHIP.height} rx="7" />
-      <circle cx="11" cy={CHIP.height / 2} r="3.5" />
-      <text x="19" y={CHIP.height / 2 + 4}>
+      <rect width={width} height={CHIP_HEIGHT} rx="7" />
+      <circle cx="11" cy={CHIP_HEIGHT / 2} r="3.5" />
+      <text x="19" y={CHIP_HEIGHT / 2 + 4}>
         {label}
       </text>
     </g>

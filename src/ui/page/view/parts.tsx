@@ -51,8 +51,9 @@ export function Pill({ tone, children }: { readonly tone: string; readonly child
   return <span class={`pill pill-${tone}`}>{children}</span>;
 }
 
-/** A command, and a button that copies it. */
-export function Command({ text }: { readonly text: string }): JSX.Element {
+/** Commands, one a line, and a button that copies them. */
+export function Command({ lines }: { readonly lines: readonly string[] }): JSX.Element {
+  const text = lines.join("\n");
   const [state, setState] = useState<"" | "copied" | "selected">("");
   const code = useRef<HTMLElement>(null);
   const copy = async (): Promise<void> => {
@@ -69,7 +70,9 @@ export function Command({ text }: { readonly text: string }): JSX.Element {
   return (
     <span class="command">
       <code ref={code}>
-        <Wire text={text} />
+        {lines.map((line) => (
+          <Wire key={line} text={line} />
+        ))}
       </code>
       <button type="button" onClick={() => void copy()} aria-label={`Copy: ${text}`}>
         {state === "" ? "Copy" : state === "copied" ? "Copied" : "Selected"}

@@ -23,7 +23,11 @@ export function ServersPanel(): JSX.Element {
   );
   const shown = all.slice(0, SERVERS_MAX);
   return (
-    <Panel id="servers" title="Nameservers" note={all.length > shown.length ? `${all.length - shown.length} more` : undefined}>
+    <Panel
+      id="servers"
+      title="Nameservers"
+      note={all.length > shown.length ? `${all.length - shown.length} more` : undefined}
+    >
       {all.length === 0 ? (
         <Empty>No nameserver is in use yet.</Empty>
       ) : (
@@ -43,7 +47,12 @@ export function ServersPanel(): JSX.Element {
             </thead>
             <tbody>
               {shown.map((each) => (
-                <ServerRow key={`${each.server} ${each.container}`} server={each} history={historyOf(history, each)} nowMs={nowMs} />
+                <ServerRow
+                  key={`${each.server} ${each.container}`}
+                  server={each}
+                  history={historyOf(history, each)}
+                  nowMs={nowMs}
+                />
               ))}
             </tbody>
           </table>
@@ -73,7 +82,9 @@ function ServerRow({ server, history, nowMs }: ServerRowProps): JSX.Element {
         </span>
       </th>
       <td>
-        <Pill tone={isLooping === true ? "bad" : TONES[state]}>{isLooping === true ? "loop" : state === "unknown" ? "idle" : state}</Pill>
+        <Pill tone={isLooping === true ? "bad" : TONES[state]}>
+          {isLooping === true ? "loop" : state === "unknown" ? "idle" : state}
+        </Pill>
         {state === "down" && (
           <span class="note reason">
             {since !== null && `since ${clock(since, nowMs)}`} {reason !== null && <Wire text={reason} />}

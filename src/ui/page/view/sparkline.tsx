@@ -17,9 +17,18 @@ export function Sparkline({ values, states = [], label, of = 60 }: SparklineProp
   const x = (index: number): number => WIDTH - (values.length - 1 - index) * step;
   const y = (value: number): number => HEIGHT - 3 - (value / max) * (HEIGHT - 7);
   return (
-    <svg class="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} role="img" aria-label={label}>
+    <svg
+      class="sparkline"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      width={WIDTH}
+      height={HEIGHT}
+      role="img"
+      aria-label={label}
+    >
       {states.map((state, index) =>
-        state === "down" ? <rect key={index} class="down" x={x(index) - step} y={1} width={step + 0.4} height={HEIGHT - 2} /> : null,
+        state === "down" ? (
+          <rect key={index} class="down" x={x(index) - step} y={1} width={step + 0.4} height={HEIGHT - 2} />
+        ) : null,
       )}
       <path class="base" d={`M0,${HEIGHT - 2.5} H${WIDTH}`} />
       <path class="area" d={areaOf(values, x, y)} />

@@ -4,7 +4,7 @@ import { useLayoutEffect } from "preact/hooks";
 
 import type { Connection } from "../data/board.ts";
 import { useCell } from "../data/cell.ts";
-import { clock, duration, plural } from "../model/format.ts";
+import { clock, duration } from "../model/format.ts";
 import { type Scope, projectsOf } from "../model/scope.ts";
 import { type Level, serversOf, verdictOf } from "../model/verdict.ts";
 import { usePage } from "./context.ts";
@@ -31,7 +31,9 @@ export function VerdictBar({ onScope }: { readonly onScope: (scope: Scope) => vo
           <span class="hidden">Compose project</span>
           <select
             value={scope.project ?? ""}
-            onChange={(event) => onScope({ project: event.currentTarget.value === "" ? null : event.currentTarget.value })}
+            onChange={(event) =>
+              onScope({ project: event.currentTarget.value === "" ? null : event.currentTarget.value })
+            }
           >
             <option value="">all projects</option>
             {projects.map((project) => (
@@ -104,15 +106,24 @@ function noticeOf(connection: Connection, nowMs: number): readonly [string, stri
     case "snapshot": {
       const { takenAt, isRedacted } = connection;
       const redacted = isRedacted ? " Names and addresses are replaced by others." : "";
-      return [`Snapshot of ${clock(takenAt, nowMs)}.`, `It does not change, and nothing can be asked of it.${redacted}`];
+      return [
+        `Snapshot of ${clock(takenAt, nowMs)}.`,
+        `It does not change, and nothing can be asked of it.${redacted}`,
+      ];
     }
     case "denied":
       return ["This page is not allowed to see dns11.", "Open the address that `dns11 ui` printed, with its token."];
     case "no-server":
     case "no-daemon": {
       const what = connection.state === "no-server" ? "`dns11 ui` does not respond" : "dns11 is not running";
-      const remedy = connection.state === "no-server" ? "Start it again, and open the address that it prints." : "Start it: the page continues by itself.";
-      return [`${what} since ${clock(new Date(connection.sinceMs).toISOString(), nowMs)}.`, `What is shown is from before. ${remedy}`];
+      const remedy =
+        connection.state === "no-server"
+          ? "Start it again, and open the address that it prints."
+          : "Start it: the page continues by itself.";
+      return [
+        `${what} since ${clock(new Date(connection.sinceMs).toISOString(), nowMs)}.`,
+        `What is shown is from before. ${remedy}`,
+      ];
     }
   }
 }
@@ -121,8 +132,4 @@ function useTitle(level: Level, text: string): void {
   useLayoutEffect(() => {
     document.title = level === "ok" || level === "none" ? "dns11" : `${MARKS[level]} ${text} · dns11`;
   }, [level, text]);
-}
-
-export function scopeTitle({ project }: Scope, count: number): string {
-  return project === null ? plural(count, "container") : `${project}: ${plural(count, "container")}`;
 }

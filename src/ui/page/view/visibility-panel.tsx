@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { useCell } from "../data/cell.ts";
-import { type VisibleCell, type VisibleRow, rowTitle, visibilityOf } from "../model/visibility.ts";
+import { type VisibleCell, type VisibleRow, projectRuns, rowTitle, visibilityOf } from "../model/visibility.ts";
 import { shortName } from "../model/scope.ts";
 import { usePage } from "./context.ts";
 import { moveFocus, stop } from "./hooks.ts";
@@ -36,16 +36,27 @@ function VisibilityTable(): JSX.Element {
   const { board, scope, failing, explain, open } = usePage();
   const matrix = useCell(board.matrix);
   const { columns, rows, omitted } = useMemo(() => visibilityOf(matrix, failing.now, scope), [matrix, failing, scope]);
+  const runs = projectRuns(columns);
   if (rows.length === 0) return <Empty>No container with names runs.</Empty>;
   return (
     <div class="matrix-area">
-      <div class="matrix-scroll">
+      <div class="matrix-scroll" tabIndex={-1}>
         <table
           class={columns.length > UPRIGHT_FROM ? "matrix is-upright" : "matrix"}
           onKeyDown={(event) => moveFocus(event, columns.length + 1)}
         >
           <caption class="hidden">How many containers each name resolves to in each container</caption>
           <thead>
+            {runs.length > 1 && (
+              <tr>
+                <td />
+                {runs.map(({ project, count }) => (
+                  <th scope="colgroup" class="project" key={project} colSpan={count} title={project ?? "no project"}>
+                    {project !== null && <Wire text={project} />}
+                  </th>
+                ))}
+              </tr>
+            )}
             <tr>
               <td />
               {columns.map(({ name, project }) => (
@@ -57,9 +68,14 @@ function VisibilityTable(): JSX.Element {
           </thead>
           <tbody>
             {rows.map((row, index) => (
-              <tr key={row.key}>
+              <tr key={row.key} class={isNext(rows, index) ? "is-next" : ""}>
                 <th scope="row">
-                  <button type="button" class="link" {...stop(index === 0)} onClick={() => open(row.rows[0]?.containerId ?? "")}>
+                  <button
+                    type="button"
+                    class="link"
+                    {...stop(index === 0)}
+                    onClick={() => open(row.rows[0]?.containerId ?? "")}
+                  >
                     <RowTitle row={row} />
                   </button>
                 </th>
@@ -107,6 +123,11 @@ function VisibilityTable(): JSX.Element {
       {omitted > 0 && <p class="note">{omitted} more rows and columns: choose a project.</p>}
     </div>
   );
+}
+
+/** Whether it is the first of another project. */
+function isNext(rows: readonly VisibleRow[], index: number): boolean {
+  return index > 0 && rows[index]?.rows[0]?.project !== rows[index - 1]?.rows[0]?.project;
 }
 
 function RowTitle({ row }: { readonly row: VisibleRow }): JSX.Element {
