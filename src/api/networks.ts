@@ -9,7 +9,7 @@ export interface NetworkMember {
   readonly ipv6: string | null;
 }
 
-export interface NetworkSubnet {
+interface NetworkSubnet {
   /** As CIDR. */
   readonly subnet: string;
   readonly gateway: string | null;
