@@ -15,4 +15,5 @@ declare global {
   type HTMLElementTagNameMap = Readonly<Record<string, HTMLElement>>;
 }
 
+// oxlint-disable-next-line unicorn/require-module-specifiers -- a file of global names is otherwise not a module.
 export {};
