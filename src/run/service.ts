@@ -390,10 +390,12 @@ export class Service {
 /** Applies what a reload can change. */
 async function reconfigure(serving: Serving, settings: RunSettings): Promise<void> {
   const { querySide, containerSide, counts, queryLog, records } = serving;
+  const apply = await containerSide.prepare(settings);
   // First, because it may fail for want of memory: then nothing has changed.
   querySide.reconfigure(settings);
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);
-  containerSide.reconfigure(settings);
+  apply();
   await records.configure(settings);
+  await containerSide.refreshed();
 }
