@@ -346,7 +346,8 @@ export class Directory {
 
   #routing(fact: ContainerFact, node: NodeContext | undefined): Routing {
     return routingOf(fact, node, {
-      ...this.#options,
+      serversMax: this.#options.serversMax,
+      ownAddress: this.#options.ownAddress,
       joined: this.#networks.joinedBy(fact),
       rules: this.#rules,
       labelPolicy: this.#labelPolicy,
