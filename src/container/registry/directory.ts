@@ -16,6 +16,7 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import { EngineHostName, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import type { Reach } from "../names/zone/reach.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
@@ -28,6 +29,7 @@ import type { NameChoices } from "../../base/model/name-choices.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
+import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import { projectOf } from "./compose.ts";
@@ -305,6 +307,12 @@ export class Directory {
     const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
     const upstreams = this.#upstreams(fact, node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
+  }
+
+  /** What the host resolves beside names below its domain: what is declared for everybody, and these zones. */
+  namesOnHost(zones: readonly string[], reach: Reach, servers: readonly string[]): readonly VisibleNames[] {
+    const declared = this.#declared.forEverybody();
+    return [...(declared === undefined ? [] : [declared]), ...this.#zones.namesOnHost(zones, reach, servers)];
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {

@@ -122,6 +122,7 @@ export class EngineSide implements ContainerSide {
   declare(names: readonly DeclaredName[]): void {
     this.directory.setDeclared(names);
     this.roster.refresh();
+    this.hostNames.updateNames();
   }
 
   refresh(): void {
@@ -261,6 +262,7 @@ export class EngineSide implements ContainerSide {
       containers: () => this.directory.containers.values(),
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
+      sources: (zones, reach, servers) => this.directory.namesOnHost(zones, reach, servers),
       onEvent: eventLogger(log),
       onDenied: () => {
         this.directory.setDenied(this.hostNames.denied);
