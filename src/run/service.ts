@@ -27,6 +27,7 @@ import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
 import type { Log } from "../base/log/log.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
+import { applySettings } from "./apply-settings.ts";
 import type { ContainerSide, FindServeTarget, ServeTarget } from "./container-side.ts";
 import { InternalErrors } from "./internal-errors.ts";
 import { type Platform, preparePlatform } from "./platform.ts";
@@ -312,7 +313,7 @@ export class Service {
   async #apply(settings: RunSettings, before: RunSettings): Promise<void> {
     await this.#metricsListener.listen(settings.metrics);
     try {
-      if (this.#serving !== undefined) await reconfigure(this.#serving, settings);
+      if (this.#serving !== undefined) await applySettings(this.#serving, settings);
     } catch (error) {
       await this.#metricsListener.listen(before.metrics).catch((fault: unknown) => {
         this.#log.warn({ reason: reasonOf(fault) }, "cannot restore the previous metrics listener");
@@ -385,17 +386,4 @@ export class Service {
   get #mode(): Status["mode"] {
     return this.#reloads.settings.isStrict ? "strict" : "default";
   }
-}
-
-/** Applies what a reload can change. */
-async function reconfigure(serving: Serving, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, queryLog, records } = serving;
-  const apply = await containerSide.prepare(settings);
-  // First, because it may fail for want of memory: then nothing has changed.
-  querySide.reconfigure(settings);
-  counts.setContainersMax(settings.metrics.containers);
-  queryLog.setOn(settings.queries.isLogged);
-  apply();
-  await records.configure(settings);
-  await containerSide.refreshed();
 }

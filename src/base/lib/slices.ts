@@ -2,7 +2,6 @@
  * Slices: long work on the answering thread, a millisecond at a time, so that queries are answered in between. The first
  * pieces are always done in one go: with few containers, what they belong to stays one step.
  */
-import { setImmediate as nextRound } from "node:timers/promises";
 
 const SLICE_MS = 1;
 const SLICE_PIECES = 8;
@@ -15,7 +14,7 @@ export async function inSlices(pieces: Iterable<unknown>): Promise<number> {
   for (const _ of pieces) {
     count++;
     if (count - start < SLICE_PIECES || performance.now() - startMs < SLICE_MS) continue;
-    await nextRound();
+    await new Promise((resolve) => setImmediate(resolve));
     [startMs, start] = [performance.now(), count];
   }
   return count;

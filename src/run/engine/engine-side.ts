@@ -112,6 +112,7 @@ export class EngineSide implements ContainerSide {
       this.roster.refresh();
       void this.refreshed().then(() => next.forgetPredecessor());
       this.hostNames.configure(settings.hostNames);
+      this.hostNames.updateNames();
     };
   }
 

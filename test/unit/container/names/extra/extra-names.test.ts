@@ -65,7 +65,13 @@ test("the label gives names and wildcards, if the container's creator set it", (
   assert.equal(ask(untrusting, "api.shop.test"), "deferred");
   const trusting = succeed(untrusting, (next) => next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true }));
   assert.equal(ask(trusting, "api.shop.test"), "172.20.0.5", "the operator trusts images");
-  assert.equal(ask(succeed(trusting, () => undefined), "api.shop.test"), "deferred");
+  assert.equal(
+    ask(
+      succeed(trusting, () => undefined),
+      "api.shop.test",
+    ),
+    "deferred",
+  );
 });
 
 test("container names come first, then declared names, then names of labels, then wildcards", () => {
