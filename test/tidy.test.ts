@@ -414,6 +414,7 @@ const ROOMS: readonly Room[] = [
       "src/container/kind/nodes.ts",
       "src/container/names/name-source.ts",
       "src/container/registry",
+      "src/base/lib",
       "src/base/model",
     ],
     modules: [],
