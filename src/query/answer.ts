@@ -23,6 +23,7 @@ import { RCODE } from "../base/dns/rcode.ts";
 import { TYPE } from "../base/dns/record-type.ts";
 import { CLASS } from "../base/dns/record.ts";
 import { copyBytes } from "../base/lib/bytes.ts";
+import { LOCAL_SOURCE } from "../base/model/local-source.ts";
 import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
@@ -226,6 +227,7 @@ export class Answerer {
       const pointer = this.#names.reverse(question, client.view);
       this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) {
+        this.outcome.source = this.#names.source;
         if (pointer.target !== undefined) this.#repeats.mark(0);
         return pointer.target === undefined
           ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
@@ -305,6 +307,8 @@ export class Answerer {
     const question = this.#question;
     const found = this.#names.find(question, client.view);
     if (found === MISS) return DEFERRED;
+    const { outcome } = this;
+    outcome.source = this.#names.source;
     if (found === DENIED) {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
       return nameError(block, question, this.#behaviour);
@@ -316,7 +320,7 @@ export class Answerer {
       const addresses = type === TYPE.A ? local.v4 : local.v6;
       if (addresses.length === 0) {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
-        this.outcome.lacksAddress = type === TYPE.A;
+        outcome.lacksAddress = type === TYPE.A;
         // A name without an IPv4 address is a failure, which the process records each time.
         if (type === TYPE.AAAA && !isTimed) this.#repeats.mark(0);
         return noData(block, question, this.#behaviour);
@@ -339,6 +343,7 @@ export class Answerer {
       "it may also exist in public DNS: other types are forwarded, and NXDOMAIN becomes an empty answer",
     );
     this.#isLocalName = true;
+    outcome.source = LOCAL_SOURCE.rule;
     return DEFERRED;
   }
 
