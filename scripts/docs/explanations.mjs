@@ -35,6 +35,7 @@ export const ERROR_REMEDIES = {
   NOT_RESOLVED: "Client library: run dns11 explain for that name in that container.",
   NOT_SERVED: "dns11 ps prints why the container is not served.",
   NO_SUCH_CONTAINER: "dns11 ps lists the running containers.",
+  NAMES_HIDDEN: "Set queries.names to full.",
   NO_SUCH_NODE: "dns11 kind status lists the nodes.",
   POD_NOT_READY: "The machine is very busy, or the node is being stopped. Run the check again.",
   QUERIES_OFF: "Set queries.names to full or hidden.",

@@ -228,10 +228,10 @@ export class Answerer {
       this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) {
         this.outcome.source = this.#names.source;
-        if (pointer.target !== undefined) this.#repeats.mark(0);
-        return pointer.target === undefined
-          ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
-          : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit, pointer.ttlSeconds);
+        const { target } = pointer;
+        if (target === undefined) return failure(block, question, RCODE.SERVFAIL, this.#behaviour);
+        this.#repeats.mark(0);
+        return pointerAnswer(block, question, target, this.#behaviour, this.#limit, pointer.ttlSeconds);
       }
     } else this.#trace?.record("reverse", "not a PTR query");
     if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
@@ -307,8 +307,7 @@ export class Answerer {
     const question = this.#question;
     const found = this.#names.find(question, client.view);
     if (found === MISS) return DEFERRED;
-    const { outcome } = this;
-    outcome.source = this.#names.source;
+    this.outcome.source = this.#names.source;
     if (found === DENIED) {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
       return nameError(block, question, this.#behaviour);
@@ -320,7 +319,7 @@ export class Answerer {
       const addresses = type === TYPE.A ? local.v4 : local.v6;
       if (addresses.length === 0) {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
-        outcome.lacksAddress = type === TYPE.A;
+        this.outcome.lacksAddress = type === TYPE.A;
         // A name without an IPv4 address is a failure, which the process records each time.
         if (type === TYPE.AAAA && !isTimed) this.#repeats.mark(0);
         return noData(block, question, this.#behaviour);
@@ -343,7 +342,7 @@ export class Answerer {
       "it may also exist in public DNS: other types are forwarded, and NXDOMAIN becomes an empty answer",
     );
     this.#isLocalName = true;
-    outcome.source = LOCAL_SOURCE.rule;
+    this.outcome.source = LOCAL_SOURCE.rule;
     return DEFERRED;
   }
 

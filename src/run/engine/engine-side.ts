@@ -28,6 +28,8 @@ import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { configureDirectory, serversMax } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import { EngineEvents } from "./engine-events.ts";
+import { EngineNetworks } from "./engine-networks.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
 export class EngineSide implements ContainerSide {
@@ -44,6 +46,8 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
+  readonly networks: EngineNetworks;
+  readonly #events: EngineEvents;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
   #isDisconnected = false;
@@ -54,6 +58,12 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
+    this.networks = new EngineNetworks(link.engine);
+    this.#events = new EngineEvents({
+      events: parts.events,
+      factOf: (id) => this.directory.containers.get(id),
+      isSynced: () => this.follower.isSynced,
+    });
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
     this.bridges = new Bridges({
@@ -255,12 +265,13 @@ export class EngineSide implements ContainerSide {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, querySide, limitedLog } = this.#parts;
+    const { counts, log, quarantines, querySide, limitedLog, events } = this.#parts;
     return new Follower(this.#link.engine, {
       onConnected: (info) => {
         this.#link.accept(info);
         if (this.#isDisconnected)
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
+        if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
         this.hostUpstreams.reread();
         this.hostNames.refresh();
@@ -268,6 +279,7 @@ export class EngineSide implements ContainerSide {
       },
       onDisconnected: (reason) => {
         counts.engineLosses++;
+        if (!this.#isDisconnected) events.record({ kind: "engine-lost", detail: reason });
         this.#isDisconnected = true;
         limitedLog.log("warn", "", { reason }, "lost the connection to the engine, serving the last known names", {
           topic: "engine",
@@ -281,11 +293,14 @@ export class EngineSide implements ContainerSide {
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
+      onNetworkEvent: (name, isCreated) => this.#events.onNetwork(name, isCreated),
       onContainer: (fact) => {
+        this.#events.onContainer(fact);
         quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
       },
-      onContainerGone: (id) => {
+      onContainerGone: (id, exitCode) => {
+        this.#events.onGone(id, exitCode);
         querySide.histories.name(id, this.#nameOf(id));
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
@@ -315,6 +330,7 @@ export class EngineSide implements ContainerSide {
   #logState(id: string, state: AttachmentState): void {
     const { counts, log, limitedLog } = this.#parts;
     const wasFailed = counts.onState(id, state);
+    this.#events.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
       limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
