@@ -241,8 +241,7 @@ export class Answerer {
     }
     const { loopGuard } = this.#parts;
     if (type === TYPE.TXT && loopGuard?.hasProbes === true) {
-      const { offset, nameEnd } = question;
-      if (loopGuard.recordProbe(client, block, offset + HEADER_BYTES, nameEnd)) {
+      if (loopGuard.recordProbe(client, block, question.offset + HEADER_BYTES, question.nameEnd)) {
         this.outcome.stage = STAGE.probe;
         return nameError(block, question, this.#behaviour);
       }
@@ -254,8 +253,8 @@ export class Answerer {
   #decideOtherClass(client: Client, block: Buffer): number {
     const question = this.#question;
     const names = this.#names;
-    const isLocal = names.find(question, client.view) !== MISS || names.reverse(question, client.view) !== undefined;
-    if (!isLocal) return this.#decideForwarding(client, block);
+    if (names.find(question, client.view) === MISS && names.reverse(question, client.view) === undefined)
+      return this.#decideForwarding(client, block);
     this.#trace?.recordAnswer("names", "a local name, queried in another class than IN");
     this.outcome.result = QUERY_RESULT.refused;
     return failure(block, question, RCODE.REFUSED, this.#behaviour);
@@ -272,8 +271,7 @@ export class Answerer {
     this.#trace?.recordRoute(route);
     if (route.isLocal) return nameError(block, question, this.#behaviour);
     if (route.labelCount === 0) {
-      const isAddress = type === TYPE.A || type === TYPE.AAAA;
-      if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet) {
+      if ((type === TYPE.A || type === TYPE.AAAA) && question.labelCount < 2 && upstreams.isNdotsSet) {
         this.#trace?.recordAnswer(
           "special",
           "ndots is set, so address queries for names without a dot are not forwarded",
