@@ -10,7 +10,7 @@ import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
-import { onThisPlatform } from "./platform.ts";
+import { hostModules } from "./platform.ts";
 import { diagnosisText } from "./doctor-text.ts";
 import { printableText } from "./printable.ts";
 import { enterRootless } from "./rootless.ts";
@@ -60,8 +60,7 @@ export function setExitCode(findings: readonly Finding[]): void {
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
   const { host, stateDir, fix, json, all, bundle, project } = options;
-  const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
-  const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
+  const { cleanup, diagnose } = await hostModules();
   const { BundleFile } = await import("../src/doctor/bundle/bundle.ts");
   const file = bundle === undefined ? undefined : new BundleFile(bundle);
   const notEntered = await notEnteredFault(options);

@@ -41,7 +41,7 @@ import { problemsIn } from "./problems.ts";
 import { type Diagnosis, type Report, HOST } from "./report.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
 
-export interface DiagnosisOptions extends MachineOptions {
+interface DiagnosisOptions extends MachineOptions {
   /** A container's name, Compose service or ID; undefined for all running containers. */
   readonly container: string | undefined;
   /** Only containers of this Compose project. */
