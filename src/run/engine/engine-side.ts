@@ -32,6 +32,7 @@ import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
+import { hostGateway } from "./host-gateway.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
 export class EngineSide implements ContainerSide {
@@ -357,20 +358,10 @@ export class EngineSide implements ContainerSide {
     this.#log.onState(id, this.#nameOf(id), state, wasFailed);
   }
 
-  /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
-    let gateways: readonly string[] = [];
-    try {
-      const json = await this.#link.engine.network("bridge");
-      gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
-    } catch {
-      // Nodes can also be reached in other ways, and the next connection tries again.
-    }
-    const isForContainers = this.directory.setHostGateway({
-      ipv4: gateways.find((address) => !address.includes(":")),
-      ipv6: gateways.find((address) => address.includes(":")),
-    });
-    if (this.nodes.setHostGateway(gateways[0]) || isForContainers) this.roster.refresh();
+    const gateway = await hostGateway(this.#link.engine);
+    const isForContainers = this.directory.setHostGateway(gateway);
+    if (this.nodes.setHostGateway(gateway.ipv4 ?? gateway.ipv6) || isForContainers) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */
@@ -393,11 +384,4 @@ export class EngineSide implements ContainerSide {
       return did.length === 0 ? [] : [{ node: record.name, did }];
     });
   }
-}
-
-/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
-  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
-  // Some engines write it with the length of the prefix.
-  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }
