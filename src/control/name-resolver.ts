@@ -7,7 +7,14 @@ import { wireLabels } from "../base/dns/name.ts";
 import { addressText } from "../base/model/address.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { StoredName } from "../base/model/stored-name.ts";
-import { MISS, type NameAddresses, NameSearch, type OwnName, type VisibleNames } from "../base/model/visible-names.ts";
+import {
+  ASKED,
+  MISS,
+  type NameAddresses,
+  NameSearch,
+  type OwnName,
+  type VisibleNames,
+} from "../base/model/visible-names.ts";
 import type { View } from "../base/model/view.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import { type Holder, addressesOf, byNetwork, holdersOf, listedName } from "./name-holders.ts";
@@ -144,7 +151,11 @@ export class NameResolver {
     if (labels === undefined) return undefined;
     const question = new StoredName(labels);
     this.#search.addresses = NO_ADDRESSES;
-    const found = this.#sources.slice(from, last + 1).findIndex((each) => each.find(question, this.#search) !== MISS);
+    const found = this.#sources.slice(from, last + 1).findIndex((each) => {
+      const result = each.find(question, this.#search);
+      // What only Docker's resolver knows is listed by its source, and hides nothing that is not there.
+      return result === ASKED ? from === last : result !== MISS;
+    });
     return found < 0 ? undefined : from + found;
   }
 }

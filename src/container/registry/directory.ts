@@ -13,6 +13,7 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { SwarmNetworks } from "../names/swarm/swarm-networks.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
@@ -72,6 +73,7 @@ interface Routing {
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
+  readonly swarm = new SwarmNetworks(this.#networks);
   readonly #declared = new DeclaredNames();
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
@@ -83,6 +85,7 @@ export class Directory {
   readonly #hostDomain = new HostDomainNames((id) => this.network(id));
   readonly #sources = nameSources({
     hostDomain: this.#hostDomain,
+    swarm: this.swarm,
     networks: this.#networks,
     declared: this.#declared,
     extra: this.#extra,
@@ -245,6 +248,7 @@ export class Directory {
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
     this.#hostDomain.removeNetwork(id);
+    this.swarm.lists.remove(id);
     this.#options.onNames?.();
   }
 
@@ -295,7 +299,9 @@ export class Directory {
 
   /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact, node?: NodeContext): View {
-    const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
+    const isLeft = this.swarm.leavesToDocker(fact, node);
+    const sources = isLeft ? this.#sources.filter((source) => source !== this.#networks) : this.#sources;
+    const names = sources.flatMap((source) => source.namesFor(fact, node) ?? []);
     const upstreams = this.#upstreams(fact, node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
   }
@@ -358,9 +364,10 @@ export class Directory {
       DOCKER_SERVER,
       ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address })),
     ];
-    const listed = isUnclear
-      ? dockerServers
-      : listedServers(nameservers, { host: this.#host, dockerServers, ownAddresses, serversMax: this.#serversMax });
+    const listed =
+      isUnclear || this.swarm.leavesToDocker(fact, node)
+        ? dockerServers
+        : listedServers(nameservers, { host: this.#host, dockerServers, ownAddresses, serversMax: this.#serversMax });
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     // By precedence: the operator, the container's creator, the author of its image.
     const layers: RouteLayer[] = [

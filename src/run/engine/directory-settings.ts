@@ -20,6 +20,7 @@ export function configureDirectory(directory: Directory, settings: RunSettings):
     directory.setDefaultBridge(settings.defaultBridge);
     directory.setVisible(settings.visible);
     directory.setZones(settings.zones);
+    directory.swarm.setSetting(settings.isStrict ? "as-docker" : "asked");
   });
 }
 

@@ -19,6 +19,7 @@ import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
+import { SwarmWatch } from "../../container/watch/swarm-watch.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
@@ -44,6 +45,7 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
+  readonly swarmWatch: SwarmWatch;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
   #isDisconnected = false;
@@ -54,6 +56,7 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
+    this.swarmWatch = this.#openSwarmWatch();
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
     this.bridges = new Bridges({
@@ -113,6 +116,7 @@ export class EngineSide implements ContainerSide {
   }
 
   async follow(signal: AbortSignal): Promise<void> {
+    this.swarmWatch.start(signal);
     await this.follower.run(signal);
   }
 
@@ -151,7 +155,21 @@ export class EngineSide implements ContainerSide {
     });
     directory.setComplete(false);
     configureDirectory(directory, settings);
+    directory.swarm.setEngine(this.#link.info.majorVersion);
     return directory;
+  }
+
+  #openSwarmWatch(): SwarmWatch {
+    const { swarm } = this.directory;
+    const watch = new SwarmWatch({
+      engine: this.#link.engine,
+      networks: () => swarm.inUse,
+      put: (id, list) => swarm.lists.put(id, list),
+      onFailed: (reason) =>
+        this.#parts.limitedLog.log("warn", "swarm", { reason }, "cannot list the services of a swarm network"),
+    });
+    swarm.lists.onWanted = (id) => watch.want(id);
+    return watch;
   }
 
   #openReconciler(): Reconciler {
@@ -260,6 +278,7 @@ export class EngineSide implements ContainerSide {
         if (this.#isDisconnected)
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         this.#isDisconnected = false;
+        if (this.directory.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.hostNames.refresh();
         void this.#refreshHostGateway();
