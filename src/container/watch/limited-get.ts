@@ -4,8 +4,6 @@
  */
 import { request } from "node:http";
 
-import { Fault } from "../../base/lib/fault.ts";
-
 /** `notHere`: a status with which the engine says that it has no such thing; then undefined is returned. */
 export interface LimitedGet {
   readonly socketPath: string;
@@ -31,10 +29,7 @@ export async function limitedGet<T>({
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
         if (bytes <= bytesMax) chunks.push(chunk);
-        else
-          response.destroy(
-            new Fault("ENGINE_REPLY_TOO_LONG", `The engine's reply to ${path} is over ${bytesMax} bytes`),
-          );
+        else response.destroy(new Error(`the reply to ${path} is over ${bytesMax} bytes`));
       });
       response.once("error", reject);
       response.once("end", () => {
