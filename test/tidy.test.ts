@@ -423,6 +423,8 @@ const ROOMS: readonly Room[] = [
       "src/container/capture",
       "src/container/names/docker/network-names.ts",
       "src/container/names/host-domain/host-domain.ts",
+      "src/container/names/zone/members.ts",
+      "src/container/names/zone/reach.ts",
       "src/container/namespace",
       "src/container/registry/fact.ts",
       "src/container/rules/exchange.ts",

@@ -81,7 +81,7 @@ test("--dry-run prints what would be done, and changes nothing", async () => {
   assert.equal(code, 0);
   assert.match(stdout, /^plain\s+serve\s+n1/m);
   assert.match(stdout, /^refuses\s+skip\s+n1\s+its label io\.dns11\.enable disables dns11$/m);
-  assert.match(stdout, /^tasklike\s+serve\s+n1, over/m);
+  assert.match(stdout, /^tasklike\s+serve\s+n1,over/m);
   const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", "plain")).trim();
   const rules = await engine.exec("nsenter", [`--net=/proc/${pid}/ns/net`, "nft", "list", "ruleset"]);
   assert.doesNotMatch(rules.stdout, /dns11/);

@@ -118,7 +118,7 @@ test("while Docker's resolver is silent, its last answers stand in, and nothing 
   const vip = services["web"]?.VIP ?? "";
   assert.deepEqual(await addresses("web"), [vip]);
   await upstream.forget();
-  engine.kill("SIGSTOP");
+  await engine.kill("SIGSTOP");
   try {
     // Now it has to ask again.
     await pause(LIMITS.swarmFreshMs);
@@ -134,7 +134,7 @@ test("while Docker's resolver is silent, its last answers stand in, and nothing 
       ["ok.example.org"],
     );
   } finally {
-    engine.kill("SIGCONT");
+    await engine.kill("SIGCONT");
   }
   await waitFor("Docker's resolver", async () => ((await addresses("rr"))[0] === tasksOf("rr")[0] ? true : undefined));
   assert.equal(instance.log.includes("internal error"), false, instance.log);

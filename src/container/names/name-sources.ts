@@ -50,7 +50,7 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     zones.pointers,
     // Docker's names take precedence: first those that several machines may have.
     swarm,
-    networks,
+    swarm.unlessLeft(networks),
     defaultBridge,
     EXTRA_HOSTS,
     declared,

@@ -14,6 +14,7 @@ import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import { SwarmNetworks } from "../names/swarm/swarm-networks.ts";
+import type { Reach } from "../names/zone/reach.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
@@ -26,6 +27,7 @@ import type { NameChoices } from "../../base/model/name-choices.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
+import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
@@ -248,7 +250,6 @@ export class Directory {
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
     this.#hostDomain.removeNetwork(id);
-    this.swarm.lists.remove(id);
     this.#options.onNames?.();
   }
 
@@ -299,11 +300,15 @@ export class Directory {
 
   /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact, node?: NodeContext): View {
-    const isLeft = this.swarm.leavesToDocker(fact, node);
-    const sources = isLeft ? this.#sources.filter((source) => source !== this.#networks) : this.#sources;
-    const names = sources.flatMap((source) => source.namesFor(fact, node) ?? []);
+    const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
     const upstreams = this.#upstreams(fact, node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
+  }
+
+  /** What the host resolves beside names below its domain: what is declared for everybody, and these zones. */
+  namesOnHost(zones: readonly string[], reach: Reach, servers: readonly string[]): readonly VisibleNames[] {
+    const declared = this.#declared.forEverybody();
+    return [...(declared === undefined ? [] : [declared]), ...this.#zones.namesOnHost(zones, reach, servers)];
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {
@@ -335,11 +340,10 @@ export class Directory {
     const { layers, listed, listedBy, hasGateway, isUnclear } = this.#routing(fact, node);
     const { nameservers } = fact;
     const { isNdotsSet } = this.#rules;
-    const { fallsBack } = this.#upstreamContainers;
     return {
       routes: routesOf({
         layers,
-        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack },
+        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack: this.#upstreamContainers.fallsBack },
         fallback: listed,
         fallbackBy: listedBy,
         host: this.#host,
@@ -357,17 +361,16 @@ export class Directory {
     const hasGateway = joined.some(reachesOutside);
     // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the
     // host's servers.
-    const isUnclear = !hasGateway && joined.some(mayReachOutside);
+    const isUnclear = (!hasGateway && joined.some(mayReachOutside)) || this.swarm.leavesToDocker(fact, node);
     const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
     // KIND's entrypoint moves Docker's resolver to another address.
     const dockerServers = [
       DOCKER_SERVER,
       ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address })),
     ];
-    const listed =
-      isUnclear || this.swarm.leavesToDocker(fact, node)
-        ? dockerServers
-        : listedServers(nameservers, { host: this.#host, dockerServers, ownAddresses, serversMax: this.#serversMax });
+    const listed = isUnclear
+      ? dockerServers
+      : listedServers(nameservers, { host: this.#host, dockerServers, ownAddresses, serversMax: this.#serversMax });
     const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
     // By precedence: the operator, the container's creator, the author of its image.
     const layers: RouteLayer[] = [

@@ -15,6 +15,7 @@ export interface SwarmWatchParts {
   /** The ids of swarm networks with a container of this engine. */
   readonly networks: () => readonly string[];
   readonly put: (networkId: string, list: SwarmList) => void;
+  readonly remove: (networkId: string) => void;
   readonly onFailed: (reason: string) => void;
 }
 
@@ -50,6 +51,7 @@ export class SwarmWatch {
 
   async #turn(): Promise<void> {
     const networks = this.#parts.networks();
+    for (const id of this.#readMs.keys()) if (!networks.includes(id)) this.#forget(id);
     if (this.#isReading || networks.length === 0) return;
     const nowMs = performance.now();
     const ageOf = (id: string): number => nowMs - (this.#readMs.get(id) ?? -Infinity);
@@ -75,6 +77,13 @@ export class SwarmWatch {
     } finally {
       this.#isReading = false;
     }
+  }
+
+  /** The last container has left it. */
+  #forget(id: string): void {
+    this.#readMs.delete(id);
+    this.#wanted.delete(id);
+    this.#parts.remove(id);
   }
 
   #last(id: string): number {

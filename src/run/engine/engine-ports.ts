@@ -20,6 +20,7 @@ import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
 
 interface EnginePortsParts {
@@ -29,12 +30,13 @@ interface EnginePortsParts {
   readonly reconciler: Reconciler;
   readonly roster: Roster;
   readonly stopped: StoppedContainers;
+  readonly networks: EngineNetworks;
 }
 
 const POLL_MS = 10;
 
 export function containersOf(parts: EnginePortsParts): Containers {
-  const { directory, hostNames, nodes, reconciler, roster, stopped } = parts;
+  const { directory, hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
     get facts() {
       return hostNames.isOn ? new Map([...directory.containers, [HOST_ID, HOST_FACT]]) : directory.containers;
@@ -47,6 +49,7 @@ export function containersOf(parts: EnginePortsParts): Containers {
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
     formerAddresses: () => directory.former.list(),
     stopped: async () => await stopped.list(),
+    networks: async () => await networks.list(),
   };
 }
 

@@ -3,7 +3,6 @@
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
-import type { Status } from "../../api/status.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
@@ -19,7 +18,6 @@ import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
-import { SwarmWatch } from "../../container/watch/swarm-watch.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
@@ -29,7 +27,10 @@ import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { configureDirectory, serversMax } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import { EngineEvents } from "./engine-events.ts";
+import { EngineNetworks } from "./engine-networks.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
+import { openSwarmWatch } from "./swarm-lists.ts";
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
@@ -45,7 +46,9 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
-  readonly swarmWatch: SwarmWatch;
+  readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
+  readonly networks: EngineNetworks;
+  readonly #events: EngineEvents;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
   #isDisconnected = false;
@@ -56,7 +59,13 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
-    this.swarmWatch = this.#openSwarmWatch();
+    this.swarmWatch = openSwarmWatch(link.engine, this.directory.swarm, parts.limitedLog);
+    this.networks = new EngineNetworks(link.engine);
+    this.#events = new EngineEvents({
+      events: parts.events,
+      factOf: (id) => this.directory.containers.get(id),
+      isSynced: () => this.follower.isSynced,
+    });
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
     this.bridges = new Bridges({
@@ -79,7 +88,7 @@ export class EngineSide implements ContainerSide {
     this.inside = insideOf(link, parts.platform);
   }
 
-  get engine(): Status["engine"] {
+  get engine(): ContainerSide["engine"] {
     const { info, socketPath: address } = this.#link;
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
   }
@@ -109,6 +118,7 @@ export class EngineSide implements ContainerSide {
   declare(names: readonly DeclaredName[]): void {
     this.directory.setDeclared(names);
     this.roster.refresh();
+    this.hostNames.updateNames();
   }
 
   refresh(): void {
@@ -141,9 +151,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    this.hostUpstreams.close();
-    this.files.close();
-    this.bridges.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges]) each.close();
   }
 
   #openDirectory(): Directory {
@@ -155,21 +163,7 @@ export class EngineSide implements ContainerSide {
     });
     directory.setComplete(false);
     configureDirectory(directory, settings);
-    directory.swarm.setEngine(this.#link.info.majorVersion);
     return directory;
-  }
-
-  #openSwarmWatch(): SwarmWatch {
-    const { swarm } = this.directory;
-    const watch = new SwarmWatch({
-      engine: this.#link.engine,
-      networks: () => swarm.inUse,
-      put: (id, list) => swarm.lists.put(id, list),
-      onFailed: (reason) =>
-        this.#parts.limitedLog.log("warn", "swarm", { reason }, "cannot list the services of a swarm network"),
-    });
-    swarm.lists.onWanted = (id) => watch.want(id);
-    return watch;
   }
 
   #openReconciler(): Reconciler {
@@ -261,6 +255,7 @@ export class EngineSide implements ContainerSide {
       containers: () => this.directory.containers.values(),
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
+      sources: (zones, reach, servers) => this.directory.namesOnHost(zones, reach, servers),
       onEvent: eventLogger(log),
       onDenied: () => {
         this.directory.setDenied(this.hostNames.denied);
@@ -271,12 +266,13 @@ export class EngineSide implements ContainerSide {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, querySide, limitedLog } = this.#parts;
+    const { counts, log, quarantines, querySide, limitedLog, events } = this.#parts;
     return new Follower(this.#link.engine, {
       onConnected: (info) => {
         this.#link.accept(info);
         if (this.#isDisconnected)
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
+        if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
         if (this.directory.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
@@ -285,6 +281,7 @@ export class EngineSide implements ContainerSide {
       },
       onDisconnected: (reason) => {
         counts.engineLosses++;
+        if (!this.#isDisconnected) events.record({ kind: "engine-lost", detail: reason });
         this.#isDisconnected = true;
         limitedLog.log("warn", "", { reason }, "lost the connection to the engine, serving the last known names", {
           topic: "engine",
@@ -298,11 +295,14 @@ export class EngineSide implements ContainerSide {
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
+      onNetworkEvent: (name, isCreated) => this.#events.onNetwork(name, isCreated),
       onContainer: (fact) => {
+        this.#events.onContainer(fact);
         quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
       },
-      onContainerGone: (id) => {
+      onContainerGone: (id, exitCode) => {
+        this.#events.onGone(id, exitCode);
         querySide.histories.name(id, this.#nameOf(id));
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
@@ -332,6 +332,7 @@ export class EngineSide implements ContainerSide {
   #logState(id: string, state: AttachmentState): void {
     const { counts, log, limitedLog } = this.#parts;
     const wasFailed = counts.onState(id, state);
+    this.#events.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
       limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });

@@ -80,6 +80,7 @@ class NodeSide implements ContainerSide {
       nodeReportOf: () => this.#mode.report(),
       formerAddresses: () => [],
       stopped: async () => await Promise.resolve([]),
+      networks: async () => await Promise.resolve([]),
     };
     this.repairs = {
       repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",

@@ -42,6 +42,14 @@ export class SwarmNetworks implements NameSource {
     return this.#setting === "as-docker" && node === undefined && this.joinedBy(container).length > 0;
   }
 
+  /** A source that is left out for containers whose every query Docker's resolver answers. */
+  unlessLeft(source: NameSource): NameSource {
+    return {
+      namesFor: (container, node) =>
+        this.leavesToDocker(container, node) ? undefined : source.namesFor(container, node),
+    };
+  }
+
   namesFor(container: ContainerFact, node: NodeContext | undefined): SwarmNames | undefined {
     if (this.#setting !== "asked" || node !== undefined) return undefined;
     const networks = this.joinedBy(container);
