@@ -97,15 +97,15 @@ test("a drained machine and a rolling update: names follow, and the name of the 
   });
   await manager.docker("node", "update", "--availability", "active", node);
   await agreed("tasks.agent", 2);
-  const before = await agreed("tasks.web", 2);
+  const old = await agreed("tasks.web", 2);
   await manager.docker("service", "update", "--detach", "--quiet", "--force", "web");
   await waitFor("new tasks", async () => {
     assert.deepEqual(await addresses(near, "web"), vip);
     const now = await addresses(near, "tasks.web");
-    return now.length === 2 && !now.some((each) => before.includes(each)) ? true : undefined;
+    return now.length === 2 && !now.some((each) => old.includes(each)) ? true : undefined;
   });
   assert.equal(
-    (await agreed("tasks.web", 2)).some((each) => before.includes(each)),
+    (await agreed("tasks.web", 2)).some((each) => old.includes(each)),
     false,
   );
 });

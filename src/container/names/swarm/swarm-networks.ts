@@ -15,7 +15,7 @@ const GUARDED_MAJOR_MIN = 24;
 export type SwarmSetting = "asked" | "as-docker";
 
 export class SwarmNetworks implements NameSource {
-  readonly lists = new SwarmLists();
+  #lists = new SwarmLists();
   readonly #networks: DockerNetworks;
   #setting: SwarmSetting = "asked";
   #isGuarded = true;
@@ -37,6 +37,16 @@ export class SwarmNetworks implements NameSource {
     return isChange;
   }
 
+  get lists(): SwarmLists {
+    return this.#lists;
+  }
+
+  /** Takes over what does not depend on settings. Existing views do not change. */
+  succeed(other: SwarmNetworks): void {
+    this.#lists = other.#lists;
+    this.#isGuarded = other.#isGuarded;
+  }
+
   /** Whether Docker's resolver answers everything for a container. */
   leavesToDocker(container: ContainerFact, node: NodeContext | undefined): boolean {
     return this.#setting === "as-docker" && node === undefined && this.joinedBy(container).length > 0;
@@ -55,7 +65,7 @@ export class SwarmNetworks implements NameSource {
     const networks = this.joinedBy(container);
     if (networks.length === 0) return undefined;
     const local = this.#networks.namesFor(container);
-    return new SwarmNames({ networks, lists: this.lists, local, isGuarded: this.#isGuarded });
+    return new SwarmNames({ networks, lists: this.#lists, local, isGuarded: this.#isGuarded });
   }
 
   /** The ids of swarm networks that containers of this engine are on. */
