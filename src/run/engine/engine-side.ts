@@ -11,7 +11,6 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import { Roster } from "../../container/roster.ts";
@@ -29,6 +28,7 @@ import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
+import { gatewayOf, restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 import { openSwarmWatch } from "./swarm-lists.ts";
 
@@ -390,28 +390,7 @@ export class EngineSide implements ContainerSide {
   /** Waits first, because what another process still serves is not left behind. */
   async #restoreLeftoverNodes(): Promise<void> {
     await this.#parts.startAfter;
-    for (const line of this.#restoreOldNodes()) this.#parts.log.info(line, "removed leftovers of a previous run");
+    for (const line of restoreOldNodes(this, this.#link, this.#parts))
+      this.#parts.log.info(line, "removed leftovers of a previous run");
   }
-
-  /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
-  #restoreOldNodes(): object[] {
-    const { platform, journal } = this.#parts;
-    return journal.all().records.flatMap((record) => {
-      const fact = this.directory.containers.get(record.containerId);
-      const isRunning = fact?.startedAt === record.startedAt;
-      if (isRunning && this.nodes.isNode(fact)) return [];
-      const { did, isComplete } = isRunning
-        ? restoreNode(record, { ...platform, host: this.#link.host() })
-        : NOTHING_TO_RESTORE;
-      if (isComplete) journal.remove(record.containerId);
-      return did.length === 0 ? [] : [{ node: record.name, did }];
-    });
-  }
-}
-
-/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
-  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
-  // Some engines write it with the length of the prefix.
-  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }

@@ -6,7 +6,11 @@ import type { Engine } from "../../container/watch/engine.ts";
 import { SwarmWatch } from "../../container/watch/swarm-watch.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 
-export function openSwarmWatch(engine: Engine, swarm: () => Directory["swarm"], limitedLog: RateLimitedLog): SwarmWatch {
+export function openSwarmWatch(
+  engine: Engine,
+  swarm: () => Directory["swarm"],
+  limitedLog: RateLimitedLog,
+): SwarmWatch {
   const watch = new SwarmWatch({
     engine,
     networks: () => swarm().inUse,
