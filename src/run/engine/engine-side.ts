@@ -31,7 +31,7 @@ import { newDirectory } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
-import { EngineNetworks } from "./engine-networks.ts";
+import { EngineNetworks, gatewayOf } from "./engine-networks.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
 export class EngineSide implements ContainerSide {
@@ -393,11 +393,4 @@ export class EngineSide implements ContainerSide {
       return did.length === 0 ? [] : [{ node: record.name, did }];
     });
   }
-}
-
-/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
-  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
-  // Some engines write it with the length of the prefix.
-  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }
