@@ -21,6 +21,7 @@ readonly TEST_ONLY='
 conntrack   conntrack       listing conntrack entries
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
+etcd        etcd-server     the store that machines share names through
 fish        fish            testing shell completion
 groff       groff-base      checking the manual pages with a second formatter
 mandoc      mandoc          checking the manual pages

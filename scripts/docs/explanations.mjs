@@ -56,6 +56,8 @@ export const CHECK_MEANINGS = {
   leftovers: "what a killed dns11 left in the state directory",
   "host-resolv-conf": "which servers the engine's host uses",
   "host-names": "whether container names resolve on the machine itself, and which of its programs do not see them",
+  etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
+  "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   namespace: "whether the container's namespace can be entered",
   attachment:
     "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",

@@ -6,6 +6,7 @@ import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
+import { etcdFindings } from "./checks/etcd-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
@@ -96,6 +97,7 @@ export async function checkMachine(
   findings.push(
     hostFileFinding(hostServers),
     ...kernelAnswersFindings(instance.status),
+    ...etcdFindings(instance.status?.etcd),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     runner.within(host.network, () => conntrackFinding()),
   );

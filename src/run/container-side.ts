@@ -5,6 +5,7 @@
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
+import type { StoredNames } from "../container/names/etcd/stored-names.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
@@ -25,6 +26,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly isSettled: boolean;
   /** Time of the last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: number;
+  /** The names that machines share; undefined inside a KIND node. */
+  readonly stored: StoredNames | undefined;
   /** Applies other settings. */
   reconfigure(settings: RunSettings): void;
   /** Sets the names that the operator declares. */

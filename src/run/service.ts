@@ -30,6 +30,7 @@ import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { ContainerSide, FindServeTarget, ServeTarget } from "./container-side.ts";
 import { InternalErrors } from "./internal-errors.ts";
 import { type Platform, preparePlatform } from "./platform.ts";
+import { EtcdLink } from "./etcd-link.ts";
 import { Handover } from "./handover.ts";
 import { DeclaredRecords } from "./declared-records.ts";
 import { HangGuard } from "./hang-guard.ts";
@@ -56,6 +57,7 @@ interface Serving {
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
   readonly records: DeclaredRecords;
+  readonly etcd: EtcdLink;
 }
 
 interface ComposeParts {
@@ -216,7 +218,8 @@ export class Service {
       onEvent: eventLogger(log),
       onNames: (declared) => containerSide.declare(declared),
     });
-    return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records };
+    const etcd = new EtcdLink({ names: containerSide.stored, onEvent: eventLogger(log) });
+    return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd };
   }
 
   #resourcesOf(
@@ -243,7 +246,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog, records } = serving;
+    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd } = serving;
     const guard = new HangGuard();
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -254,6 +257,7 @@ export class Service {
     const failed = new AbortController();
     try {
       await records.configure(this.#reloads.settings);
+      await etcd.configure(this.#reloads.settings.etcd);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
       if (takeover !== undefined) {
@@ -286,6 +290,7 @@ export class Service {
         keeper.detach();
       }
       records.close();
+      await etcd.close();
       queryLog.stop();
       guard.stop();
       internalErrors.end();
@@ -354,14 +359,15 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts } = this.#serving;
+    const { querySide, containerSide, counts, etcd } = this.#serving;
     const containers = containerStatuses(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
-    const serving = { meter: querySide.meter, readings: querySide.readings(), counts, containers, isConnected };
+    const readings = querySide.readings();
+    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report };
     return familiesOf({ ...base, serving });
   }
 
-  #status({ containerSide, keeper, records }: Serving, { report }: Platform): Status {
+  #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
@@ -373,6 +379,7 @@ export class Service {
       config: settings.config ?? null,
       settings: settings.origins,
       records: records.report,
+      etcd: etcd.report,
       isReady: containerSide.isSynced && containerSide.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),
@@ -389,8 +396,9 @@ export class Service {
 
 /** Applies what a reload can change. */
 async function reconfigure(serving: Serving, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, queryLog, records } = serving;
-  // First, because it may fail for want of memory: then nothing has changed.
+  const { querySide, containerSide, counts, queryLog, records, etcd } = serving;
+  // First, because they may fail, for a file or for want of memory: then nothing has changed.
+  await etcd.configure(settings.etcd);
   querySide.reconfigure(settings);
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);

@@ -3,6 +3,7 @@
  * file and a line in it.
  */
 import type { DeclaredNames } from "./declared/declared-names.ts";
+import type { StoredNames } from "./etcd/stored-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import type { HostDomainNames } from "./host-domain/host-domain-names.ts";
@@ -27,11 +28,23 @@ interface NameSourceParts {
   readonly zones: ServiceZones;
   readonly projects: ProjectNames;
   readonly stopped: StoppedNames;
+  readonly stored: StoredNames;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, hostDomain, projects, extra, stopped, zones } =
-    parts;
+  const {
+    networks,
+    defaultBridge,
+    declared,
+    engineHost,
+    elsewhere,
+    hostDomain,
+    projects,
+    extra,
+    stopped,
+    stored,
+    zones,
+  } = parts;
   return [
     // Reverse names only: the most specific one of an address.
     zones.pointers,
@@ -41,6 +54,7 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     EXTRA_HOSTS,
     declared,
     zones,
+    stored,
     engineHost,
     elsewhere,
     projects,

@@ -13,6 +13,7 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { StoredNames } from "../names/etcd/stored-names.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
@@ -79,6 +80,8 @@ export class Directory {
   readonly #zones = new ServiceZones(this.#networks);
   readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
+  /** The names that machines share. */
+  readonly stored = new StoredNames();
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #hostDomain = new HostDomainNames((id) => this.network(id));
   readonly #sources = nameSources({
@@ -92,6 +95,7 @@ export class Directory {
     zones: this.#zones,
     projects: this.#projects,
     stopped: this.#stopped,
+    stored: this.stored,
   });
   readonly #containers = new Map<string, ContainerFact>();
   readonly former = new FormerAddresses();

@@ -11,6 +11,7 @@ import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
+import type { StoredNames } from "../../container/names/etcd/stored-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
@@ -79,6 +80,10 @@ export class EngineSide implements ContainerSide {
   get engine(): Status["engine"] {
     const { info, socketPath: address } = this.#link;
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
+  }
+
+  get stored(): StoredNames {
+    return this.directory.stored;
   }
 
   get isSynced(): boolean {

@@ -46,6 +46,7 @@ export async function findNode(): Promise<ServeTarget> {
 }
 
 class NodeSide implements ContainerSide {
+  readonly stored = undefined;
   readonly containers: ControlPorts["containers"];
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
