@@ -230,7 +230,7 @@ function etcdLines({ etcd }: Status): Line[] {
   const left = [...(skipped === 0 ? [] : [`${skipped} skipped`]), ...(refused === 0 ? [] : [`${refused} too many`])];
   const what = [count(records, "record"), ...left, `for ${zones.join(", ")}`].join(", ").replace(", for", " for");
   const since = staleSeconds === null ? "" : ` for ${duration(staleSeconds * 1000)}`;
-  const current = etcd.members.find(({ isCurrent }) => isCurrent)?.endpoint ?? "";
+  const current = etcd.members.find((each) => each.isCurrent)?.endpoint ?? "";
   const text =
     state === "current"
       ? `${what}, from ${current}`

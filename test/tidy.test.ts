@@ -474,7 +474,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/metrics",
-    mayImport: ["src/api/status.ts", "src/query/record/meter.ts", ...BASE],
+    mayImport: ["src/api/etcd.ts", "src/api/status.ts", "src/query/record/meter.ts", ...BASE],
     modules: ["node:crypto", "node:fs", "node:module", "prom-client"],
   },
   // Inspects the system itself, with or without a running dns11; of that one it uses only the public API.

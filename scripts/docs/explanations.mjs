@@ -119,6 +119,15 @@ const LOG_MEANINGS = [
     /records have mistakes/,
     "Files in the folder of `records-dir` have mistakes, each with file and line. A bad file keeps the names that it had; the others take effect. Correct it; it is read again at once.",
   ],
+  [/etcd is connected/, "The names below `etcd.zones` are those of etcd: at the start, and after etcd was away."],
+  [
+    /etcd is away/,
+    "No member of etcd can be used; `reason` says why, and `remedy` what to do. The last known names are answered for `etcd.max-stale`, then queries below the zones fail.",
+  ],
+  [
+    /skipped records of etcd/,
+    "Records that cannot be read are left out; `first` names some of them, `dns11 status` more. Correct or delete these keys.",
+  ],
   [/records are valid/, "The mistakes in the folder of `records-dir` are corrected, and all its names take effect."],
   [/inspect/, "The engine did not return a container's details. dns11 retries; the container is served when it does."],
   [

@@ -29,7 +29,7 @@ export interface EtcdReport {
   readonly problems: readonly { readonly key: string; readonly problem: string }[];
 }
 
-export interface EtcdMemberReport {
+interface EtcdMemberReport {
   readonly endpoint: string;
   readonly isCurrent: boolean;
   /** Why the last request to it failed. */

@@ -58,11 +58,9 @@ export class Member {
         });
         response.on("end", () => {
           clearTimeout(timer);
-          try {
-            resolve(this.#parsed(response.statusCode ?? 0, bytes.take()));
-          } catch (error) {
-            reject(error as Error);
-          }
+          const reply = this.#parsed(response.statusCode ?? 0, bytes.take());
+          if (reply instanceof Fault) reject(reply);
+          else resolve(reply);
         });
         response.on("error", (error) => fail(connectionFault(this.endpoint, error)));
       });
@@ -133,17 +131,18 @@ export class Member {
     return request;
   }
 
-  #parsed(status: number, text: string): unknown {
+  /** A Fault where it is no success. */
+  #parsed(status: number, text: string): object {
     let json: unknown;
     try {
       json = JSON.parse(text);
     } catch {
-      throw strangerFault(this.endpoint, status);
+      return strangerFault(this.endpoint, status);
     }
-    if (typeof json !== "object" || json === null) throw strangerFault(this.endpoint, status);
+    if (typeof json !== "object" || json === null) return strangerFault(this.endpoint, status);
     if (status === HTTP_OK) return json;
     const { code, message } = json as { readonly code?: unknown; readonly message?: unknown };
-    if (typeof code !== "number" || typeof message !== "string") throw strangerFault(this.endpoint, status);
-    throw reportedFault(this.endpoint, code, message);
+    if (typeof code !== "number" || typeof message !== "string") return strangerFault(this.endpoint, status);
+    return reportedFault(this.endpoint, code, message);
   }
 }

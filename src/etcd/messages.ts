@@ -22,7 +22,7 @@ export interface WatchMessage {
   readonly events: readonly StoredEvent[];
 }
 
-export interface StoredEvent {
+interface StoredEvent {
   readonly isDelete: boolean;
   readonly stored: StoredKey;
 }

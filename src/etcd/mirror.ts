@@ -36,6 +36,7 @@ export class Mirror {
   /** What etcd warns of, such as NOSPACE. */
   alarms: readonly string[] = [];
   #revision: number | undefined;
+  #watch: Watch | undefined;
   #failures = 0;
 
   constructor(parts: MirrorParts) {
@@ -45,7 +46,7 @@ export class Mirror {
 
   /** Everything up to here is known. */
   get revision(): number | undefined {
-    return this.#revision;
+    return this.#watch?.revision ?? this.#revision;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -83,7 +84,9 @@ export class Mirror {
       },
       this.#revision,
     );
+    this.#watch = watch;
     const end = await watch.run(signal);
+    this.#watch = undefined;
     this.#revision = end.kind === "relist" ? undefined : watch.revision;
     if (signal.aborted || end.kind === "relist") return;
     this.counts.reconnects++;

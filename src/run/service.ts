@@ -40,25 +40,13 @@ import { afterLameDuck } from "./lame-duck.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
-import { type QuerySide, composeQuerySide } from "./query-side.ts";
+import { composeQuerySide } from "./query-side.ts";
 import { Reloads } from "./reloads.ts";
 import { startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
+import { type Serving, reconfigure } from "./serving.ts";
 import { endPredecessor, takeOverFrom } from "./takeover.ts";
 import { VERSION } from "./version.ts";
-
-/** Both sides, and their counters. */
-interface Serving {
-  readonly querySide: QuerySide;
-  readonly containerSide: ContainerSide;
-  readonly keeper: RunKeeper;
-  readonly counts: ContainerMetrics;
-  readonly limitedLog: RateLimitedLog;
-  readonly reader: QueryReader;
-  readonly queryLog: QueryLog;
-  readonly records: DeclaredRecords;
-  readonly etcd: EtcdLink;
-}
 
 interface ComposeParts {
   readonly platform: Platform;
@@ -392,16 +380,4 @@ export class Service {
   get #mode(): Status["mode"] {
     return this.#reloads.settings.isStrict ? "strict" : "default";
   }
-}
-
-/** Applies what a reload can change. */
-async function reconfigure(serving: Serving, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, queryLog, records, etcd } = serving;
-  // First, because they may fail, for a file or for want of memory: then nothing has changed.
-  await etcd.configure(settings.etcd);
-  querySide.reconfigure(settings);
-  counts.setContainersMax(settings.metrics.containers);
-  queryLog.setOn(settings.queries.isLogged);
-  containerSide.reconfigure(settings);
-  await records.configure(settings);
 }

@@ -156,7 +156,7 @@ export class Etcd implements AsyncDisposable {
               const json = JSON.parse(text.split("\n")[0] ?? "") as EtcdReply["json"];
               resolve({ status: response.statusCode ?? 0, json });
             } catch (error) {
-              reject(error as Error);
+              reject(error);
             }
           });
         },

@@ -116,7 +116,7 @@ export class StoredAnswer implements NameRecords {
 }
 
 /** The name of a key on the wire, with the terminating zero. */
-export function nameOf(node: RecordNode): Uint8Array {
+function nameOf(node: RecordNode): Uint8Array {
   const labels = wireLabels(pathTo(node).toReversed().join("."));
   return Uint8Array.of(...(labels ?? []), 0);
 }
