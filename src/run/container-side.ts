@@ -5,8 +5,9 @@
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
-import type { StoredNames } from "../container/names/etcd/stored-names.ts";
+import type { NameSource } from "../container/names/name-source.ts";
 import type { Journal } from "../container/kind/journal.ts";
+import type { EventRing } from "../control/event-ring.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
@@ -26,10 +27,10 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly isSettled: boolean;
   /** Time of the last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: number;
-  /** The names that machines share; undefined inside a KIND node. */
-  readonly stored: StoredNames | undefined;
-  /** Applies other settings. */
-  reconfigure(settings: RunSettings): void;
+  /** Prepares other settings while the current ones stay in force; the result puts them into force. */
+  prepare(settings: RunSettings, stored?: NameSource): Promise<() => void>;
+  /** Resolves when every container has the names and servers that follow from the settings in force. */
+  refreshed(): Promise<void>;
   /** Sets the names that the operator declares. */
   declare(names: readonly DeclaredName[]): void;
   /** Decides again about every container. */
@@ -53,7 +54,11 @@ export interface ContainerSideParts {
   readonly limitedLog: RateLimitedLog;
   readonly platform: Platform;
   readonly querySide: QuerySide;
+  /** The names of etcd. */
+  readonly stored?: NameSource | undefined;
   readonly counts: ContainerMetrics;
+  /** Records what happens to containers. */
+  readonly events: EventRing;
   /** Gives the keeper copies of the descriptors of a served namespace. */
   readonly hold: Keep | undefined;
   /** What the previous process left for a namespace. */

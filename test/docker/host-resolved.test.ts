@@ -33,7 +33,12 @@ before(async () => {
   bus = await startSystemBus(engine);
   await createNetwork(engine, "n1", { subnet: "172.30.16.0/20" });
   await createNetwork(engine, "n2");
-  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  const labels = {
+    "io.dns11.project": "shop",
+    "io.dns11.service": "front",
+    "com.docker.compose.container-number": "1",
+  };
+  web = await runContainer(engine, { name: "web", labels, networks: ["n1"] });
   await runContainer(engine, { name: "other", networks: ["n2"] });
   resolved = await startResolved(engine, UPSTREAM, [], bus);
   config = join(engine.folder, "settings.yaml");
@@ -190,6 +195,28 @@ test("status, explain and the doctor say which means serve the host, and why", a
   assert.match(await of("status", "host"), /through systemd-resolved \(its stub is in \/etc\/resolv\.conf\)/);
   assert.match(await of("explain", "web.docker", "-v", "--in", "host"), /docker, through systemd-resolved/);
   assert.match(await of("doctor", "--all"), /names below "docker" resolve on this machine through systemd-resolved/);
+});
+
+test("names of a zone resolve for every program that asks systemd-resolved, one that another link has does not", async () => {
+  stdoutOf(await engine.enter("ip", ["link", "add", "vpn1", "type", "bridge"]), "ip");
+  stdoutOf(await bus.command("resolvectl", "domain", "vpn1", "~corp.test"), "resolvectl");
+  writeFileSync(config, "version: 1\nhost-names: auto\nzone: [cluster.local, corp.test]\n");
+  await using instance = await startDns11(engine, { args: ["--config", config] });
+  const { warning = "", hostNames } = await instance.waitFor("host", "attached");
+  assert.deepEqual(hostNames?.zones, ["cluster.local"]);
+  assert.match(warning, /zone "corp\.test" does not resolve on the host: .*its link vpn1/);
+  const name = "front.shop.svc.cluster.local";
+  await waitFor("the zone at the stub", async () => ((await stub(name))[0] === address ? true : undefined));
+  assert.match(await lookup(name), new RegExp(`^${address} `));
+  assert.deepEqual(await stub("+tcp", name), [address]);
+  assert.match(await lookup(address), /1\.front\.shop\.svc\.cluster\.local/);
+  assert.deepEqual(await stub("web.docker"), [address]);
+  writeFileSync(config, "version: 1\nhost-names: auto\n");
+  stdoutOf(await dns11(["reload", "-H", engine.host, "--state-dir", instance.stateDir]), "reload");
+  await waitFor("the zone to go", async () => ((await stub(name)).length === 0 ? true : undefined));
+  assert.deepEqual(await stub("web.docker"), [address]);
+  stdoutOf(await engine.enter("ip", ["link", "del", "vpn1"]), "ip");
+  await assertOutside();
 });
 
 test("a second instance and another link with the domain are found, and nothing breaks", async () => {

@@ -3,7 +3,6 @@
  * file and a line in it.
  */
 import type { DeclaredNames } from "./declared/declared-names.ts";
-import type { StoredNames } from "./etcd/stored-names.ts";
 import type { DockerNetworks } from "./docker/networks.ts";
 import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
 import type { HostDomainNames } from "./host-domain/host-domain-names.ts";
@@ -28,7 +27,8 @@ interface NameSourceParts {
   readonly zones: ServiceZones;
   readonly projects: ProjectNames;
   readonly stopped: StoppedNames;
-  readonly stored: StoredNames;
+  /** The names of etcd, if it is used. */
+  readonly stored?: NameSource | undefined;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
@@ -54,7 +54,7 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     EXTRA_HOSTS,
     declared,
     zones,
-    stored,
+    ...(stored === undefined ? [] : [stored]),
     engineHost,
     elsewhere,
     projects,

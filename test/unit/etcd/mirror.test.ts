@@ -97,7 +97,7 @@ interface Running extends AsyncDisposable {
 function startMirror(endpoints: readonly string[], user?: { name: string; password: string }): Running {
   const gateway = new Gateway({ endpoints, ca: undefined, user });
   const sink = new Sink();
-  const mirror = new Mirror({ gateway, prefix: PREFIX, keys: sink, onState: (fault) => sink.states.push(fault?.code) });
+  const mirror = new Mirror({ gateway, prefix: PREFIX, keys: sink, onState: (why) => sink.states.push(why?.code) });
   const stop = new AbortController();
   const done = mirror.run(stop.signal);
   return {

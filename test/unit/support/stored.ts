@@ -25,13 +25,13 @@ export class StoredWorld {
   readonly policy: EtcdPolicy;
   readonly #parts: StoredWorldParts;
 
-  // Values by key below the prefix.
-  constructor(values: Readonly<Record<string, unknown>>, parts: StoredWorldParts = {}) {
+  // Values by key below the prefix; undefined before the first list.
+  constructor(values: Readonly<Record<string, unknown>> | undefined, parts: StoredWorldParts = {}) {
     this.#parts = parts;
-    this.names = new StoredNames(parts.now, parts.recordsMax);
     const { now: _, recordsMax: _m, before: _b, after: _a, ...policy } = parts;
     this.policy = { ...ETCD_DEFAULTS, endpoints: ["http://127.0.0.1:2379"], zones: ["shop.test"], ...policy };
-    this.names.configure(this.policy);
+    this.names = new StoredNames(this.policy, parts);
+    if (values === undefined) return;
     this.list(values);
     this.names.setCurrent(true);
   }

@@ -5,7 +5,7 @@
  */
 import { wireLabels } from "../../../base/dns/name.ts";
 import { LIMITS } from "../../../base/limits.ts";
-import { ETCD_DEFAULTS, type EtcdPolicy } from "../../../base/model/etcd-policy.ts";
+import type { EtcdPolicy } from "../../../base/model/etcd-policy.ts";
 import type { StoredKey, StoredKeys } from "../../../base/model/stored-key.ts";
 import { DnsZone } from "../dns-zone.ts";
 import type { NameSource } from "../name-source.ts";
@@ -30,11 +30,16 @@ export interface StoredReport {
   readonly isUsable: boolean;
 }
 
+interface StoredNamesOptions {
+  readonly now?: (() => number) | undefined;
+  readonly recordsMax?: number | undefined;
+}
+
 export class StoredNames implements NameSource, StoredKeys {
   readonly #now: () => number;
   readonly #recordsMax: number;
-  #policy: EtcdPolicy = ETCD_DEFAULTS;
-  #zones: readonly StoreZone[] = [];
+  readonly #policy: EtcdPolicy;
+  readonly #zones: readonly StoreZone[];
   #tree = new RecordTree();
   /** What a list has brought so far. */
   #listed: RecordTree | undefined;
@@ -48,22 +53,16 @@ export class StoredNames implements NameSource, StoredKeys {
   /** Undefined while etcd confirms what is known. */
   #staleSince: number | undefined;
 
-  constructor(now: () => number = () => performance.now(), recordsMax: number = LIMITS.etcdRecords) {
-    this.#now = now;
-    this.#recordsMax = recordsMax;
+  constructor(policy: EtcdPolicy, options: StoredNamesOptions = {}) {
+    this.#policy = policy;
+    this.#now = options.now ?? (() => performance.now());
+    this.#recordsMax = options.recordsMax ?? LIMITS.etcdRecords;
+    this.#zones = policy.zones.map((name) => ({ zone: new DnsZone(name), path: name.split(".").toReversed() }));
   }
 
-  /** Sets what is read; what is known is kept where the same is read again. Existing views do not change. */
-  configure(policy: EtcdPolicy): void {
-    const before = this.#policy;
-    this.#policy = policy;
-    this.#zones = policy.zones.map((name) => ({ zone: new DnsZone(name), path: name.split(".").toReversed() }));
-    if (placeOf(before) === placeOf(policy)) return;
-    this.#tree = new RecordTree();
-    this.#listed = undefined;
-    this.#hasList = false;
-    this.#staleSince = undefined;
-    this.#clearProblems();
+  /** There has been a list. */
+  get hasList(): boolean {
+    return this.#hasList;
   }
 
   /** Whether etcd confirms what is known. */
@@ -176,11 +175,6 @@ const KEY_CHARS = 300;
 const PROBLEMS_REPORTED = 20;
 /** More than a name can have: what is longer is refused. */
 const LABELS_READ = 130;
-
-/** What is read. */
-function placeOf({ endpoints, prefix, zones }: EtcdPolicy): string {
-  return JSON.stringify([endpoints, prefix, zones]);
-}
 
 /** Throws an Error for a key that no query can match. */
 function checkLabels(labels: readonly string[]): void {
