@@ -2,6 +2,7 @@
  * VisibleStore: the names of etcd as a container resolves them: below the zones of the settings, and nowhere else. They
  * are the same for all containers.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { presentation } from "../../../base/dns/name.ts";
 import { TYPE, typeName } from "../../../base/dns/record-type.ts";
 import {
@@ -27,7 +28,7 @@ const NO_SETS: NameRecords["sets"] = new Map();
 
 export class VisibleStore implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "names in etcd";
+  readonly kind = LOCAL_SOURCE.etcd;
   readonly #zones: readonly StoreZone[];
   readonly #lookup: () => StoreLookup | undefined;
 

@@ -2,6 +2,7 @@
  * ZoneNames: the zones as one container resolves them. They hold every name below them: what does not exist is denied
  * here, and never forwarded.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
 import { reverseLabels } from "../../../base/model/address.ts";
@@ -26,7 +27,7 @@ const PATH_LABELS_MAX = 5;
 
 export class ZoneNames implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "service names";
+  readonly kind = LOCAL_SOURCE.zone;
   readonly #zones: readonly DnsZone[];
   readonly #members: ZoneMembers;
   readonly #reach: Reach;
@@ -76,7 +77,7 @@ export class ZoneNames implements VisibleNames {
 /** The reverse names of containers in the first zone. They come before those of networks, and have no other names. */
 export class ZonePointers implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "service names";
+  readonly kind = LOCAL_SOURCE.zone;
   readonly #zone: DnsZone;
   readonly #members: ZoneMembers;
   readonly #reach: Reach;
