@@ -174,7 +174,7 @@ test("a change is answered, a record ends with its lease, and lists and explanat
   const status = await command("status");
   assert.match(
     status.text,
-    /etcd: +7 records, 1 skipped for shop\.test, 0\.1\.10\.in-addr\.arpa, from http:\/\/10\.99\.1\.1:2379/,
+    /etcd +7 records, 1 skipped for shop\.test, 0\.1\.10\.in-addr\.arpa, from http:\/\/10\.99\.1\.1:2379/,
   );
   assert.match(status.text, /skipped \/skydns\/test\/shop\/bad\/json: it is not valid JSON/);
 });
