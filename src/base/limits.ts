@@ -3,6 +3,7 @@
  * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
+import { ETCD_LIMITS } from "./etcd-limits.ts";
 import { LOG_LIMITS } from "./log/log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
 
@@ -300,6 +301,7 @@ export const LIMITS = {
 
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
+  ...ETCD_LIMITS,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,
