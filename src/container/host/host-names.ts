@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
+import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { HostPolicy } from "../../base/model/host-policy.ts";
@@ -94,7 +94,7 @@ export class HostNames {
   }
 
   configure(policy: HostPolicy): void {
-    if (isDeepStrictEqual(policy, this.#policy)) return;
+    if (isDeepStrictEqual(policy, this.#policy)) return this.refresh();
     this.#release();
     this.#policy = policy;
     this.#setChosen(undefined);
@@ -122,9 +122,9 @@ export class HostNames {
   }
 
   /** The host's namespace, which `proveNamespace` always refuses. */
-  prove({ pid }: NamespaceClaim): ProvenNamespace {
+  prove({ sandboxKey, pid }: NamespaceClaim): ProvenNamespace {
     const host = this.#parts.host();
-    if (pid !== host.pid) throw engineExited(pid);
+    if (sandboxKey !== host.networkId) throw engineExited(pid);
     return { fd: openHostNetwork(host), id: host.networkId };
   }
 
@@ -174,7 +174,9 @@ export class HostNames {
     const { means, why, warning } = choice;
     this.#decision = { kind: "serve", hostNames: { means, why }, ...(warning !== undefined && { warning }) };
     this.#setChosen(choice);
-    const claim = { containerId: HOST_ID, sandboxKey: "", pid: this.#parts.host().pid };
+    const { pid, networkId } = this.#parts.host();
+    // The namespace stays when dockerd is restarted as another process, and so do the names.
+    const claim = { containerId: HOST_ID, sandboxKey: networkId, pid };
     reconciler.setDesired(HOST_ID, { claim, mode: choice.mode, view: this.view });
     reconciler.updateCapture(HOST_ID);
   }
@@ -186,8 +188,7 @@ export class HostNames {
       return await this.#means?.choose();
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "attach");
-      const remedy = error instanceof Fault && error.remedy !== undefined ? `. ${error.remedy}` : "";
-      return `${reasonOf(error)}${remedy}`;
+      return reasonWithRemedy(error);
     }
   }
 
