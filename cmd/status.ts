@@ -274,6 +274,7 @@ export function containerText(
       },
       ...(why === "" ? [] : [{ label: "why", text: why }]),
       ...(hostNames === undefined ? [] : [{ label: "means", text: hostMeansText(hostNames) }]),
+      ...(hostNames?.zones === undefined ? [] : [{ label: "zones", text: hostNames.zones.join(", ") }]),
       { label: "networks", text: networks.join(", ") || "none" },
       { label: "upstreams", text: upstreams === undefined ? "-" : upstreams.join(" ") || "none" },
       { label: "queries", text: last },

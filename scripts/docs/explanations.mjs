@@ -18,6 +18,8 @@ export const ERROR_REMEDIES = {
   ENGINE_AWAY: "Check that dockerd is running: systemctl status docker.",
   ENGINE_ELSEWHERE: "Run dns11 on the machine of the engine.",
   ENGINE_NOT_FOUND: "The container, image or network was removed in the meantime. Run the command again.",
+  HOST_DOMAIN_TAKEN:
+    "Choose another domain with --host-domain, or another zone, such as docker or containers.internal, and reload.",
   IPTABLES: "Run the same iptables command in the namespace to see what it rejects.",
   KERNEL:
     "Load the kernel module nf_tables, or choose another --rule-backend. The message names what the kernel refused.",
@@ -33,6 +35,7 @@ export const ERROR_REMEDIES = {
   NOT_RESOLVED: "Client library: run dns11 explain for that name in that container.",
   NOT_SERVED: "dns11 ps prints why the container is not served.",
   NO_SUCH_CONTAINER: "dns11 ps lists the running containers.",
+  NAMES_HIDDEN: "Set queries.names to full.",
   NO_SUCH_NODE: "dns11 kind status lists the nodes.",
   POD_NOT_READY: "The machine is very busy, or the node is being stopped. Run the check again.",
   QUERIES_OFF: "Set queries.names to full or hidden.",
@@ -99,6 +102,10 @@ const LOG_MEANINGS = [
   [
     /container names do not resolve on the host/,
     "Names on the host (--host-names) are off for now: `reason` says why and what to change. Containers are served as usual.",
+  ],
+  [
+    /some names do not resolve on the host/,
+    "Names on the host (--host-names) work, except for what `warning` says: a zone that exists elsewhere, or programs that do not ask.",
   ],
   [
     /same defect|internal error (?:repeated|again)/,

@@ -39,6 +39,11 @@ export interface MissedReport {
   readonly missed: number;
 }
 
+/** With `perSecond`: the number of queries that were left out since the last such line. */
+export interface SkippedReport {
+  readonly skipped: number;
+}
+
 /** The response without `follow`. */
 export interface QueriesReport {
   readonly queries: readonly QueryReport[];

@@ -66,6 +66,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const hostNames = {
     means: precedence.take("host-names", HOST_DEFAULTS.means),
     domain: precedence.take("host-domain", HOST_DEFAULTS.domain),
+    zones,
   };
   const records = precedence.take("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");

@@ -6,6 +6,7 @@
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { Journal } from "../container/kind/journal.ts";
+import type { EventRing } from "../control/event-ring.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
@@ -25,8 +26,10 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly isSettled: boolean;
   /** Time of the last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: number;
-  /** Applies other settings. */
-  reconfigure(settings: RunSettings): void;
+  /** Prepares other settings while the current ones stay in force; the result puts them into force. */
+  prepare(settings: RunSettings): Promise<() => void>;
+  /** Resolves when every container has the names and servers that follow from the settings in force. */
+  refreshed(): Promise<void>;
   /** Sets the names that the operator declares. */
   declare(names: readonly DeclaredName[]): void;
   /** Decides again about every container. */
@@ -51,6 +54,8 @@ export interface ContainerSideParts {
   readonly platform: Platform;
   readonly querySide: QuerySide;
   readonly counts: ContainerMetrics;
+  /** Records what happens to containers. */
+  readonly events: EventRing;
   /** Gives the keeper copies of the descriptors of a served namespace. */
   readonly hold: Keep | undefined;
   /** What the previous process left for a namespace. */

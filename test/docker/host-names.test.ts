@@ -147,6 +147,43 @@ test("glibc, musl, static Go and Node resolve names of containers and others", a
   assert.match(stdoutOf(await onHost("getent", ["hosts", address]), "getent"), /web\.docker/);
 });
 
+test("names of a zone resolve with a pod's search list, and what is declared below it", async () => {
+  const zone = "cluster.local";
+  const settings = join(engine.folder, "zone.yaml");
+  const records = `records: { api.shop.svc.${zone}: 192.0.2.80, front.alias.docker: { cname: front.shop.svc.${zone} } }`;
+  writeFileSync(settings, `version: 1\nhost-names: auto\nzone: [${zone}, a9.ok.test]\n${records}\n`);
+  const servers = `nameserver ${SERVER}\\nnameserver ${SERVER6}\\n`;
+  const search = `search shop.svc.${zone} svc.${zone} ${zone}\\noptions ndots:5\\n`;
+  await onHost("sh", ["-c", `printf '%b' '${servers}${search}' > /etc/resolv.conf`]);
+  await using instance = await startDns11(engine, { args: ["--config", settings] });
+  await instance.waitFor("host", "attached");
+  await upstream.forget();
+  for (const name of ["front", "front.shop", "front.shop.svc", `front.shop.svc.${zone}`, "1.front"])
+    assert.match(stdoutOf(await onHost("getent", ["ahostsv4", name]), name), new RegExp(`^${address} +STREAM`), name);
+  assert.match(stdoutOf(await onHost("getent", ["hosts", address]), "getent"), /1\.front\.shop\.svc\.cluster\.local/);
+  for (const [name, type, expected] of [
+    [`front.shop.endpoints.${zone}`, "AAAA", [address6]],
+    [`api.shop.svc.${zone}`, "A", ["192.0.2.80"]],
+    ["front.alias.docker", "A", [`front.shop.svc.${zone}.`, address]],
+    [`ns.dns.${zone}`, "A", [SERVER]],
+    [`dns-version.${zone}`, "TXT", ['"1.1.0"']],
+    ["web.docker", "A", [address]],
+    [`nobody.shop.svc.${zone}`, "A", []],
+  ] as const)
+    assert.deepEqual(await addressesOf(name, SERVER, type), expected, name);
+  const left = (await upstream.queries()).filter(({ name }) => !name.endsWith(".arpa"));
+  assert.deepEqual(left, [], "nothing is forwarded");
+  assert.deepEqual(await addressesOf("x1.a9.ok.test"), ["192.0.2.1"], "a zone that a server of the host has");
+  const words = ["status", "host", "-H", engine.host, "--state-dir", instance.stateDir];
+  const status = stdoutOf(await dns11(words), "status");
+  assert.match(status, /zones +cluster\.local$/m);
+  assert.match(
+    status.replaceAll(/\s+/g, " "),
+    /zone "a9\.ok\.test" does not resolve on the host: .*Choose another zone/,
+  );
+  await onHost("sh", ["-c", `printf '%b' '${servers}' > /etc/resolv.conf`]);
+});
+
 test("a container on the host's network resolves them like any program there", async () => {
   await using _ = await startWithHost();
   const image = await ensureImage(engine);

@@ -3,13 +3,13 @@
  * resolve for every program that asks it, by whatever way, exactly while dns11 runs, and other names always do.
  */
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
+import { run, stdoutOf } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { HostClients } from "../support/client/host-clients.ts";
 import { HostLoad, assertNoneFailed } from "../support/client/host-load.ts";
@@ -22,8 +22,10 @@ import {
   startNetworkd,
   startResolved,
   startSystemBus,
+  writeIn,
 } from "../support/servers/resolved.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { withoutIpv6 } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const UPSTREAM = "10.53.0.1";
@@ -50,7 +52,12 @@ before(async () => {
   clients = await HostClients.prepare(engine);
   await createNetwork(engine, "n1", { subnet: "172.30.16.0/20" });
   await createNetwork(engine, "n2");
-  web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  const labels = {
+    "io.dns11.project": "shop",
+    "io.dns11.service": "front",
+    "com.docker.compose.container-number": "1",
+  };
+  web = await runContainer(engine, { name: "web", labels, networks: ["n1"] });
   await runContainer(engine, { name: "other", networks: ["n2"] });
   config = join(engine.folder, "settings.yaml");
   address = (await engine.docker("inspect", "-f", "{{.NetworkSettings.Networks.n1.IPAddress}}", "web")).trim();
@@ -60,14 +67,8 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-async function onHost(...words: string[]): Promise<CommandResult> {
-  return await run("nsenter", ["--target", String(engine.hostPid), "--mount", "--net", "--", ...words]);
-}
-
-/** What glibc with nss-resolve gets: an address or a name, or nothing. */
-async function lookup(name: string): Promise<string> {
-  const words = /^[\d.]+$/.test(name) ? ["hosts", name] : ["ahostsv4", name];
-  return (await bus.command("getent", ...words)).stdout.trim();
+async function onHost(...words: string[]): Promise<string> {
+  return stdoutOf(await run("nsenter", ["--target", String(engine.hostPid), "--mount", "--", ...words]), "host");
 }
 
 async function stub(...words: string[]): Promise<string[]> {
@@ -77,10 +78,6 @@ async function stub(...words: string[]): Promise<string[]> {
 async function links(): Promise<string[]> {
   const { stdout } = await engine.enter("ip", ["-o", "link"]);
   return [...stdout.matchAll(/dns11-\d+/g)].map(([name]) => name);
-}
-
-async function waitForNoLink(): Promise<void> {
-  await waitFor("the link to go", async () => ((await links()).length === 0 ? true : undefined));
 }
 
 async function start(): Promise<Dns11> {
@@ -99,36 +96,21 @@ let asked = 0;
 async function assertOutside(): Promise<void> {
   const number = (asked = (asked % 200) + 1);
   const name = `a${number}.ok.test`;
-  assert.match(await lookup(name), new RegExp(`^192\\.0\\.2\\.${number} `), `${name} by nss-resolve`);
+  assert.match(await bus.lookup(name), new RegExp(`^192\\.0\\.2\\.${number} `), `${name} by nss-resolve`);
 }
 
-function written(folder: string, file: string, text: string): string {
-  mkdirSync(dirname(join(folder, file)), { recursive: true });
-  writeFileSync(join(folder, file), text);
-  return folder;
-}
-
-async function reload(instance: Dns11): Promise<void> {
+/** With further lines of settings. */
+async function reload(instance: Dns11, lines = ""): Promise<void> {
+  writeFileSync(config, `version: 1\nhost-names: auto\n${lines}`);
   stdoutOf(await dns11(["reload", "-H", engine.host, "--state-dir", instance.stateDir]), "reload");
-}
-
-async function withoutIpv6(work: () => Promise<void>): Promise<void> {
-  const setOff = async (off: 0 | 1): Promise<CommandResult> =>
-    await engine.enter("sysctl", ["-w", `net.ipv6.conf.all.disable_ipv6=${off}`]);
-  stdoutOf(await setOff(1), "sysctl");
-  try {
-    await work();
-  } finally {
-    stdoutOf(await setOff(0), "sysctl");
-  }
 }
 
 async function assertEndsWell(instance: Dns11, signal: NodeJS.Signals): Promise<void> {
   await waitFor("its keeper", async () => (await instance.status()).keeper.pid ?? undefined);
-  assert.match(await lookup("web.docker"), new RegExp(`^${address} `));
+  assert.match(await bus.lookup("web.docker"), new RegExp(`^${address} `));
   await using load = await HostLoad.start(engine, "a1.ok.test", "web.docker");
   instance.kill(signal);
-  await waitForNoLink();
+  await waitFor("the link to go", async () => ((await links()).length === 0 ? true : undefined));
   await assertOutside();
   await waitFor("the rules to go", async () =>
     (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
@@ -147,7 +129,7 @@ for (const release of ["bookworm", "forky"] as const) {
     const folderOf = (name: string): string => join(engine.folder, `${release}-${name}`);
     before(async () => {
       const [file, text] = OWNERS[release];
-      files = written(folderOf("files"), file, text);
+      files = writeIn(folderOf("files"), file, text);
       bus = await startSystemBus(engine, release);
       resolved = await startResolved(engine, UPSTREAM, [], bus, files);
     });
@@ -178,7 +160,6 @@ for (const release of ["bookworm", "forky"] as const) {
         const { reason = "" } = await instance.waitFor("host", "skipped");
         const expected = `systemd-resolved already has the domain "box": ${OWNERS[release][2]}. Choose`;
         assert.ok(reason.includes(expected), reason);
-        writeFileSync(config, "version: 1\nhost-names: auto\n");
         await reload(instance);
         await instance.waitFor("host", "attached");
       });
@@ -188,7 +169,7 @@ for (const release of ["bookworm", "forky"] as const) {
         assert.deepEqual(await clients.lookup("api.web.docker"), clients.all(address));
         assert.deepEqual(await clients.lookup("a6.ok.test"), clients.all("192.0.2.6"));
         assert.deepEqual(await clients.lookup("nobody.docker"), clients.all());
-        assert.match(await lookup("web.docker"), new RegExp(`^${address} `), "nss-resolve");
+        assert.match(await bus.lookup("web.docker"), new RegExp(`^${address} `), "nss-resolve");
         await assertOutside();
       });
 
@@ -217,7 +198,7 @@ for (const release of ["bookworm", "forky"] as const) {
       });
 
       test("systemd-networkd leaves the link alone", async () => {
-        const others = written(folderOf("networkd"), "network/10-en.network", "[Match]\nName=en*\n");
+        const others = writeIn(folderOf("networkd"), "network/10-en.network", "[Match]\nName=en*\n");
         await using _ = await startNetworkd(bus, others);
         await waitFor("the link's state", async () => (/unmanaged/.test(await networkdState()) ? true : undefined));
         await reload(instance);
@@ -228,7 +209,7 @@ for (const release of ["bookworm", "forky"] as const) {
       test("when IPv6 is switched off, the link gets an IPv4 address", async () => {
         const addresses = async (): Promise<string> => (await engine.enter("ip", ["-o", "address", "show"])).stdout;
         assert.match(await addresses(), /dns11-\d+ +inet6 fd64:6e73:3131::1/);
-        await withoutIpv6(async () => {
+        await withoutIpv6(engine, async () => {
           await reload(instance);
           await waitFor("the name by the new link", async () =>
             /dns11-\d+ +inet 192\.0\.0\.8/.test(await addresses()) && (await stub("web.docker"))[0] === address
@@ -244,15 +225,15 @@ for (const release of ["bookworm", "forky"] as const) {
         test("every program that asks systemd-resolved gets names of containers, and other names as before", async () => {
           assert.equal(await meansOf(instance), "resolved: its stub is in /etc/resolv.conf");
           for (const name of ["web.docker", "api.web.docker", "web.n1.docker"]) {
-            assert.match(await lookup(name), new RegExp(`^${address} `), `${name} by nss-resolve`);
+            assert.match(await bus.lookup(name), new RegExp(`^${address} `), `${name} by nss-resolve`);
             assert.deepEqual(await stub(name), [address], `${name} at the stub`);
             assert.deepEqual(await stub("+tcp", name), [address], `${name} at the stub by TCP`);
             const text = stdoutOf(await bus.command("resolvectl", "query", "--legend=no", name), "resolvectl");
             assert.ok(text.includes(`${name}: ${address}`), text);
           }
-          assert.match(await lookup(address), /web\.docker/);
+          assert.match(await bus.lookup(address), /web\.docker/);
           assert.deepEqual(await stub("-x", address), ["web.docker."]);
-          assert.equal(await lookup("nobody.docker"), "");
+          assert.equal(await bus.lookup("nobody.docker"), "");
           assert.equal((await dig(engine, `@${STUB}`, "nobody.docker")).status, "NXDOMAIN");
           await upstream.forget();
           await assertOutside();
@@ -271,13 +252,15 @@ for (const release of ["bookworm", "forky"] as const) {
             networks: [{ name: "late", ip: "10.99.6.7" }],
           });
           await waitFor("the new name", async () =>
-            (await lookup("late-comer.docker")).startsWith("10.99.6.7 ") ? true : undefined,
+            (await bus.lookup("late-comer.docker")).startsWith("10.99.6.7 ") ? true : undefined,
           );
           await waitFor("its reverse name", async () =>
             (await stub("-x", "10.99.6.7"))[0] === "late-comer.docker." ? true : undefined,
           );
           await late.remove();
-          await waitFor("the name to go", async () => ((await lookup("late-comer.docker")) === "" ? true : undefined));
+          await waitFor("the name to go", async () =>
+            (await bus.lookup("late-comer.docker")) === "" ? true : undefined,
+          );
         });
 
         test("containers do not see the names of the host, though dns11 asks systemd-resolved for them", async () => {
@@ -319,6 +302,26 @@ for (const release of ["bookworm", "forky"] as const) {
           await assertOutside();
         });
 
+        test("names of a zone resolve for every program that asks systemd-resolved, one that another link has does not", async () => {
+          stdoutOf(await engine.enter("ip", ["link", "add", "vpn1", "type", "bridge"]), "ip");
+          stdoutOf(await bus.command("resolvectl", "domain", "vpn1", "~corp.test"), "resolvectl");
+          await reload(instance, "zone: [cluster.local, corp.test]\n");
+          const warning = await waitFor("the warning", async () => (await instance.container("host"))?.warning);
+          assert.match(warning, /zone "corp\.test" does not resolve on the host: .*its link vpn1/);
+          assert.deepEqual((await instance.container("host"))?.hostNames?.zones, ["cluster.local"]);
+          const name = "front.shop.svc.cluster.local";
+          await waitFor("the zone at the stub", async () => ((await stub(name))[0] === address ? true : undefined));
+          assert.match(await bus.lookup(name), new RegExp(`^${address} `));
+          assert.deepEqual(await stub("+tcp", name), [address]);
+          assert.match(await bus.lookup(address), /1\.front\.shop\.svc\.cluster\.local/);
+          assert.deepEqual(await stub("web.docker"), [address]);
+          await reload(instance);
+          await waitFor("the zone to go", async () => ((await stub(name)).length === 0 ? true : undefined));
+          assert.deepEqual(await stub("web.docker"), [address]);
+          stdoutOf(await engine.enter("ip", ["link", "del", "vpn1"]), "ip");
+          await assertOutside();
+        });
+
         test("a second instance and another link with the domain are found, and nothing breaks", async () => {
           await using second = await startDns11(engine, { args: ["--host-names"] });
           const { code } = await second.waitFor("host", "failed");
@@ -343,7 +346,7 @@ for (const release of ["bookworm", "forky"] as const) {
 
     test("where systemd-networkd manages the link, the reason says what to do, and auto captures", async () => {
       const broad = "[Match]\nName=dns11-*\n[Network]\nLinkLocalAddressing=no\n";
-      await using _ = await startNetworkd(bus, written(folderOf("broad"), "network/10-all.network", broad));
+      await using _ = await startNetworkd(bus, writeIn(folderOf("broad"), "network/10-all.network", broad));
       {
         await using instance = await startDns11(engine, { args: ["--host-names"] });
         await waitFor("the other means", async () =>
@@ -360,7 +363,7 @@ for (const release of ["bookworm", "forky"] as const) {
 
     for (const signal of ["SIGTERM", "SIGSTOP"] as const) {
       test(`${signal} under load, without IPv6: the same`, async () => {
-        await withoutIpv6(async () => {
+        await withoutIpv6(engine, async () => {
           await using instance = await start();
           await assertEndsWell(instance, signal);
         });
@@ -368,20 +371,19 @@ for (const release of ["bookworm", "forky"] as const) {
     }
 
     test("without a TUN device the reason says what to do, and auto captures instead", async () => {
-      stdoutOf(await onHost("mount", "--bind", "/dev/null", "/dev/net/tun"), "mount");
+      await onHost("mount", "--bind", "/dev/null", "/dev/net/tun");
       try {
         writeFileSync(config, "version: 1\nhost-names: resolved\n");
         await using instance = await startDns11(engine, { args: ["--config", config] });
         const { reason = "" } = await instance.waitFor("host", "skipped");
         assert.match(reason, /Cannot make a network link for systemd-resolved.*Allow \/dev\/net\/tun/);
         await assertOutside();
-        writeFileSync(config, "version: 1\nhost-names: auto\n");
         await reload(instance);
         await instance.waitFor("host", "attached");
         assert.match(await meansOf(instance), /^capture: Cannot make a network link/);
         assert.deepEqual(await stub("web.docker"), [address]);
       } finally {
-        stdoutOf(await onHost("umount", "/dev/net/tun"), "umount");
+        await onHost("umount", "/dev/net/tun");
       }
     });
 
@@ -389,13 +391,9 @@ for (const release of ["bookworm", "forky"] as const) {
       await resolved[Symbol.asyncDispose]();
       await using instance = await startDns11(engine, { args: ["--host-names=resolved"] });
       const { reason = "" } = await instance.waitFor("host", "skipped");
-      assert.match(
-        reason,
-        /systemd-resolved does not run on this host\. Start systemd-resolved, or use --host-names=auto/,
-      );
+      assert.match(reason, /systemd-resolved does not run on this host\. Start systemd-resolved, or use --host-names/);
       resolved = await startResolved(engine, UPSTREAM, [], bus, files);
       await instance.waitFor("host", "attached");
-      assert.match(await lookup("web.docker"), new RegExp(`^${address} `));
     });
   });
 }

@@ -53,11 +53,41 @@ test("host.docker.internal is denied, the gateway, an address or forwarded, as s
   }
 });
 
-test("the gateway setting answers host.docker.internal with the address from --add-host (K45)", async () => {
+test("host.docker.internal has the address from --add-host, and names of a zone and declared ones resolve in pods (K45)", async () => {
+  const labels = { "io.dns11.project": "shop", "io.dns11.service": "db", "io.dns11.ports": "postgresql=5432" };
+  const ip = "10.77.0.99";
+  const networks = [{ name: NETWORK, ip }];
+  await using _ = await runContainer(world.engine, { name: "shop-db", labels, networks, args: ["--hostname=one"] });
   await using node = await world.node("added", { args: ["--add-host", `${HOST_NAME}:192.0.2.53`] });
-  await using instance = await world.serveWith(world.settings("host-docker-internal: gateway"));
+  const names = "zone: docker.test\nrecords: { api.shop.test: 192.0.2.54, db.alias.test: { cname: shop-db } }\n";
+  await using instance = await world.serveWith(world.settings("host-docker-internal: gateway", names));
   await waitForWorkingNode(instance, node.name);
   assert.deepEqual(dataOf(await dig(node, HOST_NAME)), ["192.0.2.53"]);
+  await using pod = await startPod(node);
+  await world.upstream.forget();
+  const search = ["+search", "+ndots=5", "+domain=svc.docker.test"];
+  const port = "_postgresql._tcp.db.shop.svc.docker.test";
+  for (const [words, expected] of [
+    [["db.shop.svc.docker.test"], [ip]],
+    [[...search, "db.shop"], [ip]],
+    [["10-77-0-99.shop.pod.docker.test"], [ip]],
+    [["-x", ip], ["one.db.shop.svc.docker.test."]],
+    [[port, "SRV"], ["0 100 5432 one.db.shop.svc.docker.test."]],
+    [["api.shop.test"], ["192.0.2.54"]],
+    [["db.alias.test"], ["shop-db.", ip]],
+    [["nobody.shop.svc.docker.test"], []],
+  ] as const) {
+    for (const [place, server] of [
+      [pod, `@${GATEWAY}`],
+      [node, "@127.0.0.11"],
+    ] as const)
+      assert.deepEqual(dataOf(await dig(place, server, ...words)), expected, words.join(" "));
+  }
+  const leaked = await world.upstream.queries();
+  assert.deepEqual(
+    leaked.filter(({ name }) => name.endsWith(".test")),
+    [],
+  );
 });
 
 test("queries for unknown types, and for servers that do not reply, are answered before the client times out (K46)", async () => {

@@ -12,6 +12,8 @@ export const HOST_MEANS = ["off", "auto", "resolved", "capture"] as const;
 export interface HostMeansReport {
   readonly means: "resolved" | "capture";
   readonly why: string;
+  /** The zones with names of services whose names resolve there, too. */
+  readonly zones?: readonly string[];
 }
 
 export function hostMeansText({ means, why }: HostMeansReport): string {
@@ -22,6 +24,8 @@ export interface HostPolicy {
   readonly means: (typeof HOST_MEANS)[number];
   /** In lower case, without dots at its ends. */
   readonly domain: string;
+  /** The zones of the settings, which resolve on the host as well. */
+  readonly zones: readonly string[];
 }
 
-export const HOST_DEFAULTS: HostPolicy = { means: "off", domain: "docker" };
+export const HOST_DEFAULTS: HostPolicy = { means: "off", domain: "docker", zones: [] };

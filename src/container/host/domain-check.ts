@@ -15,6 +15,7 @@ import type { LinkDomain } from "./resolved/resolved-bus.ts";
 import { isOwnLink } from "./resolved/tun-link.ts";
 
 const DOMAIN_REMEDY = "Choose another domain with --host-domain, such as docker or containers.internal, and reload.";
+export const ZONE_REMEDY = "In containers the zone resolves. Choose another zone, or remove that domain, and reload.";
 
 /** Throws a Fault if the search list uses the domain. */
 export function requireOutsideSearch(domain: string, search: readonly string[]): void {
@@ -32,12 +33,13 @@ export function requireNoOtherLink(
   domain: string,
   domains: readonly LinkDomain[],
   links: ReadonlyMap<number, string>,
+  remedy: string = DOMAIN_REMEDY,
 ): void {
   const owner = domains.find((each) => each.domain === domain && !isOwnLink(links.get(each.index)));
   if (owner === undefined) return;
   const place = placeOf(owner, links);
   throw new Fault("HOST_DOMAIN_TAKEN", `systemd-resolved already has the domain "${domain}": ${place}`, {
-    remedy: DOMAIN_REMEDY,
+    remedy,
   });
 }
 
@@ -47,7 +49,12 @@ function placeOf({ index, delegate }: LinkDomain, links: ReadonlyMap<number, str
 }
 
 /** Throws a Fault if one of the servers knows the domain. A server that does not reply knows nothing. */
-export async function requireUnknown(domain: string, servers: readonly string[], within: Within): Promise<void> {
+export async function requireUnknown(
+  domain: string,
+  servers: readonly string[],
+  within: Within,
+  remedy: string = DOMAIN_REMEDY,
+): Promise<void> {
   const message = (id: number): Buffer => queryOf({ labels: labelsOf(domain), type: TYPE.SOA, id });
   const request = { message, mark: PASSTHROUGH_MARK, protocols: ["udp"], waitMs: HOST_LIMITS.domainMs } as const;
   const asked = await Promise.all(
@@ -62,9 +69,7 @@ export async function requireUnknown(domain: string, servers: readonly string[],
   throw new Fault(
     "HOST_DOMAIN_TAKEN",
     `The domain "${domain}" already exists: the server ${destination} answers for it`,
-    {
-      remedy: DOMAIN_REMEDY,
-    },
+    { remedy },
   );
 }
 

@@ -1,7 +1,7 @@
 /**
  * HostMeans: by which means the host's own programs get container names, chosen from the setting and from what is in
  * charge of name resolution there, and whether that is safe: the domain is free, and the engine's own queries are told
- * apart.
+ * apart. A zone that is not free is left out.
  */
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { HostMeansReport, HostPolicy } from "../../base/model/host-policy.ts";
@@ -13,7 +13,7 @@ import type { AttachMode } from "../attach/attach-mode.ts";
 import { type EngineHost, readEngineFile } from "../namespace/engine-host.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { engineCgroup, sparedGroups } from "./control-groups.ts";
-import { requireNoOtherLink, requireOutsideSearch, requireUnknown } from "./domain-check.ts";
+import { ZONE_REMEDY, requireNoOtherLink, requireOutsideSearch, requireUnknown } from "./domain-check.ts";
 import { hostMode } from "./host-mode.ts";
 import type { Subnet } from "./host-subnets.ts";
 import { ResolvedBus } from "./resolved/resolved-bus.ts";
@@ -38,9 +38,13 @@ export interface HostMeansParts {
 }
 
 export interface ChosenMeans extends HostMeansReport {
+  readonly zones: readonly string[];
   readonly mode: AttachMode;
   readonly warning?: string;
 }
+
+/** Whether a domain may resolve on the host: throws a Fault if not. */
+type DomainCheck = (domain: string, remedy?: string) => Promise<void>;
 
 const BUS_SOCKET = "run/dbus/system_bus_socket";
 const UNUSED = "no program of this host asks systemd-resolved: its stub is not in /etc/resolv.conf";
@@ -53,10 +57,12 @@ export class HostMeans {
   readonly #resolved: ResolvedMode;
   /** Why systemd-resolved did not accept the link; it may when it is started again. */
   #refused: string | undefined;
+  /** The zones that are free, by the last choice. */
+  #zones: readonly string[] = [];
 
   constructor(policy: HostPolicy, parts: HostMeansParts) {
-    const { domain } = policy;
     const { host, memory, subnets, upstreams } = parts;
+    const domains = (): readonly string[] => [policy.domain, ...this.#zones];
     this.#policy = policy;
     this.#parts = parts;
     this.#bus = new ResolvedBus(
@@ -64,13 +70,13 @@ export class HostMeans {
       () => this.#onStart(),
     );
     this.#captured = hostMode({
-      domain,
+      domains,
       servers: () => upstreams().resolvConf.nameservers,
       subnets,
       spared: () => sparedGroups(host().pid),
     });
     this.#resolved = new ResolvedMode({
-      domain,
+      domains,
       subnets: () => (this.uplinks.length === 0 ? [] : subnets()),
       root: () => host().root,
       memory,
@@ -113,23 +119,48 @@ export class HostMeans {
   }
 
   async #throughResolved(): Promise<ChosenMeans> {
-    const { domain } = this.#policy;
     const { runner, host, memory } = this.#parts;
-    requireOutsideSearch(domain, this.#parts.upstreams().resolvConf.search);
     const links = runner.within(host().network, () => linkNames(memory));
-    requireNoOtherLink(domain, await this.#bus.domains(), links);
-    await this.#requireUnknown(this.uplinks.map(({ address }) => address));
+    const taken = await this.#bus.domains();
+    const servers = this.uplinks.map(({ address }) => address);
+    const free = await this.#freeZones(async (domain, remedy) => {
+      requireNoOtherLink(domain, taken, links, remedy);
+      await this.#requireUnknown(domain, servers, remedy);
+    });
     const use = this.#use;
-    const chosen = { means: "resolved", why: use ?? "it is set", mode: this.#resolved } as const;
-    return use === undefined ? { ...chosen, warning: UNUSED } : chosen;
+    const warnings = [...(use === undefined ? [`${UNUSED}: use --host-names=auto`] : []), ...free.warnings];
+    return { means: "resolved", why: use ?? "it is set", mode: this.#resolved, ...chosenZones(free.zones, warnings) };
   }
 
   async #byCapture(why: string): Promise<ChosenMeans> {
-    const { nameservers, search } = this.#parts.upstreams().resolvConf;
+    const { nameservers } = this.#parts.upstreams().resolvConf;
     engineCgroup(this.#parts.host().pid);
-    requireOutsideSearch(this.#policy.domain, search);
-    await this.#requireUnknown(nameservers);
-    return { means: "capture", why, mode: this.#captured };
+    const { zones, warnings } = await this.#freeZones(
+      async (domain, remedy) => await this.#requireUnknown(domain, nameservers, remedy),
+    );
+    return { means: "capture", why, mode: this.#captured, ...chosenZones(zones, warnings) };
+  }
+
+  /** Throws a Fault if the domain is not free. A search list may well have a zone: it is made for that. */
+  async #freeZones(check: DomainCheck): Promise<{ readonly zones: readonly string[]; readonly warnings: string[] }> {
+    const { domain, zones } = this.#policy;
+    requireOutsideSearch(domain, this.#parts.upstreams().resolvConf.search);
+    const warnings: string[] = [];
+    const free: string[] = [];
+    await Promise.all([
+      check(domain),
+      ...zones.map(async (zone) => {
+        try {
+          await check(zone, ZONE_REMEDY);
+          free.push(zone);
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          warnings.push(`zone "${zone}" does not resolve on the host: ${reasonOf(error)}. ${error.remedy ?? ""}`);
+        }
+      }),
+    ]);
+    this.#zones = zones.filter((zone) => free.includes(zone));
+    return { zones: this.#zones, warnings };
   }
 
   /** Why systemd-resolved is not the means; undefined if it is. */
@@ -166,9 +197,9 @@ export class HostMeans {
     });
   }
 
-  async #requireUnknown(servers: readonly string[]): Promise<void> {
+  async #requireUnknown(domain: string, servers: readonly string[], remedy?: string): Promise<void> {
     const { runner, host } = this.#parts;
-    await requireUnknown(this.#policy.domain, servers, (work) => runner.within(host().network, work));
+    await requireUnknown(domain, servers, (work) => runner.within(host().network, work), remedy);
   }
 
   #onStart(): void {
@@ -182,4 +213,8 @@ export class HostMeans {
     this.#refused = reason;
     this.#parts.onChange();
   }
+}
+
+function chosenZones(zones: readonly string[], warnings: readonly string[]): Pick<ChosenMeans, "zones" | "warning"> {
+  return warnings.length === 0 ? { zones } : { zones, warning: warnings.join("; ") };
 }

@@ -36,6 +36,11 @@ export class HostMembers {
     return [...this.#used.values()].map(({ subnet }) => subnet);
   }
 
+  /** The endpoints of a container, with those of its addresses that the host can reach. */
+  reachable(id: string): readonly EndpointFact[] {
+    return this.#reachable.get(id) ?? [];
+  }
+
   put(fact: ContainerFact): void {
     if (this.#put(fact)) return;
     this.#unseen.set(fact.id, fact);

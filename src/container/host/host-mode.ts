@@ -17,7 +17,8 @@ const DEFAULT_SERVER = "127.0.0.1";
 const IPV6_LISTENER = "::1";
 
 export interface HostModeParts {
-  readonly domain: string;
+  /** Those below which names resolve. */
+  readonly domains: () => readonly string[];
   /** The servers of the host's resolv.conf. */
   readonly servers: () => readonly string[];
   /** The subnets of reachable containers. */
@@ -35,14 +36,14 @@ export function hostMode(parts: HostModeParts): AttachMode {
   };
 }
 
-function hostCapture({ domain, servers, subnets, spared }: HostModeParts): Capture {
+function hostCapture({ domains, servers, subnets, spared }: HostModeParts): Capture {
   const redirects = redirectsOf(servers());
   if (redirects.length === 0) {
     throw new Fault("HOST_NO_SERVER", "The host's resolv.conf has only link-local servers, which cannot be captured", {
       remedy: "List a server there that has an address of its own.",
     });
   }
-  const names = [wireName(domain), wireName(PROBE_SUFFIX)];
+  const names = [...domains(), PROBE_SUFFIX].map(wireName);
   const host = { names, reverseNames: reverseZones(subnets()), spared: spared() };
   return { redirects, bypassInterfaces: [], guardsLoopback: false, guardsPorts: true, host };
 }

@@ -1,6 +1,6 @@
 /**
- * HostNames: container names for programs on the machine itself. It chooses the means, and has the reconciler serve the
- * host's namespace as it serves a container's. Off by default.
+ * HostNames: container names for programs on the machine itself, and the names of zones. It chooses the means, and has the
+ * reconciler serve the host's namespace as it serves a container's. Off by default.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -9,16 +9,20 @@ import { guard } from "../../base/lib/guard.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { HostPolicy } from "../../base/model/host-policy.ts";
 import { domainLabels } from "../../base/model/server-text.ts";
-import type { View } from "../../base/model/view.ts";
+import type { VisibleNames } from "../../base/model/visible-names.ts";
+import type { Route, View } from "../../base/model/view.ts";
 import { RouteSocket, type InterfaceAddress } from "../../kernel/rtnetlink.ts";
 import type { Decision } from "../attach/decision.ts";
-import type { Reconciler } from "../attach/reconciler.ts";
+import type { DesiredAttachment, Reconciler } from "../attach/reconciler.ts";
 import { openHostNetwork } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
+import type { Reach } from "../names/zone/reach.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import { FittingNames } from "./fitting-answers.ts";
 import { HOST_ID } from "./host-fact.ts";
 import { type ChosenMeans, HostMeans, type HostMeansParts } from "./host-means.ts";
 import { HostMembers } from "./host-members.ts";
+import { hostReach } from "./host-reach.ts";
 import { HOST_LIMITS } from "./limits.ts";
 import { reverseZoneNames } from "./reverse-zones.ts";
 
@@ -27,6 +31,8 @@ export interface HostNamesParts extends Omit<HostMeansParts, "subnets" | "onChan
   readonly reconciler: Reconciler;
   readonly containers: () => Iterable<ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** The sources beside the host's domain, in order: these zones, and what is declared for everybody. */
+  readonly sources: (zones: readonly string[], reach: Reach, servers: readonly string[]) => readonly VisibleNames[];
   readonly onEvent: ReportEvent;
   /** `denied` has changed. */
   readonly onDenied: () => void;
@@ -38,6 +44,8 @@ export class HostNames {
   #members: HostMembers | undefined;
   #means: HostMeans | undefined;
   #chosen: ChosenMeans | undefined;
+  /** While the host is to be served. */
+  #desired: Omit<DesiredAttachment, "view"> | undefined;
   #decision: Decision = { kind: "serve" };
   #captureTimer: NodeJS.Timeout | undefined;
   #checkTimer: NodeJS.Timeout | undefined;
@@ -77,11 +85,10 @@ export class HostNames {
   get view(): View {
     const isThroughResolved = this.#chosen?.means === "resolved";
     const servers = isThroughResolved ? (this.#means?.uplinks ?? []) : this.#parts.upstreams().servers;
-    const names = this.#members === undefined ? [] : [this.#members.zone];
-    const suffix = domainLabels(this.#policy.domain);
-    const labelCount = this.#policy.domain.split(".").length;
+    const local = { servers: [], isLocal: true };
+    const { domain } = this.#policy;
     const routes = [
-      { suffix, labelCount, servers: [], isLocal: true, by: "the setting host-domain" },
+      { ...suffixOf(domain), ...local, by: "the setting host-domain" },
       {
         suffix: new Uint8Array(0),
         labelCount: 0,
@@ -90,7 +97,13 @@ export class HostNames {
         by: isThroughResolved ? "the servers of systemd-resolved" : "the host's current resolv.conf",
       },
     ];
-    return { names, upstreams: { routes, isNdotsSet: false } };
+    return { names: this.#sources(), upstreams: { routes, isNdotsSet: false } };
+  }
+
+  /** The names of the view have changed: those that are declared, or the zones' own. */
+  updateNames(): void {
+    const desired = this.#desired;
+    if (desired !== undefined) this.#parts.reconciler.setDesired(HOST_ID, { ...desired, view: this.view });
   }
 
   configure(policy: HostPolicy): void {
@@ -98,6 +111,7 @@ export class HostNames {
     this.#release();
     this.#policy = policy;
     this.#setChosen(undefined);
+    this.#desired = undefined;
     this.#parts.reconciler.clearDesired(HOST_ID);
     this.#open();
     this.refresh();
@@ -126,6 +140,20 @@ export class HostNames {
     const host = this.#parts.host();
     if (sandboxKey !== host.networkId) throw engineExited(pid);
     return { fd: openHostNetwork(host), id: host.networkId };
+  }
+
+  /** In the order in which containers have them. */
+  #sources(): VisibleNames[] {
+    const members = this.#members;
+    if (members === undefined) return [];
+    const { zones = [] } = this.#chosen ?? {};
+    const servers = this.#parts.upstreams().resolvConf.nameservers;
+    const others = this.#parts.sources(
+      zones,
+      hostReach((id) => members.reachable(id)),
+      servers,
+    );
+    return [...others.map((each) => new FittingNames(each)), members.zone];
   }
 
   #release(): void {
@@ -166,18 +194,22 @@ export class HostNames {
       const before = this.#decision.kind === "skip" ? this.#decision.reason : undefined;
       this.#decision = { kind: "skip", code: "host-names", reason: choice };
       this.#setChosen(undefined);
+      this.#desired = undefined;
       reconciler.clearDesired(HOST_ID);
       if (before !== choice)
         this.#parts.onEvent({ reason: choice }, "container names do not resolve on the host", "warn");
       return;
     }
-    const { means, why, warning } = choice;
-    this.#decision = { kind: "serve", hostNames: { means, why }, ...(warning !== undefined && { warning }) };
+    const { means, why, zones, warning } = choice;
+    this.#warn(warning);
+    const report = { means, why, ...(zones.length > 0 && { zones }) };
+    this.#decision = { kind: "serve", hostNames: report, ...(warning !== undefined && { warning }) };
     this.#setChosen(choice);
     const { pid, networkId } = this.#parts.host();
     // The namespace stays when dockerd is restarted as another process, and so do the names.
     const claim = { containerId: HOST_ID, sandboxKey: networkId, pid };
-    reconciler.setDesired(HOST_ID, { claim, mode: choice.mode, view: this.view });
+    this.#desired = { claim, mode: choice.mode };
+    this.updateNames();
     reconciler.updateCapture(HOST_ID);
   }
 
@@ -204,6 +236,11 @@ export class HostNames {
     this.#parts.onDenied();
   }
 
+  #warn(warning: string | undefined): void {
+    if (warning === undefined || warning === this.#decision.warning) return;
+    this.#parts.onEvent({ warning }, "some names do not resolve on the host", "warn");
+  }
+
   #readAddresses(): readonly InterfaceAddress[] {
     const { runner, memory, host } = this.#parts;
     const socket = runner.within(host().network, () => new RouteSocket(memory));
@@ -216,7 +253,7 @@ export class HostNames {
 
   /** A problem may be gone, other means may be better, and a resolver that was started meanwhile is spared from now on. */
   async #checkAgain(): Promise<void> {
-    if (this.#decision.kind === "skip") return this.refresh();
+    if (this.#decision.kind === "skip" || this.#decision.warning !== undefined) return this.refresh();
     try {
       const current = await this.#means?.current();
       if (current !== this.#chosen?.means) this.refresh();
@@ -236,6 +273,10 @@ export class HostNames {
       });
     }, 0).unref();
   }
+}
+
+function suffixOf(domain: string): Pick<Route, "suffix" | "labelCount"> {
+  return { suffix: domainLabels(domain), labelCount: domain.split(".").length };
 }
 
 /** A rootless engine's host is a namespace of its own, in which the machine's programs are not. */

@@ -5,11 +5,6 @@
  */
 import { type HostMeansReport, hostMeansText } from "../../base/model/host-policy.ts";
 import { hashOf } from "../../base/model/label-table.ts";
-import { HEADER_BYTES } from "../../base/dns/header.ts";
-import { POINTER_BYTES } from "../../base/dns/name.ts";
-import { OPT_BYTES } from "../../base/dns/opt.ts";
-import { RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
-import { UDP_BYTES_MIN } from "../../base/dns/sizes.ts";
 import {
   DENIED,
   MISS,
@@ -23,6 +18,7 @@ import {
 import { NetworkNames } from "../names/docker/network-names.ts";
 import { HostDomain } from "../names/host-domain/host-domain.ts";
 import type { ContainerFact, EndpointFact } from "../registry/fact.ts";
+import { fittingAddresses } from "./fitting-answers.ts";
 
 /** One container on one network that the host can reach. */
 interface HostMember {
@@ -114,25 +110,4 @@ function textOf(labels: Uint8Array): string {
     parts.push(Buffer.from(labels.subarray(at + 1, at + 1 + (labels[at] as number))).toString("latin1"));
   }
   return parts.join(".");
-}
-
-/** The type and class of the question, and the final zero of its name. */
-const AFTER_NAME_BYTES = 5;
-
-/**
- * As many addresses as the smallest UDP answer holds, at random. A truncated answer would make the program ask again
- * over TCP, where the rules cannot see a name: that query goes to a server that does not know it.
- */
-function fittingAddresses({ v4, v6 }: NameAddresses, nameBytes: number): NameAddresses {
-  const room = UDP_BYTES_MIN - HEADER_BYTES - nameBytes - AFTER_NAME_BYTES - OPT_BYTES;
-  return { v4: someOf(v4, 4, room), v6: someOf(v6, 16, room) };
-}
-
-function someOf(addresses: Uint8Array, size: number, room: number): Uint8Array {
-  const max = Math.max(1, Math.floor(room / (POINTER_BYTES + RECORD_FIXED_BYTES + size)));
-  const count = addresses.length / size;
-  if (count <= max) return addresses;
-  const first = Math.floor(Math.random() * count) * size;
-  const rotated = Buffer.concat([addresses.subarray(first), addresses.subarray(0, first)]);
-  return rotated.subarray(0, max * size);
 }

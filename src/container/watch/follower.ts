@@ -34,7 +34,10 @@ export interface FollowerHooks {
   readonly onNetwork: (fact: NetworkFact) => void;
   readonly onNetworkGone: (id: string) => void;
   readonly onContainer: (fact: ContainerFact) => void;
-  readonly onContainerGone: (id: string) => void;
+  /** With its exit code, if the engine reported one. */
+  readonly onContainerGone: (id: string, exitCode: number | undefined) => void;
+  /** A network was created, or is gone. */
+  readonly onNetworkEvent?: (name: string, isCreated: boolean) => void;
   readonly stopped?: StoppedHooks;
   /** A container could not be inspected; the follower will retry. */
   readonly onInspectFailed: (id: string, reason: string) => void;
@@ -72,6 +75,8 @@ export class Follower {
   readonly #inspecting = new Set<string>();
   /** The time of the first unapplied event, by container. */
   readonly #eventMs = new Map<string, number>();
+  /** Of known containers that have ended. */
+  readonly #exitCodes = new Map<string, number>();
   #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
@@ -163,12 +168,17 @@ export class Follower {
     if (id === undefined) return;
     const atMs = (timeNano ?? 0) / NANO_PER_MILLI;
     if (type === "container") {
+      if (action === "die" && this.#hooks.known().has(id))
+        this.#exitCodes.set(id, Number(actor?.Attributes?.["exitCode"]));
       // A container is usually started at once. An inspect now would only delay the one after its start.
       if (action === "create") setTimeout(() => this.#markStopped(id), LIMITS.startAfterCreateMs).unref();
       else this.#markAt(id, atMs);
     }
     if (type !== "network") return;
-    if (action === "destroy" || action === "remove") {
+    const isGone = action === "destroy" || action === "remove";
+    const name = actor?.Attributes?.["name"];
+    if (name !== undefined && (isGone || action === "create")) this.#hooks.onNetworkEvent?.(name, !isGone);
+    if (isGone) {
       this.#hooks.onNetworkGone(id);
       return;
     }
@@ -242,9 +252,10 @@ export class Follower {
         // While what was known of it still is: its names never go upstream.
         if (json === undefined) this.#hooks.stopped?.remove(id);
         else this.#putStopped(json);
-        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id);
+        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id, this.#exitCodeOf(id, json));
         return;
       }
+      this.#exitCodes.delete(id);
       const image = this.#labelsOf(json);
       const isPending = image instanceof Promise;
       const labels = isPending ? splitLabels(mergedLabels(json), "awaited") : image;
@@ -258,6 +269,13 @@ export class Follower {
       // The next list reveals new containers; a known container that changed must be marked here.
       setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();
     }
+  }
+
+  /** From its event, because a container that is removed at its end cannot be inspected. */
+  #exitCodeOf(id: string, json: ContainerJson | undefined): number | undefined {
+    const code = this.#exitCodes.get(id) ?? json?.State?.ExitCode;
+    this.#exitCodes.delete(id);
+    return Number.isInteger(code) ? code : undefined;
   }
 
   /** Nothing waits for its image: the inspect after its start must not. */

@@ -21,13 +21,12 @@ export function hostNamesFindings(
   if (state === "opening" || state === "verifying")
     return [finding("host-names", "warning", "not ready yet", "Run `dns11 doctor` again in a moment.")];
   if (state !== "attached") return [finding("host-names", "problem", reason, "The reason says what to change.")];
-  const domain = String(settings["host-domain"]?.value);
+  const domains = [String(settings["host-domain"]?.value), ...(hostNames?.zones ?? [])];
   const how = hostNames === undefined ? "" : ` ${hostMeansText(hostNames)}`;
-  const works = `names below "${domain}" resolve on this machine${how}`;
-  if (hostNames?.means === "resolved") {
-    if (warning === undefined) return [finding("host-names", "ok", works)];
-    return [finding("host-names", "warning", `${works}; ${warning}`, "Use --host-names=auto.")];
-  }
+  const works = `names below ${domains.map((each) => `"${each}"`).join(" and ")} resolve on this machine${how}`;
+  if (warning !== undefined)
+    return [finding("host-names", "warning", `${works}; ${warning}`, "The warning says what to change.")];
+  if (hostNames?.means === "resolved") return [finding("host-names", "ok", works)];
   const detail = `${works}, ${LIMITS_OF_CAPTURE}`;
   if (!asksResolved(readEngineFile(host, "/etc/nsswitch.conf") ?? "")) return [finding("host-names", "ok", detail)];
   return [

@@ -20,24 +20,28 @@ import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
 
 interface EnginePortsParts {
+  /** The current one. */
   readonly directory: Directory;
   readonly hostNames: HostNames;
   readonly nodes: Nodes;
   readonly reconciler: Reconciler;
   readonly roster: Roster;
   readonly stopped: StoppedContainers;
+  readonly networks: EngineNetworks;
 }
 
 const POLL_MS = 10;
 
 export function containersOf(parts: EnginePortsParts): Containers {
-  const { directory, hostNames, nodes, reconciler, roster, stopped } = parts;
+  const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
     get facts() {
-      return hostNames.isOn ? new Map([...directory.containers, [HOST_ID, HOST_FACT]]) : directory.containers;
+      const { containers } = parts.directory;
+      return hostNames.isOn ? new Map([...containers, [HOST_ID, HOST_FACT]]) : containers;
     },
     decisionOf: (id) => (id === HOST_ID ? hostNames.decision : roster.decisionOf(id)),
     attachmentOf: (id) => reconciler.attachmentOf(id),
@@ -45,8 +49,9 @@ export function containersOf(parts: EnginePortsParts): Containers {
     defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) =>
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
-    formerAddresses: () => directory.former.list(),
+    formerAddresses: () => parts.directory.former.list(),
     stopped: async () => await stopped.list(),
+    networks: async () => await networks.list(),
   };
 }
 

@@ -2,19 +2,19 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
+import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Status } from "../../api/status.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
-import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
-import { Directory } from "../../container/registry/directory.ts";
+import type { Directory } from "../../container/registry/directory.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -25,16 +25,17 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
-import { configureDirectory, serversMax } from "./directory-settings.ts";
+import { newDirectory } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import { EngineEvents } from "./engine-events.ts";
+import { EngineNetworks } from "./engine-networks.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
-  readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
@@ -44,16 +45,25 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
+  readonly networks: EngineNetworks;
+  readonly #events: EngineEvents;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
+  #directory: Directory;
   #isDisconnected = false;
 
   constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
     // In reverse order of the pipeline: a receiver is built before its sender.
-    this.directory = this.#openDirectory();
+    this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
+    this.networks = new EngineNetworks(link.engine);
+    this.#events = new EngineEvents({
+      events: parts.events,
+      factOf: (id) => this.directory.containers.get(id),
+      isSynced: () => this.follower.isSynced,
+    });
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
     this.bridges = new Bridges({
@@ -81,31 +91,49 @@ export class EngineSide implements ContainerSide {
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
   }
 
+  /** The current one: a reload replaces it. */
+  get directory(): Directory {
+    return this.#directory;
+  }
+
   get isSynced(): boolean {
     return this.follower.isSynced;
   }
 
   get isSettled(): boolean {
-    return this.reconciler.isSettled;
+    return this.roster.isRefreshed && this.reconciler.isSettled;
   }
 
   get lastActivityMs(): number {
     return this.follower.lastActivityMs;
   }
 
-  reconfigure(settings: RunSettings): void {
-    configureDirectory(this.directory, settings);
-    this.roster.setDefaultBridge(settings.defaultBridge);
-    this.roster.setOnly(settings.only, settings.labels);
-    this.nodes.setPolicy(settings.kind, settings.labels);
-    if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
-    this.roster.refresh();
-    this.hostNames.configure(settings.hostNames);
+  async prepare(settings: RunSettings): Promise<() => void> {
+    const next = newDirectory(settings);
+    next.setHostDomain(this.hostNames.domain);
+    // What has changed meanwhile follows, until nothing has.
+    while ((await inSlices(next.catchUp(this.#directory))) > 0);
+    return () => {
+      this.#succeedBy(next);
+      this.roster.setDefaultBridge(settings.defaultBridge);
+      this.roster.setOnly(settings.only, settings.labels);
+      this.nodes.setPolicy(settings.kind, settings.labels);
+      if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
+      this.roster.refresh();
+      void this.refreshed().then(() => next.forgetPredecessor());
+      this.hostNames.configure(settings.hostNames);
+      this.hostNames.updateNames();
+    };
+  }
+
+  async refreshed(): Promise<void> {
+    await this.roster.refreshed();
   }
 
   declare(names: readonly DeclaredName[]): void {
     this.directory.setDeclared(names);
     this.roster.refresh();
+    this.hostNames.updateNames();
   }
 
   refresh(): void {
@@ -144,14 +172,16 @@ export class EngineSide implements ContainerSide {
 
   #openDirectory(): Directory {
     const { settings, platform } = this.#parts;
-    const directory = new Directory({
-      serversMax: serversMax(settings),
-      ownAddress: DOCKER_RESOLVER,
-      onNames: () => platform.kernelAnswers?.forgetAll(),
-    });
+    const directory = newDirectory(settings, () => platform.kernelAnswers?.forgetAll());
     directory.setComplete(false);
-    configureDirectory(directory, settings);
     return directory;
+  }
+
+  #succeedBy(next: Directory): void {
+    for (const _ of next.catchUp(this.#directory));
+    next.setHostDomain(this.hostNames.domain);
+    next.succeed(this.#directory);
+    this.#directory = next;
   }
 
   #openReconciler(): Reconciler {
@@ -201,7 +231,7 @@ export class EngineSide implements ContainerSide {
   #openRoster(): Roster {
     const { quarantines, limitedLog, settings } = this.#parts;
     return new Roster({
-      directory: this.directory,
+      directory: () => this.#directory,
       reconciler: this.reconciler,
       nodes: this.nodes,
       bridges: this.bridges,
@@ -243,6 +273,7 @@ export class EngineSide implements ContainerSide {
       containers: () => this.directory.containers.values(),
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
+      sources: (zones, reach, servers) => this.directory.namesOnHost(zones, reach, servers),
       onEvent: eventLogger(log),
       onDenied: () => {
         this.directory.setDenied(this.hostNames.denied);
@@ -253,12 +284,13 @@ export class EngineSide implements ContainerSide {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, querySide, limitedLog } = this.#parts;
+    const { counts, log, quarantines, querySide, limitedLog, events } = this.#parts;
     return new Follower(this.#link.engine, {
       onConnected: (info) => {
         this.#link.accept(info);
         if (this.#isDisconnected)
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
+        if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
         this.hostUpstreams.reread();
         this.hostNames.refresh();
@@ -266,6 +298,7 @@ export class EngineSide implements ContainerSide {
       },
       onDisconnected: (reason) => {
         counts.engineLosses++;
+        if (!this.#isDisconnected) events.record({ kind: "engine-lost", detail: reason });
         this.#isDisconnected = true;
         limitedLog.log("warn", "", { reason }, "lost the connection to the engine, serving the last known names", {
           topic: "engine",
@@ -279,11 +312,14 @@ export class EngineSide implements ContainerSide {
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
+      onNetworkEvent: (name, isCreated) => this.#events.onNetwork(name, isCreated),
       onContainer: (fact) => {
+        this.#events.onContainer(fact);
         quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
       },
-      onContainerGone: (id) => {
+      onContainerGone: (id, exitCode) => {
+        this.#events.onGone(id, exitCode);
         querySide.histories.name(id, this.#nameOf(id));
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
@@ -313,6 +349,7 @@ export class EngineSide implements ContainerSide {
   #logState(id: string, state: AttachmentState): void {
     const { counts, log, limitedLog } = this.#parts;
     const wasFailed = counts.onState(id, state);
+    this.#events.onState(id, state);
     const container = this.#nameOf(id);
     if (state.kind === "attached" && wasFailed) {
       limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });

@@ -2,6 +2,7 @@
  * EngineSide without an engine: all parts of the container side of a run are real; the test supplies the container
  * facts.
  */
+import type { RunSettings } from "../../../src/config/settings.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { Journal } from "../../../src/container/kind/journal.ts";
 import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
@@ -14,12 +15,13 @@ import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
 import { EngineSide } from "../../../src/run/engine/engine-side.ts";
 import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
+import { EventRing } from "../../../src/control/event-ring.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 
 export function startEngineSide(
   runner?: NamespaceRunner,
   keep?: Keep,
-): { readonly way: EngineSide; readonly close: () => void } {
+): { readonly way: EngineSide; readonly settings: RunSettings; readonly close: () => void } {
   const run = {
     host: undefined,
     stateDir: "",
@@ -41,6 +43,7 @@ export function startEngineSide(
       platform: ground,
       querySide: composeQuerySide(settings, repeats),
       counts: new ContainerMetrics(0),
+      events: new EventRing(),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
       hold: keep,
@@ -61,5 +64,5 @@ export function startEngineSide(
     ground.runner.close();
     closeEngineHost(host);
   };
-  return { way, close };
+  return { way, settings, close };
 }

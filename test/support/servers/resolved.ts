@@ -5,8 +5,8 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 import type { Engine } from "../engine/engine.ts";
 import { cachedRootfs } from "../engine/suite.ts";
@@ -101,6 +101,13 @@ export async function startSystemBus(engine: Engine, release: Release): Promise<
   return new SystemBus({ run: folder, release, netnsPath: engine.netnsPath }, program);
 }
 
+/** Writes a file into a folder that will be a program's /etc/systemd, and returns the folder. */
+export function writeIn(folder: string, file: string, text: string): string {
+  mkdirSync(dirname(join(folder, file)), { recursive: true });
+  writeFileSync(join(folder, file), text);
+  return folder;
+}
+
 /** Starts systemd-networkd with the files of this folder, such as network/NAME.network. */
 export async function startNetworkd({ place }: SystemBus, files: string): Promise<RootProgram> {
   return await startInRoot({ ...place, server: "", files }, ["/lib/systemd/systemd-networkd"]);
@@ -180,6 +187,12 @@ export class SystemBus implements AsyncDisposable {
   async command(...words: readonly string[]): Promise<CommandResult> {
     const target = ["--target", String(this.#program.pid), "--mount", "--net", "--root", "--wd=/", "--"];
     return await run("nsenter", [...target, ...words]);
+  }
+
+  /** What glibc with nss-resolve gets: an address or a name, or nothing. */
+  async lookup(name: string): Promise<string> {
+    const words = /^[\d.]+$/.test(name) ? ["hosts", name] : ["ahostsv4", name];
+    return (await this.command("getent", ...words)).stdout.trim();
   }
 
   async waitForName(name: string): Promise<void> {

@@ -24,11 +24,13 @@ test("a domain with a meaning of its own, an invalid and a very long one are ref
   for (const domain of ["a b", "a..b", 7, null]) assert.throws(() => READERS["host-domain"](domain), Error);
 });
 
-test("host names are off by default, and a domain alone is a mistake", () => {
-  assert.deepEqual(settingsOf({}).hostNames, { means: "off", domain: "docker" });
-  assert.deepEqual(settingsOf({ "host-names": "capture", "host-domain": "box" }).hostNames, {
+test("host names are off by default, have the zones, and a domain alone is a mistake", () => {
+  assert.deepEqual(settingsOf({}).hostNames, { means: "off", domain: "docker", zones: [] });
+  const zone = ["cluster.local"];
+  assert.deepEqual(settingsOf({ "host-names": "capture", "host-domain": "box", zone }).hostNames, {
     means: "capture",
     domain: "box",
+    zones: zone,
   });
   assert.throws(() => settingsOf({ "host-domain": "box" }), /host-domain: has no effect with host-names: off/);
 });

@@ -4,61 +4,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import { Directory } from "../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/registry/fact.ts";
-import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import type { ComposeFilter } from "../../../src/control/compose-filter.ts";
 import { listNames } from "../../../src/control/list-names.ts";
 import type { ControlPorts } from "../../../src/control/ports.ts";
 import type { ListedName } from "../../../src/api/name-list.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
-
-const COMPOSE = "com.docker.compose.";
-
-/** A container of a project with its service as an alias, on networks with one letter each. */
-function composed(project: string, service: string, networks: string, last: number): ContainerFact {
-  const name = `${project}-${service}-1`;
-  return aContainer({
-    id: name.padEnd(64, "0"),
-    name,
-    labels: { [`${COMPOSE}project`]: project, [`${COMPOSE}service`]: service },
-    imageLabels: { labels: {}, source: "known" },
-    endpoints: [...networks].map((network, index) =>
-      anEndpoint({ networkId: network, networkName: network, names: [name, service], ipv4: `10.${index}.0.${last}` }),
-    ),
-  });
-}
-
-interface Prepared {
-  readonly behaviour?: Behaviour;
-  /** Sets what a settings file would. */
-  readonly prepare?: (directory: Directory) => void;
-}
-
-function portsOf(
-  facts: readonly ContainerFact[],
-  stopped: readonly StoppedContainer[] = [],
-  zones: readonly string[] = [],
-  { behaviour = DEFAULT_BEHAVIOUR, prepare }: Prepared = {},
-): ControlPorts {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
-  directory.setZones(zones);
-  for (const id of "abcd") directory.putNetwork(aNetworkFact({ id, name: id }));
-  prepare?.(directory);
-  for (const fact of facts) directory.putContainer(fact);
-  const containers = {
-    facts: directory.containers,
-    viewOf: (fact: ContainerFact) => directory.viewOf(fact),
-    stopped: async () => await Promise.resolve(stopped),
-    defaultBridge: () => "off",
-    formerAddresses: () => [],
-  };
-  const resolver = () => ({ behaviour });
-  return { containers, resolver, histories: { histories: () => [] } } as unknown as ControlPorts;
-}
+import { composed, portsOf } from "../support/control-ports.ts";
 
 async function listed(ports: ControlPorts, fact?: ContainerFact, filter?: ComposeFilter): Promise<string[]> {
   const { names } = await listNames(ports, fact, filter);
@@ -286,7 +242,7 @@ test("containers that have stopped, or are on no network with names, are listed 
   const ended = {
     id: "e".repeat(64),
     name: "shop-job-1",
-    labels: { [`${COMPOSE}project`]: "shop", [`${COMPOSE}service`]: "job" },
+    labels: { ["com.docker.compose.project"]: "shop", ["com.docker.compose.service"]: "job" },
     networks: [{ name: "a", aliases: [] }],
     state: "exited",
     exitCode: 1,

@@ -27,7 +27,8 @@ const CAPTURE: Capture = {
 };
 
 export interface ResolvedModeParts {
-  readonly domain: string;
+  /** Those below which names resolve. */
+  readonly domains: () => readonly string[];
   /** The subnets of reachable containers. */
   readonly subnets: () => Iterable<Subnet>;
   /** The root folder of the host. */
@@ -104,17 +105,18 @@ export class ResolvedMode implements AttachMode {
   async #tellNow({ within }: ServedNamespace): Promise<void> {
     const link = this.#link;
     if (link === undefined) return;
-    const { bus, domain, subnets, memory, onRefused } = this.#parts;
+    const { bus, subnets, memory, onRefused } = this.#parts;
     try {
       const names = within(() => linkNames(memory));
       const all = await bus.domains();
       const others = all.filter(({ index }) => !isOwnLink(names.get(index)));
       const taken = new Set(others.map((each) => each.domain));
-      const domains = [domain, ...reverseZoneNames(subnets()).filter((zone) => !taken.has(zone))];
+      const domains = [...this.#parts.domains(), ...reverseZoneNames(subnets()).filter((zone) => !taken.has(zone))];
       const settings = { index: link.index, server: SERVER, domains };
       const text = JSON.stringify(settings);
       // Another program may have changed the link: resolvectl revert, or a network manager.
-      const isSet = all.some((each) => each.index === link.index && each.domain === domain);
+      const own = new Set(all.filter(({ index }) => index === link.index).map((each) => each.domain));
+      const isSet = domains.every((each) => own.has(each));
       if ((isSet && text === this.#told) || this.#link !== link) return;
       await bus.setLink(settings);
       this.#told = text;

@@ -64,6 +64,11 @@ export class DeclaredNames implements NameSource {
     this.#tables = tables;
   }
 
+  /** Takes over all names. */
+  copy(from: DeclaredNames): void {
+    this.#tables = from.#tables;
+  }
+
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
   }
@@ -75,12 +80,23 @@ export class DeclaredNames implements NameSource {
     const scopes: readonly RecordScope[] = [
       ...(project === undefined ? [] : [{ kind: "project" as const, name: project }]),
       ...networks.map((name) => ({ kind: "network" as const, name })),
-      { kind: "everybody", name: "" },
+      EVERYBODY,
     ];
+    return this.#visibleIn(scopes);
+  }
+
+  /** What the host resolves, which is no container. */
+  forEverybody(): VisibleNames | undefined {
+    return this.#visibleIn([EVERYBODY]);
+  }
+
+  #visibleIn(scopes: readonly RecordScope[]): VisibleNames | undefined {
     const tables = scopes.flatMap((scope) => this.#tables.get(keyOf(scope)) ?? []);
     return tables.length === 0 ? undefined : new VisibleDeclarations(tables);
   }
 }
+
+const EVERYBODY: RecordScope = { kind: "everybody", name: "" };
 
 function keyOf({ kind, name }: RecordScope): string {
   return `${kind} ${name}`;

@@ -1,10 +1,53 @@
 /**
- * Reach: which addresses of others one container is told: those on its own networks, in Docker's order, then those that
- * the setting `visible` adds. A container without any does not exist for it.
+ * Reach: which addresses of other containers one container, or the host, is told below a zone, and in which order. A
+ * container without any does not exist for it.
  */
 import type { NetworkFact } from "../../registry/fact.ts";
 import type { Outlook } from "../outlook.ts";
 import type { Addresses, MemberEndpoint, ZoneMember } from "./members.ts";
+
+/** Its addresses on one network, as far as they are told. */
+type Told = (endpoint: MemberEndpoint, member: ZoneMember) => Addresses;
+
+export class Reach {
+  readonly #told: Told;
+  readonly #rank: (networkId: string) => number;
+
+  /** Networks with a lower rank come first. */
+  constructor(told: Told, rank: (networkId: string) => number) {
+    this.#told = told;
+    this.#rank = rank;
+  }
+
+  sees(member: ZoneMember): boolean {
+    return member.endpoints.some((each) => {
+      const { v4, v6 } = this.#told(each, member);
+      return v4.length + v6.length > 0;
+    });
+  }
+
+  /** Whether this very address is told. */
+  tells(member: ZoneMember, isWanted: (address: Uint8Array) => boolean): boolean {
+    const { v4, v6 } = this.all(member);
+    return [...v4, ...v6].some((address) => isWanted(address));
+  }
+
+  /** One address of each family: on the first network. */
+  first(member: ZoneMember): Addresses {
+    const { v4, v6 } = this.all(member);
+    return v4.length < 2 && v6.length < 2 ? { v4, v6 } : { v4: v4.slice(0, 1), v6: v6.slice(0, 1) };
+  }
+
+  all(member: ZoneMember): Addresses {
+    const { endpoints } = member;
+    const [only] = endpoints;
+    // Nearly all have one network, and an answer can have hundreds of containers.
+    if (only !== undefined && endpoints.length === 1) return this.#told(only, member);
+    const ordered = endpoints.toSorted((a, b) => this.#rank(a.networkId) - this.#rank(b.networkId));
+    const told = ordered.map((each) => this.#told(each, member));
+    return { v4: told.flatMap(({ v4 }) => v4), v6: told.flatMap(({ v6 }) => v6) };
+  }
+}
 
 interface ReachParts {
   /** The container's own networks, in search order. */
@@ -14,60 +57,17 @@ interface ReachParts {
 }
 
 const NONE = new Uint8Array(0);
-const NOTHING: Addresses = { v4: [], v6: [] };
-const NOT_VISIBLE = -1;
+export const NOTHING: Addresses = { v4: [], v6: [] };
 
-export class Reach {
-  readonly #ranks: ReadonlyMap<string, number>;
-  readonly #parts: ReachParts;
-
-  constructor(parts: ReachParts) {
-    this.#parts = parts;
-    this.#ranks = new Map(parts.networks.map((id, rank) => [id, rank]));
-  }
-
-  sees(member: ZoneMember): boolean {
-    return member.endpoints.some((each) => {
-      const { v4, v6 } = this.#told(each);
-      return v4.length + v6.length > 0;
-    });
-  }
-
-  /** Whether the container is told this very address. */
-  tells(member: ZoneMember, isWanted: (address: Uint8Array) => boolean): boolean {
-    const { v4, v6 } = this.all(member);
-    return [...v4, ...v6].some((address) => isWanted(address));
-  }
-
-  /** One address of each family: on the first network that both are on. */
-  first(member: ZoneMember): Addresses {
-    const { v4, v6 } = this.all(member);
-    return v4.length < 2 && v6.length < 2 ? { v4, v6 } : { v4: v4.slice(0, 1), v6: v6.slice(0, 1) };
-  }
-
-  all({ endpoints }: ZoneMember): Addresses {
-    const [only] = endpoints;
-    // Nearly all have one network, and an answer can have hundreds of containers.
-    if (only !== undefined && endpoints.length === 1) return this.#told(only);
-    const visible = endpoints.filter((each) => this.#rank(each) !== NOT_VISIBLE);
-    const told = visible.toSorted((a, b) => this.#rank(a) - this.#rank(b)).map((each) => this.#told(each));
-    return { v4: told.flatMap(({ v4 }) => v4), v6: told.flatMap(({ v6 }) => v6) };
-  }
-
-  /** On its own networks all; on others those with a route. */
-  #told(endpoint: MemberEndpoint): Addresses {
-    if (this.#ranks.has(endpoint.networkId)) return endpoint;
-    const { outlook } = this.#parts;
-    if (outlook === undefined || this.#rank(endpoint) === NOT_VISIBLE) return NOTHING;
+/** Of a container: those on its own networks, in Docker's order, then those with a route that `visible` adds. */
+export function containerReach({ networks, outlook, networkOf }: ReachParts): Reach {
+  const ranks = new Map(networks.map((id, rank) => [id, rank]));
+  const told = (endpoint: MemberEndpoint): Addresses => {
+    if (ranks.has(endpoint.networkId)) return endpoint;
+    const network = outlook === undefined ? undefined : networkOf(endpoint.networkId);
+    if (outlook === undefined || network === undefined || !outlook.sees(network)) return NOTHING;
     const { v4, v6 } = outlook.reachable({ v4: endpoint.v4[0] ?? NONE, v6: endpoint.v6[0] ?? NONE });
     return { v4: v4.length === 0 ? [] : [v4], v6: v6.length === 0 ? [] : [v6] };
-  }
-
-  #rank({ networkId }: MemberEndpoint): number {
-    const own = this.#ranks.get(networkId);
-    if (own !== undefined) return own;
-    const { outlook, networkOf } = this.#parts;
-    const network = outlook === undefined ? undefined : networkOf(networkId);
-    return network !== undefined && outlook?.sees(network) === true ? this.#ranks.size : NOT_VISIBLE;
-  }
+  };
+  return new Reach(told, (networkId) => ranks.get(networkId) ?? ranks.size);
 }

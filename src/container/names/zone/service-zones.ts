@@ -2,13 +2,14 @@
  * ServiceZones: the zones of the settings as a source of names, and which containers have names in them. Off by default.
  */
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { VisibleNames } from "../../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import type { ContainerFact } from "../../registry/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource, NodeContext } from "../name-source.ts";
 import { outlookOf } from "../outlook.ts";
 import { ZoneMembers } from "./members.ts";
-import { Reach } from "./reach.ts";
+import { type Reach, containerReach } from "./reach.ts";
 import { Zone } from "./zone.ts";
 import { ZoneNames, ZonePointers } from "./zone-names.ts";
 
@@ -28,10 +29,9 @@ export class ServiceZones implements NameSource {
     this.#networks = networks;
   }
 
-  /** Sets the zones; containers must join again. Existing names do not change. */
+  /** Sets the zones, for containers from now on. */
   setZones(zones: readonly string[]): void {
     this.#zones = zones.map((name) => new Zone(name));
-    if (zones.length === 0) this.#members.clear();
   }
 
   /** Existing names do not change. */
@@ -56,6 +56,14 @@ export class ServiceZones implements NameSource {
     return new ZoneNames(this.#zones, this.#members, this.#reachOf(container), serversOf(container, node));
   }
 
+  /** The zones with these names as the host resolves them, its reverse names first. */
+  namesOnHost(names: readonly string[], reach: Reach, servers: readonly string[]): readonly VisibleNames[] {
+    const zones = this.#zones.filter(({ name }) => names.includes(name));
+    const [first] = zones;
+    if (first === undefined) return [];
+    return [new ZonePointers(first, this.#members, reach), new ZoneNames(zones, this.#members, reach, servers)];
+  }
+
   #pointersFor(container: ContainerFact): ZonePointers | undefined {
     const [zone] = this.#zones;
     return zone && new ZonePointers(zone, this.#members, this.#reachOf(container));
@@ -63,7 +71,7 @@ export class ServiceZones implements NameSource {
 
   #reachOf(container: ContainerFact): Reach {
     const networkOf = this.#networks.fact.bind(this.#networks);
-    return new Reach({
+    return containerReach({
       networks: this.#networks.joinedBy(container).map(({ network }) => network.id),
       outlook: outlookOf(container, this.#visible, networkOf),
       networkOf,

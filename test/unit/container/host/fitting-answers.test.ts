@@ -1,0 +1,69 @@
+// Proves the host's answers from zones and declared names: only addresses that the host can reach, and never more records
+// than the smallest UDP answer holds.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { UDP_BYTES_MIN } from "../../../../src/base/dns/sizes.ts";
+import { TYPE } from "../../../../src/base/dns/record-type.ts";
+import { FittingNames } from "../../../../src/container/host/fitting-answers.ts";
+import { hostReach } from "../../../../src/container/host/host-reach.ts";
+import type { MemberEndpoint, ZoneMember } from "../../../../src/container/names/zone/members.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
+import { DECLARED, NameSearch, type NameRecords, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
+import { anEndpoint, aQuery } from "../../../support/scripted/builders.ts";
+import { placed } from "../../support/reply.ts";
+
+const NAME = "web.shop.svc.cluster.local";
+
+function sourceOf(sets: NameRecords["sets"]): VisibleNames {
+  const records = { ttlSeconds: undefined, sets, alias: undefined, containers: [] };
+  return { places: [], title: "a source", find: (_, search) => search.declared(records), pointer: () => undefined };
+}
+
+function setsOf(sets: NameRecords["sets"]): NameRecords["sets"] {
+  const search = new NameSearch(DEFAULT_BEHAVIOUR);
+  const found = new FittingNames(sourceOf(sets)).find(placed(aQuery({ name: NAME })).question, search);
+  assert.equal(found, DECLARED);
+  return search.records?.sets ?? new Map();
+}
+
+function addresses(count: number): Uint8Array[] {
+  return Array.from({ length: count }, (_, index) => Uint8Array.of(10, 0, index >> 8, index & 255));
+}
+
+test("few records are all answered, in their order", () => {
+  const all = addresses(5);
+  assert.deepEqual(setsOf(new Map([[TYPE.A, all]])).get(TYPE.A), all);
+  assert.deepEqual(setsOf(new Map()).size, 0);
+});
+
+test("of many as many as fit, not always the same ones", () => {
+  const many = addresses(256);
+  const firsts = new Set<string>();
+  for (let round = 0; round < 50; round++) {
+    const some = setsOf(new Map([[TYPE.A, many]])).get(TYPE.A) ?? [];
+    assert.ok(some.length > 20 && some.length * 16 + NAME.length < UDP_BYTES_MIN, String(some.length));
+    firsts.add(String(some[0]));
+  }
+  assert.ok(firsts.size > 1);
+});
+
+test("one record that does not fit is answered, so that a name never becomes empty", () => {
+  const long = [new Uint8Array(600)];
+  assert.deepEqual(setsOf(new Map([[TYPE.TXT, long]])).get(TYPE.TXT), long);
+});
+
+test("the host is told the addresses that it can reach, and no others", () => {
+  const [v4, v6] = [[Uint8Array.of(172, 20, 0, 2)], [new Uint8Array(16).fill(1)]];
+  const on = (networkId: string): MemberEndpoint => ({ networkId, v4, v6 });
+  const member: ZoneMember = {
+    ...{ id: "web", project: "shop", service: "web", hosts: ["1"], ports: [], isReady: true },
+    endpoints: [on("bridged"), on("macvlan")],
+  };
+  const reachable = [anEndpoint({ networkId: "bridged", ipv4: "172.20.0.2", ipv6: undefined })];
+  const reach = hostReach((id) => (id === "web" ? reachable : []));
+  assert.deepEqual(reach.all(member), { v4, v6: [] });
+  assert.equal(reach.sees(member), true);
+  assert.equal(reach.sees({ ...member, id: "other" }), false);
+});
