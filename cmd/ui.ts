@@ -9,10 +9,12 @@ import { fileURLToPath } from "node:url";
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
+import type * as ClientModules from "./client-modules.ts";
 import { type ControlOptions, addControlOptions } from "./control-options.ts";
 import { onThisPlatform } from "./platform.ts";
 import { printableText } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
+import type * as UiModules from "./ui-modules.ts";
 
 interface UiOptions extends ControlOptions {
   readonly port: number;
@@ -61,12 +63,7 @@ async function serve(options: UiOptions): Promise<void> {
 }
 
 async function writeStatic(options: UiOptions, path: string): Promise<void> {
-  const { ControlClient, locateControl, readPageFiles } = await modules();
-  const { SnapshotFolder, readSnapshot, redactSnapshot } = await onThisPlatform(async () => ({
-    ...(await import("../src/ui/snapshot/snapshot-folder.ts")),
-    ...(await import("../src/ui/snapshot/read-snapshot.ts")),
-    ...(await import("../src/ui/snapshot/redact-snapshot.ts")),
-  }));
+  const { ControlClient, SnapshotFolder, locateControl, readPageFiles, readSnapshot, redactSnapshot } = await modules();
   const snapshot = await readSnapshot(new ControlClient(await locateControl(options.stateDir, options.host)));
   const folder = new SnapshotFolder(path, readPageFiles());
   const { files, bytes } = folder.write(options.redact ? redactSnapshot(snapshot) : snapshot);
@@ -77,13 +74,12 @@ async function writeStatic(options: UiOptions, path: string): Promise<void> {
   );
 }
 
-async function modules() {
-  return await onThisPlatform(async () => ({
-    ...(await import("../src/api/locate.ts")),
-    ...(await import("../src/api/control-client.ts")),
-    ...(await import("../src/ui/server/ui-server.ts")),
-    ...(await import("../src/ui/server/page-files.ts")),
-  }));
+async function modules(): Promise<typeof UiModules & typeof ClientModules> {
+  const load = async (): Promise<typeof UiModules & typeof ClientModules> => ({
+    ...(await import("./ui-modules.ts")),
+    ...(await import("./client-modules.ts")),
+  });
+  return await onThisPlatform(load);
 }
 
 /** A desktop of the user: root's browser would run with root's rights, and behind SSH there is none. */

@@ -8,7 +8,7 @@ import type { ContainerTarget } from "./checks/container-target.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { composePlaceOf } from "../container/registry/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
-import { ImageLabels } from "../container/watch/image-labels.ts";
+import { ImageConfigs } from "../container/watch/image-configs.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { ContainerFilesReader } from "../container/watch/container-files.ts";
 import { containerFact, isUp } from "../container/watch/translate.ts";
@@ -45,7 +45,7 @@ const DEFAULT_BRIDGE_ONLY = "default-network-only";
 /** On the default bridge, and not served. */
 const DEFAULT_BRIDGE: ReadonlySet<string> = new Set([DEFAULT_BRIDGE_ONLY, "no-nameserver"]);
 /** Containers that dns11 does not serve, and that is no fault. */
-const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, ...DEFAULT_BRIDGE, "swarm-network"]);
+const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, ...DEFAULT_BRIDGE]);
 const LEAVE_DEFAULT_BRIDGE =
   "docker run --network NETWORK; in Compose, without network_mode: bridge; or dns11 run --default-bridge names";
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
@@ -64,14 +64,14 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
   const files = new ContainerFilesReader({ host: parts.host, upstreams, reinspect: noop });
   try {
     const listed = await engine.containers();
-    const images = new ImageLabels(engine);
+    const images = new ImageConfigs(engine);
     const inspected = await mapConcurrent(listed, LIMITS.inspectsAtOnce, async ({ Id: id }) => {
       const json = await engine.container(id);
-      return json === undefined || !isUp(json) ? undefined : { json, labels: await images.split(json) };
+      return json === undefined || !isUp(json) ? undefined : { json, split: await images.split(json) };
     });
     const facts = inspected
       .filter((each) => each !== undefined)
-      .map(({ json, labels }) => containerFact(json, files.read(json), labels))
+      .map(({ json, split }) => containerFact(json, files.read(json), split))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const networks = await readNetworks(facts, engine);
     const reported = new Map(status?.containers.map((container) => [container.id, container]));
@@ -90,7 +90,7 @@ function inspectedContainer(
 ): InspectedContainer {
   // What a running dns11 serves there is a setting of its own.
   const isSkipped = status === undefined || status.state === "skipped";
-  const decision = decide(fact, networkOf, [], LABEL_DEFAULTS, isSkipped ? "off" : "names");
+  const decision = decide(fact, [], LABEL_DEFAULTS, isSkipped ? "off" : "names");
   const isAnswered = status?.state === "attached" || status?.state === "verifying";
   const namespaceKind = namespaceKindOf(decision, fact);
   return {

@@ -77,8 +77,10 @@ export interface ContainerFact extends SplitLabels {
 interface PortsFact {
   /** Set by the container's creator (-p, ports). */
   readonly published: readonly string[];
-  /** These, what its image exposes (EXPOSE), and what its creator exposes; the engine merges them. */
+  /** Exposed by its creator (--expose, expose), and not by its image. */
   readonly exposed: readonly string[];
+  /** Exposed by its image (EXPOSE), or perhaps: while the image is not known, all that are exposed. */
+  readonly ofImage: readonly string[];
 }
 
 export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;
@@ -100,6 +102,15 @@ export interface NetworkFact {
   readonly isInternal: boolean;
   /** The Compose project that made it. */
   readonly project: string | undefined;
+  /** Set for a network of several machines. */
+  readonly swarm?: SwarmNetworkFact;
+}
+
+interface SwarmNetworkFact {
+  /** It carries published ports only; Docker gives no names there. */
+  readonly isIngress: boolean;
+  /** Such as 10.0.1.0/24. */
+  readonly subnets: readonly string[];
 }
 
 /** The network of containers that were started without one. */

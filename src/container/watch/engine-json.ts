@@ -77,6 +77,7 @@ export interface NetworkJson {
   readonly Driver?: string;
   readonly Scope?: string;
   readonly Internal?: boolean;
+  readonly Ingress?: boolean;
   readonly Labels?: Labels | null;
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
@@ -85,7 +86,10 @@ export interface NetworkJson {
 export interface ImageJson {
   readonly Os?: string;
   readonly Architecture?: string;
-  readonly Config?: { readonly Labels?: Labels | null } | null;
+  readonly Config?: {
+    readonly Labels?: Labels | null;
+    readonly ExposedPorts?: Readonly<Record<string, unknown>> | null;
+  } | null;
 }
 
 /** The platform of a container's image, of several under one id. */

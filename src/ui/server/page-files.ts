@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 import { Fault } from "../../base/lib/fault.ts";
 
-export interface PageFile {
+interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;
 }

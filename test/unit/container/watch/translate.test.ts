@@ -62,7 +62,7 @@ test("a container of a current engine becomes a fact", () => {
     networkMode: "one",
     hostname: "host1",
     domainName: "",
-    ports: { published: ["80/tcp"], exposed: ["80/tcp", "443/tcp"] },
+    ports: { published: ["80/tcp"], exposed: [], ofImage: ["80/tcp", "443/tcp"] },
     labels: {},
     imageLabels: { labels: { colour: "blue" }, source: "unknown" },
     startedAt: "2026-01-01T00:00:00Z",
@@ -178,6 +178,7 @@ test("a network becomes a fact, by default local and not internal", () => {
     driver: "overlay",
     scope: "swarm",
     isInternal: true,
+    swarm: { isIngress: false, subnets: [] },
   });
   const Labels = { "com.docker.compose.project": "shop" };
   assert.deepEqual(networkFact({ Id: "net1", Name: "one", Labels }), { ...bare, project: "shop" });
