@@ -17,6 +17,10 @@ import { waitFor } from "../support/rig/wait.ts";
 const HOST_NAME = "host.docker.internal";
 const UNPRIVILEGED = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
 const ENTRIES = [`--add-host=${HOST_NAME}:host-gateway`, "--add-host=api:192.0.2.7", "--add-host=api:fd00::7"];
+/** What the forgers write into their hosts files. */
+const FORGED = ["198.51.100.9 evil gw\n".repeat(20_000), "\0\x01\xff gw\n", "198.51.100.9 evil\n198.51.100.9 gw\n"];
+/** Commands that make what is in place of a hosts file. */
+const ODD_FILES = ["mkfifo", "ln -s /proc/kmsg", "mkdir", "ln -s /dev/zero", "touch"];
 const SUITES: readonly Suite[] = ["bookworm", "forky"];
 
 for (const suite of SUITES) {
@@ -78,34 +82,44 @@ for (const suite of SUITES) {
     });
 
     test("a container that writes its hosts file changes its own host-gateway at most, and adds no name", async () => {
-      for (const forged of [
-        "198.51.100.9 evil gw\n".repeat(20_000),
-        "\0\x01\xff gw\n",
-        "198.51.100.9 evil\n198.51.100.9 gw\n",
-      ]) {
-        const options = { name: "forger", networks: ["n1"], args: [...UNPRIVILEGED, "--add-host=gw:host-gateway"] };
-        await using forger = await runContainer(engine, options);
-        await forger.exec("sh", ["-c", "cat >/etc/hosts"], { input: forged });
+      const all: Container[] = [];
+      try {
+        for (const [index, forged] of FORGED.entries()) {
+          const args = [...UNPRIVILEGED, "--add-host=gw:host-gateway"];
+          const forger = await runContainer(engine, { name: `forger-${index}`, networks: ["n1"], args });
+          all.push(forger);
+          await forger.exec("sh", ["-c", "cat >/etc/hosts"], { input: forged });
+        }
         await using instance = await startDns11(engine);
-        assert.ok([0, 1].includes(dataOf(await dig(forger, "gw")).length));
-        for (const each of [forger, client]) assert.deepEqual(dataOf(await dig(each, "evil")), []);
+        for (const forger of all) assert.ok([0, 1].includes(dataOf(await dig(forger, "gw")).length), forger.name);
+        for (const each of [...all, client]) assert.deepEqual(dataOf(await dig(each, "evil")), [], each.name);
         assert.deepEqual(dataOf(await dig(client, "gw")), []);
         assert.deepEqual(dataOf(await dig(client, "other")), [other.address("n1")]);
         assert.ok(instance.isRunning, instance.log);
+      } finally {
+        for (const each of all) await each.remove();
       }
     });
 
     test("a pipe or a link in place of a hosts file blocks nothing", async () => {
       const args = [...UNPRIVILEGED, "--add-host=gw:host-gateway", "--add-host=api:192.0.2.8"];
-      await using odd = await runContainer(engine, { name: "odd", networks: ["n1"], args });
-      const path = (await odd.inspect()).HostsPath;
-      for (const make of ["mkfifo", "ln -s /proc/kmsg", "mkdir", "ln -s /dev/zero", "touch"]) {
-        const { code, stderr } = await engine.exec("sh", ["-c", `rm -rf "$1" && ${make} "$1"`, "sh", path]);
-        assert.equal(code, 0, stderr);
+      const all = new Map<string, Container>();
+      try {
+        for (const [index, make] of ODD_FILES.entries()) {
+          const odd = await runContainer(engine, { name: `odd-${index}`, networks: ["n1"], args });
+          all.set(make, odd);
+          const path = (await odd.inspect()).HostsPath;
+          const { code, stderr } = await engine.exec("sh", ["-c", `rm -rf "$1" && ${make} "$1"`, "sh", path]);
+          assert.equal(code, 0, stderr);
+        }
         await using instance = await startDns11(engine);
-        assert.deepEqual(dataOf(await dig(odd, "gw")), [], make);
-        assert.deepEqual(dataOf(await dig(odd, "api")), ["192.0.2.8"], make);
+        for (const [make, odd] of all) {
+          assert.deepEqual(dataOf(await dig(odd, "gw")), [], make);
+          assert.deepEqual(dataOf(await dig(odd, "api")), ["192.0.2.8"], make);
+        }
         assert.ok(instance.isRunning, instance.log);
+      } finally {
+        for (const each of all.values()) await each.remove();
       }
     });
 

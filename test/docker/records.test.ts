@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -40,6 +41,7 @@ let web: Container;
 let app: Container;
 let back: Container;
 let project: Container;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   writeFileSync(config, SETTINGS);
@@ -53,6 +55,7 @@ before(async () => {
   project = await runContainer(engine, { name: "project", networks: ["back"], labels });
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   for (const each of [folder, files]) rmSync(each, { recursive: true });
@@ -63,7 +66,7 @@ async function addressesOf(container: Container, name: string): Promise<string[]
 }
 
 test("records of every type are answered locally, over UDP and TCP, and other types are empty", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   for (const [name, type, data] of [
     ["api.shop.test", "A", "10.9.0.5"],
     ["API.Shop.Test", "A", "10.9.0.5"],
@@ -92,7 +95,7 @@ test("records of every type are answered locally, over UDP and TCP, and other ty
 });
 
 test("CNAMEs lead to containers, also for a C library, and a wildcard stands for a container", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   const address = web.address("front");
   const cname = await dig(app, "db.shop.test");
   assert.deepEqual(dataOf(cname), ["web.", address]);
@@ -105,7 +108,7 @@ test("CNAMEs lead to containers, also for a C library, and a wildcard stands for
 });
 
 test("a CNAME to a name of an upstream server is resolved there, forwarded and from the cache", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   for (const round of ["forwarded", "cached"]) {
     for (const transport of ["+notcp", "+tcp"]) {
       const reply = await dig(app, "Far.shop.test", transport);
@@ -131,13 +134,14 @@ test("a CNAME to a name of an upstream server is resolved there, forwarded and f
 });
 
 test("a name is for everybody, a network or a Compose project", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   assert.deepEqual(await addressesOf(app, "scoped.shop.test"), ["10.9.0.1"]);
   assert.deepEqual(await addressesOf(back, "scoped.shop.test"), ["10.9.0.2"]);
   assert.deepEqual(await addressesOf(project, "scoped.shop.test"), ["10.9.0.3"]);
 });
 
 test("the folder is followed, a bad file keeps its names and is shown, and explain names the place", async () => {
+  await shared.stop();
   await using instance = await startDns11(engine, { args: ["--config", config, "--records-dir", files] });
   const address = async (name: string): Promise<string> => (await addressesOf(app, name)).join(" ");
   writeFileSync(join(files, "one.hosts"), "10.9.1.1 one.lan.test\n");
