@@ -22,6 +22,7 @@ import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";
 import { addTop } from "./top.ts";
+import { addUi } from "./ui.ts";
 import { addUpstreams } from "./upstreams.ts";
 import { addVersion } from "./version.ts";
 
@@ -49,6 +50,7 @@ export function createProgram(name: string): Command {
   addTop(program);
   addUpstreams(program);
   addCache(program);
+  addUi(program);
   program.commandsGroup("Diagnose:");
   addDoctor(program);
   addExplain(program);

@@ -3,6 +3,7 @@
  * of that name. Settings decide whether it exists: `host-docker-internal` for containers, and
  * `kind.host-docker-internal` for KIND nodes, which look it up at each start.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import {
@@ -28,7 +29,7 @@ const NO_GATEWAY: HostGateway = { ipv4: undefined, ipv6: undefined };
 
 class HostNames implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "the engine's host";
+  readonly kind = LOCAL_SOURCE.engineHost;
   readonly #named: NameAddresses;
   readonly #by: string;
 
@@ -65,6 +66,10 @@ export class EngineHostName implements NameSource {
   /** Whether containers that are not nodes have the name. Existing names do not change. */
   setForContainers(isForContainers: boolean): void {
     this.#isForContainers = isForContainers;
+  }
+
+  get gateway(): HostGateway {
+    return this.#gateway;
   }
 
   /** Sets the addresses. Returns whether containers have other names from now on. */
