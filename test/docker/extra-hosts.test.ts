@@ -19,8 +19,6 @@ const UNPRIVILEGED = ["--cap-drop=ALL", "--security-opt=no-new-privileges"];
 const ENTRIES = [`--add-host=${HOST_NAME}:host-gateway`, "--add-host=api:192.0.2.7", "--add-host=api:fd00::7"];
 /** What the forgers write into their hosts files. */
 const FORGED = ["198.51.100.9 evil gw\n".repeat(20_000), "\0\x01\xff gw\n", "198.51.100.9 evil\n198.51.100.9 gw\n"];
-/** Commands that make what is in place of a hosts file. */
-const ODD_FILES = ["mkfifo", "ln -s /proc/kmsg", "mkdir", "ln -s /dev/zero", "touch"];
 const SUITES: readonly Suite[] = ["bookworm", "forky"];
 
 for (const suite of SUITES) {
@@ -103,23 +101,16 @@ for (const suite of SUITES) {
 
     test("a pipe or a link in place of a hosts file blocks nothing", async () => {
       const args = [...UNPRIVILEGED, "--add-host=gw:host-gateway", "--add-host=api:192.0.2.8"];
-      const all = new Map<string, Container>();
-      try {
-        for (const [index, make] of ODD_FILES.entries()) {
-          const odd = await runContainer(engine, { name: `odd-${index}`, networks: ["n1"], args });
-          all.set(make, odd);
-          const path = (await odd.inspect()).HostsPath;
-          const { code, stderr } = await engine.exec("sh", ["-c", `rm -rf "$1" && ${make} "$1"`, "sh", path]);
-          assert.equal(code, 0, stderr);
-        }
+      await using odd = await runContainer(engine, { name: "odd", networks: ["n1"], args });
+      const path = (await odd.inspect()).HostsPath;
+      // One after the other: dockerd itself blocks on a pipe when it removes such a container.
+      for (const make of ["mkfifo", "ln -s /proc/kmsg", "mkdir", "ln -s /dev/zero", "touch"]) {
+        const { code, stderr } = await engine.exec("sh", ["-c", `rm -rf "$1" && ${make} "$1"`, "sh", path]);
+        assert.equal(code, 0, stderr);
         await using instance = await startDns11(engine);
-        for (const [make, odd] of all) {
-          assert.deepEqual(dataOf(await dig(odd, "gw")), [], make);
-          assert.deepEqual(dataOf(await dig(odd, "api")), ["192.0.2.8"], make);
-        }
+        assert.deepEqual(dataOf(await dig(odd, "gw")), [], make);
+        assert.deepEqual(dataOf(await dig(odd, "api")), ["192.0.2.8"], make);
         assert.ok(instance.isRunning, instance.log);
-      } finally {
-        for (const each of all.values()) await each.remove();
       }
     });
 
