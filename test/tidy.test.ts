@@ -33,7 +33,7 @@ const ROOMS: readonly Room[] = [
   { room: "src/base/model", mayImport: ["src/base/lib", "src/base/dns"], modules: ["node:net", "dns-packet", ...PURE] },
   {
     room: "src/config",
-    mayImport: [...BASE, "src/base/log/log.ts"],
+    mayImport: BASE,
     modules: [],
   },
   {
@@ -44,7 +44,7 @@ const ROOMS: readonly Room[] = [
   { room: "src/config/records", mayImport: ["src/config/readers.ts", ...BASE], modules: [] },
   {
     room: "src/base/log",
-    mayImport: ["src/base/limits.ts", "src/base/model/event.ts"],
+    mayImport: ["src/base/limits.ts", "src/base/model/event.ts", "src/base/model/log-choices.ts"],
     modules: ["pino"],
   },
   {
@@ -414,6 +414,7 @@ const ROOMS: readonly Room[] = [
       "src/container/kind/nodes.ts",
       "src/container/names/name-source.ts",
       "src/container/registry",
+      "src/base/lib",
       "src/base/model",
     ],
     modules: [],
@@ -497,6 +498,32 @@ const ROOMS: readonly Room[] = [
       ...BASE,
     ],
     modules: ["node:crypto", "node:fs", "node:net", "node:path", "node:zlib"],
+  },
+  // The page in a browser: a client of the control socket like the commands, with a listener of its own.
+  {
+    room: "src/ui/server",
+    mayImport: ["src/api/doctor-lines.ts", "src/control/connection-limit.ts", ...BASE],
+    modules: [
+      "node:child_process",
+      "node:crypto",
+      "node:events",
+      "node:fs",
+      "node:http",
+      "node:net",
+      "node:path",
+      "node:url",
+    ],
+  },
+  {
+    room: "src/ui/snapshot",
+    mayImport: [
+      "src/api",
+      "src/doctor/bundle/redactor.ts",
+      "src/ui/server/headers.ts",
+      "src/ui/server/page-files.ts",
+      ...BASE,
+    ],
+    modules: ["node:fs", "node:path"],
   },
   // The composition root: nothing imported here imports it.
   {
@@ -588,8 +615,26 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "cmd",
-    mayImport: ["src/api", "src/config", "src/doctor", "src/base/log/log.ts", "src/run", ...BASE],
-    modules: ["commander", "node:fs", "node:net", "node:timers/promises"],
+    mayImport: [
+      "src/api",
+      "src/config",
+      "src/doctor",
+      "src/base/log/log.ts",
+      "src/run",
+      "src/ui/server",
+      "src/ui/snapshot",
+      ...BASE,
+    ],
+    modules: [
+      "commander",
+      "node:child_process",
+      "node:fs",
+      "node:net",
+      "node:os",
+      "node:path",
+      "node:timers/promises",
+      "node:url",
+    ],
   },
 ];
 
@@ -725,6 +770,8 @@ const OPENERS = new Map([
   ["src/doctor/machine-check.ts", "the engine's socket; dns11's own folder"],
   ["src/metrics/process-metrics.ts", "files of this process"],
   ["cmd/build.ts", "files of the package"],
+  ["src/ui/server/page-files.ts", "files of the package"],
+  ["src/ui/snapshot/snapshot-folder.ts", "the user's own folder, with O_EXCL"],
 ]);
 const OPENING = /(?:^|[^.#\w])(?:openSync|readFileSync|readSync|openInRoot|createReadStream|readFile|openAsBlob)\(/m;
 

@@ -6,13 +6,15 @@ import type { Finding } from "../base/model/finding.ts";
 /** Something that is wrong, in one or several containers. */
 export interface DoctorProblem {
   readonly state: "problem" | "warning" | "unknown";
+  /** The cause in one sentence. */
   readonly title: string;
   readonly why: readonly string[];
-  /** Names of containers, or `Docker host`. */
+  /** What it affects: names of containers, or `Docker host`. */
   readonly subjects: readonly string[];
   readonly symptoms: readonly { readonly text: string; readonly subjects: readonly string[] }[];
   readonly fixNow: readonly string[];
   readonly fixForGood: readonly string[];
+  /** For a cause without such fixes. */
   readonly remedies: readonly string[];
 }
 

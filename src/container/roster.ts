@@ -11,6 +11,8 @@ import type { Nodes } from "./kind/nodes.ts";
 import type { NodeContext } from "./names/name-source.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
+import { guard } from "../base/lib/guard.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import { isSameAddress } from "../base/model/address.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
@@ -18,7 +20,8 @@ import { missingText } from "../base/model/server-text.ts";
 import type { Upstreams, View } from "../base/model/view.ts";
 
 export interface RosterParts {
-  readonly directory: Directory;
+  /** The current one. */
+  readonly directory: () => Directory;
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
@@ -52,6 +55,10 @@ function missingServers(upstreams: Upstreams | undefined): readonly string[] {
 export class Roster {
   readonly #parts: RosterParts;
   readonly #decisions = new Map<string, Decision>();
+  /** Containers to decide about again. */
+  readonly #stale = new Set<string>();
+  #isRefreshing = false;
+  #refreshed: Promise<unknown> = Promise.resolve();
   #only: readonly OnlyFilter[];
   #labelPolicy: LabelPolicy;
   #defaultBridge: DefaultBridgeSetting;
@@ -78,19 +85,31 @@ export class Roster {
     this.#defaultBridge = setting;
   }
 
-  /** Decides again about every container, after settings or the host changed. */
+  /** Decides again about every container, in slices, after settings or the host changed. */
   refresh(): void {
-    for (const fact of this.#parts.directory.containers.values()) this.#decide(fact);
+    for (const id of this.#parts.directory().containers.keys()) this.#stale.add(id);
+    if (!this.#isRefreshing) this.#refreshed = inSlices(this.#decideStale());
+  }
+
+  /** Resolves when nothing is left of a refresh. */
+  async refreshed(): Promise<void> {
+    await this.#refreshed;
+  }
+
+  /** Whether nothing is left of a refresh. */
+  get isRefreshed(): boolean {
+    return !this.#isRefreshing;
   }
 
   put(fact: ContainerFact): void {
-    const changesOthers = this.#parts.directory.putContainer(fact);
+    const changesOthers = this.#parts.directory().putContainer(fact);
+    this.#stale.delete(fact.id);
+    this.#decide(fact);
     if (changesOthers) this.refresh();
-    else this.#decide(fact);
   }
 
   remove(containerId: string): void {
-    const changesOthers = this.#parts.directory.removeContainer(containerId);
+    const changesOthers = this.#parts.directory().removeContainer(containerId);
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
@@ -101,7 +120,7 @@ export class Roster {
   /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact): View {
     const { directory, nodes } = this.#parts;
-    return directory.viewOf(fact, nodes.isNode(fact) ? nodes.placeOf(fact) : undefined);
+    return directory().viewOf(fact, nodes.isNode(fact) ? nodes.placeOf(fact) : undefined);
   }
 
   /** Detaches a node, or attaches it again. */
@@ -116,13 +135,29 @@ export class Roster {
 
   *decisions(): Generator<[ContainerFact, Decision]> {
     for (const [id, decision] of this.#decisions) {
-      const fact = this.#parts.directory.containers.get(id);
+      const fact = this.#parts.directory().containers.get(id);
       if (fact !== undefined) yield [fact, decision];
     }
   }
 
+  /** One container at a time. What is added meanwhile is decided as well. */
+  *#decideStale(): Generator<void> {
+    this.#isRefreshing = true;
+    try {
+      for (const id of this.#stale) {
+        this.#stale.delete(id);
+        const fact = this.#parts.directory().containers.get(id);
+        if (fact !== undefined) guard.run("attach", 0, () => this.#decide(fact));
+        yield;
+      }
+    } finally {
+      this.#isRefreshing = false;
+    }
+  }
+
   #decided(fact: ContainerFact): Decision {
-    const { directory, nodes, quarantineOf } = this.#parts;
+    const { nodes, quarantineOf } = this.#parts;
+    const directory = this.#parts.directory();
     if (nodes.isDetached(fact)) return DETACHED;
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
     const defaultBridge = nodes.isNode(fact) ? "off" : this.#defaultBridge;

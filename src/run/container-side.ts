@@ -26,8 +26,10 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly isSettled: boolean;
   /** Time of the last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: number;
-  /** Applies other settings. */
-  reconfigure(settings: RunSettings): void;
+  /** Prepares other settings while the current ones stay in force; the result puts them into force. */
+  prepare(settings: RunSettings): Promise<() => void>;
+  /** Resolves when every container has the names and servers that follow from the settings in force. */
+  refreshed(): Promise<void>;
   /** Sets the names that the operator declares. */
   declare(names: readonly DeclaredName[]): void;
   /** Decides again about every container. */

@@ -20,6 +20,7 @@ import { gate } from "../base/lib/gate.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
 import type { Log } from "../base/log/log.ts";
+import { applySettings } from "./apply-settings.ts";
 import type { ContainerSide, FindServeTarget, ServeTarget } from "./container-side.ts";
 import { InternalErrors } from "./internal-errors.ts";
 import { type Platform, preparePlatform } from "./platform.ts";
@@ -32,7 +33,7 @@ import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
 import { Reloads } from "./reloads.ts";
-import { type Serving, composeServing, reconfigure } from "./serving.ts";
+import { type Serving, composeServing } from "./serving.ts";
 import { startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
 import { endPredecessor, takeOverFrom } from "./takeover.ts";
@@ -250,7 +251,7 @@ export class Service {
   async #apply(settings: RunSettings, before: RunSettings): Promise<void> {
     await this.#metricsListener.listen(settings.metrics);
     try {
-      if (this.#serving !== undefined) await reconfigure(this.#serving, settings);
+      if (this.#serving !== undefined) await applySettings(this.#serving, settings);
     } catch (error) {
       await this.#metricsListener.listen(before.metrics).catch((fault: unknown) => {
         this.#log.warn({ reason: reasonOf(fault) }, "cannot restore the previous metrics listener");

@@ -86,14 +86,3 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const history = new HistoryRings({ containers: containerSide.containers, resolver: querySide.pipeline });
   return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, events, history };
 }
-
-/** Applies what a reload can change. */
-export async function reconfigure(serving: Serving, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, queryLog, records } = serving;
-  // First, because it may fail for want of memory: then nothing has changed.
-  querySide.reconfigure(settings);
-  counts.setContainersMax(settings.metrics.containers);
-  queryLog.setOn(settings.queries.isLogged);
-  containerSide.reconfigure(settings);
-  await records.configure(settings);
-}

@@ -9,7 +9,7 @@ import { KeeperLink } from "../../src/keeper/keeper-link.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
-import { factOf, idOf, untilAttached } from "./crowded-network.ts";
+import { NETWORK, factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { removeNetnses, makeNetnses } from "./namespaces.ts";
 import { type Row, median, quantile } from "./figures.ts";
 
@@ -22,6 +22,7 @@ export async function benchAttach(): Promise<Row[]> {
     preallocateDescriptors();
     await warmThreadPool();
     const { way, close } = startEngineSide();
+    way.directory.putNetwork(NETWORK);
     const idleBytes = settledRss();
     const times: number[] = [];
     for (const [index, path] of paths.slice(0, ONE_BY_ONE).entries()) {

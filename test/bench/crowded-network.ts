@@ -1,11 +1,21 @@
 // Containers without an engine: facts of any number of them on one network, and the wait until they are attached.
 
+import { COMPOSE_LABEL } from "../../src/base/model/compose-labels.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { splitLabels } from "../../src/container/registry/labels.ts";
 import type { EngineSide } from "../../src/run/engine/engine-side.ts";
 
-const NETWORK = { id: "n1", name: "n1", driver: "bridge", scope: "local", isInternal: false, project: undefined };
+export const NETWORK = {
+  id: "n1",
+  name: "n1",
+  driver: "bridge",
+  scope: "local",
+  isInternal: false,
+  project: undefined,
+};
+
+const PROJECTS = 50;
 
 export async function untilAttached({ reconciler, directory }: EngineSide, count: number): Promise<void> {
   if (directory.containers.size === 0 && count > 0) throw new Error("no facts");
@@ -46,7 +56,7 @@ export function factOf(index: number, path: string): ContainerFact {
     ports: { published: [], exposed: [] },
     networkMode: NETWORK.name,
     domainName: "",
-    ...splitLabels({}, {}),
+    ...splitLabels(labelsOf(index), {}),
     startedAt: "",
     resolvConfPath: undefined,
     kindSearch: undefined,
@@ -55,6 +65,12 @@ export function factOf(index: number, path: string): ContainerFact {
     endpoints: [endpoint],
     onDefaultBridge: undefined,
   };
+}
+
+// As Compose sets them.
+function labelsOf(index: number): Record<string, string> {
+  const { project, service, number } = COMPOSE_LABEL;
+  return { [project]: `p${index % PROJECTS}`, [service]: `s${index}`, [number]: "1" };
 }
 
 export function idOf(index: number): string {

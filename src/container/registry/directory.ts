@@ -2,6 +2,9 @@
  * Directory: the facts about containers and networks, and the view of each container: its names and its upstream
  * routes. A change only touches the names of one container on its networks and that container's view. It is applied in
  * one synchronous step, so a query sees all of it or nothing.
+ *
+ * Names are compiled with the settings, so other settings need another directory. It is filled beside the current one, in
+ * slices, and succeeds it when it knows as much. Each view is of one directory or of the other: no answer mixes the two.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { type HealthPolicy, isLeftOut } from "../../base/model/health-policy.ts";
@@ -10,7 +13,7 @@ import { DeclaredNames } from "../names/declared/declared-names.ts";
 import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { ExtraNames } from "../names/extra/extra-names.ts";
-import { EngineHostName, HOST_DOCKER_INTERNAL, type HostGateway } from "../names/host-name/host-name.ts";
+import { EngineHostName, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import type { Reach } from "../names/zone/reach.ts";
@@ -28,18 +31,16 @@ import type { MissingContainerSetting } from "../../base/model/upstream-policy.t
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { VisibleNames } from "../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../base/model/visible-setting.ts";
-import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
 import { projectOf } from "./compose.ts";
-import type { ContainerFact, NameserversFact, NetworkFact, StoppedFact } from "./fact.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "./fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
 import { effectiveLabels } from "./labels.ts";
 import { labelHealth } from "./label-choices.ts";
 import { traitsOf } from "./name-traits.ts";
-import { DNS_LABEL, labelRoutes } from "./label-routes.ts";
-import { listedServers } from "./listed-servers.ts";
-import { mayReachOutside, reachesOutside } from "./outside-access.ts";
-import { type RouteLayer, routesOf, routeLayer } from "./routes.ts";
+import { labelRoutes } from "./label-routes.ts";
+import { routesOf } from "./routes.ts";
+import { type Routing, routingOf } from "./routing.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
 
 export interface DirectoryOptions {
@@ -49,26 +50,6 @@ export interface DirectoryOptions {
   readonly ownAddress: string;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames?: () => void;
-}
-
-/** Docker's embedded DNS, reached by the passthrough. */
-const DOCKER_SERVER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
-/** The origin of the default servers, for `dns11 explain`. */
-const FALLBACK_ORIGINS: Readonly<Record<NameserversFact["kind"], string>> = {
-  listed: "Docker's list for this container",
-  host: "the host's current resolv.conf",
-  captured: "resolv.conf of the container",
-  unknown: "",
-};
-
-/** What the routes of a container are merged from. */
-interface Routing {
-  readonly layers: readonly RouteLayer[];
-  /** What Docker would query, and where that list comes from. */
-  readonly listed: readonly Server[];
-  readonly listedBy: string;
-  readonly hasGateway: boolean;
-  readonly isUnclear: boolean;
 }
 
 export class Directory {
@@ -96,7 +77,7 @@ export class Directory {
     stopped: this.#stopped,
   });
   readonly #containers = new Map<string, ContainerFact>();
-  readonly former = new FormerAddresses();
+  #former = new FormerAddresses();
   readonly #upstreamContainers = new UpstreamContainers({
     networkOf: (id) => this.network(id),
     layersOf: (fact) => this.#routing(fact, undefined).layers,
@@ -105,29 +86,59 @@ export class Directory {
   #rules: RouteRules = NO_RULES;
   #denied: readonly string[] = [];
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
-  #serversMax: number;
   #health: HealthPolicy | undefined;
   #choices: NameChoices | undefined;
-  #isConfiguring = false;
+  /** What it has succeeded, while there are views of it. */
+  #predecessor: Directory | undefined;
+  #onNames: (() => void) | undefined;
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
-    this.#serversMax = options.serversMax;
-  }
-
-  /** Applies several settings; the containers' names are made again once, and not for each of them. */
-  configure(apply: () => void): void {
-    this.#isConfiguring = true;
-    try {
-      apply();
-    } finally {
-      this.#isConfiguring = false;
-      this.#rejoin();
-    }
+    this.#onNames = options.onNames;
   }
 
   get containers(): ReadonlyMap<string, ContainerFact> {
     return this.#containers;
+  }
+
+  get former(): FormerAddresses {
+    return this.#former;
+  }
+
+  /** Takes over what `current` knows and this one does not, one fact after the other. Without any, both know the same. */
+  *catchUp(current: Directory): Generator<void> {
+    for (const { fact } of current.#networks.all()) {
+      if (this.network(fact.id) === undefined) yield this.putNetwork(fact);
+    }
+    for (const fact of current.#containers.values()) {
+      if (this.#containers.get(fact.id) !== fact) yield void this.putContainer(fact);
+    }
+    for (const id of this.#containers.keys()) {
+      if (!current.#containers.has(id)) yield void this.removeContainer(id);
+    }
+    for (const { fact } of this.#networks.all()) {
+      if (current.network(fact.id) === undefined) yield this.removeNetwork(fact.id);
+    }
+    yield* this.#stopped.catchUp(current.#stopped);
+  }
+
+  /** Takes over from `current`, which knows the same by now, and keeps it up to date for its views. */
+  succeed(current: Directory): void {
+    [this.#former, current.#former] = [current.#former, this.#former];
+    [this.#onNames, current.#onNames] = [current.#onNames, undefined];
+    this.#host = current.#host;
+    this.#denied = current.#denied;
+    this.#engineHost.setGateway(current.#engineHost.gateway);
+    this.#declared.copy(current.#declared);
+    this.#upstreamContainers.setComplete(current.#upstreamContainers.isComplete);
+    this.#predecessor = current;
+    this.#onNames?.();
+  }
+
+  /** All views have been made again. Only a container that waits for its image's labels keeps the one it has. */
+  forgetPredecessor(): void {
+    const facts = [...this.#containers.values()];
+    if (facts.every(({ imageLabels }) => imageLabels.source !== "awaited")) this.#predecessor = undefined;
   }
 
   /** Sets the host's servers. Existing views do not change. */
@@ -154,7 +165,7 @@ export class Directory {
   /** Sets the domain of container names on the host, while they resolve there. Existing views do not change. */
   setHostDomain(domain: string | undefined): void {
     this.#hostDomain.setDomain(domain, this.#containers.values());
-    this.#options.onNames?.();
+    this.#onNames?.();
   }
 
   /** Sets whose names containers resolve. Existing views do not change. */
@@ -165,10 +176,9 @@ export class Directory {
     this.#zones.setVisible(setting);
   }
 
-  /** Sets the zones with names of services. Existing views do not change. */
+  /** Sets the zones with names of services, for containers from now on. */
   setZones(zones: readonly string[]): void {
     this.#zones.setZones(zones);
-    this.#rejoin();
   }
 
   /** Sets the routes of the settings. Existing views do not change. */
@@ -192,7 +202,7 @@ export class Directory {
     this.#denied = domains;
   }
 
-  /** Sets what labels may configure. Existing views do not change. */
+  /** Sets what labels may configure, for containers from now on. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
     this.#networks.setLabelPolicy(policy);
@@ -201,23 +211,19 @@ export class Directory {
     this.#stopped.setLabelPolicy(policy);
     this.#extra.setLabelPolicy(policy);
     this.#zones.setLabelPolicy(policy);
-    for (const fact of this.#containers.values()) this.#putUpstream(fact, fact);
-    this.#rejoin();
   }
 
-  /** Sets what health checks mean, where a label does not; undefined: never anything. */
+  /** Sets what health checks mean, where a label does not, for containers from now on; undefined: never anything. */
   setHealth(policy: HealthPolicy | undefined): void {
     this.#health = policy;
-    this.#rejoin();
   }
 
-  /** Sets what containers' names are like, where a label does not; undefined: always as in Docker. */
+  /** Sets what names are like, where a label does not, for containers from now on; undefined: always as in Docker. */
   setChoices(choices: NameChoices | undefined): void {
     this.#choices = choices;
-    this.#rejoin();
   }
 
-  /** Sets what names of containers that are not running mean; undefined: nothing. Existing views do not change. */
+  /** Sets what names of containers that are not running mean, for those from now on; undefined: nothing. */
   setStopped(policy: StoppedPolicy | undefined): void {
     this.#stopped.setSetting(policy);
   }
@@ -225,12 +231,7 @@ export class Directory {
   /** Sets the declared names. Existing views do not change. */
   setDeclared(names: readonly DeclaredName[]): void {
     this.#declared.set(names);
-    this.#options.onNames?.();
-  }
-
-  /** Sets how many servers of Docker's list are used. */
-  setServersMax(serversMax: number): void {
-    this.#serversMax = serversMax;
+    this.#onNames?.();
   }
 
   network(id: string): NetworkFact | undefined {
@@ -238,16 +239,18 @@ export class Directory {
   }
 
   putNetwork(fact: NetworkFact): void {
+    this.#predecessor?.putNetwork(fact);
     this.#networks.put(fact);
-    this.#options.onNames?.();
+    this.#onNames?.();
   }
 
   /** Removes a network that is gone. Its containers have been updated before. */
   removeNetwork(id: string): void {
+    this.#predecessor?.removeNetwork(id);
     this.#networks.remove(id);
     this.#extra.removeNetwork(id);
     this.#hostDomain.removeNetwork(id);
-    this.#options.onNames?.();
+    this.#onNames?.();
   }
 
   /**
@@ -255,21 +258,24 @@ export class Directory {
    * once they are made again, because it is their upstream server.
    */
   putContainer(fact: ContainerFact): boolean {
+    this.#predecessor?.putContainer(fact);
     const before = this.#containers.get(fact.id);
-    if (before !== undefined) this.former.note(before, fact);
+    if (before !== undefined) this.#former.note(before, fact);
     this.#join(fact, before);
     this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
-    this.#options.onNames?.();
+    this.#onNames?.();
     return this.#putUpstream(fact, before);
   }
 
   /** A container that is not running. While it was, its facts are still known. */
   putStopped(fact: StoppedFact): void {
+    this.#predecessor?.putStopped(fact);
     this.#stopped.put(fact, this.#containers.get(fact.id));
   }
 
   removeStopped(id: string): void {
+    this.#predecessor?.removeStopped(id);
     this.#stopped.remove(id);
   }
 
@@ -280,6 +286,7 @@ export class Directory {
 
   /** Returns whether views of other containers change, as `putContainer` does. */
   removeContainer(id: string): boolean {
+    this.#predecessor?.removeContainer(id);
     const fact = this.#containers.get(id);
     if (fact !== undefined) {
       this.#networks.leave(fact);
@@ -287,11 +294,11 @@ export class Directory {
       this.#zones.leave(id);
       this.#projects.leave(id);
       this.#hostDomain.leave(fact);
-      this.former.note(fact);
+      this.#former.note(fact);
     }
     this.#defaultBridge.remove(id);
     this.#containers.delete(id);
-    this.#options.onNames?.();
+    this.#onNames?.();
     return fact !== undefined && this.#upstreamContainers.remove(fact);
   }
 
@@ -322,12 +329,6 @@ export class Directory {
     this.#hostDomain.join(fact, before);
   }
 
-  #rejoin(): void {
-    if (this.#isConfiguring) return;
-    for (const fact of this.#containers.values()) this.#join(fact, fact);
-    this.#options.onNames?.();
-  }
-
   #putUpstream(fact: ContainerFact, before: ContainerFact | undefined): boolean {
     const { layer } = labelRoutes(effectiveLabels(fact, this.#labelPolicy), this.#labelPolicy.servers);
     return this.#upstreamContainers.put(fact, layer, before);
@@ -352,46 +353,14 @@ export class Directory {
   }
 
   #routing(fact: ContainerFact, node: NodeContext | undefined): Routing {
-    const { labels, imageLabels, nameservers } = fact;
-    const joined = this.#networks.joinedBy(fact);
-    const { everyone, networks } = this.#rules;
-    const { trustsImages, servers: labelServers } = this.#labelPolicy;
-    const hasGateway = joined.some(reachesOutside);
-    // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the
-    // host's servers.
-    const isUnclear = !hasGateway && joined.some(mayReachOutside);
-    const ownAddresses = [this.#options.ownAddress, ...(node?.ownAddresses ?? [])];
-    // KIND's entrypoint moves Docker's resolver to another address.
-    const dockerServers = [
-      DOCKER_SERVER,
-      ...(node?.ownAddresses ?? []).map((address): Server => ({ ...DOCKER_SERVER, address })),
-    ];
-    const listed = isUnclear
-      ? dockerServers
-      : listedServers(nameservers, { host: this.#host, dockerServers, ownAddresses, serversMax: this.#serversMax });
-    const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
-    // By precedence: the operator, the container's creator, the author of its image.
-    const layers: RouteLayer[] = [
-      ...joined.map(({ network: { name } }) =>
-        routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),
-      ),
-      routeLayer("the setting dns", everyone),
-      routeLayer("the setting host-names", [{ domains: this.#denied, servers: [], isLocal: true }]),
-      routeLayer(
-        "the setting kind.host-docker-internal",
-        node?.hostDockerInternal === "deny" ? [{ domains: [HOST_DOCKER_INTERNAL], servers: [], isLocal: true }] : [],
-      ),
-      routeLayer(`label ${DNS_LABEL} of the container`, labelRoutes(labels, labelServers).layer),
-      routeLayer("--dns of the container", isOwn ? [{ domains: [""], servers: listed, isLocal: false }] : []),
-      routeLayer(
-        `label ${DNS_LABEL} of the image`,
-        trustsImages ? labelRoutes(imageLabels.labels, labelServers).layer : [],
-      ),
-    ];
-    const listedBy =
-      listed === dockerServers
-        ? "Docker's resolver: the container's list of servers cannot be determined"
-        : FALLBACK_ORIGINS[nameservers.kind];
-    return { layers, listed, listedBy, hasGateway, isUnclear };
+    return routingOf(fact, node, {
+      serversMax: this.#options.serversMax,
+      ownAddress: this.#options.ownAddress,
+      joined: this.#networks.joinedBy(fact),
+      rules: this.#rules,
+      labelPolicy: this.#labelPolicy,
+      denied: this.#denied,
+      host: this.#host,
+    });
   }
 }

@@ -57,6 +57,10 @@ export class UpstreamContainers {
     return this.#named.size > 0 || this.#namedBy.size > 0;
   }
 
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
   get fallsBack(): boolean {
     return this.#fallsBack;
   }

@@ -32,7 +32,7 @@ export interface NodeDiagnosis {
   readonly findings: readonly Finding[];
 }
 
-export interface NodeDiagnosisOptions {
+interface NodeDiagnosisOptions {
   readonly hostFlag: string | undefined;
   /** A container's name or id; undefined for all nodes. */
   readonly node: string | undefined;

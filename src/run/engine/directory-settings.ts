@@ -1,30 +1,34 @@
 /**
- * DirectorySettings: what the settings mean for the names and servers of containers, at the start and at each reload.
+ * DirectorySettings: a directory with what the settings mean for the names and servers of containers. Each reload makes one.
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { HealthPolicy } from "../../base/model/health-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { RunSettings } from "../../config/settings.ts";
-import type { Directory } from "../../container/registry/directory.ts";
+import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import { Directory } from "../../container/registry/directory.ts";
 
-export function configureDirectory(directory: Directory, settings: RunSettings): void {
-  directory.configure(() => {
-    directory.setRules(settings.routes);
-    directory.setMissingContainer(settings.upstream.forward.missingContainer);
-    directory.setLabelPolicy(settings.labels);
-    directory.setHealth(healthOf(settings));
-    directory.setStopped(stoppedOf(settings));
-    directory.setChoices(settings.isStrict ? undefined : settings.names);
-    directory.setServersMax(serversMax(settings));
-    directory.setHostName(settings.hostName);
-    directory.setDefaultBridge(settings.defaultBridge);
-    directory.setVisible(settings.visible);
-    directory.setZones(settings.zones);
+export function newDirectory(settings: RunSettings, onNames?: () => void): Directory {
+  const directory = new Directory({
+    serversMax: serversMax(settings),
+    ownAddress: DOCKER_RESOLVER,
+    ...(onNames !== undefined && { onNames }),
   });
+  directory.setRules(settings.routes);
+  directory.setMissingContainer(settings.upstream.forward.missingContainer);
+  directory.setLabelPolicy(settings.labels);
+  directory.setHealth(healthOf(settings));
+  directory.setStopped(stoppedOf(settings));
+  directory.setChoices(settings.isStrict ? undefined : settings.names);
+  directory.setHostName(settings.hostName);
+  directory.setDefaultBridge(settings.defaultBridge);
+  directory.setVisible(settings.visible);
+  directory.setZones(settings.zones);
+  return directory;
 }
 
 /** Docker uses three servers of a list and ignores the others. */
-export function serversMax({ behaviour }: RunSettings): number {
+function serversMax({ behaviour }: RunSettings): number {
   return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
 }
 

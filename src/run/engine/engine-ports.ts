@@ -24,6 +24,7 @@ import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
 
 interface EnginePortsParts {
+  /** The current one. */
   readonly directory: Directory;
   readonly hostNames: HostNames;
   readonly nodes: Nodes;
@@ -36,10 +37,11 @@ interface EnginePortsParts {
 const POLL_MS = 10;
 
 export function containersOf(parts: EnginePortsParts): Containers {
-  const { directory, hostNames, networks, nodes, reconciler, roster, stopped } = parts;
+  const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
     get facts() {
-      return hostNames.isOn ? new Map([...directory.containers, [HOST_ID, HOST_FACT]]) : directory.containers;
+      const { containers } = parts.directory;
+      return hostNames.isOn ? new Map([...containers, [HOST_ID, HOST_FACT]]) : containers;
     },
     decisionOf: (id) => (id === HOST_ID ? hostNames.decision : roster.decisionOf(id)),
     attachmentOf: (id) => reconciler.attachmentOf(id),
@@ -47,7 +49,7 @@ export function containersOf(parts: EnginePortsParts): Containers {
     defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) =>
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
-    formerAddresses: () => directory.former.list(),
+    formerAddresses: () => parts.directory.former.list(),
     stopped: async () => await stopped.list(),
     networks: async () => await networks.list(),
   };

@@ -2,19 +2,19 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
+import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { Status } from "../../api/status.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
-import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
-import { Directory } from "../../container/registry/directory.ts";
+import type { Directory } from "../../container/registry/directory.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -25,7 +25,7 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
-import { configureDirectory, serversMax } from "./directory-settings.ts";
+import { newDirectory } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
@@ -36,7 +36,6 @@ export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
-  readonly directory: Directory;
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
@@ -50,13 +49,14 @@ export class EngineSide implements ContainerSide {
   readonly #events: EngineEvents;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
+  #directory: Directory;
   #isDisconnected = false;
 
   constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
     // In reverse order of the pipeline: a receiver is built before its sender.
-    this.directory = this.#openDirectory();
+    this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
     this.networks = new EngineNetworks(link.engine);
     this.#events = new EngineEvents({
@@ -91,26 +91,43 @@ export class EngineSide implements ContainerSide {
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
   }
 
+  /** The current one: a reload replaces it. */
+  get directory(): Directory {
+    return this.#directory;
+  }
+
   get isSynced(): boolean {
     return this.follower.isSynced;
   }
 
   get isSettled(): boolean {
-    return this.reconciler.isSettled;
+    return this.roster.isRefreshed && this.reconciler.isSettled;
   }
 
   get lastActivityMs(): number {
     return this.follower.lastActivityMs;
   }
 
-  reconfigure(settings: RunSettings): void {
-    configureDirectory(this.directory, settings);
-    this.roster.setDefaultBridge(settings.defaultBridge);
-    this.roster.setOnly(settings.only, settings.labels);
-    this.nodes.setPolicy(settings.kind, settings.labels);
-    if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
-    this.roster.refresh();
-    this.hostNames.configure(settings.hostNames);
+  async prepare(settings: RunSettings): Promise<() => void> {
+    const next = newDirectory(settings);
+    next.setHostDomain(this.hostNames.domain);
+    // What has changed meanwhile follows, until nothing has.
+    while ((await inSlices(next.catchUp(this.#directory))) > 0);
+    return () => {
+      this.#succeedBy(next);
+      this.roster.setDefaultBridge(settings.defaultBridge);
+      this.roster.setOnly(settings.only, settings.labels);
+      this.nodes.setPolicy(settings.kind, settings.labels);
+      if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
+      this.roster.refresh();
+      void this.refreshed().then(() => next.forgetPredecessor());
+      this.hostNames.configure(settings.hostNames);
+      this.hostNames.updateNames();
+    };
+  }
+
+  async refreshed(): Promise<void> {
+    await this.roster.refreshed();
   }
 
   declare(names: readonly DeclaredName[]): void {
@@ -155,14 +172,16 @@ export class EngineSide implements ContainerSide {
 
   #openDirectory(): Directory {
     const { settings, platform } = this.#parts;
-    const directory = new Directory({
-      serversMax: serversMax(settings),
-      ownAddress: DOCKER_RESOLVER,
-      onNames: () => platform.kernelAnswers?.forgetAll(),
-    });
+    const directory = newDirectory(settings, () => platform.kernelAnswers?.forgetAll());
     directory.setComplete(false);
-    configureDirectory(directory, settings);
     return directory;
+  }
+
+  #succeedBy(next: Directory): void {
+    for (const _ of next.catchUp(this.#directory));
+    next.setHostDomain(this.hostNames.domain);
+    next.succeed(this.#directory);
+    this.#directory = next;
   }
 
   #openReconciler(): Reconciler {
@@ -212,7 +231,7 @@ export class EngineSide implements ContainerSide {
   #openRoster(): Roster {
     const { quarantines, limitedLog, settings } = this.#parts;
     return new Roster({
-      directory: this.directory,
+      directory: () => this.#directory,
       reconciler: this.reconciler,
       nodes: this.nodes,
       bridges: this.bridges,

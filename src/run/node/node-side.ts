@@ -105,11 +105,17 @@ class NodeSide implements ContainerSide {
     return performance.now();
   }
 
-  reconfigure(settings: RunSettings): void {
-    this.#policy = settings.kind;
-    this.#directory.setRules(settings.routes);
-    this.#checkNetworks();
-    this.refresh();
+  async prepare(settings: RunSettings): Promise<() => void> {
+    return await Promise.resolve(() => {
+      this.#policy = settings.kind;
+      this.#directory.setRules(settings.routes);
+      this.#checkNetworks();
+      this.refresh();
+    });
+  }
+
+  async refreshed(): Promise<void> {
+    await Promise.resolve();
   }
 
   declare(names: readonly DeclaredName[]): void {

@@ -2,6 +2,7 @@
  * EngineSide without an engine: all parts of the container side of a run are real; the test supplies the container
  * facts.
  */
+import type { RunSettings } from "../../../src/config/settings.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { Journal } from "../../../src/container/kind/journal.ts";
 import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
@@ -20,7 +21,7 @@ import { composeQuerySide } from "../../../src/run/query-side.ts";
 export function startEngineSide(
   runner?: NamespaceRunner,
   keep?: Keep,
-): { readonly way: EngineSide; readonly close: () => void } {
+): { readonly way: EngineSide; readonly settings: RunSettings; readonly close: () => void } {
   const run = {
     host: undefined,
     stateDir: "",
@@ -63,5 +64,5 @@ export function startEngineSide(
     ground.runner.close();
     closeEngineHost(host);
   };
-  return { way, close };
+  return { way, settings, close };
 }

@@ -64,6 +64,11 @@ export class DeclaredNames implements NameSource {
     this.#tables = tables;
   }
 
+  /** Takes over all names. */
+  copy(from: DeclaredNames): void {
+    this.#tables = from.#tables;
+  }
+
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
   }

@@ -67,6 +67,10 @@ export class EngineHostName implements NameSource {
     this.#isForContainers = isForContainers;
   }
 
+  get gateway(): HostGateway {
+    return this.#gateway;
+  }
+
   /** Sets the addresses. Returns whether containers have other names from now on. */
   setGateway(gateway: HostGateway): boolean {
     const isNew = gateway.ipv4 !== this.#gateway.ipv4 || gateway.ipv6 !== this.#gateway.ipv6;

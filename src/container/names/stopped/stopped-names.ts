@@ -112,16 +112,25 @@ export class StoppedNames implements NameSource {
     return this.#containers.keys();
   }
 
-  /** Sets what such names mean, where a label does not; undefined: always as in Docker. Existing views do not change. */
+  /** Sets what such names mean, where a label does not, for containers from now on; undefined: always as in Docker. */
   setSetting(setting: StoppedPolicy | undefined): void {
     this.#setting = setting;
-    if (setting === undefined) this.#containers.clear();
-    this.#rebuild();
   }
 
+  /** For containers from now on. */
   setLabelPolicy(policy: LabelPolicy): void {
     this.#labelPolicy = policy;
-    this.#rebuild();
+  }
+
+  /** Takes over the containers that `current` knows and this one does not, and forgets the others, one at a time. */
+  *catchUp(current: StoppedNames): Generator<void> {
+    if (this.#setting === undefined) return;
+    for (const known of current.#containers.values()) {
+      if (this.#containers.get(known.fact.id)?.fact === known.fact) continue;
+      this.remove(known.fact.id);
+      yield void this.#containers.set(known.fact.id, { ...known, keys: this.#list(known) });
+    }
+    for (const id of this.#containers.keys()) if (!current.#containers.has(id)) yield this.remove(id);
   }
 
   /** `before`: as it was while it was running. */
@@ -187,12 +196,6 @@ export class StoppedNames implements NameSource {
     for (const { fact } of this.#containers.values())
       if (oldest === undefined || fact.sinceMs < oldest.sinceMs) oldest = fact;
     if (oldest !== undefined) this.remove(oldest.id);
-  }
-
-  #rebuild(): void {
-    const all = [...this.#containers.values()];
-    for (const { fact } of all) this.remove(fact.id);
-    for (const known of all) this.#containers.set(known.fact.id, { ...known, keys: this.#list(known) });
   }
 }
 

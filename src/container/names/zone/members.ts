@@ -67,10 +67,6 @@ export class ZoneMembers {
     }
   }
 
-  clear(): void {
-    for (const id of [...this.#byId.keys()]) this.remove(id);
-  }
-
   /** Those of a project, or of one service in it; either label may be a wildcard. */
   *matching(project: string, service = "*"): Iterable<ZoneMember> {
     for (const services of matches(this.#projects, project)) {

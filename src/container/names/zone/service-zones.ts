@@ -29,10 +29,9 @@ export class ServiceZones implements NameSource {
     this.#networks = networks;
   }
 
-  /** Sets the zones; containers must join again. Existing names do not change. */
+  /** Sets the zones, for containers from now on. */
   setZones(zones: readonly string[]): void {
     this.#zones = zones.map((name) => new Zone(name));
-    if (zones.length === 0) this.#members.clear();
   }
 
   /** Existing names do not change. */

@@ -13,6 +13,7 @@ import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
 import { containerFact, knownFingerprint, listedFingerprint } from "../../../../src/container/watch/translate.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { addressesIn, replyOnce } from "../../support/reply.ts";
+import { succeed } from "../../support/succeed.ts";
 
 function replica(number: number, health: Health | undefined, parts: Partial<ContainerFact> = {}): ContainerFact {
   const id = `web-${number}`;
@@ -73,8 +74,7 @@ test("a change of health takes effect, and so does one of the policy", () => {
   assert.equal(ask(directory), "2 3");
   directory.putContainer(replica(3, "healthy"));
   assert.equal(ask(directory), "3");
-  directory.setHealth("ignore");
-  assert.equal(ask(directory), "2 3");
+  assert.equal(ask(succeed(directory, (next) => next.setHealth("ignore"))), "2 3");
 });
 
 test("a label of the creator decides for one container, and an image's does not", () => {
@@ -83,8 +83,10 @@ test("a label of the creator decides for one container, and an image's does not"
   const healthy = replica(2, "healthy");
   assert.equal(ask(directoryOf("exclude", healthy, replica(3, "unhealthy", { labels }))), "2 3");
   assert.equal(ask(directoryOf("exclude", healthy, replica(3, "unhealthy", image))), "2");
-  const trusting = directoryOf("exclude", healthy, replica(3, "unhealthy", image));
-  trusting.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  const trusting = succeed(directoryOf("exclude", healthy, replica(3, "unhealthy", image)), (next) => {
+    next.setHealth("exclude");
+    next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  });
   assert.equal(ask(trusting), "2 3");
   const strict = { labels: { "io.dns11.health": "exclude" } };
   assert.equal(ask(directoryOf("ignore", healthy, replica(3, "unhealthy", strict))), "2");

@@ -15,6 +15,7 @@ import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
 import { containerFact } from "../../../../src/container/watch/translate.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { addressesIn, replyOnce } from "../../support/reply.ts";
+import { succeed } from "../../support/succeed.ts";
 
 const DEFAULT_TTL = DEFAULT_BEHAVIOUR.ttlSeconds;
 
@@ -120,8 +121,11 @@ test("an image's labels choose nothing, and in strict mode no label does", () =>
   const image = { imageLabels: { labels, source: "known" as const } };
   const directory = directoryOf(NAME_CHOICES_DEFAULTS, replica(2, image));
   assert.deepEqual(pointer(directory, "10.1.0.2"), { target: "web-2.one", ttl: DEFAULT_TTL });
-  directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
-  assert.deepEqual(pointer(directory, "10.1.0.2"), { target: "host-2", ttl: 3_600 });
+  const trusting = succeed(directory, (next) => {
+    next.setChoices(NAME_CHOICES_DEFAULTS);
+    next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  });
+  assert.deepEqual(pointer(trusting, "10.1.0.2"), { target: "host-2", ttl: 3_600 });
   const strict = directoryOf(undefined, replica(2, { labels }));
   assert.deepEqual(pointer(strict, "10.1.0.2"), { target: "web-2.one", ttl: DEFAULT_TTL });
 });

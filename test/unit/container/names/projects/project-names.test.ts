@@ -6,7 +6,6 @@ import { test } from "node:test";
 
 import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
-import type { HealthPolicy } from "../../../../../src/base/model/health-policy.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
@@ -14,6 +13,7 @@ import type { ContainerFact, EndpointFact } from "../../../../../src/container/r
 import { projectNamesFindings } from "../../../../../src/doctor/checks/project-names-check.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { addressesIn, answerOnce } from "../../../support/reply.ts";
+import { succeed } from "../../../support/succeed.ts";
 
 function labelsOf(project: string, service: string): Record<string, string> {
   return { [COMPOSE_LABEL.project]: project, [COMPOSE_LABEL.service]: service };
@@ -81,10 +81,9 @@ test("a service is found below its project, on the networks of the container", (
 
 test("replicas are all answered, and follow their containers; health applies as for the service", () => {
   const second = member("shop", "db", { shared: "10.1.0.7" }, { id: "shop-db-2", health: "unhealthy" });
-  const directory = directoryOf([...ALL, second]);
-  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.7");
-  const policy: HealthPolicy = "exclude";
-  directory.setHealth(policy);
+  const before = directoryOf([...ALL, second]);
+  assert.equal(ask(before, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.7");
+  const directory = succeed(before, (next) => next.setHealth("exclude"));
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
   directory.removeContainer("shop-db-1");
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.7");
@@ -119,8 +118,8 @@ test("labels of an image claim no project, and docker compose run is no replica"
   const labels = { ...oneOff.labels, [COMPOSE_LABEL.oneOff]: "True" };
   const directory = directoryOf([...ALL, claiming, { ...oneOff, labels }]);
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
-  directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
-  assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.66");
+  const trusting = succeed(directory, (next) => next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true }));
+  assert.equal(ask(trusting, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.66");
 });
 
 test("labels that are no names, and projects that exaggerate, harm nobody", () => {

@@ -15,6 +15,7 @@ import type { ContainerFact, StoppedFact } from "../../../../../src/container/re
 import { stoppedFact } from "../../../../../src/container/watch/translate.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { addressesIn, answerOnce } from "../../../support/reply.ts";
+import { succeed } from "../../../support/succeed.ts";
 
 const NXDOMAIN = 3;
 const LABEL = "io.dns11.stopped";
@@ -134,8 +135,12 @@ test("a label of the creator chooses for one container; of several stopped ones 
   const image = { imageLabels: { labels: { [LABEL]: "forward" }, source: "known" as const } };
   directory.putStopped(stopped("db3", image));
   assert.equal(ask(directory, "db3"), "NXDOMAIN");
-  directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
-  assert.equal(ask(directory, "db3"), "deferred");
+  const trusting = succeed(directory, (next) => {
+    next.setStopped("nxdomain");
+    next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  });
+  assert.equal(ask(trusting, "db3"), "deferred");
+  assert.equal(ask(trusting, "db.corp.test"), "10.1.0.2");
   assert.match(
     decide(container("db", "10.1.0.2", { labels: { [LABEL]: "yes" } }), () => undefined, []).warning ?? "",
     /^invalid label io\.dns11\.stopped="yes": use nxdomain, empty, last-address, forward; the label is ignored$/,

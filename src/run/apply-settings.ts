@@ -1,0 +1,19 @@
+/**
+ * ApplySettings: puts other settings into force in a run. What takes long or can fail comes first, while the previous
+ * settings are still in force everywhere.
+ */
+import type { RunSettings } from "../config/settings.ts";
+import type { Serving } from "./serving.ts";
+
+/** Resolves when all queries are answered by them. */
+export async function applySettings(serving: Serving, settings: RunSettings): Promise<void> {
+  const { querySide, containerSide, counts, queryLog, records } = serving;
+  const apply = await containerSide.prepare(settings);
+  // It may fail for want of memory: then nothing has changed.
+  querySide.reconfigure(settings);
+  counts.setContainersMax(settings.metrics.containers);
+  queryLog.setOn(settings.queries.isLogged);
+  apply();
+  await records.configure(settings);
+  await containerSide.refreshed();
+}
