@@ -18,6 +18,12 @@ export class ApiError extends Error {
   }
 }
 
+export interface StreamOptions {
+  readonly body?: object;
+  /** Called before the first line, which may come much later. */
+  readonly onOpen?: () => void;
+}
+
 export function parse(text: string): unknown {
   return JSON.parse(text, (key, value: unknown) => {
     if (typeof value !== "string") return value;
@@ -42,9 +48,10 @@ export class Api {
   }
 
   /** The values of a stream, until it ends, breaks or is aborted. */
-  async *lines<T>(path: string, signal: AbortSignal, body?: object): AsyncGenerator<T, void> {
+  async *lines<T>(path: string, signal: AbortSignal, { body, onOpen }: StreamOptions = {}): AsyncGenerator<T, void> {
     const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await this.#open(path, request, signal);
+    onOpen?.();
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     if (reader === undefined) return;
     let rest = "";
