@@ -33,6 +33,8 @@ const engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0
 const upstream = await startUpstream(engine);
 /** @type {import("node:child_process").ChildProcess | undefined} */
 let daemon;
+/** @type {UiCommand | undefined} */
+let ui;
 try {
   for (const name of ["shop_front", "shop_back"]) await createNetwork(engine, name);
   const web = await service("web", 1, ["shop_front"]);
@@ -42,7 +44,7 @@ try {
   await service("db", 1, ["shop_back"]);
   const cache = await service("cache", 1, ["shop_back"]);
   daemon = startDaemon();
-  await using ui = await untilStarted();
+  ui = await untilStarted();
   await cache.stop();
   for (const [container, names] of /** @type {const} */ ([
     [web, "api api www.ok.test"],
@@ -76,6 +78,7 @@ try {
   }
   await browser.close();
 } finally {
+  await ui?.[Symbol.asyncDispose]();
   if (daemon?.kill("SIGTERM") === true) await once(daemon, "close");
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
