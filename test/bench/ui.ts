@@ -51,7 +51,7 @@ export async function benchUi(): Promise<Row[]> {
     await page.locator(".query").nth(20).waitFor();
     const drawnMs = performance.now() - startMs;
     const { frames, long } = await page.evaluate<{ frames: number[]; long: number[] }>(MEASURE);
-    const perSecond = (frames.length * 1_000) / frames.reduce((sum, each) => sum + each, 0);
+    const perSecond = (frames.length * 1_000) / sum(frames);
     const heapMiB = (await page.evaluate<number>("performance.memory.usedJSHeapSize")) / 1024 / 1024;
     const wireKiB = wireBytes() / 1024;
     return [
