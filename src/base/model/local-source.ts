@@ -16,7 +16,8 @@ export const LOCAL_SOURCE = {
   hostDomain: 9,
   extra: 10,
   stopped: 11,
-  etcd: 12,
+  swarm: 12,
+  etcd: 13,
 } as const;
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
@@ -35,6 +36,7 @@ export const LOCAL_SOURCES = [
   { key: "host-domain", title: "the host's domain" },
   { key: "extra", title: "extra names" },
   { key: "stopped", title: "stopped containers" },
+  { key: "swarm", title: "swarm" },
   { key: "etcd", title: "names in etcd" },
 ] as const;
 

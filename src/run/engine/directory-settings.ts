@@ -26,6 +26,7 @@ export function newDirectory(settings: RunSettings, stored: NameSource | undefin
   directory.setDefaultBridge(settings.defaultBridge);
   directory.setVisible(settings.visible);
   directory.setZones(settings.zones);
+  directory.swarm.setSetting(settings.isStrict ? "as-docker" : "asked");
   return directory;
 }
 
