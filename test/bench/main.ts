@@ -15,6 +15,7 @@ import { FULL_PACE, QUICK_PACE } from "./pace.ts";
 import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
+import { benchSwarm } from "./swarm.ts";
 import { benchStalls } from "./stalls.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
@@ -30,6 +31,7 @@ const LAST: readonly Part[] = [
   ["memory", "Memory of an idle process", benchMemory],
   ["host", "Names on the host", benchHost],
   ["kernel", "Container names answered by the kernel", benchKernel],
+  ["swarm", "Names of a swarm service", benchSwarm],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 
