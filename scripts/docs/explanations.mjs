@@ -84,6 +84,8 @@ export const CHECK_MEANINGS = {
   swarm: "whether gossip knows this machine's containers on swarm networks and, on a manager, all running tasks",
   "project-names":
     "whether a Compose project has the name of a network or of a public domain, which makes SERVICE.PROJECT mean something else",
+  records:
+    "names that you declare: whether a file of the records folder has turned bad, so that a change of it has no effect",
   libc: "musl or glibc, and the limitations of that version",
   "kind-resolv-conf": "in a KIND node: whether pods can reach the servers its file names",
   "kind-rules": "which process owns dns11's rules in a node",

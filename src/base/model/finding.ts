@@ -36,6 +36,7 @@ export const CHECKS = {
   "failing-names": "failing names",
   "project-names": "project names",
   swarm: "swarm",
+  records: "declared names",
   "kind-resolv-conf": "node resolv.conf",
   "kind-rules": "dns11 rules in the node",
   "kind-port-53": "node port 53",

@@ -10,17 +10,16 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../registry/fact.ts";
-import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
 import type { ContainerJson } from "./engine-json.ts";
-import { ImageLabels } from "./image-labels.ts";
+import { ImageConfigs } from "./image-configs.ts";
+import { type ImageConfig, type SplitConfig, splitConfig } from "./split-config.ts";
 import {
   type ContainerFiles,
   containerFact,
   isUp,
   knownFingerprint,
   listedFingerprint,
-  mergedLabels,
   networkFact,
   stoppedFact,
 } from "./translate.ts";
@@ -70,7 +69,7 @@ const TIMED_OUT = Symbol("timed out");
 export class Follower {
   readonly #engine: FollowedEngine;
   readonly #hooks: FollowerHooks;
-  readonly #images: ImageLabels;
+  readonly #images: ImageConfigs;
   readonly #marked = new Set<string>();
   readonly #inspecting = new Set<string>();
   /** The time of the first unapplied event, by container. */
@@ -85,7 +84,7 @@ export class Follower {
   constructor(engine: FollowedEngine, hooks: FollowerHooks) {
     this.#engine = engine;
     this.#hooks = hooks;
-    this.#images = new ImageLabels(engine);
+    this.#images = new ImageConfigs(engine);
   }
 
   get isConnected(): boolean {
@@ -256,13 +255,13 @@ export class Follower {
         return;
       }
       this.#exitCodes.delete(id);
-      const image = this.#labelsOf(json);
+      const image = this.#splitOf(json);
       const isPending = image instanceof Promise;
-      const labels = isPending ? splitLabels(mergedLabels(json), "awaited") : image;
-      const fact = containerFact(json, this.#hooks.filesOf(json), labels);
+      const split = isPending ? splitConfig(json, "awaited") : image;
+      const fact = containerFact(json, this.#hooks.filesOf(json), split);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#hooks.onContainer(fact);
-      if (isPending) await this.#splitLabels(fact, image);
+      if (isPending) await this.#splitLater(fact, json, image);
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
@@ -282,32 +281,36 @@ export class Follower {
   #putStopped(json: ContainerJson): void {
     const { stopped } = this.#hooks;
     if (stopped?.known() === undefined) return;
-    const labels = this.#labelsOf(json);
-    if (!(labels instanceof Promise)) return stopped.put(stoppedFact(json, labels));
-    const merged = mergedLabels(json);
-    stopped.put(stoppedFact(json, splitLabels(merged, "awaited")));
-    const putAgain = (image: Labels | undefined): void => {
+    const split = this.#splitOf(json);
+    if (!(split instanceof Promise)) return stopped.put(stoppedFact(json, split));
+    stopped.put(stoppedFact(json, splitConfig(json, "awaited")));
+    const putAgain = (image: ImageConfig | undefined): void => {
       const isStillStopped = new Set(stopped.known()).has(json.Id);
-      if (isStillStopped) stopped.put(stoppedFact(json, splitLabels(merged, image)));
+      if (isStillStopped) stopped.put(stoppedFact(json, splitConfig(json, image)));
     };
     // Without its image's labels, all of them count as the image's.
-    void labels.then(putAgain).catch(() => undefined);
+    void split.then(putAgain).catch(() => undefined);
   }
 
-  /** The split labels, determined once in a container's life, because they never change. */
-  #labelsOf(json: ContainerJson): SplitLabels | Promise<Labels | undefined> {
+  /** The split configuration, determined once in a container's life, because it never changes. */
+  #splitOf(json: ContainerJson): SplitConfig | Promise<ImageConfig | undefined> {
     const known = this.#hooks.known().get(json.Id);
-    if (known?.imageLabels.source === "known") return { labels: known.labels, imageLabels: known.imageLabels };
+    if (known?.imageLabels.source === "known")
+      return { labels: known.labels, imageLabels: known.imageLabels, ports: known.ports };
     const image = this.#images.of(json);
-    return image instanceof Promise ? image : splitLabels(mergedLabels(json), image);
+    return image instanceof Promise ? image : splitConfig(json, image);
   }
 
-  /** Reports a container again, with split labels, once its image has been inspected or the wait timed out. */
-  async #splitLabels(fact: ContainerFact, pending: Promise<Labels | undefined>): Promise<void> {
+  /** Reports a container again once its image has been inspected or the wait timed out. */
+  async #splitLater(
+    fact: ContainerFact,
+    json: ContainerJson,
+    pending: Promise<ImageConfig | undefined>,
+  ): Promise<void> {
     const timeout = sleep(LIMITS.imageWaitMs, TIMED_OUT, { ref: false });
     const image = await Promise.race([pending, timeout]).catch((error: unknown) => new Error(reasonOf(error)));
     const isKnown = image !== TIMED_OUT && !(image instanceof Error);
-    this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, isKnown ? image : undefined) });
+    this.#hooks.onContainer({ ...fact, ...splitConfig(json, isKnown ? image : undefined) });
     if (image === TIMED_OUT) void pending.catch(() => undefined).then(() => this.#mark(fact.id));
     if (image instanceof Error) throw image;
   }

@@ -6,6 +6,7 @@ import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { DockerAnswers, DockerAsk } from "../../base/model/docker-ask.ts";
+import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
   ASKED,
   DENIED,
@@ -30,8 +31,9 @@ const LAST_KNOWN = "a name of the swarm, from the last answer of Docker's resolv
 
 export class LocalNames {
   readonly #behaviour: Behaviour;
-  /** The last result. */
+  /** The last result, and where it is from. */
   readonly search: NameSearch;
+  source: LocalSource = LOCAL_SOURCE.rule;
   /** What Docker's resolver answered the client. */
   docker: DockerAnswers | undefined;
   /** Set while a query is answered: what Docker's resolver must be asked first. */
@@ -60,7 +62,9 @@ export class LocalNames {
       const found = source.find(name, this.search);
       if (found === MISS) continue;
       const decided = found === ASKED ? this.#fromDocker(this.search.ask as DockerAsk) : found;
-      if (decided !== MISS) return decided;
+      if (decided === MISS) continue;
+      this.source = source.kind;
+      return decided;
     }
     return MISS;
   }
@@ -106,8 +110,9 @@ export class LocalNames {
     const hash = question.hashOf[labels] as number;
     for (const source of names) {
       const pointer = source.pointer(question.folded, length, hash, this.#behaviour);
-      if (pointer?.ask !== undefined) return this.#pointerFromDocker(pointer.ask);
-      if (pointer !== undefined) return pointer;
+      if (pointer === undefined) continue;
+      this.source = source.kind;
+      return pointer.ask === undefined ? pointer : this.#pointerFromDocker(pointer.ask);
     }
     return undefined;
   }

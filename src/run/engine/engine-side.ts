@@ -13,6 +13,7 @@ import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
+import type { ContainerFact } from "../../container/registry/fact.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -23,12 +24,14 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
+import { AttachmentLog } from "./attachment-log.ts";
 import { newDirectory } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
-import { gatewayOf, restoreOldNodes } from "./old-nodes.ts";
+import { hostGateway } from "./host-gateway.ts";
+import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 import { openSwarmWatch } from "./swarm-lists.ts";
 
@@ -48,6 +51,7 @@ export class EngineSide implements ContainerSide {
   readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
   readonly #events: EngineEvents;
+  readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
   #directory: Directory;
@@ -61,9 +65,11 @@ export class EngineSide implements ContainerSide {
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
     this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
+    const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
+    this.#log = new AttachmentLog({ ...parts, factOf });
     this.#events = new EngineEvents({
       events: parts.events,
-      factOf: (id) => this.directory.containers.get(id),
+      factOf,
       isSynced: () => this.follower.isSynced,
     });
     this.reconciler = this.#openReconciler();
@@ -209,7 +215,7 @@ export class EngineSide implements ContainerSide {
         onServing: (id, counters, isServing) =>
           isServing ? counts.startCounting(this.#nameOf(id), counters) : counts.stopCounting(counters),
       },
-      (id, state) => this.#logState(id, state),
+      (id, state) => this.#onState(id, state),
     );
   }
 
@@ -348,43 +354,16 @@ export class EngineSide implements ContainerSide {
     return this.directory.containers.get(id)?.name ?? id.slice(0, 12);
   }
 
-  #logState(id: string, state: AttachmentState): void {
-    const { counts, log, limitedLog } = this.#parts;
-    const wasFailed = counts.onState(id, state);
+  #onState(id: string, state: AttachmentState): void {
+    const wasFailed = this.#parts.counts.onState(id, state);
     this.#events.onState(id, state);
-    const container = this.#nameOf(id);
-    if (state.kind === "attached" && wasFailed) {
-      limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
-    } else if (state.kind === "attached") log.debug({ container }, "attached");
-    if (state.kind === "failed") {
-      const { code, reason, culprits } = state;
-      const about = { container, code, reason, culprits };
-      const text = `not attached, ${this.#whoAnswers(id, code)}`;
-      limitedLog.log("warn", container, about, text, { topic: "attaching" });
-    }
+    this.#log.onState(id, this.#nameOf(id), state, wasFailed);
   }
 
-  #whoAnswers(id: string, code: string): string {
-    if (code === "OWNED_ELSEWHERE") return "served by another dns11";
-    if (id === HOST_ID) return "names do not resolve on the host";
-    const isCaptured = this.directory.containers.get(id)?.nameservers.kind === "captured";
-    return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
-  }
-
-  /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
-    let gateways: readonly string[] = [];
-    try {
-      const json = await this.#link.engine.network("bridge");
-      gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
-    } catch {
-      // Nodes can also be reached in other ways, and the next connection tries again.
-    }
-    const isForContainers = this.directory.setHostGateway({
-      ipv4: gateways.find((address) => !address.includes(":")),
-      ipv6: gateways.find((address) => address.includes(":")),
-    });
-    if (this.nodes.setHostGateway(gateways[0]) || isForContainers) this.roster.refresh();
+    const gateway = await hostGateway(this.#link.engine);
+    const isForContainers = this.directory.setHostGateway(gateway);
+    if (this.nodes.setHostGateway(gateway.ipv4 ?? gateway.ipv6) || isForContainers) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */

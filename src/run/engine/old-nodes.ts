@@ -1,5 +1,5 @@
 /**
- * OldNodes: KIND nodes that a killed instance left changed, and the address at which nodes and containers reach their host.
+ * OldNodes: KIND nodes that a killed instance left changed.
  */
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import type { ContainerSideParts } from "../container-side.ts";
@@ -21,11 +21,4 @@ export function restoreOldNodes(
     if (isComplete) journal.remove(record.containerId);
     return did.length === 0 ? [] : [{ node: record.name, did }];
   });
-}
-
-/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-export function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
-  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
-  // Some engines write it with the length of the prefix.
-  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }

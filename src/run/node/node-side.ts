@@ -208,7 +208,7 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     networkMode: "",
     hostname: "",
     domainName: "",
-    ports: { published: [], exposed: [] },
+    ports: { published: [], exposed: [], ofImage: [] },
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
     kindSearch: fact.search,

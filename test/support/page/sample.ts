@@ -122,6 +122,7 @@ const QUERY: QueryReport = {
   ttl: 5,
   transport: "udp",
   result: "local",
+  source: "network",
   upstream: null,
   ms: 0,
 };

@@ -95,19 +95,25 @@ records:
   twice.test: 10.9.9.6
   "*.wild.test": 10.9.9.5
   mail.test: { mx: [10 a.test], container: web }
+  one.hidden.test: 10.9.9.3
+  "*.deep.hidden.test": 10.9.9.2
 projects:
-  shop: { records: { twice.test: 10.9.9.4 } }
+  shop: { records: { twice.test: 10.9.9.4, "*.hidden.test": 10.9.9.1 } }
 `;
 
 test("declared names are listed with what they have, and with what comes before them", async () => {
   const ports = portsOf([WEB, API], [], [], { prepare: (directory) => directory.setDeclared(declaredIn(DECLARED)) });
   const names = ["web", "api.shop", "only.test", "cdn.test", "twice.test", "*.wild.test", "mail.test"];
-  assert.deepEqual(await rowsOf(ports, WEB, ...names), [
+  const hidden = ["*.hidden.test", "one.hidden.test", "*.deep.hidden.test"];
+  assert.deepEqual(await rowsOf(ports, WEB, ...names, ...hidden), [
+    '*.deep.hidden.test: shadowed *.hidden.test, declared for project "shop" from declared for everybody to 10.9.9.2',
+    '*.hidden.test: resolves from declared for project "shop" to 10.9.9.1',
     "*.wild.test: resolves from declared for everybody to 10.9.9.5",
     "api.shop: resolves from declared for everybody to 10.9.9.8",
     "api.shop: shadowed declared for everybody from project name on a to 10.0.0.3+shop-api-1",
     "cdn.test: resolves from declared for everybody to CNAME api",
     "mail.test: resolves from declared for everybody to MX 10 a.test+container web",
+    'one.hidden.test: shadowed *.hidden.test, declared for project "shop" from declared for everybody to 10.9.9.3',
     "only.test: resolves from declared for everybody to 10.9.9.7",
     'twice.test: resolves from declared for project "shop" to 10.9.9.4',
     'twice.test: shadowed declared for project "shop" from declared for everybody to 10.9.9.6',
@@ -213,8 +219,9 @@ test("a stopped container's name is not running, with its last addresses where t
     sinceMs: Date.now(),
     networks: [{ name: "a", names: ["api"] }],
   };
-  const withSetting = async (setting: "nxdomain" | "last-address"): Promise<string[]> => {
+  const withSetting = async (setting: "nxdomain" | "last-address", declared = ""): Promise<string[]> => {
     const prepare = (directory: Directory): void => {
+      if (declared !== "") directory.setDeclared(declaredIn(declared));
       directory.setStopped(setting);
       directory.putContainer(API);
       directory.removeContainer(API.id);
@@ -224,6 +231,14 @@ test("a stopped container's name is not running, with its last addresses where t
   };
   assert.deepEqual(await withSetting("nxdomain"), ["api: not-running from stopped containers on a to shop-api-1"]);
   assert.match((await withSetting("last-address")).join("\n"), /^api: not-running from stopped containers on a to /);
+  assert.deepEqual(
+    await withSetting("nxdomain", "records: { api: 10.9.9.9 }"),
+    [
+      "api: shadowed declared names from docker on a to shop-api-1",
+      "api: resolves from declared for everybody to 10.9.9.9",
+    ],
+    "another source answers",
+  );
 });
 
 test("an alias of a link resolves to its target, which owns the address", async () => {

@@ -8,6 +8,7 @@
 import { presentation, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import type { Behaviour } from "../../../base/model/behaviour.ts";
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import {
   DENIED,
   MISS,
@@ -58,7 +59,7 @@ interface ReadName {
 
 export class SwarmNames implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "swarm";
+  readonly kind = LOCAL_SOURCE.swarm;
   readonly #parts: SwarmNamesParts;
   readonly #subnets: readonly Subnet[];
   readonly #hasIPv6: boolean;
