@@ -83,6 +83,7 @@ export const CHECK_MEANINGS = {
   loop: "forwarding loops: a server that sends queries back",
   "failing-names":
     "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since. Two services behind one name on one network are a warning",
+  swarm: "whether gossip knows this machine's containers on swarm networks and, on a manager, all running tasks",
   "project-names":
     "whether a Compose project has the name of a network or of a public domain, which makes SERVICE.PROJECT mean something else",
   records:

@@ -37,6 +37,7 @@ export const CHECKS = {
   libc: "C library",
   "failing-names": "failing names",
   "project-names": "project names",
+  swarm: "swarm",
   records: "declared names",
   "kind-resolv-conf": "node resolv.conf",
   "kind-rules": "dns11 rules in the node",
