@@ -4,7 +4,7 @@
 import type { Command } from "commander";
 
 import { EXIT } from "./exit-code.ts";
-import { onThisPlatform } from "./platform.ts";
+import { hostModules } from "./platform.ts";
 import { printableLines } from "./printable.ts";
 import { enterRootless } from "./rootless.ts";
 import { stateDirOption } from "./run.ts";
@@ -27,7 +27,7 @@ export function addCleanup(program: Command): void {
     .action(async (options: CleanupOptions) => {
       await enterRootless(options);
       const { host, stateDir } = options;
-      const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
+      const { cleanup } = await hostModules();
       const { did, failed } = await cleanup(stateDir, host);
       process.stdout.write(printableLines(did));
       process.stderr.write(printableLines(failed));

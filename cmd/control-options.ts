@@ -28,9 +28,8 @@ export function addJsonOption(command: Command): Command {
 
 /** A client of the instance that the options select. */
 export async function clientFor({ stateDir, host }: ControlOptions): Promise<ControlClient> {
-  const { ControlClient: Client, locateControl } = await onThisPlatform(async () => ({
-    ...(await import("../src/api/locate.ts")),
-    ...(await import("../src/api/control-client.ts")),
-  }));
+  const { ControlClient: Client, locateControl } = await onThisPlatform(
+    async () => await import("./client-modules.ts"),
+  );
   return new Client(await locateControl(stateDir, host));
 }

@@ -26,6 +26,7 @@ import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";
 import { addTop } from "./top.ts";
+import { addUi } from "./ui.ts";
 import { addUpstreams } from "./upstreams.ts";
 import { addVersion } from "./version.ts";
 
@@ -54,6 +55,7 @@ addTail(program);
 addTop(program);
 addUpstreams(program);
 addCache(program);
+addUi(program);
 program.commandsGroup("Diagnose:");
 addDoctor(program);
 addExplain(program);

@@ -2,7 +2,7 @@
  * DoctorText: a diagnosis as text. Each cause is one problem, with whom it hits, what comes of it, and what to do.
  */
 import { type Diagnosis, type Report, HOST } from "../src/doctor/report.ts";
-import type { Problem } from "../src/doctor/problems.ts";
+import type { DoctorProblem } from "../src/api/doctor-lines.ts";
 import type { Finding } from "../src/base/model/finding.ts";
 import { printable, printableLines } from "./printable.ts";
 import { type Cell, table } from "./table.ts";
@@ -15,7 +15,7 @@ const COLOURS: Readonly<Record<Finding["state"], Colour | undefined>> = {
   problem: "red",
   unknown: "yellow",
 };
-const WORDS: Readonly<Record<Problem["state"], string>> = {
+const WORDS: Readonly<Record<DoctorProblem["state"], string>> = {
   problem: "PROBLEM",
   warning: "WARNING",
   unknown: "UNKNOWN",
@@ -53,7 +53,7 @@ export function findingsTable(findings: readonly Finding[], display: Display = P
   return table(["STATE", { title: "CHECK", min: 16 }, "FINDING"], rows, display);
 }
 
-function problemText(problem: Problem, showsAll: boolean, { width, paint }: Display): string {
+function problemText(problem: DoctorProblem, showsAll: boolean, { width, paint }: Display): string {
   const { state, title, why, subjects, symptoms, fixNow, fixForGood, remedies } = problem;
   const room = width - INDENT.length;
   const [only] = subjects;
@@ -98,7 +98,7 @@ function repairText(reports: readonly Report[]): string {
 
 function summary(
   reports: readonly Report[],
-  problems: readonly Problem[],
+  problems: readonly DoctorProblem[],
   showsAll: boolean,
   { paint }: Display,
 ): string {
@@ -112,7 +112,7 @@ function summary(
   return `${counts.join(", ")} (${checks})`;
 }
 
-function countOf(state: Problem["state"], count: number): string {
+function countOf(state: DoctorProblem["state"], count: number): string {
   if (state === "unknown") return `${count} not checked`;
   return `${count} ${count === 1 ? state : `${state}s`}`;
 }

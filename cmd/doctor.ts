@@ -4,13 +4,14 @@
 import type { Command } from "commander";
 
 import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
+import type { DoctorLine } from "../src/api/doctor-lines.ts";
 import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
-import { onThisPlatform } from "./platform.ts";
+import { hostModules } from "./platform.ts";
 import { diagnosisText } from "./doctor-text.ts";
 import { printableText } from "./printable.ts";
 import { enterRootless } from "./rootless.ts";
@@ -22,6 +23,7 @@ const KIB = 1024;
 interface DoctorOptions extends ControlOptions, ProjectOptions {
   readonly fix?: boolean;
   readonly all?: boolean;
+  readonly jsonLines?: boolean;
   readonly bundle?: string;
   readonly redact: boolean;
 }
@@ -32,6 +34,7 @@ export function addDoctor(program: Command): void {
     .summary("Find what breaks DNS, and suggest fixes")
     .description("Find what breaks DNS in one container or in all, and suggest fixes; works without a running dns11")
     .option("--all", "also show the checks that passed")
+    .option("--json-lines", "print each finding as JSON as soon as it is known, and the problems at the end")
     .option("--bundle <file>", "also write what a bug report needs to a new file, a .tar.gz archive")
     .option("--no-redact", "with --bundle, keep names and addresses as they are")
     .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
@@ -59,9 +62,8 @@ export function setExitCode(findings: readonly Finding[]): void {
 }
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
-  const { host, stateDir, fix, json, all, bundle, project } = options;
-  const { diagnose } = await onThisPlatform(async () => await import("../src/doctor/doctor.ts"));
-  const { cleanup } = await onThisPlatform(async () => await import("../src/run/cleanup.ts"));
+  const { host, stateDir, fix, json, jsonLines, all, bundle, project } = options;
+  const { cleanup, diagnose } = await hostModules();
   const { BundleFile } = await import("../src/doctor/bundle/bundle.ts");
   const file = bundle === undefined ? undefined : new BundleFile(bundle);
   const notEntered = await notEnteredFault(options);
@@ -72,6 +74,7 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
       ...machine,
       container,
       project,
+      ...(jsonLines === true && { onFindings: printLines }),
       ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
     });
   } catch (error) {
@@ -79,11 +82,9 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
     throw error;
   }
   const findings = [diagnosis.machine, ...diagnosis.containers].flatMap((report) => report.findings);
-  process.stdout.write(
-    json === true
-      ? `${JSON.stringify(diagnosis)}\n`
-      : diagnosisText(diagnosis, { showsAll: all === true, display: displayOf(process.stdout) }),
-  );
+  if (jsonLines === true) printLine({ problems: diagnosis.problems });
+  else if (json === true) process.stdout.write(`${JSON.stringify(diagnosis)}\n`);
+  else process.stdout.write(diagnosisText(diagnosis, { showsAll: all === true, display: displayOf(process.stdout) }));
   setExitCode(findings);
   if (file === undefined) return;
   const isRedacted = options.redact;
@@ -91,6 +92,14 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
   const version = versionReport();
   const written = await file.write({ ...machine, version, diagnosis, diagnosisText: text, isRedacted });
   process.stderr.write(bundleText(bundle ?? "", written, isRedacted));
+}
+
+function printLines(subject: string, findings: readonly Finding[]): void {
+  for (const finding of findings) printLine({ subject, finding });
+}
+
+function printLine(line: DoctorLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
 /** What keeps a user from entering their rootless engine; the doctor reports it like any other problem. */

@@ -19,7 +19,7 @@ import { ADDRESS_ORDERS, PTR_FORMS } from "../src/base/model/name-choices.ts";
 import { STOPPED_POLICIES } from "../src/base/model/stopped-policy.ts";
 import { VISIBLE_SETTINGS } from "../src/base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../src/base/model/rule-backend.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../src/base/log/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../src/base/model/log-choices.ts";
 
 /** The keys of the settings file that have a flag, and its name. */
 const FLAGS = {

@@ -6,14 +6,14 @@ import { type Command, Option } from "commander";
 import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
 import type { ContainerStatus } from "../src/api/status.ts";
 import type { RunSettings } from "../src/config/settings.ts";
-import { type Log, createLog } from "../src/base/log/log.ts";
+import type { Log } from "../src/base/log/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { exitUncheckedOnError, setExitCode } from "./doctor.ts";
 import { findingsTable } from "./doctor-text.ts";
 import { unknownCommand } from "./help.ts";
-import { onThisPlatform } from "./platform.ts";
+import { hostModules } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
 import { type SettingsOptions, serveUntilSignalled, settingsReader, stateDirOption } from "./run.ts";
 import { table } from "./table.ts";
@@ -85,7 +85,7 @@ function addVerb(kind: Command, name: string, description: string): Command {
 
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
   if (options.inNode !== true) command.help({ error: true });
-  const { serveOnce, undoNodeSetup } = await onThisPlatform(async () => await import("../src/run/node/once.ts"));
+  const { createLog, serveOnce, undoNodeSetup } = await hostModules();
   if (options.undo === true) return printLines(undoNodeSetup(options.stateDir));
   const readSettings = settingsReader(options);
   const settings = await readSettings();
@@ -99,10 +99,7 @@ async function serveInNode(options: InNodeOptions, command: Command): Promise<vo
 }
 
 async function serveNode(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>): Promise<void> {
-  const { findNode, Service } = await onThisPlatform(async () => ({
-    ...(await import("../src/run/node/node-side.ts")),
-    ...(await import("../src/run/service.ts")),
-  }));
+  const { findNode, Service } = await hostModules();
   await serveUntilSignalled(new Service(settings, log, readSettings, findNode));
 }
 
@@ -161,12 +158,12 @@ async function diagnose(node: string | undefined, options: KindOptions): Promise
 }
 
 async function diagnoseThisNode(): Promise<NodeDiagnosis[]> {
-  const { diagnoseInNode } = await onThisPlatform(async () => await import("../src/doctor/kind/in-node.ts"));
+  const { diagnoseInNode } = await hostModules();
   return await diagnoseInNode();
 }
 
 async function diagnoseEngineNodes(node: string | undefined, { host, kind }: KindOptions): Promise<NodeDiagnosis[]> {
-  const { diagnoseNodes } = await onThisPlatform(async () => await import("../src/doctor/kind/doctor.ts"));
+  const { diagnoseNodes } = await hostModules();
   return await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
 }
 

@@ -9,7 +9,7 @@ import type { NamedContainer } from "../src/base/model/container-choice.ts";
 import { containersToAsk } from "./container-argument.ts";
 import { clientFor } from "./control-options.ts";
 import { type NameOptions, type Question, withContainerHint, questionOf } from "./name-options.ts";
-import { onThisPlatform } from "./platform.ts";
+import { hostModules } from "./platform.ts";
 import { enterRootless } from "./rootless.ts";
 import { abortOnSignal } from "./run.ts";
 
@@ -59,7 +59,7 @@ async function withNameClient<T>(options: NameOptions, work: (client: NameClient
     if (codeOf(error) !== "NOT_RUNNING") throw error;
   }
   await enterRootless(options);
-  const { Standalone } = await onThisPlatform(async () => await import("../src/run/engine/standalone.ts"));
+  const { Standalone } = await hostModules();
   const standalone = await Standalone.open(options.host, abortOnSignal());
   try {
     return await work(standalone);

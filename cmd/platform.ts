@@ -2,6 +2,7 @@
  * Platform: loads modules that call libc. This fails where koffi has no build, and dns11 cannot work there at all.
  */
 import { Fault } from "../src/base/lib/fault.ts";
+import type * as HostModules from "./host-modules.ts";
 
 export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
   try {
@@ -15,6 +16,11 @@ export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
       isFinal: true,
     });
   }
+}
+
+/** What works on this machine: the engine side, the service, the doctor. */
+export async function hostModules(): Promise<typeof HostModules> {
+  return await onThisPlatform(async () => await import("./host-modules.ts"));
 }
 
 export function libcText(): string {

@@ -9,9 +9,8 @@ import { DEFAULT_STATE_DIR } from "../src/api/state-paths.ts";
 import type { RunSettings } from "../src/config/settings.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Service } from "../src/run/service.ts";
-import { createLog } from "../src/base/log/log.ts";
 import { addFlags, addSwitches, flagLayer } from "./flags.ts";
-import { onThisPlatform } from "./platform.ts";
+import { hostModules, onThisPlatform } from "./platform.ts";
 import { enterRootless } from "./rootless.ts";
 import { table } from "./table.ts";
 
@@ -68,10 +67,7 @@ async function run(options: RunOptions): Promise<void> {
     async () => await import("../src/run/drop-capabilities.ts"),
   );
   const excess = isServing ? dropUnneededCapabilities(settings) : [];
-  const { findEngine, preview, Service } = await onThisPlatform(async () => ({
-    ...(await import("../src/run/engine/engine-target.ts")),
-    ...(await import("../src/run/service.ts")),
-  }));
+  const { createLog, findEngine, preview, Service } = await hostModules();
   const log = createLog(settings.logLevel, settings.logFormat);
   if (excess.length > 0) log.warn({ excess }, "cannot drop these capabilities, although they are not needed");
   if (!isServing) {

@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 /** @type {[string, string, string[]][]} */
 const PARTS = [
   ["types", "npx", ["tsc"]],
+  ["types of the page", "npx", ["tsc", "-p", "src/ui/page"]],
   ["lint", "npx", ["oxlint", "--type-aware", "--deny-warnings", "cmd", "src", "test", "scripts"]],
   ["format", "npx", ["oxfmt", "--check", "."]],
   ["dead code", "npx", ["knip"]],

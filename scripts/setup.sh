@@ -18,6 +18,7 @@ busybox     busybox-static  the only program in the containers
 ps          procps          listing processes
 '
 readonly TEST_ONLY='
+chromium    chromium        opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load

@@ -76,7 +76,7 @@ const home = join(out, HOME);
 rmSync(home, { recursive: true, force: true });
 mkdirSync(join(home, "bin"), { recursive: true });
 cpSync(process.execPath, join(home, "bin/node"), { dereference: true });
-for (const path of ["package.json", "LICENSE", "dist/build.json", "dist/cmd", "dist/src", ...packages()]) {
+for (const path of ["package.json", "LICENSE", "dist/build.json", "dist/cmd", "dist/src", "dist/ui", ...packages()]) {
   // Nested packages are listed separately.
   const nested = join(SOURCE, path, "node_modules");
   cpSync(join(SOURCE, path), join(home, path), {

@@ -25,7 +25,17 @@ const PIPE_CLOSE_MS = 5_000;
 const DURATIONS_FILE = ".cache/test-seconds.json";
 /** Default duration of a file that has not run here yet, by folder. */
 const DEFAULT_SECONDS = new Map(
-  Object.entries({ chaos: 70, docker: 30, fuzz: 10, hostile: 60, kernel: 4, kind: 40, package: 20, scale: 30 }),
+  Object.entries({
+    chaos: 70,
+    docker: 30,
+    fuzz: 10,
+    hostile: 60,
+    kernel: 4,
+    kind: 40,
+    package: 20,
+    page: 15,
+    scale: 30,
+  }),
 );
 
 const words = process.argv.slice(2);

@@ -75,6 +75,7 @@ test("every flag that a document names belongs to a command, and every command i
     "context",
     "config",
     "add-host",
+    "expose",
     "check",
     "no",
     "preserve-credentials",

@@ -33,7 +33,7 @@ const ROOMS: readonly Room[] = [
   { room: "src/base/model", mayImport: ["src/base/lib", "src/base/dns"], modules: ["node:net", "dns-packet", ...PURE] },
   {
     room: "src/config",
-    mayImport: [...BASE, "src/base/log/log.ts"],
+    mayImport: BASE,
     modules: [],
   },
   {
@@ -44,7 +44,7 @@ const ROOMS: readonly Room[] = [
   { room: "src/config/records", mayImport: ["src/config/readers.ts", ...BASE], modules: [] },
   {
     room: "src/base/log",
-    mayImport: ["src/base/limits.ts", "src/base/model/event.ts"],
+    mayImport: ["src/base/limits.ts", "src/base/model/event.ts", "src/base/model/log-choices.ts"],
     modules: ["pino"],
   },
   {
@@ -458,6 +458,22 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // The page of `dns11 ui`, from the bottom up: it runs in a browser, so it takes types from the API and one small tool.
+  {
+    room: "src/ui/page/model",
+    mayImport: ["src/api"],
+    modules: [],
+  },
+  {
+    room: "src/ui/page/data",
+    mayImport: ["src/api", "src/base/lib/printable.ts", "src/ui/page/model"],
+    modules: ["preact/hooks"],
+  },
+  {
+    room: "src/ui/page",
+    mayImport: ["src/api"],
+    modules: ["preact", "preact/hooks"],
+  },
   {
     room: "src/metrics",
     mayImport: ["src/api/status.ts", "src/query/record/meter.ts", ...BASE],
@@ -482,6 +498,32 @@ const ROOMS: readonly Room[] = [
       ...BASE,
     ],
     modules: ["node:crypto", "node:fs", "node:net", "node:path", "node:zlib"],
+  },
+  // The page in a browser: a client of the control socket like the commands, with a listener of its own.
+  {
+    room: "src/ui/server",
+    mayImport: ["src/api/doctor-lines.ts", "src/control/connection-limit.ts", ...BASE],
+    modules: [
+      "node:child_process",
+      "node:crypto",
+      "node:events",
+      "node:fs",
+      "node:http",
+      "node:net",
+      "node:path",
+      "node:url",
+    ],
+  },
+  {
+    room: "src/ui/snapshot",
+    mayImport: [
+      "src/api",
+      "src/doctor/bundle/redactor.ts",
+      "src/ui/server/headers.ts",
+      "src/ui/server/page-files.ts",
+      ...BASE,
+    ],
+    modules: ["node:fs", "node:path"],
   },
   // The composition root: nothing imported here imports it.
   {
@@ -573,8 +615,26 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "cmd",
-    mayImport: ["src/api", "src/config", "src/doctor", "src/base/log/log.ts", "src/run", ...BASE],
-    modules: ["commander", "node:fs", "node:net", "node:timers/promises"],
+    mayImport: [
+      "src/api",
+      "src/config",
+      "src/doctor",
+      "src/base/log/log.ts",
+      "src/run",
+      "src/ui/server",
+      "src/ui/snapshot",
+      ...BASE,
+    ],
+    modules: [
+      "commander",
+      "node:child_process",
+      "node:fs",
+      "node:net",
+      "node:os",
+      "node:path",
+      "node:timers/promises",
+      "node:url",
+    ],
   },
 ];
 
@@ -710,6 +770,8 @@ const OPENERS = new Map([
   ["src/doctor/machine-check.ts", "the engine's socket; dns11's own folder"],
   ["src/metrics/process-metrics.ts", "files of this process"],
   ["cmd/build.ts", "files of the package"],
+  ["src/ui/server/page-files.ts", "files of the package"],
+  ["src/ui/snapshot/snapshot-folder.ts", "the user's own folder, with O_EXCL"],
 ]);
 const OPENING = /(?:^|[^.#\w])(?:openSync|readFileSync|readSync|openInRoot|createReadStream|readFile|openAsBlob)\(/m;
 
@@ -764,7 +826,7 @@ test("every import names a file that exists", () => {
   const missing = sources().flatMap(({ path, text }) =>
     importsOf(text)
       .filter((specifier) => specifier.startsWith("."))
-      .filter((specifier) => !specifier.endsWith(".ts") || !existsSync(join(dirname(path), specifier)))
+      .filter((specifier) => !/\.tsx?$/.test(specifier) || !existsSync(join(dirname(path), specifier)))
       .map((specifier) => `${path}: ${specifier}`),
   );
   assert.deepEqual(missing, []);
@@ -802,7 +864,7 @@ test("the top level contains only the expected files", () => {
 function sources(folders: readonly string[] = ["src", "cmd"]): { path: string; text: string }[] {
   return folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"))
+      .filter((file) => /\.tsx?$/.test(file))
       .map((file) => join(folder, file))
       .map((path) => ({ path, text: readFileSync(path, "utf8") })),
   );

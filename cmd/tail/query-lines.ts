@@ -3,6 +3,7 @@
  * that the columns stay aligned.
  */
 import type { MissedReport, QueryReport } from "../../src/api/queries.ts";
+import { LOCAL_SOURCES, type LocalSourceKey } from "../../src/base/model/local-source.ts";
 import { ownerOf } from "../owner-text.ts";
 import { printable } from "../printable.ts";
 import type { Colour, Display } from "../terminal.ts";
@@ -97,15 +98,20 @@ function answerText({ addresses, answers, owners = [], cause }: QueryReport): st
   return more > 0 ? `${shown.join(", ")}, ${more} more` : shown.join(", ");
 }
 
-function detailsText({ result, ttl, upstream, transport }: QueryReport, hasSource: boolean): string {
+function detailsText({ result, source, ttl, upstream, transport }: QueryReport, hasSource: boolean): string {
+  const title = USUAL.has(source ?? "") ? undefined : LOCAL_SOURCES.find(({ key }) => key === source)?.title;
+  const origin = title ?? upstream;
   const parts = [
     hasSource ? result : undefined,
     ttl === null ? undefined : `ttl ${ttl}`,
     transport === "tcp" ? "tcp" : undefined,
-    upstream === null ? undefined : `from ${printable(upstream)}`,
+    origin === null ? undefined : `from ${printable(origin)}`,
   ];
   return parts.filter((part) => part !== undefined).join(", ");
 }
+
+/** Most local answers, of which nobody needs to be told where they come from. */
+const USUAL: ReadonlySet<string> = new Set(["network", "rule"] satisfies LocalSourceKey[]);
 
 function colourOf(rcode: string): Colour {
   return rcode === "NOERROR" ? "green" : rcode === "NXDOMAIN" ? "yellow" : "red";

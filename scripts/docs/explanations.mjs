@@ -35,6 +35,7 @@ export const ERROR_REMEDIES = {
   NOT_RESOLVED: "Client library: run dns11 explain for that name in that container.",
   NOT_SERVED: "dns11 ps prints why the container is not served.",
   NO_SUCH_CONTAINER: "dns11 ps lists the running containers.",
+  NAMES_HIDDEN: "Set queries.names to full.",
   NO_SUCH_NODE: "dns11 kind status lists the nodes.",
   POD_NOT_READY: "The machine is very busy, or the node is being stopped. Run the check again.",
   QUERIES_OFF: "Set queries.names to full or hidden.",
@@ -82,6 +83,8 @@ export const CHECK_MEANINGS = {
     "names that fail, from a running dns11; a problem only if the cause is known and a container's name failed for it within five minutes and has not resolved since. Two services behind one name on one network are a warning",
   "project-names":
     "whether a Compose project has the name of a network or of a public domain, which makes SERVICE.PROJECT mean something else",
+  records:
+    "names that you declare: whether a file of the records folder has turned bad, so that a change of it has no effect",
   libc: "musl or glibc, and the limitations of that version",
   "kind-resolv-conf": "in a KIND node: whether pods can reach the servers its file names",
   "kind-rules": "which process owns dns11's rules in a node",

@@ -1,5 +1,5 @@
 /**
- * Cache: statistics of the reply cache, as returned by `GET /v1/cache`.
+ * Cache: statistics of the reply cache, as returned by `GET /v1/cache`, and its entries.
  */
 
 export interface CacheOfContainer {
@@ -24,6 +24,29 @@ export interface CacheReport {
   readonly prefetches: number;
   readonly evictions: number;
   readonly containers: readonly CacheOfContainer[];
+}
+
+/** One cached reply. */
+export interface CacheEntryReport {
+  readonly name: string;
+  readonly type: string;
+  readonly rcode: string;
+  /** The records of the answer, as text; at most 8. */
+  readonly answers: readonly string[];
+  /** Seconds until it expires; negative once it has. */
+  readonly expiresInS: number;
+  readonly bytes: number;
+  /** The container whose query it was first; null if it is gone. */
+  readonly container: string | null;
+}
+
+/** As returned by `GET /v1/cache/entries`. */
+export interface CacheEntriesReport {
+  readonly isCaching: boolean;
+  /** Sorted by name. */
+  readonly entries: readonly CacheEntryReport[];
+  /** Entries that match and are left out, because there are too many. */
+  readonly omitted: number;
 }
 
 export interface FlushReport {

@@ -8,6 +8,11 @@ import type { FailureReport, FailuresReport } from "./failures.ts";
 import type { ProbesReport, ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
 import type { CacheReport, FlushReport } from "./cache.ts";
+import type { ContainersReport } from "./containers.ts";
+import type { EventsReport } from "./events.ts";
+import type { HistoryReport } from "./history.ts";
+import type { MatrixReport } from "./matrix.ts";
+import type { NetworksReport } from "./networks.ts";
 import type { NameList } from "./name-list.ts";
 import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts";
 import type { ReloadReport } from "./status.ts";
@@ -137,6 +142,30 @@ export class ControlClient {
 
   async cache(): Promise<CacheReport> {
     return (await this.#call("GET", "/v1/cache")) as CacheReport;
+  }
+
+  /** The containers of the engine, also those that are not running. */
+  async containers(): Promise<ContainersReport> {
+    return (await this.#call("GET", "/v1/containers?all=true")) as ContainersReport;
+  }
+
+  async networks(): Promise<NetworksReport> {
+    return (await this.#call("GET", "/v1/networks")) as NetworksReport;
+  }
+
+  /** Which containers can resolve which services. */
+  async matrix(): Promise<MatrixReport> {
+    return (await this.#call("GET", "/v1/matrix")) as MatrixReport;
+  }
+
+  /** The last events, oldest first. */
+  async events(last: number): Promise<EventsReport> {
+    return (await this.#call("GET", `/v1/events?last=${last}`)) as EventsReport;
+  }
+
+  /** Rates and servers of the last minutes. */
+  async history(): Promise<HistoryReport> {
+    return (await this.#call("GET", "/v1/history")) as HistoryReport;
   }
 
   /** Removes the cache entries of one name, or of all. */

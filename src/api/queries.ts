@@ -1,6 +1,7 @@
 /**
  * Queries: past queries and query counters, as returned by `GET /v1/queries` and `GET /v1/counters`.
  */
+import type { LocalSourceKey } from "../base/model/local-source.ts";
 import type { QueryResult } from "../base/model/query-record.ts";
 import type { Cause } from "./causes.ts";
 import type { AddressOwner } from "./owners.ts";
@@ -27,6 +28,8 @@ export interface QueryReport {
   readonly ttl: number | null;
   readonly transport: "udp" | "tcp";
   readonly result: QueryResult;
+  /** Where a local answer comes from; null for all others. */
+  readonly source: LocalSourceKey | null;
   /** The upstream server that replied, if any; `host(ADDRESS)` is queried from the host. */
   readonly upstream: string | null;
   /** Time to the answer in milliseconds; 0 if it was answered at once. */
@@ -37,6 +40,11 @@ export interface QueryReport {
 export interface MissedReport {
   readonly container: string;
   readonly missed: number;
+}
+
+/** With `perSecond`: the number of queries that were left out since the last such line. */
+export interface SkippedReport {
+  readonly skipped: number;
 }
 
 /** The response without `follow`. */

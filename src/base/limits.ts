@@ -385,6 +385,17 @@ export const LIMITS = {
   trimCheckMs: 2_000,
   /** Connections to the control socket: more than people use at once. */
   controlConnections: 32,
+  /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */
+  events: 500,
+  /** Samples of rates and servers: five minutes; and servers with samples. */
+  historySamples: 60,
+  historyEveryMs: 5_000,
+  historyServers: 64,
+  /** Containers, networks and cache entries in one list, and rows and columns of the matrix; the rest is counted. */
+  containersListed: 2_000,
+  networksListed: 1_000,
+  cacheEntriesListed: 500,
+  matrixSide: 256,
   /** Names in one list: more than people read, some 2 MB of JSON. The rest is counted. */
   namesListed: 5_000,
   /** Connections to the HTTP listener, which any process on the machine can open; a new one replaces an idle one. */

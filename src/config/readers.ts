@@ -23,7 +23,7 @@ import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import { parseDomain, parseRoute } from "../base/model/server-text.ts";
 import { MISSING_CONTAINER_SETTINGS, SERVER_ORDERS } from "../base/model/upstream-policy.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../base/log/log.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
 import { parseDnsOption } from "./dns-option.ts";
 import { LIMITS } from "../base/limits.ts";
 import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";

@@ -17,7 +17,7 @@ import type { MissingContainerSetting, ServerOrder } from "../base/model/upstrea
 import type { AddressOrder, PtrForm } from "../base/model/name-choices.ts";
 import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
-import type { LogFormat, LogLevel } from "../base/log/log.ts";
+import type { LogFormat, LogLevel } from "../base/model/log-choices.ts";
 import type { DnsOption } from "./dns-option.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
 import type { SettingSource } from "../base/model/setting-origins.ts";

@@ -18,7 +18,7 @@ import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
 import type { NameChoices } from "../base/model/name-choices.ts";
 import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
 import type { VisibleSetting } from "../base/model/visible-setting.ts";
-import type { LogFormat, LogLevel } from "../base/log/log.ts";
+import type { LogFormat, LogLevel } from "../base/model/log-choices.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
 

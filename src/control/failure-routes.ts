@@ -6,7 +6,7 @@ import type { FailureTables } from "../query/failures/failure-tables.ts";
 import { COMPOSE_KEYS, type ComposeFilter } from "./compose-filter.ts";
 import type { FailureReader } from "./failure-reader.ts";
 import type { ApiRequest, Routes } from "./http.ts";
-import { isTrue, refuseUnknown } from "./query-routes.ts";
+import { isTrue, refuseUnknown } from "./parameters.ts";
 
 interface FailureRouteParts {
   readonly failures: FailureTables;

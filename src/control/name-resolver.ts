@@ -6,8 +6,16 @@ import type { ListedName } from "../api/name-list.ts";
 import { wireLabels } from "../base/dns/name.ts";
 import { addressText } from "../base/model/address.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
+import { LOCAL_SOURCE, LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { StoredName } from "../base/model/stored-name.ts";
-import { MISS, type NameAddresses, NameSearch, type OwnName, type VisibleNames } from "../base/model/visible-names.ts";
+import {
+  MISS,
+  type NameAddresses,
+  type NameRecords,
+  NameSearch,
+  type OwnName,
+  type VisibleNames,
+} from "../base/model/visible-names.ts";
 import type { View } from "../base/model/view.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import { type Holder, addressesOf, byNetwork, holdersOf, listedName } from "./name-holders.ts";
@@ -30,6 +38,8 @@ export class NameResolver {
   readonly #search: NameSearch;
   /** What was listed so far, by source and name. */
   readonly #claims = new Map<string, Claim>();
+  /** The same for names that have records of their own. */
+  readonly #entries = new Map<NameRecords, Pick<OwnName, "name" | "source">>();
 
   /** `networks` are those of the container. */
   constructor({ names }: View, networks: readonly string[], all: readonly KnownContainer[], behaviour: Behaviour) {
@@ -51,13 +61,15 @@ export class NameResolver {
     const source = index === undefined ? undefined : this.#sources[index];
     if (index !== undefined && source !== undefined && source.places.length > 0)
       return this.#onNetworks(index, name, holders);
-    // A source that lists no names has those of containers that are not running.
-    const unlisted = source === undefined || source.list !== undefined ? undefined : source;
     const addresses = addressTexts(this.#search.addresses);
     return byNetwork(name, holders).map((listed) => {
       if (listed.state === "resolves") return { ...listed, state: "other-network" };
       const isOwn = listed.state === "not-running" && this.#networks.has(listed.network ?? "");
-      return isOwn && unlisted !== undefined ? { ...listed, source: unlisted.title, addresses } : listed;
+      if (!isOwn || source === undefined) return listed;
+      const { title } = LOCAL_SOURCES[source.kind];
+      return source.kind === LOCAL_SOURCE.stopped
+        ? { ...listed, source: title, addresses }
+        : { ...listed, state: "shadowed", shadowedBy: title };
     });
   }
 
@@ -98,7 +110,7 @@ export class NameResolver {
     const same = this.#claims.get(key);
     // The container has the name on another network as well.
     if (same !== undefined && holders.length > 0 && holders.every((id) => same.holders.has(id))) return undefined;
-    const shadowedBy = winner === index ? same?.text : this.#claimText(winner, name);
+    const shadowedBy = winner === index ? (this.#shadowWithin(own) ?? same?.text) : this.#claimText(winner, name);
     const text = network === null ? source : `${source} on ${network}`;
     if (same === undefined) this.#claims.set(key, { text, holders: new Set(holders) });
     const addresses = addressTexts(own);
@@ -115,6 +127,15 @@ export class NameResolver {
     };
   }
 
+  /** What comes first in its own source, which has just been searched: a wildcard for fewer containers, for example. */
+  #shadowWithin({ name, source, entry }: OwnName): string | undefined {
+    if (entry === undefined) return undefined;
+    this.#entries.set(entry, { name, source });
+    const { records } = this.#search;
+    const first = records === undefined || records === entry ? undefined : this.#entries.get(records);
+    return first && (first.name === name ? first.source : `${first.name}, ${first.source}`);
+  }
+
   #owners(ids: readonly string[], addresses: readonly string[]): Holder[] {
     const all = ids.flatMap((id) => this.#byId.get(id) ?? []);
     if (addresses.length === 0) return all.map((container) => ({ container, endpoint: undefined }));
@@ -124,7 +145,9 @@ export class NameResolver {
   }
 
   #claimText(index: number, name: string): string {
-    return this.#claims.get(claimKey(index, name))?.text ?? this.#sources[index]?.title ?? "another source";
+    const { kind } = this.#sources[index] ?? {};
+    const title = kind === undefined ? "another source" : LOCAL_SOURCES[kind].title;
+    return this.#claims.get(claimKey(index, name))?.text ?? title;
   }
 
   /** Those that have one of the addresses on a network of the container. */

@@ -7,7 +7,7 @@ import { COMPOSE_KEYS, composeFilterOf } from "./compose-filter.ts";
 import type { Routes } from "./http.ts";
 import { listNames } from "./list-names.ts";
 import type { ControlPorts } from "./ports.ts";
-import { refuseUnknown } from "./query-routes.ts";
+import { refuseUnknown } from "./parameters.ts";
 
 export function nameRoutes(ports: ControlPorts): Routes {
   return {

@@ -5,12 +5,13 @@
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { Decision } from "../container/attach/decision.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
 import type { FormerAddress } from "../base/model/former-address.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { Server, View } from "../base/model/view.ts";
+import type { HistoryReport } from "../api/history.ts";
 import type { RepairReport, ReloadReport, Status } from "../api/status.ts";
 import type { Answerer } from "../query/answer.ts";
 import type { ReplyCache } from "../query/cache/reply-cache.ts";
@@ -20,6 +21,7 @@ import type { QueryHistories } from "../query/history/query-histories.ts";
 import type { Forward } from "../query/ports.ts";
 import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "./causes/known-container.ts";
+import type { EventRing } from "./event-ring.ts";
 import type { QueryReader } from "./query-reader.ts";
 
 /** The running containers and their state. */
@@ -37,6 +39,13 @@ export interface Containers {
   readonly formerAddresses: () => readonly FormerAddress[];
   /** Stopped containers; an answer may be a second old. */
   readonly stopped: () => Promise<readonly StoppedContainer[]>;
+  /** The networks of the engine, also those without containers; an answer may be a second old. */
+  readonly networks: () => Promise<readonly EngineNetwork[]>;
+}
+
+/** A network as the engine lists it. */
+export interface EngineNetwork extends NetworkFact {
+  readonly subnets: readonly { readonly subnet: string; readonly gateway: string | undefined }[];
 }
 
 /** Operations on containers. */
@@ -49,8 +58,8 @@ export interface Repairs {
 /** The state of upstream servers, and the cache. */
 interface ResolverState {
   readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
-  readonly pool: Pick<NameserverPool, "find">;
-  readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size">;
+  readonly pool: Pick<NameserverPool, "find" | "hostNameservers" | "nameserversOf">;
+  readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size" | "rows" | "stored">;
   readonly isCaching: boolean;
   readonly now: () => number;
 }
@@ -91,6 +100,9 @@ export interface ControlPorts {
   readonly reader: QueryReader;
   /** The failing names of containers. */
   readonly failures: FailureTables;
+  /** What has happened, and the last minutes as samples. */
+  readonly events: EventRing;
+  readonly history: { readonly report: () => HistoryReport };
   readonly status: () => Status;
   readonly reload: () => Promise<ReloadReport>;
 }

@@ -3,7 +3,7 @@
  * answer, and the cause of a failure. Both follow from what is known now; no query is sent.
  */
 import type { Cause } from "../api/causes.ts";
-import type { MissedReport, QueryReport } from "../api/queries.ts";
+import type { MissedReport, QueryReport, SkippedReport } from "../api/queries.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { ownersOf } from "./address-owners.ts";
 import { causesOf } from "./causes/causes.ts";
@@ -15,6 +15,9 @@ import { type SituationPorts, Situations, runningContainers } from "./situations
 
 /** Different failures of one batch whose cause is found out: a flood of failures has a few causes at most. */
 const CAUSES_MAX = 64;
+
+/** How many queries are not in a stream. */
+type Count = MissedReport | SkippedReport;
 
 /** What is known for one batch of queries. */
 interface Knowledge {
@@ -48,12 +51,12 @@ export class QueryDetails {
 
   /** The same for a stream: batch after batch. */
   async *follow(
-    batches: AsyncIterable<readonly (QueryReport | MissedReport)[]>,
+    batches: AsyncIterable<readonly (QueryReport | Count)[]>,
     wantsCauses: boolean,
-  ): AsyncGenerator<QueryReport | MissedReport, void> {
+  ): AsyncGenerator<QueryReport | Count, void> {
     for await (const batch of batches) {
-      yield* batch.filter((each): each is MissedReport => "missed" in each);
-      const queries = batch.filter((each): each is QueryReport => !("missed" in each));
+      yield* batch.filter(isCount);
+      const queries = batch.filter((each): each is QueryReport => !isCount(each));
       if (queries.length > 0) yield* await this.add(queries, wantsCauses);
     }
   }
@@ -91,6 +94,10 @@ export class QueryDetails {
     );
     return cause;
   }
+}
+
+function isCount(each: QueryReport | Count): each is Count {
+  return "missed" in each || "skipped" in each;
 }
 
 /** An empty answer is usual for IPv6 addresses; without an IPv4 address the name is of no use to most programs. */

@@ -8,7 +8,7 @@ import { typeName } from "../base/dns/record-type.ts";
 
 /** `wallMs` is the time origin of `performance.now`. */
 export function queryReport(container: string, query: QueryRecord, wallMs: number): QueryReport {
-  const { seq, atMs, name, type, rcode, answers, addresses, ttl, isStream, result, upstream, tookMs } = query;
+  const { seq, atMs, name, type, rcode, answers, addresses, ttl, isStream, result, source, upstream, tookMs } = query;
   return {
     container,
     seq,
@@ -22,6 +22,7 @@ export function queryReport(container: string, query: QueryRecord, wallMs: numbe
     ttl,
     transport: isStream ? "tcp" : "udp",
     result,
+    source,
     upstream,
     ms: Math.round(tookMs * 1000) / 1000,
   };

@@ -1,7 +1,7 @@
 /**
  * QueryRoutes: `GET /v1/queries` with `container`, `name` (a pattern), `rcode` (a comma-separated list), `last` (how many),
  * `since` (a sequence number), `project` and `service` (Compose), `follow=true` (new queries as they arrive) and `causes=true`
- * (why they failed), and `GET /v1/counters`.
+ * (why they failed), `perSecond` (at most so many while following), and `GET /v1/counters`.
  */
 import { LIMITS } from "../base/limits.ts";
 import { Fault } from "../base/lib/fault.ts";
@@ -9,6 +9,8 @@ import { RCODE_NAMES, rcodeNumber } from "../base/dns/rcode.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
 import { COMPOSE_KEYS, type ComposeFilter } from "./compose-filter.ts";
 import type { ApiRequest, Routes } from "./http.ts";
+import { isTrue, numberOf, refuseUnknown } from "./parameters.ts";
+import { limitedRate } from "./query-rate.ts";
 import type { QueryDetails } from "./query-details.ts";
 import type { QueryFilter, QueryReader } from "./query-reader.ts";
 import type { CountersReport } from "../api/queries.ts";
@@ -23,7 +25,17 @@ interface QueryRouteParts {
   readonly counters: (filter: ComposeFilter | undefined) => CountersReport;
 }
 
-const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "name", "rcode", "last", "since", "follow", "causes"];
+const KEYS: readonly string[] = [
+  "container",
+  ...COMPOSE_KEYS,
+  "name",
+  "rcode",
+  "last",
+  "since",
+  "follow",
+  "causes",
+  "perSecond",
+];
 /** The default of `last`. */
 const DEFAULT_LAST = 1_000;
 
@@ -41,6 +53,7 @@ export function queryRoutes({ histories, reader, details, find, composeFilterOf,
       if (since !== undefined && filter.containerId === undefined) {
         throw new Fault("BAD_QUERY", "The parameter since requires the parameter container");
       }
+      const perSecond = numberOf(query, "perSecond", LIMITS.queriesReturned);
       const wantsCauses = isTrue(query, "causes");
       if (!isTrue(query, "follow")) {
         const report = await reader.read(filter, last ?? DEFAULT_LAST, since);
@@ -48,20 +61,14 @@ export function queryRoutes({ histories, reader, details, find, composeFilterOf,
       }
       if (since !== undefined)
         throw new Fault("BAD_QUERY", "The parameter since cannot be combined with follow: use last");
-      return details.follow(reader.follow(filter, last ?? 0, signal), wantsCauses);
+      const batches = reader.follow(filter, last ?? 0, signal);
+      return details.follow(perSecond === undefined ? batches : limitedRate(batches, perSecond), wantsCauses);
     },
     "GET /v1/counters": async ({ query }) => {
       refuseUnknown(query, COMPOSE_KEYS);
       return counters(await composeFilterOf(query));
     },
   };
-}
-
-export function refuseUnknown(query: ApiRequest["query"], keys: readonly string[]): void {
-  const unknown = [...query.keys()].find((key) => !keys.includes(key));
-  if (unknown !== undefined) {
-    throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${keys.join(", ")}`);
-  }
 }
 
 /** The ID of a stopped container whose queries are still in the history. */
@@ -87,18 +94,4 @@ function readRcode(word: string): number {
   const rcode = rcodeNumber(word);
   if (rcode !== undefined) return rcode;
   throw new Fault("BAD_RCODE", `Invalid response code "${word}": use one of ${RCODE_NAMES.join(", ")}`);
-}
-
-export function isTrue(query: ApiRequest["query"], key: string): boolean {
-  const text = query.get(key) ?? "false";
-  if (text === "true" || text === "false") return text === "true";
-  throw new Fault("BAD_QUERY", `Invalid value "${text}" for ${key}: use true or false`);
-}
-
-function numberOf(query: ApiRequest["query"], key: string, max: number): number | undefined {
-  const text = query.get(key);
-  if (text === null) return undefined;
-  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (number <= max) return number;
-  throw new Fault("BAD_QUERY", `Invalid value "${text}" for ${key}: use a whole number from 0 to ${max}`);
 }

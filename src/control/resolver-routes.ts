@@ -3,6 +3,7 @@
  * field is an error.
  */
 import { Fault } from "../base/lib/fault.ts";
+import { cacheEntries } from "./cache-entries.ts";
 import { cacheReport, flushCache } from "./cache-report.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -26,6 +27,7 @@ export function resolverRoutes(ports: ControlPorts): Routes {
     },
     "GET /v1/upstreams": () => upstreams(ports),
     "GET /v1/cache": () => cacheReport(ports),
+    "GET /v1/cache/entries": async (call) => await cacheEntries(ports, call),
     "POST /v1/cache/flush": (call) => flushCache(ports, textField(fieldsOf(call, ["name"]), "name")),
     "POST /v1/reload": async () => await ports.reload(),
   };

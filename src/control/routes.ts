@@ -8,6 +8,8 @@ import { Fault, codeOf } from "../base/lib/fault.ts";
 import { FailureReader } from "./failure-reader.ts";
 import { failureRoutes } from "./failure-routes.ts";
 import { type ComposeFilter, composeFilterOf } from "./compose-filter.ts";
+import { containerRoutes } from "./container-routes.ts";
+import { eventRoutes } from "./event-routes.ts";
 import { findContainer } from "./find-container.ts";
 import type { ApiRequest, Routes } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -40,6 +42,8 @@ export function routesOf(ports: ControlPorts): Routes {
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
     }),
     ...nameRoutes(ports),
+    ...containerRoutes(ports),
+    ...eventRoutes(ports),
     ...resolverRoutes(ports),
   };
 }

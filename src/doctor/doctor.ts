@@ -41,11 +41,13 @@ import { problemsIn } from "./problems.ts";
 import { type Diagnosis, type Report, HOST } from "./report.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
 
-export interface DiagnosisOptions extends MachineOptions {
+interface DiagnosisOptions extends MachineOptions {
   /** A container's name, Compose service or ID; undefined for all running containers. */
   readonly container: string | undefined;
   /** Only containers of this Compose project. */
   readonly project?: string | undefined;
+  /** Called as soon as findings are known; with a repair, for both rounds. */
+  readonly onFindings?: (subject: string, findings: readonly Finding[]) => void;
   /** Set to repair: removes the leftovers of a killed instance. */
   readonly cleanUp?: CleanUp;
 }
@@ -90,10 +92,11 @@ interface Examination {
 }
 
 async function examineAll(
-  { container, project, ...options }: Omit<DiagnosisOptions, "cleanUp">,
+  { container, project, onFindings, ...options }: Omit<DiagnosisOptions, "cleanUp">,
   isFixing: boolean,
 ): Promise<Examination> {
   const { findings, context } = await checkMachine(options);
+  onFindings?.(HOST, findings);
   const machine = (more: readonly Finding[]): Report => ({
     subject: HOST,
     findings: [...findings, ...more],
@@ -121,15 +124,16 @@ async function examineAll(
       inspected.map(({ fact }) => fact),
       knownTo(context.hostServers.servers, (work) => context.runner.within(context.host.network, work)),
     );
+    const moreFindings = [...hostFindings, ...misleadingFindings(failures), ...projectFindings];
+    onFindings?.(HOST, moreFindings);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
-      return { ...report, findings: [...report.findings, ...failureFindings(failures, each.fact.id)] };
+      const all = [...report.findings, ...failureFindings(failures, each.fact.id)];
+      onFindings?.(report.subject, all);
+      return { ...report, findings: all };
     });
     return {
-      diagnosis: diagnosisOf(
-        machine([...hostFindings, ...misleadingFindings(failures), ...projectFindings]),
-        containers,
-      ),
+      diagnosis: diagnosisOf(machine(moreFindings), containers),
       isRunning: context.status !== undefined,
       onlyId: only,
     };

@@ -8,7 +8,7 @@ import type { ContainerTarget } from "./checks/container-target.ts";
 import { DOCKER_RESOLVER } from "../container/capture/capture.ts";
 import { composePlaceOf } from "../container/registry/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../container/registry/fact.ts";
-import { ImageLabels } from "../container/watch/image-labels.ts";
+import { ImageConfigs } from "../container/watch/image-configs.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { ContainerFilesReader } from "../container/watch/container-files.ts";
 import { containerFact, isUp } from "../container/watch/translate.ts";
@@ -64,14 +64,14 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
   const files = new ContainerFilesReader({ host: parts.host, upstreams, reinspect: noop });
   try {
     const listed = await engine.containers();
-    const images = new ImageLabels(engine);
+    const images = new ImageConfigs(engine);
     const inspected = await mapConcurrent(listed, LIMITS.inspectsAtOnce, async ({ Id: id }) => {
       const json = await engine.container(id);
-      return json === undefined || !isUp(json) ? undefined : { json, labels: await images.split(json) };
+      return json === undefined || !isUp(json) ? undefined : { json, split: await images.split(json) };
     });
     const facts = inspected
       .filter((each) => each !== undefined)
-      .map(({ json, labels }) => containerFact(json, files.read(json), labels))
+      .map(({ json, split }) => containerFact(json, files.read(json), split))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const networks = await readNetworks(facts, engine);
     const reported = new Map(status?.containers.map((container) => [container.id, container]));

@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
+import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
 import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
@@ -97,6 +98,7 @@ export async function checkMachine(
     hostFileFinding(hostServers),
     ...kernelAnswersFindings(instance.status),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
+    ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),
   );
   const close = (): void => {

@@ -2,27 +2,8 @@
  * Problems: the findings of all containers by their cause. One cause is one problem, with whom it hits and what comes of it;
  * a finding that another one explains is a symptom of that.
  */
-import type { CheckCode, Finding, FindingState, SharedCause } from "../base/model/finding.ts";
-
-/** Something that is wrong, in one or several containers. */
-export interface Problem {
-  readonly state: Exclude<FindingState, "ok">;
-  /** The cause in one sentence. */
-  readonly title: string;
-  readonly why: readonly string[];
-  /** Whom it hits: names of containers, or the host. */
-  readonly subjects: readonly string[];
-  readonly symptoms: readonly Symptom[];
-  readonly fixNow: readonly string[];
-  readonly fixForGood: readonly string[];
-  /** For a cause without such fixes. */
-  readonly remedies: readonly string[];
-}
-
-interface Symptom {
-  readonly text: string;
-  readonly subjects: readonly string[];
-}
+import type { DoctorProblem } from "../api/doctor-lines.ts";
+import type { CheckCode, Finding, SharedCause } from "../base/model/finding.ts";
 
 interface SubjectReport {
   readonly subject: string;
@@ -51,10 +32,10 @@ const EXPLAINED_BY: Partial<Record<CheckCode, readonly CheckCode[]>> = {
 };
 /** Names that fail for one of these causes fail because of the servers. */
 const UPSTREAM_CAUSES: ReadonlySet<string> = new Set(["upstreams-down", "upstream-error"]);
-const ORDER: readonly Problem["state"][] = ["problem", "warning", "unknown"];
+const ORDER: readonly DoctorProblem["state"][] = ["problem", "warning", "unknown"];
 
 /** Problems first, then warnings, then what could not be checked. */
-export function problemsIn(reports: readonly SubjectReport[]): Problem[] {
+export function problemsIn(reports: readonly SubjectReport[]): DoctorProblem[] {
   const groups = new Map<string, Group>();
   const symptoms: { readonly found: FoundProblem; readonly cause: Finding }[] = [];
   for (const { subject, findings } of reports) {
@@ -87,7 +68,7 @@ function groupOf(groups: Map<string, Group>, { code, state, shared, detail }: Fi
   return group;
 }
 
-function problemOf({ roots, symptoms }: Group): Problem {
+function problemOf({ roots, symptoms }: Group): DoctorProblem {
   const findings = roots.map(({ finding }) => finding);
   const [{ state, what, detail, shared }] = findings as [Finding];
   const distinct = (pick: (finding: Finding) => string | undefined): string[] =>
@@ -95,7 +76,7 @@ function problemOf({ roots, symptoms }: Group): Problem {
   const about = distinct((each) => each.shared?.about);
   const hasFixes = findings.some(({ fixNow, fixForGood }) => fixNow !== undefined || fixForGood !== undefined);
   return {
-    state: state as Problem["state"],
+    state: state as DoctorProblem["state"],
     title: shared === undefined ? `${what}: ${detail}` : titleOf(shared, about),
     why: distinct((each) => each.shared?.why),
     subjects: [...new Set(roots.map(({ subject }) => subject))],
@@ -111,7 +92,7 @@ function titleOf({ title, titleOfMany = title }: SharedCause, about: readonly st
 }
 
 /** What is the same in several containers is one symptom. */
-function symptomsOf(roots: readonly FoundProblem[], others: readonly FoundProblem[]): Symptom[] {
+function symptomsOf(roots: readonly FoundProblem[], others: readonly FoundProblem[]): DoctorProblem["symptoms"] {
   const subjects = new Map<string, Set<string>>();
   const add = (text: string, subject: string): void => {
     subjects.set(text, (subjects.get(text) ?? new Set()).add(subject));

@@ -3,7 +3,7 @@
  */
 import type { Finding } from "../base/model/finding.ts";
 import type { Repair } from "./fix.ts";
-import type { Problem } from "./problems.ts";
+import type { DoctorProblem } from "../api/doctor-lines.ts";
 
 /** The subject of findings about the host and its engine. */
 export const HOST = "Docker host";
@@ -18,5 +18,5 @@ export interface Diagnosis {
   readonly machine: Report;
   readonly containers: readonly Report[];
   /** The findings by their cause. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly DoctorProblem[];
 }

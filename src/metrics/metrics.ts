@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 
+import { LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { type Histogram, type Distribution } from "../base/lib/histogram.ts";
 import type { Family, Sample } from "./exposition.ts";
 import {
@@ -102,6 +103,11 @@ function queryFamilies(meter: Meter): Family[] {
       "dns11_dns_responses_total",
       "DNS responses to containers, by rcode.",
       nonZero(RCODE_NAMES.map((rcode, index) => sample(meter.responses(index), { rcode }))),
+    ),
+    counter(
+      "dns11_local_answers_total",
+      "Queries answered locally, by source of the name; without what the kernel answers.",
+      LOCAL_SOURCES.map(({ key }, index) => sample(meter.localAnswers(index), { source: key })),
     ),
     histogram("dns11_dns_request_duration_seconds", "Time from the arrival of a query to its response.", [
       [{}, meter.durations, all],

@@ -23,6 +23,7 @@ import { RCODE } from "../base/dns/rcode.ts";
 import { TYPE } from "../base/dns/record-type.ts";
 import { CLASS } from "../base/dns/record.ts";
 import { copyBytes } from "../base/lib/bytes.ts";
+import { LOCAL_SOURCE } from "../base/model/local-source.ts";
 import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
@@ -226,10 +227,11 @@ export class Answerer {
       const pointer = this.#names.reverse(question, client.view);
       this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) {
-        if (pointer.target !== undefined) this.#repeats.mark(0);
-        return pointer.target === undefined
-          ? failure(block, question, RCODE.SERVFAIL, this.#behaviour)
-          : pointerAnswer(block, question, pointer.target, this.#behaviour, this.#limit, pointer.ttlSeconds);
+        this.outcome.source = this.#names.source;
+        const { target } = pointer;
+        if (target === undefined) return failure(block, question, RCODE.SERVFAIL, this.#behaviour);
+        this.#repeats.mark(0);
+        return pointerAnswer(block, question, target, this.#behaviour, this.#limit, pointer.ttlSeconds);
       }
     } else this.#trace?.record("reverse", "not a PTR query");
     if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
@@ -239,8 +241,7 @@ export class Answerer {
     }
     const { loopGuard } = this.#parts;
     if (type === TYPE.TXT && loopGuard?.hasProbes === true) {
-      const { offset, nameEnd } = question;
-      if (loopGuard.recordProbe(client, block, offset + HEADER_BYTES, nameEnd)) {
+      if (loopGuard.recordProbe(client, block, question.offset + HEADER_BYTES, question.nameEnd)) {
         this.outcome.stage = STAGE.probe;
         return nameError(block, question, this.#behaviour);
       }
@@ -252,8 +253,8 @@ export class Answerer {
   #decideOtherClass(client: Client, block: Buffer): number {
     const question = this.#question;
     const names = this.#names;
-    const isLocal = names.find(question, client.view) !== MISS || names.reverse(question, client.view) !== undefined;
-    if (!isLocal) return this.#decideForwarding(client, block);
+    if (names.find(question, client.view) === MISS && names.reverse(question, client.view) === undefined)
+      return this.#decideForwarding(client, block);
     this.#trace?.recordAnswer("names", "a local name, queried in another class than IN");
     this.outcome.result = QUERY_RESULT.refused;
     return failure(block, question, RCODE.REFUSED, this.#behaviour);
@@ -270,8 +271,7 @@ export class Answerer {
     this.#trace?.recordRoute(route);
     if (route.isLocal) return nameError(block, question, this.#behaviour);
     if (route.labelCount === 0) {
-      const isAddress = type === TYPE.A || type === TYPE.AAAA;
-      if (isAddress && question.labelCount < 2 && upstreams.isNdotsSet) {
+      if ((type === TYPE.A || type === TYPE.AAAA) && question.labelCount < 2 && upstreams.isNdotsSet) {
         this.#trace?.recordAnswer(
           "special",
           "ndots is set, so address queries for names without a dot are not forwarded",
@@ -305,6 +305,7 @@ export class Answerer {
     const question = this.#question;
     const found = this.#names.find(question, client.view);
     if (found === MISS) return DEFERRED;
+    this.outcome.source = this.#names.source;
     if (found === DENIED) {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
       return nameError(block, question, this.#behaviour);
@@ -339,6 +340,7 @@ export class Answerer {
       "it may also exist in public DNS: other types are forwarded, and NXDOMAIN becomes an empty answer",
     );
     this.#isLocalName = true;
+    this.outcome.source = LOCAL_SOURCE.rule;
     return DEFERRED;
   }
 

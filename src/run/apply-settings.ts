@@ -3,23 +3,11 @@
  * settings are still in force everywhere.
  */
 import type { RunSettings } from "../config/settings.ts";
-import type { QueryLog } from "../control/query-log.ts";
-import type { ContainerMetrics } from "../metrics/container-metrics.ts";
-import type { ContainerSide } from "./container-side.ts";
-import type { DeclaredRecords } from "./declared-records.ts";
-import type { QuerySide } from "./query-side.ts";
-
-interface Running {
-  readonly querySide: QuerySide;
-  readonly containerSide: ContainerSide;
-  readonly counts: ContainerMetrics;
-  readonly queryLog: QueryLog;
-  readonly records: DeclaredRecords;
-}
+import type { Serving } from "./serving.ts";
 
 /** Resolves when all queries are answered by them. */
-export async function applySettings(running: Running, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, queryLog, records } = running;
+export async function applySettings(serving: Serving, settings: RunSettings): Promise<void> {
+  const { querySide, containerSide, counts, queryLog, records } = serving;
   const apply = await containerSide.prepare(settings);
   // It may fail for want of memory: then nothing has changed.
   querySide.reconfigure(settings);

@@ -6,6 +6,7 @@
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { Journal } from "../container/kind/journal.ts";
+import type { EventRing } from "../control/event-ring.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
@@ -53,6 +54,8 @@ export interface ContainerSideParts {
   readonly platform: Platform;
   readonly querySide: QuerySide;
   readonly counts: ContainerMetrics;
+  /** Records what happens to containers. */
+  readonly events: EventRing;
   /** Gives the keeper copies of the descriptors of a served namespace. */
   readonly hold: Keep | undefined;
   /** What the previous process left for a namespace. */

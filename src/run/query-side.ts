@@ -59,6 +59,9 @@ interface Answering extends Pick<UdpParts & TcpParts, "answerer" | "forward" | "
   readonly pipeline: QueryPipeline;
 }
 
+/** Called when a server goes down or comes back up. */
+type OnServerChange = (server: string, isUp: boolean, reason: string) => void;
+
 /** Called with the number and the container of each new client. */
 type OnClient = (client: number, containerId: string) => void;
 
@@ -66,13 +69,14 @@ export function composeQuerySide(
   settings: RunSettings,
   limitedLog: RateLimitedLog,
   onClient: OnClient = () => undefined,
+  onServerChange: OnServerChange = () => undefined,
 ): QuerySide {
   raiseInlineLimit();
   const meter = new Meter();
   let current = settings;
   const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
-  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter };
+  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter, onServerChange };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
@@ -123,6 +127,7 @@ interface AnsweringParts {
   readonly limitedLog: RateLimitedLog;
   readonly lookupLog: LookupLog;
   readonly meter: Meter;
+  readonly onServerChange: OnServerChange;
 }
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
@@ -184,7 +189,7 @@ const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameserv
 
 function adaptive(
   { behaviour, upstream }: RunSettings,
-  { block, limitedLog, lookupLog, meter }: AnsweringParts,
+  { block, limitedLog, lookupLog, meter, onServerChange }: AnsweringParts,
 ): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
@@ -199,7 +204,11 @@ function adaptive(
       pools: new Set(),
       sockets: { open: 0 },
     },
-    (server, ...change) => logHealth(limitedLog, server, ...change),
+    (server, ...change) => {
+      logHealth(limitedLog, server, ...change);
+      const [isUp, reason] = change;
+      onServerChange(serverText(server), isUp, reason);
+    },
   );
   const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
   const cacheReader = new CacheReader({

@@ -6,14 +6,10 @@
 import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
-import { Journal } from "../container/kind/journal.ts";
 import { containerStatuses } from "../control/container-status.ts";
 import { MetricsListener } from "../control/metrics-listener.ts";
 import { monitoringRoutes } from "../control/monitoring-routes.ts";
 import type { ControlPorts } from "../control/ports.ts";
-import { QueryLog } from "../control/query-log.ts";
-import { ContainerNames } from "../control/container-names.ts";
-import { QueryReader } from "../control/query-reader.ts";
 import { routesOf } from "../control/routes.ts";
 import { ControlSocket } from "../control/socket.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
@@ -23,16 +19,12 @@ import { reasonOf } from "../base/lib/fault.ts";
 import { gate } from "../base/lib/gate.ts";
 import { type Family, exposition } from "../metrics/exposition.ts";
 import { familiesOf } from "../metrics/metrics.ts";
-import { ContainerMetrics } from "../metrics/container-metrics.ts";
-import { eventLogger } from "../base/log/event-logger.ts";
 import type { Log } from "../base/log/log.ts";
-import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { applySettings } from "./apply-settings.ts";
 import type { ContainerSide, FindServeTarget, ServeTarget } from "./container-side.ts";
 import { InternalErrors } from "./internal-errors.ts";
 import { type Platform, preparePlatform } from "./platform.ts";
 import { Handover } from "./handover.ts";
-import { DeclaredRecords } from "./declared-records.ts";
 import { HangGuard } from "./hang-guard.ts";
 import { trimMallocOnce } from "./heap.ts";
 import { takeInstance } from "./instance.ts";
@@ -40,34 +32,12 @@ import { afterLameDuck } from "./lame-duck.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
-import { type QuerySide, composeQuerySide } from "./query-side.ts";
 import { Reloads } from "./reloads.ts";
+import { type Serving, composeServing } from "./serving.ts";
 import { startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
 import { endPredecessor, takeOverFrom } from "./takeover.ts";
 import { VERSION } from "./version.ts";
-
-/** Both sides, and their counters. */
-interface Serving {
-  readonly querySide: QuerySide;
-  readonly containerSide: ContainerSide;
-  readonly keeper: RunKeeper;
-  readonly counts: ContainerMetrics;
-  readonly limitedLog: RateLimitedLog;
-  readonly reader: QueryReader;
-  readonly queryLog: QueryLog;
-  readonly records: DeclaredRecords;
-}
-
-interface ComposeParts {
-  readonly platform: Platform;
-  /** State directory of the instance. */
-  readonly folder: string;
-  readonly quarantines: Quarantines;
-  readonly keeper: RunKeeper;
-  /** Nothing is attached before this resolves. */
-  readonly startAfter: Promise<void>;
-}
 
 export class Service {
   readonly #log: Log;
@@ -118,7 +88,9 @@ export class Service {
   async reload(): Promise<ReloadReport> {
     this.#lifecycle.reloading();
     try {
-      return await this.#reloads.reload();
+      const report = await this.#reloads.reload();
+      this.#serving?.events.record({ kind: "settings-reloaded", detail: report.changed.join(", ") || null });
+      return report;
     } finally {
       this.#lifecycle.reloaded();
     }
@@ -143,7 +115,9 @@ export class Service {
     };
     const keeper = new RunKeeper(settings, platform.ruleBackend, folder, keeperEvents);
     const attachGate = gate();
-    const serving = this.#compose(target, { platform, folder, quarantines, keeper, startAfter: attachGate.passed });
+    const log = this.#log;
+    const composeParts = { settings, log, platform, folder, quarantines, keeper, startAfter: attachGate.passed };
+    const serving = composeServing(target, composeParts);
     const resources = this.#resourcesOf(serving, { platform, quarantines }, target);
     const handover = new Handover({
       log: this.#log,
@@ -182,47 +156,9 @@ export class Service {
     return undefined;
   }
 
-  #compose(target: ServeTarget, parts: ComposeParts): Serving {
-    const { platform, folder, quarantines, keeper, startAfter } = parts;
-    const { settings } = this.#reloads;
-    const log = this.#log;
-    const limitedLog = new RateLimitedLog(log);
-    const counts = new ContainerMetrics(settings.metrics.containers);
-    const querySide = composeQuerySide(settings, limitedLog, (client, id) =>
-      quarantines.recorder.setContainer(client, id),
-    );
-    const journal = new Journal(folder);
-    const { hold, inherit } = keeper;
-    const sideParts = {
-      settings,
-      log,
-      limitedLog,
-      platform,
-      querySide,
-      counts,
-      journal,
-      quarantines,
-      hold,
-      inherit,
-      startAfter,
-    };
-    const containerSide = target.compose(sideParts);
-    querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
-    const names = new ContainerNames(() => containerSide.containers.facts.values());
-    querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
-    const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
-    const queryLog = new QueryLog(reader, log);
-    queryLog.setOn(settings.queries.isLogged);
-    const records = new DeclaredRecords({
-      onEvent: eventLogger(log),
-      onNames: (declared) => containerSide.declare(declared),
-    });
-    return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records };
-  }
-
   #resourcesOf(
     serving: Serving,
-    { platform, quarantines }: Pick<ComposeParts, "platform" | "quarantines">,
+    { platform, quarantines }: { readonly platform: Platform; readonly quarantines: Quarantines },
     { instanceId, isShared }: ServeTarget,
   ): ExclusiveResources {
     const routes = { ...this.#monitoringRoutes(), ...routesOf(this.#portsOf(serving, platform)) };
@@ -244,7 +180,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog, records } = serving;
+    const { querySide, containerSide, keeper, limitedLog, queryLog, records, history } = serving;
     const guard = new HangGuard();
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -273,6 +209,7 @@ export class Service {
         lastActivityMs: () => containerSide.lastActivityMs,
       }));
       this.#serving = serving;
+      history.begin();
       this.#logServing(containerSide, controlPath(folder));
       trimMallocOnce(() => containerSide.isSynced && containerSide.isSettled);
       await following;
@@ -287,6 +224,7 @@ export class Service {
         keeper.detach();
       }
       records.close();
+      history.end();
       queryLog.stop();
       guard.stop();
       internalErrors.end();
@@ -326,6 +264,8 @@ export class Service {
     const { querySide, containerSide, reader } = serving;
     const { containers, repairs, inside } = containerSide;
     return {
+      events: serving.events,
+      history: serving.history,
       containers,
       repairs,
       inside,

@@ -54,7 +54,7 @@ export function factOf(index: number, path: string): ContainerFact {
     pid: 0,
     sandboxKey: path,
     hostname: "",
-    ports: { published: [], exposed: [] },
+    ports: { published: [], exposed: [], ofImage: [] },
     networkMode: NETWORK.name,
     domainName: "",
     ...splitLabels(labelsOf(index), {}),

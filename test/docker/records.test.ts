@@ -11,6 +11,7 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { dataOf, dig } from "../support/client/dig.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { page } from "../support/program/scrape.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -137,8 +138,9 @@ test("a name is for everybody, a network or a Compose project", async () => {
   assert.deepEqual(await addressesOf(project, "scoped.shop.test"), ["10.9.0.3"]);
 });
 
-test("the folder is followed, a bad file keeps its names and is shown, and explain names the place", async () => {
-  await using instance = await startDns11(engine, { args: ["--config", config, "--records-dir", files] });
+test("the folder is followed, a bad file keeps its names and is shown; explain, tail and metrics know the source", async () => {
+  const args = ["--config", config, "--records-dir", files, "--metrics-addr", "127.0.0.1:0"];
+  await using instance = await startDns11(engine, { args });
   const address = async (name: string): Promise<string> => (await addressesOf(app, name)).join(" ");
   writeFileSync(join(files, "one.hosts"), "10.9.1.1 one.lan.test\n");
   await waitFor("10.9.1.1", async () => (await address("one.lan.test")) === "10.9.1.1" || undefined);
@@ -151,6 +153,23 @@ test("the folder is followed, a bad file keeps its names and is shown, and expla
   assert.match(status, /one\.hosts:2:1: invalid address "10\.9\.1"/);
   const { stdout: explained } = await dns11(["explain", "one.lan.test", "--in", "app", "-v", ...where]);
   assert.match(explained, /"one\.lan\.test" is declared for everybody at .*one\.hosts:1:1; answered with its records/);
+  const { stdout: found } = await dns11(["doctor", "--all", ...where]);
+  assert.match(
+    found.replaceAll(/\s+/g, " "),
+    /declared names.*one\.hosts:2:1: invalid address "10\.9\.1".* names that the file had before stay/,
+  );
+  await dig(app, "web");
+  const { stdout: queries } = await dns11(["tail", "app", "--no-follow", "--json", ...where]);
+  const sources = new Map(
+    queries.split("\n").flatMap((line) => {
+      if (line === "") return [];
+      const { name, source } = JSON.parse(line) as { readonly name: string; readonly source: string };
+      return [[name, source] as const];
+    }),
+  );
+  assert.deepEqual([sources.get("one.lan.test"), sources.get("web")], ["declared", "network"]);
+  const counted = await page((await instance.status()).metrics ?? "", "/metrics");
+  assert.match(counted.text, /^dns11_local_answers_total\{source="declared"\} [1-9]/m);
   writeFileSync(join(files, "one.hosts"), "10.9.1.2 one.lan.test\n");
   await waitFor("10.9.1.2", async () => (await address("one.lan.test")) === "10.9.1.2" || undefined);
 });

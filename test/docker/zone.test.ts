@@ -5,8 +5,9 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { dataOf, dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { ensureImage, exposingImage } from "../support/engine/image.ts";
 import { type CommandResult, stdoutOf } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -28,7 +29,8 @@ before(async () => {
   upstream = await startUpstream(engine);
   await createNetwork(engine, "dev_default", { subnet: "172.30.0.0/16" });
   await runMember("mybank", 1, MYBANK, { "io.dns11.ports": "http=80,dns=53/udp" });
-  for (const [index, address] of JENKINS.entries()) await runMember("jenkins", index + 1, address);
+  const exposing = { image: await ensureImage(engine, exposingImage("exposing", 443)), args: ["--expose=6379"] };
+  for (const [index, address] of JENKINS.entries()) await runMember("jenkins", index + 1, address, {}, exposing);
   const networks = ["dev_default"];
   client = await runContainer(engine, { name: "client", networks, args: POD });
   instance = await startDns11(engine, { args: ["--zone", ZONE], env: { ...process.env, DNS11_ZONE: "ignored.test" } });
@@ -44,12 +46,14 @@ async function runMember(
   number: number,
   ip: string,
   more: Record<string, string> = {},
+  options: ContainerOptions = {},
 ): Promise<void> {
   const compose = { project: "dev", service, "container-number": String(number) };
   const labels = Object.fromEntries(
     Object.entries(compose).map(([key, value]) => [`com.docker.compose.${key}`, value]),
   );
   await runContainer(engine, {
+    ...options,
     name: `dev-${service}-${number}`,
     networks: [{ name: "dev_default", ip, aliases: [service] }],
     labels: { ...labels, ...more },
@@ -109,6 +113,13 @@ test("dig: the examples, with their records, and the zone's own records", async 
       assert.ok(reply.flags.has("aa"), name);
     }
   }
+  const exposed = dataOf(await dig(client, `_redis._tcp.jenkins.dev.svc.${ZONE}`, "SRV"));
+  assert.deepEqual(
+    exposed.toSorted(),
+    [1, 2].map((number) => `0 100 6379 ${number}.jenkins.dev.svc.${ZONE}.`),
+    "its creator exposed the port",
+  );
+  assert.equal((await dig(client, `_https._tcp.jenkins.dev.svc.${ZONE}`, "SRV")).status, "NXDOMAIN", "its image did");
   const { additional } = await dig(client, `_http._tcp.mybank.dev.svc.${ZONE}`, "SRV");
   assert.deepEqual(
     additional.map(({ name, data }) => `${name} ${data}`),

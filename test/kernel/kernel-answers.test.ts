@@ -1,6 +1,7 @@
 // Proves the program that answers in the kernel, packet by packet (BPF_PROG_TEST_RUN): it says what the process says, byte
 // for byte and for any message; it leaves to the process what is not plain; and it forgets when it is told to.
 
+import { LOCAL_SOURCE } from "../../src/base/model/local-source.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
@@ -268,7 +269,7 @@ test("addresses that are to be in order stay in order", (t) => {
   const named = { v4: Buffer.of(172, 20, 0, 1, 172, 20, 0, 2, 172, 20, 0, 3), v6: Buffer.alloc(0), isSorted: true };
   const sortedNames: VisibleNames = {
     places: [],
-    title: "names",
+    kind: LOCAL_SOURCE.network,
     find: (_, search) => search.found(named, true),
     pointer: () => undefined,
   };
@@ -282,7 +283,7 @@ test("an answer that ends by itself is not repeated", (t) => {
   const named = { v4: Buffer.of(172, 20, 0, 9), v6: Buffer.alloc(0) };
   const timed: VisibleNames = {
     places: [],
-    title: "names",
+    kind: LOCAL_SOURCE.network,
     find: (_, search) => search.found(named, true, true),
     pointer: () => undefined,
   };

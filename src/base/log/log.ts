@@ -5,13 +5,9 @@
  */
 import { pino } from "pino";
 
-export type Log = pino.Logger;
+import type { LogFormat, LogLevel } from "../model/log-choices.ts";
 
-export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
-/** `auto` is text on a terminal and JSON elsewhere. */
-export const LOG_FORMATS = ["auto", "text", "json"] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
-export type LogLevel = (typeof LOG_LEVELS)[number];
+export type Log = pino.Logger;
 
 const STDERR = 2;
 /** Unread output beyond this is dropped. */

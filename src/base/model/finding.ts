@@ -35,6 +35,7 @@ export const CHECKS = {
   libc: "C library",
   "failing-names": "failing names",
   "project-names": "project names",
+  records: "declared names",
   "kind-resolv-conf": "node resolv.conf",
   "kind-rules": "dns11 rules in the node",
   "kind-port-53": "node port 53",

@@ -3,6 +3,8 @@
  * history.
  */
 
+import type { LocalSourceKey } from "./local-source.ts";
+
 /** How a query was answered. */
 export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed"] as const;
 export type QueryResult = (typeof QUERY_RESULTS)[number];
@@ -39,6 +41,8 @@ export interface QueryRecord {
   readonly addresses: readonly string[];
   readonly isStream: boolean;
   readonly result: QueryResult;
+  /** Where a local answer comes from. */
+  readonly source: LocalSourceKey | null;
   /** The upstream that answered, if any. */
   readonly upstream: string | null;
   /** From arrival to answer; 0 for local answers, which are not timed. */

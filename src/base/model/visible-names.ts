@@ -7,6 +7,7 @@
  * string.
  */
 import type { Behaviour } from "./behaviour.ts";
+import type { LocalSource } from "./local-source.ts";
 
 /** The name in a question. */
 export interface QuestionName {
@@ -130,13 +131,14 @@ export interface OwnName extends NameAddresses {
   readonly records?: readonly string[];
   /** Their ids. */
   readonly holders: readonly string[];
+  /** What a search finds unless another name of the source comes first; undefined where none does. */
+  readonly entry?: NameRecords;
 }
 
 export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
-  /** What its names are, as text for people. */
-  readonly title: string;
+  readonly kind: LocalSource;
   /** MISS, FOUND or DECLARED (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */

@@ -18,6 +18,7 @@ import {
   type VisibleNames,
 } from "../../base/model/visible-names.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { LocalSource } from "../../base/model/local-source.ts";
 
 /** The type and class of the question, and the final zero of its name. */
 const AFTER_NAME_BYTES = 5;
@@ -32,13 +33,13 @@ export function fittingAddresses({ v4, v6 }: NameAddresses, nameBytes: number): 
 /** A source of names with records whose answers all fit. */
 export class FittingNames implements VisibleNames {
   readonly places: readonly string[];
-  readonly title: string;
+  readonly kind: LocalSource;
   readonly #names: VisibleNames;
 
   constructor(names: VisibleNames) {
     this.#names = names;
     this.places = names.places;
-    this.title = names.title;
+    this.kind = names.kind;
   }
 
   find(name: QuestionName, search: NameSearch): number {

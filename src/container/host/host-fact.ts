@@ -18,7 +18,7 @@ export const HOST_FACT: ContainerFact = {
   networkMode: "host",
   hostname: "",
   domainName: "",
-  ports: { published: [], exposed: [] },
+  ports: { published: [], exposed: [], ofImage: [] },
   resolvConfPath: undefined,
   kindSearch: undefined,
   extraHosts: [],

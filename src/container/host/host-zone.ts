@@ -3,6 +3,7 @@
  * SERVICE.PROJECT and N.SERVICE.PROJECT, and any name below these. It has only addresses that the host can reach. What
  * it does not know below the domain does not exist; a name that several containers have resolves to all of them.
  */
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import { type HostMeansReport, hostMeansText } from "../../base/model/host-policy.ts";
 import { hashOf } from "../../base/model/label-table.ts";
 import {
@@ -30,7 +31,7 @@ interface HostMember {
 const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(0) };
 
 export class HostZone implements VisibleNames {
-  readonly title = "the host's domain";
+  readonly kind = LOCAL_SOURCE.hostDomain;
   readonly #domain: HostDomain;
   #means = "";
   readonly #names: NetworkNames;

@@ -77,8 +77,10 @@ export interface ContainerFact extends SplitLabels {
 interface PortsFact {
   /** Set by the container's creator (-p, ports). */
   readonly published: readonly string[];
-  /** These, what its image exposes (EXPOSE), and what its creator exposes; the engine merges them. */
+  /** Exposed by its creator (--expose, expose), and not by its image. */
   readonly exposed: readonly string[];
+  /** Exposed by its image (EXPOSE), or perhaps: while the image is not known, all that are exposed. */
+  readonly ofImage: readonly string[];
 }
 
 export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;

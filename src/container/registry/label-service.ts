@@ -69,10 +69,10 @@ function hostsOf({ id, hostname }: ContainerFact, labels: Labels): string[] {
   return usable.length > 0 ? usable : [id.slice(0, SHORT_ID_LENGTH)];
 }
 
-/** The label's; without one those that are published, and what the image exposes if the operator trusts it. */
+/** The label's; without one those that the creator published or exposed, and the image's if the operator trusts it. */
 function portsOf({ ports }: ContainerFact, labels: Labels, { trustsImages }: LabelPolicy): readonly ServicePort[] {
   if (labels[PORTS_LABEL] !== undefined) return labelledPorts(labels).ports;
-  const all = trustsImages ? [...ports.published, ...ports.exposed] : ports.published;
+  const all = [...ports.published, ...ports.exposed, ...(trustsImages ? ports.ofImage : [])];
   return [...new Set(all)].flatMap((text) => wellKnownPort(text) ?? []);
 }
 

@@ -85,7 +85,10 @@ export interface NetworkJson {
 export interface ImageJson {
   readonly Os?: string;
   readonly Architecture?: string;
-  readonly Config?: { readonly Labels?: Labels | null } | null;
+  readonly Config?: {
+    readonly Labels?: Labels | null;
+    readonly ExposedPorts?: Readonly<Record<string, unknown>> | null;
+  } | null;
 }
 
 /** The platform of a container's image, of several under one id. */

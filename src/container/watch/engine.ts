@@ -116,6 +116,11 @@ export class Engine {
     return await orUndefined(this.#get<NetworkJson>(`/networks/${id}`, LIMITS.inspectMs));
   }
 
+  /** All networks, without their containers. */
+  async networks(): Promise<readonly NetworkJson[]> {
+    return await this.#get("/networks", LIMITS.listMs);
+  }
+
   /** An image by its id; undefined if it is gone. Engines without the parameter "platform" ignore it. */
   async image(id: string, platform?: ImagePlatform): Promise<ImageJson | undefined> {
     const options = platform === undefined ? {} : { platform: JSON.stringify(platform) };

@@ -10,17 +10,16 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../registry/fact.ts";
-import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
 import type { ContainerJson } from "./engine-json.ts";
-import { ImageLabels } from "./image-labels.ts";
+import { ImageConfigs } from "./image-configs.ts";
+import { type ImageConfig, type SplitConfig, splitConfig } from "./split-config.ts";
 import {
   type ContainerFiles,
   containerFact,
   isUp,
   knownFingerprint,
   listedFingerprint,
-  mergedLabels,
   networkFact,
   stoppedFact,
 } from "./translate.ts";
@@ -34,7 +33,10 @@ export interface FollowerHooks {
   readonly onNetwork: (fact: NetworkFact) => void;
   readonly onNetworkGone: (id: string) => void;
   readonly onContainer: (fact: ContainerFact) => void;
-  readonly onContainerGone: (id: string) => void;
+  /** With its exit code, if the engine reported one. */
+  readonly onContainerGone: (id: string, exitCode: number | undefined) => void;
+  /** A network was created, or is gone. */
+  readonly onNetworkEvent?: (name: string, isCreated: boolean) => void;
   readonly stopped?: StoppedHooks;
   /** A container could not be inspected; the follower will retry. */
   readonly onInspectFailed: (id: string, reason: string) => void;
@@ -67,11 +69,13 @@ const TIMED_OUT = Symbol("timed out");
 export class Follower {
   readonly #engine: FollowedEngine;
   readonly #hooks: FollowerHooks;
-  readonly #images: ImageLabels;
+  readonly #images: ImageConfigs;
   readonly #marked = new Set<string>();
   readonly #inspecting = new Set<string>();
   /** The time of the first unapplied event, by container. */
   readonly #eventMs = new Map<string, number>();
+  /** Of known containers that have ended. */
+  readonly #exitCodes = new Map<string, number>();
   #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
@@ -80,7 +84,7 @@ export class Follower {
   constructor(engine: FollowedEngine, hooks: FollowerHooks) {
     this.#engine = engine;
     this.#hooks = hooks;
-    this.#images = new ImageLabels(engine);
+    this.#images = new ImageConfigs(engine);
   }
 
   get isConnected(): boolean {
@@ -163,12 +167,17 @@ export class Follower {
     if (id === undefined) return;
     const atMs = (timeNano ?? 0) / NANO_PER_MILLI;
     if (type === "container") {
+      if (action === "die" && this.#hooks.known().has(id))
+        this.#exitCodes.set(id, Number(actor?.Attributes?.["exitCode"]));
       // A container is usually started at once. An inspect now would only delay the one after its start.
       if (action === "create") setTimeout(() => this.#markStopped(id), LIMITS.startAfterCreateMs).unref();
       else this.#markAt(id, atMs);
     }
     if (type !== "network") return;
-    if (action === "destroy" || action === "remove") {
+    const isGone = action === "destroy" || action === "remove";
+    const name = actor?.Attributes?.["name"];
+    if (name !== undefined && (isGone || action === "create")) this.#hooks.onNetworkEvent?.(name, !isGone);
+    if (isGone) {
       this.#hooks.onNetworkGone(id);
       return;
     }
@@ -242,16 +251,17 @@ export class Follower {
         // While what was known of it still is: its names never go upstream.
         if (json === undefined) this.#hooks.stopped?.remove(id);
         else this.#putStopped(json);
-        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id);
+        if (this.#hooks.known().has(id)) this.#hooks.onContainerGone(id, this.#exitCodeOf(id, json));
         return;
       }
-      const image = this.#labelsOf(json);
+      this.#exitCodes.delete(id);
+      const image = this.#splitOf(json);
       const isPending = image instanceof Promise;
-      const labels = isPending ? splitLabels(mergedLabels(json), "awaited") : image;
-      const fact = containerFact(json, this.#hooks.filesOf(json), labels);
+      const split = isPending ? splitConfig(json, "awaited") : image;
+      const fact = containerFact(json, this.#hooks.filesOf(json), split);
       await Promise.all(fact.endpoints.map(({ networkId }) => this.#learnNetwork(networkId)));
       this.#hooks.onContainer(fact);
-      if (isPending) await this.#splitLabels(fact, image);
+      if (isPending) await this.#splitLater(fact, json, image);
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
@@ -260,36 +270,47 @@ export class Follower {
     }
   }
 
+  /** From its event, because a container that is removed at its end cannot be inspected. */
+  #exitCodeOf(id: string, json: ContainerJson | undefined): number | undefined {
+    const code = this.#exitCodes.get(id) ?? json?.State?.ExitCode;
+    this.#exitCodes.delete(id);
+    return Number.isInteger(code) ? code : undefined;
+  }
+
   /** Nothing waits for its image: the inspect after its start must not. */
   #putStopped(json: ContainerJson): void {
     const { stopped } = this.#hooks;
     if (stopped?.known() === undefined) return;
-    const labels = this.#labelsOf(json);
-    if (!(labels instanceof Promise)) return stopped.put(stoppedFact(json, labels));
-    const merged = mergedLabels(json);
-    stopped.put(stoppedFact(json, splitLabels(merged, "awaited")));
-    const putAgain = (image: Labels | undefined): void => {
+    const split = this.#splitOf(json);
+    if (!(split instanceof Promise)) return stopped.put(stoppedFact(json, split));
+    stopped.put(stoppedFact(json, splitConfig(json, "awaited")));
+    const putAgain = (image: ImageConfig | undefined): void => {
       const isStillStopped = new Set(stopped.known()).has(json.Id);
-      if (isStillStopped) stopped.put(stoppedFact(json, splitLabels(merged, image)));
+      if (isStillStopped) stopped.put(stoppedFact(json, splitConfig(json, image)));
     };
     // Without its image's labels, all of them count as the image's.
-    void labels.then(putAgain).catch(() => undefined);
+    void split.then(putAgain).catch(() => undefined);
   }
 
-  /** The split labels, determined once in a container's life, because they never change. */
-  #labelsOf(json: ContainerJson): SplitLabels | Promise<Labels | undefined> {
+  /** The split configuration, determined once in a container's life, because it never changes. */
+  #splitOf(json: ContainerJson): SplitConfig | Promise<ImageConfig | undefined> {
     const known = this.#hooks.known().get(json.Id);
-    if (known?.imageLabels.source === "known") return { labels: known.labels, imageLabels: known.imageLabels };
+    if (known?.imageLabels.source === "known")
+      return { labels: known.labels, imageLabels: known.imageLabels, ports: known.ports };
     const image = this.#images.of(json);
-    return image instanceof Promise ? image : splitLabels(mergedLabels(json), image);
+    return image instanceof Promise ? image : splitConfig(json, image);
   }
 
-  /** Reports a container again, with split labels, once its image has been inspected or the wait timed out. */
-  async #splitLabels(fact: ContainerFact, pending: Promise<Labels | undefined>): Promise<void> {
+  /** Reports a container again once its image has been inspected or the wait timed out. */
+  async #splitLater(
+    fact: ContainerFact,
+    json: ContainerJson,
+    pending: Promise<ImageConfig | undefined>,
+  ): Promise<void> {
     const timeout = sleep(LIMITS.imageWaitMs, TIMED_OUT, { ref: false });
     const image = await Promise.race([pending, timeout]).catch((error: unknown) => new Error(reasonOf(error)));
     const isKnown = image !== TIMED_OUT && !(image instanceof Error);
-    this.#hooks.onContainer({ ...fact, ...splitLabels(fact.imageLabels.labels, isKnown ? image : undefined) });
+    this.#hooks.onContainer({ ...fact, ...splitConfig(json, isKnown ? image : undefined) });
     if (image === TIMED_OUT) void pending.catch(() => undefined).then(() => this.#mark(fact.id));
     if (image instanceof Error) throw image;
   }

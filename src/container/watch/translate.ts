@@ -1,7 +1,6 @@
 /**
  * Translate: the engine's JSON into facts. Differences between API versions end here.
  */
-import { LIMITS } from "../../base/limits.ts";
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { Health } from "../../base/model/health-policy.ts";
@@ -16,8 +15,9 @@ import {
   type StoppedFact,
   isUserDefined,
 } from "../registry/fact.ts";
-import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
+import type { SplitLabels } from "../registry/labels.ts";
 import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./engine-json.ts";
+import { type SplitConfig, splitConfig } from "./split-config.ts";
 
 const SHORT_ID_LENGTH = 12;
 /** KIND sets this variable on its nodes if the cluster's configuration has a search list. */
@@ -28,22 +28,17 @@ export function isUp({ State: state }: ContainerJson): boolean {
   return state?.Running === true && state.Restarting !== true;
 }
 
-/** The container's labels, including those of its image. */
-export function mergedLabels(json: ContainerJson): Labels {
-  return json.Config?.Labels ?? {};
-}
-
 /** What is only in files that the engine made for a container. */
 export interface ContainerFiles {
   readonly nameservers: NameserversFact;
   readonly extraHosts: readonly HostEntry[];
 }
 
-/** Labels that have not been split count as the image's. */
+/** What has not been split counts as the image's. */
 export function containerFact(
   json: ContainerJson,
   { nameservers, extraHosts }: ContainerFiles,
-  labels: SplitLabels = splitLabels(mergedLabels(json), undefined),
+  split: SplitConfig = splitConfig(json, undefined),
 ): ContainerFact {
   const networks = Object.entries(json.NetworkSettings?.Networks ?? {});
   return {
@@ -56,11 +51,7 @@ export function containerFact(
     networkMode: json.HostConfig?.NetworkMode ?? "",
     hostname: json.Config?.Hostname ?? "",
     domainName: json.Config?.Domainname ?? "",
-    ports: {
-      published: portsIn(json.HostConfig?.PortBindings),
-      exposed: portsIn(json.Config?.ExposedPorts),
-    },
-    ...labels,
+    ...split,
     startedAt: json.State?.StartedAt ?? "",
     resolvConfPath: json.ResolvConfPath || undefined,
     kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),
@@ -72,13 +63,14 @@ export function containerFact(
 }
 
 /** A container that is not running: the engine has no addresses for it, but its networks and names. */
-export function stoppedFact(json: ContainerJson, labels: SplitLabels): StoppedFact {
+export function stoppedFact(json: ContainerJson, { labels, imageLabels }: SplitLabels): StoppedFact {
   const networks = Object.entries(json.NetworkSettings?.Networks ?? {}).filter(([name]) => isUserDefined(name));
   return {
     id: json.Id,
     name: bareName(json.Name),
     sinceMs: Math.max(timeOf(json.State?.FinishedAt), timeOf(json.Created)),
-    ...labels,
+    labels,
+    imageLabels,
     networks: networks.map(([name, endpoint]) => ({
       name,
       // Those that the engine reports may be missing before the first start.
@@ -156,11 +148,6 @@ function composedNames(json: ContainerJson, aliases: readonly string[]): string[
   const shortId = json.Id.slice(0, SHORT_ID_LENGTH);
   const names = [bareName(json.Name), ...aliases, shortId, json.Config?.Hostname ?? ""];
   return [...new Set(names.filter((name) => name !== ""))];
-}
-
-/** The author of an image decides how many there are. */
-function portsIn(ports: Readonly<Record<string, unknown>> | null | undefined): string[] {
-  return Object.keys(ports ?? {}).slice(0, LIMITS.labelPorts);
 }
 
 /** The value of an environment variable; the last one applies. */

@@ -19,6 +19,7 @@ const FILE_ENDINGS = new Set("conf sock yaml yml json txt service js ts md log p
 /** Directories that are the same everywhere. */
 const SYSTEM_PATH = /^\/+(?:run|var\/run|proc|sys|etc|dev|usr|lib|bin|sbin)(?:\/|$)/;
 const SECRET = /token|secret|password|credential/i;
+const NO_FIELDS: ReadonlySet<string> = new Set();
 /** Names of one character are too common in sentences. */
 const NAME_CHARS_MIN = 2;
 
@@ -49,16 +50,19 @@ export class Redactor {
     }
   }
 
-  /** A copy of a JSON value with all its texts replaced. */
-  value(value: unknown): unknown {
+  /** A copy of a JSON value with all its texts replaced, except those of the fields `kept`, which have a few fixed values. */
+  value(value: unknown, kept: ReadonlySet<string> = NO_FIELDS): unknown {
     if (typeof value === "string") return this.text(value);
-    if (Array.isArray(value)) return value.map((each) => this.value(each));
+    if (Array.isArray(value)) return value.map((each) => this.value(each, kept));
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, each]) => [
-        this.#replaced.get(key.toLowerCase()) ?? key,
-        SECRET.test(key) && each !== null ? "(redacted)" : this.value(each),
-      ]),
+      Object.entries(value).map(([key, each]) => {
+        if (kept.has(key)) return [key, each];
+        return [
+          this.#replaced.get(key.toLowerCase()) ?? key,
+          SECRET.test(key) && each !== null ? "(redacted)" : this.value(each, kept),
+        ];
+      }),
     );
   }
 

@@ -17,7 +17,7 @@ import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
 import { Engine } from "../../container/watch/engine.ts";
 import { engineAddress } from "../../api/engine-address.ts";
-import { ImageLabels } from "../../container/watch/image-labels.ts";
+import { ImageConfigs } from "../../container/watch/image-configs.ts";
 import { apiFiles } from "../../container/watch/container-files.ts";
 import { containerFact, isUp } from "../../container/watch/translate.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
@@ -32,7 +32,7 @@ export interface NodeDiagnosis {
   readonly findings: readonly Finding[];
 }
 
-export interface NodeDiagnosisOptions {
+interface NodeDiagnosisOptions {
   readonly hostFlag: string | undefined;
   /** A container's name or id; undefined for all nodes. */
   readonly node: string | undefined;
@@ -72,7 +72,7 @@ function engineProcess(socketPath: string): ReturnType<typeof socketPeerPid> {
 
 async function allNodes(engine: Engine, filters: readonly NodeFilter[]): Promise<ContainerFact[]> {
   const facts: ContainerFact[] = [];
-  const images = new ImageLabels(engine);
+  const images = new ImageConfigs(engine);
   for (const { Id: id } of await engine.containers()) {
     const json = await engine.container(id);
     if (json === undefined || !isUp(json)) continue;

@@ -164,6 +164,11 @@ export class CacheEntry {
     return { hash: this.hash, name, type: typeAndBits & LOW, bits: typeAndBits >>> HIGH_AT, scope: this.scope };
   }
 
+  /** The row has content. */
+  get isStored(): boolean {
+    return this.#word(CELL) !== 0;
+  }
+
   get hash(): number {
     return this.#word(HASH);
   }

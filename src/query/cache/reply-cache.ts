@@ -24,6 +24,13 @@ export interface CacheOwner {
   number: number | undefined;
 }
 
+/** An entry, the container that it is charged to, and the bytes charged. */
+interface StoredEntry {
+  readonly entry: CacheEntry;
+  readonly owner: CacheOwner;
+  readonly bytes: number;
+}
+
 /** Row 0 is never used. */
 const NONE = 0;
 /** Bytes per row for links: next in the bucket, previous and next of the owner, the owner, and the bytes charged. */
@@ -89,6 +96,18 @@ export class ReplyCache {
 
   get size(): number {
     return this.#size;
+  }
+
+  /** The number of rows that have been used, from 1 on. */
+  get rows(): number {
+    return this.#firstUnused - 1;
+  }
+
+  /** The entry of a row, for lists; undefined if the row is free. */
+  stored(row: number): StoredEntry | undefined {
+    if (row < 1 || row > this.rows) return undefined;
+    const entry = this.#entryAt(row);
+    return entry.isStored ? { entry, owner: this.#ownerAt(row), bytes: this.#bytesOf[row] as number } : undefined;
   }
 
   find({ name, hash, type, bits, scope }: CacheKey): CacheEntry | undefined {

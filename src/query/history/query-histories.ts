@@ -24,6 +24,11 @@ export class QueryHistories {
     return this.#policy.isEnabled;
   }
 
+  /** Whether the names of queries may be shown. */
+  get hasNames(): boolean {
+    return this.#policy.hasNames;
+  }
+
   /** Changes what is recorded, and drops recorded data that would no longer be recorded now. */
   setNames(names: QueryNames): void {
     if (!changePolicy(this.#policy, names)) return;

@@ -5,7 +5,8 @@
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { presentation } from "../../base/dns/name.ts";
 import { addressText } from "../../base/model/address.ts";
-import { type QueryRecord, QUERY_RESULTS } from "../../base/model/query-record.ts";
+import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
+import { type QueryRecord, QUERY_RESULT, QUERY_RESULTS } from "../../base/model/query-record.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
@@ -51,7 +52,9 @@ export class QueryHistory {
   note(outcome: Outcome): void {
     if (!this.#policy.isEnabled) return;
     const { server, answers } = outcome;
-    const index = server === undefined ? 0 : this.#indexOf(server);
+    // What is local has no server, so its source is in that place.
+    const isLocal = outcome.result === QUERY_RESULT.local;
+    const index = isLocal ? outcome.source : server === undefined ? 0 : this.#indexOf(server);
     const at = this.#begin(outcome, index);
     const ring = this.#ring as Ring;
     const word = at >> 2;
@@ -100,6 +103,8 @@ export class QueryHistory {
     const [took = 0, ttl = 0, kinds = 0, rest = 0] = ring.words.subarray(word + 2, word + 6);
     const flags = (rest >>> 16) & 0xff;
     const nameAt = at + NAME_AT;
+    const result = QUERY_RESULTS[flags & 7] ?? "local";
+    const from = (rest >>> 8) & 0xff;
     return {
       seq,
       atMs: ring.doubles[at >> 3] ?? 0,
@@ -110,8 +115,9 @@ export class QueryHistory {
       addresses: addressesOf(ring, at, nameAt + (rest & 0xff), kinds >>> 16),
       ttl: ttl === NO_TTL ? null : ttl,
       isStream: (flags & BY_STREAM) !== 0,
-      result: QUERY_RESULTS[flags & 7] ?? "local",
-      upstream: this.#servers?.[((rest >>> 8) & 0xff) - 1] ?? null,
+      result,
+      source: result === "local" ? (LOCAL_SOURCES[from]?.key ?? null) : null,
+      upstream: result === "local" ? null : (this.#servers?.[from - 1] ?? null),
       tookMs: took / 1000,
     };
   }

@@ -4,6 +4,7 @@
  */
 import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
+import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
   MISS,
   NameSearch,
@@ -22,8 +23,9 @@ const SUFFIX_LABELS = 2;
 
 export class LocalNames {
   readonly #behaviour: Behaviour;
-  /** The last result. */
+  /** The last result, and where it is from. */
   readonly search: NameSearch;
+  source: LocalSource = LOCAL_SOURCE.rule;
 
   constructor(behaviour: Behaviour) {
     this.#behaviour = behaviour;
@@ -38,7 +40,9 @@ export class LocalNames {
   find(name: QuestionName, { names }: View): number {
     for (const source of names) {
       const found = source.find(name, this.search);
-      if (found !== MISS) return found;
+      if (found === MISS) continue;
+      this.source = source.kind;
+      return found;
     }
     return MISS;
   }
@@ -52,7 +56,9 @@ export class LocalNames {
     const hash = question.hashOf[labels] as number;
     for (const source of names) {
       const pointer = source.pointer(question.folded, length, hash, this.#behaviour);
-      if (pointer !== undefined) return pointer;
+      if (pointer === undefined) continue;
+      this.source = source.kind;
+      return pointer;
     }
     return undefined;
   }

@@ -9,6 +9,7 @@ import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { Histogram } from "../../base/lib/histogram.ts";
+import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -71,6 +72,7 @@ const MS = 1_000;
 export class Meter {
   readonly #requests = new Float64Array(PROTOCOLS.length * FAMILIES.length * TYPE_NAMES.length);
   readonly #responses = new Float64Array(RCODE_NAMES.length);
+  readonly #sources = new Float64Array(LOCAL_SOURCES.length);
   /** By type, protocol and outcome. */
   readonly durations = new Histogram(TYPE_NAMES.length * PROTOCOLS.length * OUTCOMES.length);
   /** By server, protocol and result. */
@@ -102,7 +104,7 @@ export class Meter {
   }
 
   /** Counts the outcome of one query. */
-  record({ stage, result, type, isStream, isOwn, rcode, tookMs }: Outcome): void {
+  record({ stage, result, source, type, isStream, isOwn, rcode, tookMs }: Outcome): void {
     if (isOwn) return;
     switch (stage) {
       case STAGE.probe:
@@ -118,6 +120,8 @@ export class Meter {
         // The type of a malformed query is not reliable.
         const countedType = stage === STAGE.malformed ? 0 : type;
         this.#countRequest(countedType, isStream);
+        if (stage === STAGE.local && result === QUERY_RESULT.local)
+          this.#sources[source] = (this.#sources[source] as number) + 1;
         this.#countImmediate(countedType, isStream, rcode, stage === STAGE.cache);
       }
     }
@@ -160,6 +164,11 @@ export class Meter {
 
   responses(rcode: number): number {
     return this.#responses[rcode] as number;
+  }
+
+  /** Local answers of a source. */
+  localAnswers(source: number): number {
+    return this.#sources[source] as number;
   }
 
   /** Servers with their own series, and their numbers; all others are `other`. */

@@ -7,6 +7,7 @@ import { u16, u32 } from "../../base/dns/bytes.ts";
 import { ANSWERS_AT, rcodeOf } from "../../base/dns/header.ts";
 import { POINTER, POINTER_BYTES } from "../../base/dns/name.ts";
 import { QUESTION_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
+import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import { QUERY_RESULT, type QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
 
@@ -43,6 +44,8 @@ export class Outcome {
   stage: number = STAGE.ignored;
   /** One of QUERY_RESULT. */
   result: number = QUERY_RESULT.local;
+  /** Where a local answer comes from. */
+  source: LocalSource = LOCAL_SOURCE.rule;
   /** Including the upper bits from an OPT. */
   rcode = 0;
   type = 0;
@@ -72,6 +75,7 @@ export class Outcome {
   begin(block: Uint8Array, at: number, isStream: boolean, isOwn = false): void {
     this.stage = STAGE.ignored;
     this.result = QUERY_RESULT.local;
+    this.source = LOCAL_SOURCE.rule;
     this.rcode = 0;
     this.type = 0;
     this.isStream = isStream;

@@ -43,6 +43,11 @@ export class NameserverPool {
     return this.#host.values();
   }
 
+  /** Servers that have been used from inside a container. */
+  nameserversOf(client: Client): Iterable<Nameserver> {
+    return this.#own.get(client)?.nameservers.values() ?? [];
+  }
+
   /** A server, if it has been used by this container or, for a server of the host, by any. */
   find(client: Client | undefined, server: Server): Nameserver | undefined {
     if (server.from === "host") return this.#host.get(serverKey(server));

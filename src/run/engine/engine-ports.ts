@@ -20,6 +20,7 @@ import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import type { EngineNetworks } from "./engine-networks.ts";
 import type { StoppedContainers } from "./stopped-containers.ts";
 
 interface EnginePortsParts {
@@ -30,12 +31,13 @@ interface EnginePortsParts {
   readonly reconciler: Reconciler;
   readonly roster: Roster;
   readonly stopped: StoppedContainers;
+  readonly networks: EngineNetworks;
 }
 
 const POLL_MS = 10;
 
 export function containersOf(parts: EnginePortsParts): Containers {
-  const { hostNames, nodes, reconciler, roster, stopped } = parts;
+  const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
     get facts() {
       const { containers } = parts.directory;
@@ -49,6 +51,7 @@ export function containersOf(parts: EnginePortsParts): Containers {
       fact !== HOST_FACT && nodes.isNode(fact) ? nodes.currentMode(fact.id)?.report() : undefined,
     formerAddresses: () => parts.directory.former.list(),
     stopped: async () => await stopped.list(),
+    networks: async () => await networks.list(),
   };
 }
 

@@ -15,6 +15,7 @@ import { Nodes } from "../../container/kind/nodes.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
+import type { ContainerFact } from "../../container/registry/fact.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -25,9 +26,13 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
+import { AttachmentLog } from "./attachment-log.ts";
 import { newDirectory } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import { EngineEvents } from "./engine-events.ts";
+import { EngineNetworks } from "./engine-networks.ts";
+import { hostGateway } from "./host-gateway.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
 export class EngineSide implements ContainerSide {
@@ -43,6 +48,9 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
+  readonly networks: EngineNetworks;
+  readonly #events: EngineEvents;
+  readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
   #directory: Directory;
@@ -54,6 +62,14 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
+    this.networks = new EngineNetworks(link.engine);
+    const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
+    this.#log = new AttachmentLog({ ...parts, factOf });
+    this.#events = new EngineEvents({
+      events: parts.events,
+      factOf,
+      isSynced: () => this.follower.isSynced,
+    });
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
     this.bridges = new Bridges({
@@ -198,7 +214,7 @@ export class EngineSide implements ContainerSide {
         onServing: (id, counters, isServing) =>
           isServing ? counts.startCounting(this.#nameOf(id), counters) : counts.stopCounting(counters),
       },
-      (id, state) => this.#logState(id, state),
+      (id, state) => this.#onState(id, state),
     );
   }
 
@@ -274,12 +290,13 @@ export class EngineSide implements ContainerSide {
   }
 
   #openFollower(): Follower {
-    const { counts, log, quarantines, querySide, limitedLog } = this.#parts;
+    const { counts, log, quarantines, querySide, limitedLog, events } = this.#parts;
     return new Follower(this.#link.engine, {
       onConnected: (info) => {
         this.#link.accept(info);
         if (this.#isDisconnected)
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
+        if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
         this.hostUpstreams.reread();
         this.hostNames.refresh();
@@ -287,6 +304,7 @@ export class EngineSide implements ContainerSide {
       },
       onDisconnected: (reason) => {
         counts.engineLosses++;
+        if (!this.#isDisconnected) events.record({ kind: "engine-lost", detail: reason });
         this.#isDisconnected = true;
         limitedLog.log("warn", "", { reason }, "lost the connection to the engine, serving the last known names", {
           topic: "engine",
@@ -300,11 +318,14 @@ export class EngineSide implements ContainerSide {
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
+      onNetworkEvent: (name, isCreated) => this.#events.onNetwork(name, isCreated),
       onContainer: (fact) => {
+        this.#events.onContainer(fact);
         quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
       },
-      onContainerGone: (id) => {
+      onContainerGone: (id, exitCode) => {
+        this.#events.onGone(id, exitCode);
         querySide.histories.name(id, this.#nameOf(id));
         querySide.failures.name(id, this.#nameOf(id));
         this.stopped.forget(id);
@@ -331,42 +352,16 @@ export class EngineSide implements ContainerSide {
     return this.directory.containers.get(id)?.name ?? id.slice(0, 12);
   }
 
-  #logState(id: string, state: AttachmentState): void {
-    const { counts, log, limitedLog } = this.#parts;
-    const wasFailed = counts.onState(id, state);
-    const container = this.#nameOf(id);
-    if (state.kind === "attached" && wasFailed) {
-      limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
-    } else if (state.kind === "attached") log.debug({ container }, "attached");
-    if (state.kind === "failed") {
-      const { code, reason, culprits } = state;
-      const about = { container, code, reason, culprits };
-      const text = `not attached, ${this.#whoAnswers(id, code)}`;
-      limitedLog.log("warn", container, about, text, { topic: "attaching" });
-    }
+  #onState(id: string, state: AttachmentState): void {
+    const wasFailed = this.#parts.counts.onState(id, state);
+    this.#events.onState(id, state);
+    this.#log.onState(id, this.#nameOf(id), state, wasFailed);
   }
 
-  #whoAnswers(id: string, code: string): string {
-    if (code === "OWNED_ELSEWHERE") return "served by another dns11";
-    if (id === HOST_ID) return "names do not resolve on the host";
-    const isCaptured = this.directory.containers.get(id)?.nameservers.kind === "captured";
-    return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
-  }
-
-  /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
-    let gateways: readonly string[] = [];
-    try {
-      const json = await this.#link.engine.network("bridge");
-      gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
-    } catch {
-      // Nodes can also be reached in other ways, and the next connection tries again.
-    }
-    const isForContainers = this.directory.setHostGateway({
-      ipv4: gateways.find((address) => !address.includes(":")),
-      ipv6: gateways.find((address) => address.includes(":")),
-    });
-    if (this.nodes.setHostGateway(gateways[0]) || isForContainers) this.roster.refresh();
+    const gateway = await hostGateway(this.#link.engine);
+    const isForContainers = this.directory.setHostGateway(gateway);
+    if (this.nodes.setHostGateway(gateway.ipv4 ?? gateway.ipv6) || isForContainers) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */
@@ -389,11 +384,4 @@ export class EngineSide implements ContainerSide {
       return did.length === 0 ? [] : [{ node: record.name, did }];
     });
   }
-}
-
-/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
-  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
-  // Some engines write it with the length of the prefix.
-  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }

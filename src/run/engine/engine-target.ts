@@ -12,6 +12,7 @@ import { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
 import type { ServeTarget, TargetSearch, ContainerSideParts } from "../container-side.ts";
 import { previewPlatform } from "../platform.ts";
 import { Quarantines } from "../quarantine/quarantines.ts";
+import { EventRing } from "../../control/event-ring.ts";
 import { composeQuerySide } from "../query-side.ts";
 import { EngineLink } from "./engine-link.ts";
 import { EngineSide } from "./engine-side.ts";
@@ -42,6 +43,7 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
       platform,
       querySide: composeQuerySide(settings, limitedLog),
       counts: new ContainerMetrics(settings.metrics.containers),
+      events: new EventRing(),
       journal: new Journal(instanceFolder(settings.stateDir, link.info.id)),
       quarantines: Quarantines.none(),
       hold: undefined,

@@ -59,6 +59,7 @@ export class Standalone {
         nodeReportOf: () => undefined,
         formerAddresses: () => [],
         stopped: async () => await stopped.list(),
+        networks: async () => await Promise.resolve([]),
       },
       inside: access.inside,
       resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR }),

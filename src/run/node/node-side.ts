@@ -80,6 +80,7 @@ class NodeSide implements ContainerSide {
       nodeReportOf: () => this.#mode.report(),
       formerAddresses: () => [],
       stopped: async () => await Promise.resolve([]),
+      networks: async () => await Promise.resolve([]),
     };
     this.repairs = {
       repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",
@@ -207,7 +208,7 @@ function containerOfNode({ fact }: NodeMode): ContainerFact {
     networkMode: "",
     hostname: "",
     domainName: "",
-    ports: { published: [], exposed: [] },
+    ports: { published: [], exposed: [], ofImage: [] },
     ...splitLabels({}, {}),
     resolvConfPath: fact.resolvConfPath,
     kindSearch: fact.search,

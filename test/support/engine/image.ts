@@ -32,6 +32,11 @@ export function labelledImage(name: string, labels: Readonly<Record<string, stri
   return { ...BUSYBOX_IMAGE, name, changes: [...BUSYBOX_IMAGE.changes, ...changes] };
 }
 
+/** The busybox image with a port that it exposes, under another name. */
+export function exposingImage(name: string, port: number): Image {
+  return { ...BUSYBOX_IMAGE, name, changes: [...BUSYBOX_IMAGE.changes, `EXPOSE ${port}`] };
+}
+
 export const MACHINE_IMAGE: Image = {
   name: "dns11-test-machine",
   changes: [SEARCH_PATH],

@@ -15,6 +15,7 @@ import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
 import { EngineSide } from "../../../src/run/engine/engine-side.ts";
 import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
+import { EventRing } from "../../../src/control/event-ring.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 
 export function startEngineSide(
@@ -42,6 +43,7 @@ export function startEngineSide(
       platform: ground,
       querySide: composeQuerySide(settings, repeats),
       counts: new ContainerMetrics(0),
+      events: new EventRing(),
       journal: new Journal("/nowhere"),
       quarantines: Quarantines.none(),
       hold: keep,

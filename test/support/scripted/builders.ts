@@ -239,7 +239,7 @@ export function aContainer(parts: Partial<ContainerFact> = {}): ContainerFact {
     networkMode: "one",
     hostname: "c0ffee",
     domainName: "",
-    ports: { published: [], exposed: [] },
+    ports: { published: [], exposed: [], ofImage: [] },
     labels: {},
     imageLabels: { labels: {}, source: "known" },
     startedAt: "",

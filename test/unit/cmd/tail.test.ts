@@ -55,6 +55,16 @@ for (const width of [80, 160]) {
   });
 }
 
+test("a local answer names its source, unless it is the usual one", () => {
+  const lines = new QueryLines(PLAIN, []);
+  lines.next(aReport());
+  assert.match(lines.next(aReport({ source: "declared", ttl: 5 })), /ttl 5, from declared names$/);
+  assert.match(lines.next(aReport({ source: "zone", ttl: null })), /from service names$/);
+  for (const source of ["network", "rule"] as const) assert.doesNotMatch(lines.next(aReport({ source })), /from/);
+  const forwarded = aReport({ result: "forwarded", source: null, upstream: "host(10.0.0.1)" });
+  assert.match(lines.next(forwarded), /from host\(10\.0\.0\.1\)$/);
+});
+
 test("without a terminal a query is one line", () => {
   const lines = new QueryLines(PLAIN, []);
   lines.next(aReport());

@@ -4,61 +4,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import { Directory } from "../../../src/container/registry/directory.ts";
+import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/registry/fact.ts";
-import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import type { ComposeFilter } from "../../../src/control/compose-filter.ts";
 import { listNames } from "../../../src/control/list-names.ts";
 import type { ControlPorts } from "../../../src/control/ports.ts";
 import type { ListedName } from "../../../src/api/name-list.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
-
-const COMPOSE = "com.docker.compose.";
-
-/** A container of a project with its service as an alias, on networks with one letter each. */
-function composed(project: string, service: string, networks: string, last: number): ContainerFact {
-  const name = `${project}-${service}-1`;
-  return aContainer({
-    id: name.padEnd(64, "0"),
-    name,
-    labels: { [`${COMPOSE}project`]: project, [`${COMPOSE}service`]: service },
-    imageLabels: { labels: {}, source: "known" },
-    endpoints: [...networks].map((network, index) =>
-      anEndpoint({ networkId: network, networkName: network, names: [name, service], ipv4: `10.${index}.0.${last}` }),
-    ),
-  });
-}
-
-interface Prepared {
-  readonly behaviour?: Behaviour;
-  /** Sets what a settings file would. */
-  readonly prepare?: (directory: Directory) => void;
-}
-
-function portsOf(
-  facts: readonly ContainerFact[],
-  stopped: readonly StoppedContainer[] = [],
-  zones: readonly string[] = [],
-  { behaviour = DEFAULT_BEHAVIOUR, prepare }: Prepared = {},
-): ControlPorts {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
-  directory.setZones(zones);
-  for (const id of "abcd") directory.putNetwork(aNetworkFact({ id, name: id }));
-  prepare?.(directory);
-  for (const fact of facts) directory.putContainer(fact);
-  const containers = {
-    facts: directory.containers,
-    viewOf: (fact: ContainerFact) => directory.viewOf(fact),
-    stopped: async () => await Promise.resolve(stopped),
-    defaultBridge: () => "off",
-    formerAddresses: () => [],
-  };
-  const resolver = () => ({ behaviour });
-  return { containers, resolver, histories: { histories: () => [] } } as unknown as ControlPorts;
-}
+import { composed, portsOf } from "../support/control-ports.ts";
 
 async function listed(ports: ControlPorts, fact?: ContainerFact, filter?: ComposeFilter): Promise<string[]> {
   const { names } = await listNames(ports, fact, filter);
@@ -139,19 +95,25 @@ records:
   twice.test: 10.9.9.6
   "*.wild.test": 10.9.9.5
   mail.test: { mx: [10 a.test], container: web }
+  one.hidden.test: 10.9.9.3
+  "*.deep.hidden.test": 10.9.9.2
 projects:
-  shop: { records: { twice.test: 10.9.9.4 } }
+  shop: { records: { twice.test: 10.9.9.4, "*.hidden.test": 10.9.9.1 } }
 `;
 
 test("declared names are listed with what they have, and with what comes before them", async () => {
   const ports = portsOf([WEB, API], [], [], { prepare: (directory) => directory.setDeclared(declaredIn(DECLARED)) });
   const names = ["web", "api.shop", "only.test", "cdn.test", "twice.test", "*.wild.test", "mail.test"];
-  assert.deepEqual(await rowsOf(ports, WEB, ...names), [
+  const hidden = ["*.hidden.test", "one.hidden.test", "*.deep.hidden.test"];
+  assert.deepEqual(await rowsOf(ports, WEB, ...names, ...hidden), [
+    '*.deep.hidden.test: shadowed *.hidden.test, declared for project "shop" from declared for everybody to 10.9.9.2',
+    '*.hidden.test: resolves from declared for project "shop" to 10.9.9.1',
     "*.wild.test: resolves from declared for everybody to 10.9.9.5",
     "api.shop: resolves from declared for everybody to 10.9.9.8",
     "api.shop: shadowed declared for everybody from project name on a to 10.0.0.3+shop-api-1",
     "cdn.test: resolves from declared for everybody to CNAME api",
     "mail.test: resolves from declared for everybody to MX 10 a.test+container web",
+    'one.hidden.test: shadowed *.hidden.test, declared for project "shop" from declared for everybody to 10.9.9.3',
     "only.test: resolves from declared for everybody to 10.9.9.7",
     'twice.test: resolves from declared for project "shop" to 10.9.9.4',
     'twice.test: shadowed declared for project "shop" from declared for everybody to 10.9.9.6',
@@ -257,8 +219,9 @@ test("a stopped container's name is not running, with its last addresses where t
     sinceMs: Date.now(),
     networks: [{ name: "a", names: ["api"] }],
   };
-  const withSetting = async (setting: "nxdomain" | "last-address"): Promise<string[]> => {
+  const withSetting = async (setting: "nxdomain" | "last-address", declared = ""): Promise<string[]> => {
     const prepare = (directory: Directory): void => {
+      if (declared !== "") directory.setDeclared(declaredIn(declared));
       directory.setStopped(setting);
       directory.putContainer(API);
       directory.removeContainer(API.id);
@@ -268,6 +231,14 @@ test("a stopped container's name is not running, with its last addresses where t
   };
   assert.deepEqual(await withSetting("nxdomain"), ["api: not-running from stopped containers on a to shop-api-1"]);
   assert.match((await withSetting("last-address")).join("\n"), /^api: not-running from stopped containers on a to /);
+  assert.deepEqual(
+    await withSetting("nxdomain", "records: { api: 10.9.9.9 }"),
+    [
+      "api: shadowed declared names from docker on a to shop-api-1",
+      "api: resolves from declared for everybody to 10.9.9.9",
+    ],
+    "another source answers",
+  );
 });
 
 test("an alias of a link resolves to its target, which owns the address", async () => {
@@ -286,7 +257,7 @@ test("containers that have stopped, or are on no network with names, are listed 
   const ended = {
     id: "e".repeat(64),
     name: "shop-job-1",
-    labels: { [`${COMPOSE}project`]: "shop", [`${COMPOSE}service`]: "job" },
+    labels: { ["com.docker.compose.project"]: "shop", ["com.docker.compose.service"]: "job" },
     networks: [{ name: "a", aliases: [] }],
     state: "exited",
     exitCode: 1,

@@ -37,6 +37,7 @@ class Ports {
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,
         formerAddresses: () => [],
+        networks: async () => await Promise.resolve([]),
         stopped: async () => {
           this.stoppedCalls++;
           return await Promise.resolve([]);

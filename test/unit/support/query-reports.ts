@@ -18,6 +18,7 @@ export function aReport(parts: Partial<QueryReport> = {}): QueryReport {
     ttl: 60,
     transport: "udp",
     result: "local",
+    source: "network",
     upstream: null,
     ms: 0,
     ...parts,

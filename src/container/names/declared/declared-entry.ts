@@ -43,6 +43,7 @@ export class DeclaredEntry implements NameRecords {
       source: `declared for ${scopeText(scope)}`,
       records: texts.slice(0, RECORDS_LISTED).map((text) => clipped(text)),
       holders: [],
+      entry: this,
       v4: of(TYPE.A),
       v6: of(TYPE.AAAA),
     };

@@ -3,6 +3,7 @@
  * its Compose project first, then those of its networks, then those for everybody; the first that has a name is all
  * that counts for it.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { type DeclaredName, type RecordScope } from "../../../base/model/declared-name.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import {
@@ -19,7 +20,7 @@ import { DeclaredTable } from "./declared-table.ts";
 
 class VisibleDeclarations implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "declared names";
+  readonly kind = LOCAL_SOURCE.declared;
   readonly #tables: readonly DeclaredTable[];
 
   /** In order of precedence. */

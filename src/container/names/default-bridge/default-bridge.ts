@@ -2,6 +2,7 @@
  * DefaultBridgeNames: the names of the containers on Docker's default bridge, which has none in Docker. They come after
  * those of Docker's networks: a container that is also on other networks resolves there what it did before.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
 import { type ContainerFact, DEFAULT_BRIDGE } from "../../registry/fact.ts";
@@ -32,6 +33,10 @@ export class DefaultBridgeNames implements NameSource {
 
   namesFor({ onDefaultBridge: endpoint }: ContainerFact): VisibleNames | undefined {
     if (this.#setting === "off" || endpoint === undefined) return undefined;
-    return new DockerNames([visibleNetwork(BRIDGE, this.#names, endpoint.links)]);
+    return new DockerNames(
+      [visibleNetwork(BRIDGE, this.#names, endpoint.links)],
+      undefined,
+      LOCAL_SOURCE.defaultBridge,
+    );
   }
 }

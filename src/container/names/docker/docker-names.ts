@@ -3,6 +3,7 @@
  * NAME.NETWORK with an ever longer network name. At each step links come before names and networks are in Docker's
  * order. The first hit ends the search: answers of several networks are never merged.
  */
+import { LOCAL_SOURCE, type LocalSource } from "../../../base/model/local-source.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
 import type { Behaviour } from "../../../base/model/behaviour.ts";
 import {
@@ -37,12 +38,13 @@ export interface VisibleNetwork {
 }
 
 export class DockerNames implements VisibleNames {
-  readonly title = "container names";
+  readonly kind: LocalSource;
   readonly #networks: readonly VisibleNetwork[];
   readonly #project: string | undefined;
 
   /** `networks` in search order; `project` is the container's own. */
-  constructor(networks: readonly VisibleNetwork[], project?: string) {
+  constructor(networks: readonly VisibleNetwork[], project?: string, kind: LocalSource = LOCAL_SOURCE.network) {
+    this.kind = kind;
     this.#networks = networks;
     this.#project = project;
   }

@@ -2,6 +2,7 @@
  * ExtraHosts: the names that `--add-host` gave a container, for that container alone. Docker writes them only into
  * /etc/hosts, which programs with a resolver of their own never read: nginx, HAProxy, Node's dns.resolve.
  */
+import { LOCAL_SOURCE, LOCAL_SOURCES } from "../../../base/model/local-source.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import type { Behaviour } from "../../../base/model/behaviour.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
@@ -20,7 +21,7 @@ import type { NameSource } from "../name-source.ts";
 
 class HostEntries implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "--add-host";
+  readonly kind = LOCAL_SOURCE.addHost;
   readonly #forward = new LabelTable<NameAddresses>();
   readonly #names = new Map<string, Uint8Array>();
   readonly #reverse = new LabelTable<ReverseName>();
@@ -49,7 +50,7 @@ class HostEntries implements VisibleNames {
   *list(): Iterable<OwnName> {
     for (const [name, key] of this.#names) {
       const { v4, v6 } = this.#forward.get(key) ?? NO_ADDRESSES;
-      yield { name, source: this.title, holders: [], v4, v6 };
+      yield { name, source: LOCAL_SOURCES[this.kind].title, holders: [], v4, v6 };
     }
   }
 

@@ -3,6 +3,7 @@
  * aliases, which Docker accepts but compares literally. As with aliases, the containers of a network resolve them, and
  * several containers with one name are all answered.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import {
@@ -30,7 +31,7 @@ interface NamedExtras {
 
 class VisibleExtras implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "extra names";
+  readonly kind = LOCAL_SOURCE.extra;
   readonly #networks: readonly NamedExtras[];
 
   constructor(networks: readonly NamedExtras[]) {

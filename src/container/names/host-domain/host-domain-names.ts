@@ -3,6 +3,7 @@
  * those of its own networks first, then those of networks that the setting `visible` adds. What it does not see there
  * does not exist: the domain is ours, and no server knows it.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import {
@@ -30,7 +31,7 @@ const NO_ADDRESSES: NameAddresses = { v4: new Uint8Array(0), v6: new Uint8Array(
 
 class VisibleHostDomain implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "the host's domain";
+  readonly kind = LOCAL_SOURCE.hostDomain;
   readonly #domain: HostDomain;
   readonly #zones: Zones;
   readonly #own: readonly string[];

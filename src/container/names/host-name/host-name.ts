@@ -3,6 +3,7 @@
  * of that name. Settings decide whether it exists: `host-docker-internal` for containers, and
  * `kind.host-docker-internal` for KIND nodes, which look it up at each start.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { folded, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import {
@@ -28,7 +29,7 @@ const NO_GATEWAY: HostGateway = { ipv4: undefined, ipv6: undefined };
 
 class HostNames implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "the engine's host";
+  readonly kind = LOCAL_SOURCE.engineHost;
   readonly #named: NameAddresses;
   readonly #by: string;
 

@@ -2,6 +2,7 @@
  * OtherNetworks: NAME.NETWORK of networks that a container is not on, where settings allow it. Only addresses that have
  * a route from the container are told. It is the last source, so that what a container resolves otherwise stays as it is.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import {
@@ -19,7 +20,7 @@ import { type Outlook, outlookOf } from "../outlook.ts";
 
 class NamesElsewhere implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "other networks";
+  readonly kind = LOCAL_SOURCE.otherNetwork;
   readonly #networks: DockerNetworks;
   readonly #outlook: Outlook;
 

@@ -3,6 +3,7 @@
  * apart. A container sees it on its own networks first, then on those that the setting `visible` adds. A name that is no
  * service of the project is forwarded, because a project can have the name of a public domain.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
 import { presentation, wireLabels } from "../../../base/dns/name.ts";
@@ -45,7 +46,7 @@ class ProjectService {
 
 class VisibleServices implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "project names";
+  readonly kind = LOCAL_SOURCE.project;
   readonly #services: LabelTable<ProjectService>;
   readonly #own: readonly string[];
   readonly #outlook: Outlook | undefined;

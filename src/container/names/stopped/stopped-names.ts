@@ -3,6 +3,7 @@
  * them such a name would go to upstream servers, which may log it, or even answer it. It is the last source: whoever else
  * has the name has it now.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
@@ -47,7 +48,7 @@ const RANKS: readonly StoppedPolicy[] = ["forward", "nxdomain", "empty", "last-a
 
 class VisibleStopped implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "stopped containers";
+  readonly kind = LOCAL_SOURCE.stopped;
   readonly #table: LabelTable<Map<string, StoppedEndpoint>>;
   readonly #networks: ReadonlySet<string>;
   readonly #isTaken: IsTaken;

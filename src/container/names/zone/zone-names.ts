@@ -2,6 +2,7 @@
  * ZoneNames: the zones as one container resolves them. They hold every name below them: what does not exist is denied
  * here, and never forwarded.
  */
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
 import { reverseLabels } from "../../../base/model/address.ts";
 import {
@@ -25,7 +26,7 @@ const PATH_LABELS_MAX = 5;
 
 export class ZoneNames implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "service names";
+  readonly kind = LOCAL_SOURCE.zone;
   readonly #zones: readonly Zone[];
   readonly #members: ZoneMembers;
   readonly #reach: Reach;
@@ -75,7 +76,7 @@ export class ZoneNames implements VisibleNames {
 /** The reverse names of containers in the first zone. They come before those of networks, and have no other names. */
 export class ZonePointers implements VisibleNames {
   readonly places: readonly string[] = [];
-  readonly title = "service names";
+  readonly kind = LOCAL_SOURCE.zone;
   readonly #zone: Zone;
   readonly #members: ZoneMembers;
   readonly #reach: Reach;

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
 import { UDP_BYTES_MIN } from "../../../../src/base/dns/sizes.ts";
 import { TYPE } from "../../../../src/base/dns/record-type.ts";
 import { FittingNames } from "../../../../src/container/host/fitting-answers.ts";
@@ -18,7 +19,12 @@ const NAME = "web.shop.svc.cluster.local";
 
 function sourceOf(sets: NameRecords["sets"]): VisibleNames {
   const records = { ttlSeconds: undefined, sets, alias: undefined, containers: [] };
-  return { places: [], title: "a source", find: (_, search) => search.declared(records), pointer: () => undefined };
+  return {
+    places: [],
+    kind: LOCAL_SOURCE.declared,
+    find: (_, search) => search.declared(records),
+    pointer: () => undefined,
+  };
 }
 
 function setsOf(sets: NameRecords["sets"]): NameRecords["sets"] {

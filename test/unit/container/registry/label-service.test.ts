@@ -53,7 +53,7 @@ test("ports of the label replace those that are published; the limit is 32", () 
   const portsOf = (text: string): readonly string[] | undefined =>
     placeOf({
       labels: { ...PLACE, "io.dns11.ports": text },
-      ports: { published: ["80/tcp"], exposed: [] },
+      ports: { published: ["80/tcp"], exposed: [], ofImage: [] },
     })?.ports.map(({ name, protocol, number }) => `${name} ${protocol} ${number}`);
   assert.deepEqual(portsOf("HTTP=8080, dns=53/udp\tmetrics=9100/tcp"), [
     "http tcp 8080",

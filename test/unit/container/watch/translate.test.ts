@@ -62,7 +62,7 @@ test("a container of a current engine becomes a fact", () => {
     networkMode: "one",
     hostname: "host1",
     domainName: "",
-    ports: { published: ["80/tcp"], exposed: ["80/tcp", "443/tcp"] },
+    ports: { published: ["80/tcp"], exposed: [], ofImage: ["80/tcp", "443/tcp"] },
     labels: {},
     imageLabels: { labels: { colour: "blue" }, source: "unknown" },
     startedAt: "2026-01-01T00:00:00Z",

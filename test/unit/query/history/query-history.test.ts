@@ -45,6 +45,7 @@ test("a record has the query and its result", () => {
     ttl: 60,
     isStream: true,
     result: "cached",
+    source: null,
     upstream: null,
     tookMs: 0,
   });

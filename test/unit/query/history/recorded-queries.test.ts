@@ -6,6 +6,8 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
+import { LOCAL_SOURCE, type LocalSource } from "../../../../src/base/model/local-source.ts";
+import { DENIED, type NameSearch, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
 import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
@@ -43,6 +45,28 @@ for (const [mode, behaviour] of Object.entries({ strict: STRICT_BEHAVIOUR, defau
     );
   });
 }
+
+test("a local answer is recorded with its source, also one that says that there is no such name", () => {
+  const history = aHistory();
+  const records = { ttlSeconds: undefined, sets: new Map(), alias: undefined, containers: [] };
+  const sources: readonly VisibleNames[] = [
+    ...aView([aNetwork({ members: [{ names: ["web"], ipv4: "172.20.0.2" }] })]).names,
+    aSource(LOCAL_SOURCE.zone, (search) => search.declared(records)),
+    aSource(LOCAL_SOURCE.stopped, () => DENIED),
+  ];
+  const ask = (name: string, names: readonly VisibleNames[]): void => {
+    answerOnce(aQuery({ name }), {
+      behaviour: DEFAULT_BEHAVIOUR,
+      client: aClient({ ...aView(), names }, undefined, history),
+    });
+  };
+  for (const source of sources) ask("web", [source]);
+  ask("web.invalid", []);
+  assert.deepEqual(
+    [...history.since(0)].map(({ source, upstream }) => [source, upstream]),
+    ["network", "zone", "stopped", "rule"].map((source) => [source, null]),
+  );
+});
 
 test("an unsupported EDNS version is recorded with the rcode that only an OPT can carry", () => {
   const history = aHistory();
@@ -93,6 +117,7 @@ test("a forwarded and then a cached answer are distinguished, and the server is 
   );
   const { address, port } = upstream.server;
   assert.deepEqual([forwarded?.upstream, cached?.upstream], [`${address}:${port}`, null]);
+  assert.deepEqual([forwarded?.source, cached?.source], [null, null]);
 });
 
 test("a failure is recorded as one, also from the cache", async () => {
@@ -135,6 +160,10 @@ test("a query beyond the limit is recorded as refused", async () => {
   await queryPath.raw(client, aQuery({ name: "example.org" }));
   assert.deepEqual(linesOf(history), ["example.org A 5 refused udp"]);
 });
+
+function aSource(kind: LocalSource, find: (search: NameSearch) => number): VisibleNames {
+  return { places: [], kind, find: (_, search) => find(search), pointer: () => undefined };
+}
 
 function aHistory(): QueryHistory {
   return new QueryHistories("full").open("one");

@@ -1,5 +1,6 @@
 // Proves the precedence of name sources: the first that knows or denies a name wins, and the trace has its description.
 
+import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -18,7 +19,7 @@ const NONE = new Uint8Array(0);
 // Knows names of one label, all with the same address.
 const KNOWS: VisibleNames = {
   places: [],
-  title: "names",
+  kind: LOCAL_SOURCE.network,
   find(name, search) {
     if (name.labelCount !== 1) return MISS;
     search.trace?.record("names", "known to the second source");
@@ -29,7 +30,7 @@ const KNOWS: VisibleNames = {
 // Is authoritative for a zone of two labels, which is empty.
 const DENIES: VisibleNames = {
   places: [],
-  title: "names",
+  kind: LOCAL_SOURCE.network,
   find(name, search) {
     if (name.labelCount !== 2) return MISS;
     search.trace?.record("names", "its zone holds no such name");

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
+import { LOCAL_SOURCES } from "../../../../src/base/model/local-source.ts";
 import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { Answerer } from "../../../../src/query/answer.ts";
 import { SLOT_BYTES } from "../../../../src/query/ports.ts";
@@ -29,6 +30,12 @@ function metered(): { readonly meter: Meter; readonly send: (query: Buffer) => v
     types: named(TYPE_NAMES, (index) => meter.requests(0, 0, index)),
     codes: named(RCODE_NAMES, (index) => meter.responses(index)),
     container: [client.counters.queries, client.counters.local],
+    sources: Object.fromEntries(
+      LOCAL_SOURCES.flatMap(({ key }, index) => {
+        const count = meter.localAnswers(index);
+        return count === 0 ? [] : [[key, count] as const];
+      }),
+    ),
   });
   return { meter, send, counted };
 }
@@ -36,15 +43,20 @@ function metered(): { readonly meter: Meter; readonly send: (query: Buffer) => v
 test("our own probe is not counted as a container's query; a similar query is", () => {
   const { send, counted } = metered();
   send(probeQuery(NONCE, 1));
-  assert.deepEqual(counted(), { types: {}, codes: {}, container: [0, 0] });
+  assert.deepEqual(counted(), { types: {}, codes: {}, container: [0, 0], sources: {} });
   send(probeQuery("another", 1));
-  assert.deepEqual(counted(), { types: { TXT: 1 }, codes: { NXDOMAIN: 1 }, container: [1, 1] });
+  assert.deepEqual(counted(), { types: { TXT: 1 }, codes: { NXDOMAIN: 1 }, container: [1, 1], sources: { rule: 1 } });
 });
 
 test("an rcode that only an OPT can carry is not confused with the one in the header", () => {
   const { send, counted } = metered();
   send(aQuery({ name: "web", opt: { version: 1 } }));
-  assert.deepEqual(counted(), { types: { A: 1 }, codes: { other: 1 }, container: [1, 0] });
+  assert.deepEqual(counted(), { types: { A: 1 }, codes: { other: 1 }, container: [1, 0], sources: {} });
   send(aQuery({ name: "web", type: TYPE.A }));
-  assert.deepEqual(counted(), { types: { A: 2 }, codes: { NOERROR: 1, other: 1 }, container: [2, 1] });
+  assert.deepEqual(counted(), {
+    types: { A: 2 },
+    codes: { NOERROR: 1, other: 1 },
+    container: [2, 1],
+    sources: { network: 1 },
+  });
 });

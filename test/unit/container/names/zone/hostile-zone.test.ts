@@ -61,7 +61,7 @@ test("any text in labels, hostnames and ports leaves the zone whole: names that 
       project: text(),
       hostname: text(),
       labels: { "io.dns11.ports": text(), ...(random.once(5) && { "io.dns11.project": text() }) },
-      ports: { published: [text()], exposed: [text()] },
+      ports: { published: [text()], exposed: [text()], ofImage: [text()] },
       on: { one: `10.2.${n >> 8}.${n & 255}` },
     }),
   );

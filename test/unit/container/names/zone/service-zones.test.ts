@@ -139,15 +139,15 @@ test("labels place containers that Compose does not know, and go before its labe
   assert.deepEqual(tools(false).addresses(client, "web.dev.svc.cluster.local"), [3]);
 });
 
-test("published ports have their IANA names; what an image exposes has none unless images are trusted", () => {
-  const ports = { published: ["443/tcp", "12345/tcp"], exposed: ["443/tcp", "80/tcp"] };
+test("published and exposed ports have their IANA names; an image's have none unless images are trusted", () => {
+  const ports = { published: ["443/tcp", "12345/tcp"], exposed: ["443/tcp", "6379/tcp"], ofImage: ["80/tcp"] };
   const web = aMember("web", { service: "web", ports, on: { one: "10.1.0.3" } });
   for (const trustsImages of [false, true]) {
     const trusting = new ZoneWorld([client, web], { trustsImages });
-    const rcodes = ["https", "http", "12345"].map(
+    const rcodes = ["https", "redis", "http", "12345"].map(
       (name) => trusting.reply(client, `_${name}._tcp.web.dev.svc.cluster.local`, TYPE.SRV).rcode,
     );
-    assert.deepEqual(rcodes, [0, trustsImages ? 0 : 3, 3]);
+    assert.deepEqual(rcodes, [0, 0, trustsImages ? 0 : 3, 3]);
   }
 });
 

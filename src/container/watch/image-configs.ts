@@ -1,29 +1,35 @@
 /**
- * ImageLabels: the labels of images, each image inspected once. An image id stands for the image's content, so its
- * labels never change. A name is not an id: it may refer to another image by now.
+ * ImageConfigs: the labels and exposed ports of images, each image inspected once. An image id stands for the image's
+ * content, so they never change. A name is not an id: it may refer to another image by now.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { Engine } from "./engine.ts";
 import type { ContainerJson, ImageJson, ImagePlatform } from "./engine-json.ts";
-import { mergedLabels } from "./translate.ts";
+import {
+  type ImageConfig,
+  NO_CONFIG,
+  type SplitConfig,
+  mayHaveImageConfig,
+  portsIn,
+  splitConfig,
+} from "./split-config.ts";
 
 const ID = /^(?:sha256:)?[0-9a-f]{64}$/;
 
-export class ImageLabels {
+export class ImageConfigs {
   readonly #engine: Pick<Engine, "image">;
-  /** Undefined for an image with too many labels. In order of use, the latest last. */
-  readonly #cache = new Map<string, Labels | undefined>();
-  readonly #pending = new Map<string, Promise<Labels | undefined>>();
+  /** Undefined for an image with too many labels or ports. In order of use, the latest last. */
+  readonly #cache = new Map<string, ImageConfig | undefined>();
+  readonly #pending = new Map<string, Promise<ImageConfig | undefined>>();
 
   constructor(engine: Pick<Engine, "image">) {
     this.#engine = engine;
   }
 
-  /** The labels of a container's image, without a promise if they are known. Undefined if they cannot be determined. */
-  of(json: ContainerJson): Labels | undefined | Promise<Labels | undefined> {
+  /** What a container's image brings, without a promise if it is known. Undefined if it cannot be determined. */
+  of(json: ContainerJson): ImageConfig | undefined | Promise<ImageConfig | undefined> {
     const { Image: id = "", ImageManifestDescriptor: descriptor } = json;
-    if (Object.keys(mergedLabels(json)).length === 0) return {};
+    if (!mayHaveImageConfig(json)) return NO_CONFIG;
     if (!ID.test(id)) return undefined;
     const platform = descriptor?.platform ?? undefined;
     const key = `${id} ${JSON.stringify(platform) ?? ""}`;
@@ -35,28 +41,30 @@ export class ImageLabels {
     return pending;
   }
 
-  /** A container's split labels, for callers that can wait; a failed inspect counts as unknown labels. */
-  async split(json: ContainerJson): Promise<SplitLabels> {
+  /** A container's split configuration, for callers that can wait; a failed inspect counts as an unknown image. */
+  async split(json: ContainerJson): Promise<SplitConfig> {
     const image = await Promise.resolve(this.of(json)).catch(() => undefined);
-    return splitLabels(mergedLabels(json), image);
+    return splitConfig(json, image);
   }
 
-  #cached(key: string): Labels | undefined {
-    const labels = this.#cache.get(key);
+  #cached(key: string): ImageConfig | undefined {
+    const config = this.#cache.get(key);
     this.#cache.delete(key);
-    this.#cache.set(key, labels);
-    return labels;
+    this.#cache.set(key, config);
+    return config;
   }
 
-  async #inspect(key: string, id: string, platform: ImagePlatform | undefined): Promise<Labels | undefined> {
+  async #inspect(key: string, id: string, platform: ImagePlatform | undefined): Promise<ImageConfig | undefined> {
     const json = await this.#engine.image(id, platform);
     // Not cached: it may exist later.
     if (json === undefined || !hasPlatform(json, platform)) return undefined;
     const labels = json.Config?.Labels ?? {};
-    const chars = Object.entries(labels).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+    const ports = portsIn(json.Config?.ExposedPorts);
+    const texts = [...Object.entries(labels).flat(), ...ports];
+    const chars = texts.reduce((sum, { length }) => sum + length, 0);
     const oldest = this.#cache.size < LIMITS.imagesCached ? undefined : this.#cache.keys().next().value;
     if (oldest !== undefined) this.#cache.delete(oldest);
-    this.#cache.set(key, chars > LIMITS.imageLabelChars ? undefined : labels);
+    this.#cache.set(key, chars > LIMITS.imageLabelChars ? undefined : { labels, exposed: new Set(ports) });
     return this.#cache.get(key);
   }
 }

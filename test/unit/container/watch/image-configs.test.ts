@@ -1,4 +1,4 @@
-// Proves how image labels are determined: inspected once, cached by image id and not by name, and unknown if the image
+// Proves how labels and exposed ports of images are determined: inspected once, cached by image id and not by name, and unknown if the image
 // cannot be inspected.
 
 import assert from "node:assert/strict";
@@ -6,19 +6,25 @@ import { beforeEach, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import type { ContainerJson, ImageJson, ImagePlatform } from "../../../../src/container/watch/engine-json.ts";
-import { ImageLabels } from "../../../../src/container/watch/image-labels.ts";
+import { ImageConfigs } from "../../../../src/container/watch/image-configs.ts";
 
 const LABELS = { colour: "blue" };
+const CONFIG = { labels: LABELS, exposed: new Set(["80/tcp"]) };
+const NOTHING = { labels: {}, exposed: new Set() };
 const AMD64: ImagePlatform = { os: "linux", architecture: "amd64" };
 
 let inspected: [string, ImagePlatform | undefined][];
 let answer: (id: string) => Promise<ImageJson | undefined>;
-let images: ImageLabels;
+let images: ImageConfigs;
 
 beforeEach(() => {
   inspected = [];
-  answer = async () => ({ Os: "linux", Architecture: "amd64", Config: { Labels: LABELS } });
-  images = new ImageLabels({
+  answer = async () => ({
+    Os: "linux",
+    Architecture: "amd64",
+    Config: { Labels: LABELS, ExposedPorts: { "80/tcp": {} } },
+  });
+  images = new ImageConfigs({
     image: async (id, platform) => {
       inspected.push([id, platform]);
       return await answer(id);
@@ -29,15 +35,37 @@ beforeEach(() => {
 test("an image is inspected once for all of its containers, and cached from then on", async () => {
   const both = [images.of(container(1)), images.of(container(1))];
   assert.ok(both.every((each) => each instanceof Promise));
-  assert.deepEqual(await Promise.all(both), [LABELS, LABELS]);
-  assert.deepEqual(images.of(container(1)), LABELS);
+  assert.deepEqual(await Promise.all(both), [CONFIG, CONFIG]);
+  assert.deepEqual(images.of(container(1)), CONFIG);
   assert.deepEqual(inspected, [[idOf(1), undefined]]);
 });
 
-test("a container without labels needs no image", () => {
-  assert.deepEqual(images.of({ ...container(1), Config: { Labels: {} } }), {});
-  assert.deepEqual(images.of({ ...container(1), Config: null as never }), {});
+test("a container without labels, and without ports that may be its image's, needs no image", () => {
+  const published = { ...container(1), HostConfig: { PortBindings: { "80/tcp": [] } } };
+  assert.deepEqual(images.of({ ...container(1), Config: { Labels: {} } }), NOTHING);
+  assert.deepEqual(images.of({ ...container(1), Config: null as never }), NOTHING);
+  assert.deepEqual(images.of({ ...published, Config: { ExposedPorts: { "80/tcp": {} } } }), NOTHING);
   assert.deepEqual(inspected, []);
+});
+
+test("ports that the creator exposes are told from the image's; while that is not known, all are the image's", async () => {
+  const json = { ...container(1), Config: { ExposedPorts: { "80/tcp": {}, "6379/tcp": {}, "443/tcp": {} } } };
+  const published = { ...json, HostConfig: { PortBindings: { "443/tcp": [] } } };
+  const { ports } = await images.split(published);
+  assert.deepEqual(ports.published, ["443/tcp"]);
+  assert.deepEqual(ports.exposed, ["6379/tcp", "443/tcp"]);
+  assert.deepEqual(ports.ofImage, ["80/tcp"]);
+  answer = async () => undefined;
+  const { ports: unknown } = await images.split({ ...json, Image: idOf(2) });
+  assert.deepEqual(unknown, { published: [], exposed: [], ofImage: ["80/tcp", "6379/tcp", "443/tcp"] });
+});
+
+test("an image that exposes very many ports does not hide those of the creator", async () => {
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, port) => [`${port + 1}/udp`, {}]));
+  answer = async () => ({ Config: { ExposedPorts: many } });
+  const { ports } = await images.split({ ...container(1), Config: { ExposedPorts: { ...many, "80/tcp": {} } } });
+  assert.deepEqual(ports.exposed, ["80/tcp"]);
+  assert.equal(ports.ofImage.length, LIMITS.labelPorts);
 });
 
 // Podman reports some containers without an image id, and a name can refer to another image by now.
@@ -52,7 +80,7 @@ for (const id of [undefined, "", "web:latest", "sha256:abc", `${"a".repeat(64)}/
 }
 
 test("an id without the hash prefix is valid", async () => {
-  assert.deepEqual(await images.of({ ...container(1), Image: "a".repeat(64) }), LABELS);
+  assert.deepEqual(await images.of({ ...container(1), Image: "a".repeat(64) }), CONFIG);
 });
 
 test("an image that is gone or cannot be inspected is inspected again for the next container", async () => {
@@ -61,7 +89,7 @@ test("an image that is gone or cannot be inspected is inspected again for the ne
   answer = async () => await Promise.reject(new Error("away"));
   await assert.rejects(async () => await images.of(container(1)), /away/);
   answer = async () => ({ Config: null });
-  assert.deepEqual(await images.of(container(1)), {});
+  assert.deepEqual(await images.of(container(1)), NOTHING);
   assert.equal(inspected.length, 3);
 });
 
@@ -79,13 +107,13 @@ test("the container's platform is requested, and a response for another platform
     ImageManifestDescriptor: { platform: { os: "linux", architecture: "arm64" } },
   };
   const onAmd: ContainerJson = { ...container(1), ImageManifestDescriptor: { platform: AMD64 } };
-  assert.deepEqual(await images.of(onAmd), LABELS);
+  assert.deepEqual(await images.of(onAmd), CONFIG);
   assert.equal(await images.of(onArm), undefined);
   assert.deepEqual(inspected[0], [idOf(1), AMD64]);
-  assert.deepEqual(images.of(onAmd), LABELS);
+  assert.deepEqual(images.of(onAmd), CONFIG);
 });
 
-test("the labels of an image with too many are unknown, and that is cached", async () => {
+test("the configuration of an image with too many labels or ports is unknown, and that is cached", async () => {
   answer = async () => ({ Config: { Labels: { a: "x".repeat(LIMITS.imageLabelChars) } } });
   assert.equal(await images.of(container(1)), undefined);
   assert.equal(images.of(container(1)), undefined);
@@ -94,9 +122,9 @@ test("the labels of an image with too many are unknown, and that is cached", asy
 
 test("the cache of images is limited; the least recently used is evicted", async () => {
   for (let number = 0; number < LIMITS.imagesCached; number++) await images.of(container(number));
-  assert.deepEqual(images.of(container(0)), LABELS);
+  assert.deepEqual(images.of(container(0)), CONFIG);
   await images.of(container(LIMITS.imagesCached));
-  assert.deepEqual(images.of(container(0)), LABELS);
+  assert.deepEqual(images.of(container(0)), CONFIG);
   assert.ok(images.of(container(1)) instanceof Promise);
 });
 

@@ -1,0 +1,149 @@
+/**
+ * Matrix: which containers can resolve which services, decided by the tables that answer queries. It is computed in short turns,
+ * because it has up to 65,536 cells.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+
+import type { MatrixColumn, MatrixReport, MatrixRow } from "../api/matrix.ts";
+import { wireLabels } from "../base/dns/name.ts";
+import { LIMITS } from "../base/limits.ts";
+import { addressBytes } from "../base/model/address.ts";
+import { StoredName } from "../base/model/stored-name.ts";
+import { FOUND, MISS, NameSearch } from "../base/model/visible-names.ts";
+import type { View } from "../base/model/view.ts";
+import type { ContainerFact } from "../container/registry/fact.ts";
+import type { KnownContainer } from "./causes/known-container.ts";
+import { namespaceOwner } from "./find-container.ts";
+import type { ApiRequest } from "./http.ts";
+import { addressesOf } from "./name-holders.ts";
+import { refuseUnknown } from "./parameters.ts";
+import type { ControlPorts } from "./ports.ts";
+import { Situations } from "./situations.ts";
+
+/** Cells that are looked at before pending queries run: some 0.3 ms. */
+const CELLS_A_TURN = 256;
+const IPV4_BYTES = 4;
+const IPV6_BYTES = 16;
+
+/** A column, with what cells need of it. */
+interface Target {
+  readonly column: MatrixColumn;
+  /** undefined for a name that no query can have. */
+  readonly name: StoredName | undefined;
+  /** The container of each address, as text in hexadecimal. */
+  readonly byAddress: ReadonlyMap<string, string>;
+}
+
+/** `GET /v1/matrix` with `project`. */
+export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "query">): Promise<MatrixReport> {
+  refuseUnknown(query, ["project"]);
+  const project = query.get("project") ?? "";
+  const { known } = await Situations.open(ports);
+  const wanted = known.all.filter(({ compose }) => project === "" || compose?.project === project);
+  const targets = targetsOf(wanted);
+  const facts = wanted
+    .flatMap(({ id }) => ports.containers.facts.get(id) ?? [])
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const shown = targets.slice(0, LIMITS.matrixSide);
+  const search = new NameSearch(ports.resolver().behaviour);
+  const rows: MatrixRow[] = [];
+  let looked = 0;
+  for (const fact of facts.slice(0, LIMITS.matrixSide)) {
+    const view = viewOf(ports, fact);
+    const cells: number[] = [];
+    for (const target of shown) {
+      if (++looked % CELLS_A_TURN === 0) await turn();
+      cells.push(view === undefined ? 0 : cellOf(view, target, search));
+    }
+    rows.push(rowOf(fact, wanted, view, cells));
+  }
+  return {
+    columns: shown.map(({ column }) => column),
+    rows,
+    omittedColumns: targets.length - shown.length,
+    omittedRows: facts.length - rows.length,
+  };
+}
+
+/** By project, then by name. */
+function targetsOf(all: readonly KnownContainer[]): Target[] {
+  const groups = new Map<string, KnownContainer[]>();
+  for (const container of all) {
+    const { project = null, service = container.name } = container.compose ?? {};
+    const key = JSON.stringify([project ?? "", project === null ? container.name : service]);
+    groups.set(key, [...(groups.get(key) ?? []), container]);
+  }
+  return [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, containers]) => targetOf(containers));
+}
+
+function targetOf(containers: readonly KnownContainer[]): Target {
+  const [first] = containers as [KnownContainer];
+  const name = (first.compose?.service ?? first.name).toLowerCase();
+  const labels = wireLabels(name);
+  const byAddress = new Map<string, string>();
+  for (const { id, endpoints } of containers) {
+    for (const address of endpoints.flatMap(addressesOf)) byAddress.set(keyOf(addressBytes(address)), id);
+  }
+  return {
+    column: {
+      name,
+      project: first.compose?.project ?? null,
+      service: first.compose?.service ?? null,
+      containers: containers.map((each) => each.name).toSorted(),
+      running: containers.filter(({ ended }) => ended === undefined).length,
+    },
+    name: labels && new StoredName(labels),
+    byAddress,
+  };
+}
+
+/** undefined if the namespace that it uses is gone. */
+function viewOf({ containers }: ControlPorts, fact: ContainerFact): View | undefined {
+  try {
+    return containers.viewOf(namespaceOwner(containers.facts, fact));
+  } catch {
+    return undefined;
+  }
+}
+
+function rowOf(
+  { id, name, endpoints }: ContainerFact,
+  all: readonly KnownContainer[],
+  view: View | undefined,
+  cells: readonly number[],
+): MatrixRow {
+  const compose = all.find((each) => each.id === id)?.compose;
+  return {
+    container: name,
+    containerId: id,
+    project: compose?.project ?? null,
+    service: compose?.service ?? null,
+    networks: view?.names.flatMap(({ places }) => places) ?? endpoints.map(({ networkName }) => networkName),
+    cells,
+  };
+}
+
+/** How many containers of the column the name leads to. */
+function cellOf({ names }: View, { name, byAddress }: Target, search: NameSearch): number {
+  if (name === undefined) return 0;
+  for (const source of names) {
+    const found = source.find(name, search);
+    if (found === MISS) continue;
+    if (found !== FOUND) return -1;
+    const { v4, v6 } = search.addresses;
+    const ids = new Set([...holders(v4, IPV4_BYTES, byAddress), ...holders(v6, IPV6_BYTES, byAddress)]);
+    return ids.size === 0 ? -1 : ids.size;
+  }
+  return 0;
+}
+
+function* holders(addresses: Uint8Array, size: number, byAddress: Target["byAddress"]): Generator<string> {
+  for (let at = 0; at < addresses.length; at += size) {
+    const id = byAddress.get(keyOf(addresses.subarray(at, at + size)));
+    if (id !== undefined) yield id;
+  }
+}
+
+function keyOf(bytes: Uint8Array | undefined): string {
+  return bytes === undefined ? "" : Buffer.from(bytes).toString("hex");
+}

@@ -1,0 +1,73 @@
+/**
+ * EngineEvents: records what happens to the containers and networks of an engine. The containers that run when dns11 starts are
+ * no news.
+ */
+import { composePlaceOf } from "../../container/registry/compose.ts";
+import type { ContainerFact } from "../../container/registry/fact.ts";
+import type { AttachmentState } from "../../container/attach/attachment-state.ts";
+import type { EventRing, NewEvent } from "../../control/event-ring.ts";
+
+interface EngineEventsParts {
+  readonly events: EventRing;
+  readonly factOf: (id: string) => ContainerFact | undefined;
+  /** Every container that was running at the start is known. */
+  readonly isSynced: () => boolean;
+}
+
+export class EngineEvents {
+  readonly #parts: EngineEventsParts;
+  /** "attached", or the code of its failure. */
+  readonly #served = new Map<string, string>();
+
+  constructor(parts: EngineEventsParts) {
+    this.#parts = parts;
+  }
+
+  /** A container is about to be known with these facts. */
+  onContainer(fact: ContainerFact): void {
+    const before = this.#parts.factOf(fact.id);
+    if (before === undefined && !this.#parts.isSynced()) return;
+    if (before?.startedAt !== fact.startedAt) return this.#record("container-started", fact);
+    const [old, now] = [networksOf(before), networksOf(fact)];
+    for (const network of now) if (!old.has(network)) this.#record("network-joined", fact, { network });
+    for (const network of old) if (!now.has(network)) this.#record("network-left", fact, { network });
+  }
+
+  /** A container is about to be forgotten. */
+  onGone(id: string, exitCode: number | undefined): void {
+    const fact = this.#parts.factOf(id);
+    this.#served.delete(id);
+    if (fact === undefined) return;
+    const hasFailed = exitCode !== undefined && exitCode !== 0;
+    this.#record(hasFailed ? "container-died" : "container-stopped", fact, { exitCode: exitCode ?? null });
+  }
+
+  onNetwork(network: string, isCreated: boolean): void {
+    this.#parts.events.record({ kind: isCreated ? "network-created" : "network-removed", network });
+  }
+
+  onState(id: string, state: AttachmentState): void {
+    const fact = this.#parts.factOf(id);
+    const before = this.#served.get(id);
+    if (state.kind === "closed") this.#served.delete(id);
+    if (fact === undefined) return;
+    if (state.kind === "attached" && before !== "attached") {
+      this.#served.set(id, "attached");
+      this.#record("attached", fact);
+    }
+    if (state.kind === "failed" && before !== state.code) {
+      this.#served.set(id, state.code);
+      this.#record("attach-failed", fact, { detail: state.reason });
+    }
+    if (state.kind === "closed" && before === "attached") this.#record("handed-back", fact);
+  }
+
+  #record(kind: NewEvent["kind"], fact: ContainerFact, more: Partial<NewEvent> = {}): void {
+    const { project = null, service = null } = composePlaceOf(fact) ?? {};
+    this.#parts.events.record({ ...more, kind, container: fact.name, containerId: fact.id, project, service });
+  }
+}
+
+function networksOf({ endpoints }: ContainerFact): Set<string> {
+  return new Set(endpoints.map(({ networkName }) => networkName));
+}

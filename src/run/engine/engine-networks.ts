@@ -1,0 +1,41 @@
+/**
+ * EngineNetworks: all networks of the engine, also those without containers. The engine is asked at most once a second, however
+ * many readers there are.
+ */
+import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
+import type { Engine } from "../../container/watch/engine.ts";
+import type { NetworkJson } from "../../container/watch/engine-json.ts";
+import { networkFact } from "../../container/watch/translate.ts";
+import type { EngineNetwork } from "../../control/ports.ts";
+
+const LIST_EVERY_MS = 1_000;
+
+export class EngineNetworks {
+  readonly #engine: Pick<Engine, "networks">;
+  readonly #call: CoalescedCall<readonly EngineNetwork[]>;
+
+  constructor(engine: Pick<Engine, "networks">) {
+    this.#engine = engine;
+    this.#call = new CoalescedCall(async () => await this.#read(), LIST_EVERY_MS);
+  }
+
+  async list(): Promise<readonly EngineNetwork[]> {
+    return await this.#call.get();
+  }
+
+  async #read(): Promise<readonly EngineNetwork[]> {
+    try {
+      return (await this.#engine.networks()).map(networkOf);
+    } catch {
+      // Unknown while the engine is away.
+      return [];
+    }
+  }
+}
+
+function networkOf(json: NetworkJson): EngineNetwork {
+  const subnets = (json.IPAM?.Config ?? []).flatMap(({ Subnet: subnet, Gateway: gateway }) =>
+    subnet === undefined ? [] : [{ subnet, gateway }],
+  );
+  return { ...networkFact(json), subnets };
+}

@@ -1,0 +1,88 @@
+/**
+ * Serving: everything that a run has while it serves: both sides, their counters, and what records what they do. It is composed
+ * once; a reload changes its parts.
+ */
+import { eventLogger } from "../base/log/event-logger.ts";
+import type { Log } from "../base/log/log.ts";
+import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
+import type { RunSettings } from "../config/settings.ts";
+import { Journal } from "../container/kind/journal.ts";
+import { ContainerNames } from "../control/container-names.ts";
+import { EventRing } from "../control/event-ring.ts";
+import { HistoryRings } from "../control/history-rings.ts";
+import { QueryLog } from "../control/query-log.ts";
+import { QueryReader } from "../control/query-reader.ts";
+import { ContainerMetrics } from "../metrics/container-metrics.ts";
+import type { ContainerSide, ServeTarget } from "./container-side.ts";
+import { DeclaredRecords } from "./declared-records.ts";
+import type { Platform } from "./platform.ts";
+import type { Quarantines } from "./quarantine/quarantines.ts";
+import { type QuerySide, composeQuerySide } from "./query-side.ts";
+import type { RunKeeper } from "./run-keeper.ts";
+
+export interface Serving {
+  readonly querySide: QuerySide;
+  readonly containerSide: ContainerSide;
+  readonly keeper: RunKeeper;
+  readonly counts: ContainerMetrics;
+  readonly limitedLog: RateLimitedLog;
+  readonly reader: QueryReader;
+  readonly queryLog: QueryLog;
+  readonly records: DeclaredRecords;
+  readonly events: EventRing;
+  readonly history: HistoryRings;
+}
+
+interface ComposeParts {
+  readonly settings: RunSettings;
+  readonly log: Log;
+  readonly platform: Platform;
+  /** State directory of the instance. */
+  readonly folder: string;
+  readonly quarantines: Quarantines;
+  readonly keeper: RunKeeper;
+  /** Nothing is attached before this resolves. */
+  readonly startAfter: Promise<void>;
+}
+
+export function composeServing(target: ServeTarget, parts: ComposeParts): Serving {
+  const { settings, log, platform, folder, quarantines, keeper, startAfter } = parts;
+  const limitedLog = new RateLimitedLog(log);
+  const counts = new ContainerMetrics(settings.metrics.containers);
+  const events = new EventRing();
+  const querySide = composeQuerySide(
+    settings,
+    limitedLog,
+    (client, id) => quarantines.recorder.setContainer(client, id),
+    (server, isUp, detail) => events.record({ kind: isUp ? "server-up" : "server-down", server, detail }),
+  );
+  const journal = new Journal(folder);
+  const { hold, inherit } = keeper;
+  const sideParts = {
+    settings,
+    log,
+    limitedLog,
+    platform,
+    querySide,
+    counts,
+    events,
+    journal,
+    quarantines,
+    hold,
+    inherit,
+    startAfter,
+  };
+  const containerSide = target.compose(sideParts);
+  querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
+  const names = new ContainerNames(() => containerSide.containers.facts.values());
+  querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
+  const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
+  const queryLog = new QueryLog(reader, log);
+  queryLog.setOn(settings.queries.isLogged);
+  const records = new DeclaredRecords({
+    onEvent: eventLogger(log),
+    onNames: (declared) => containerSide.declare(declared),
+  });
+  const history = new HistoryRings({ containers: containerSide.containers, resolver: querySide.pipeline });
+  return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, events, history };
+}

@@ -1,0 +1,64 @@
+/**
+ * Board: everything that the page shows, as cells, and what only a run can do. The live board and that of a snapshot have the same
+ * cells; a snapshot has no run.
+ */
+import type { CacheEntriesReport, CacheReport } from "../../../api/cache.ts";
+import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
+import type { DoctorLine } from "../../../api/doctor-lines.ts";
+import type { EventReport } from "../../../api/events.ts";
+import type { FailuresReport } from "../../../api/failures.ts";
+import type { HistoryReport } from "../../../api/history.ts";
+import type { MatrixReport } from "../../../api/matrix.ts";
+import type { Explanation, NameRequest } from "../../../api/names.ts";
+import type { NetworksReport } from "../../../api/networks.ts";
+import type { Status } from "../../../api/status.ts";
+import type { UpstreamReport } from "../../../api/upstreams.ts";
+import type { Scope } from "../model/scope.ts";
+import { Cell } from "./cell.ts";
+import { QueryTape } from "./query-tape.ts";
+
+export type Connection =
+  | { readonly state: "connecting" | "live" }
+  /** dns11 is not running, `dns11 ui` is not, or the token is not its own. */
+  | { readonly state: "no-daemon" | "no-server" | "denied"; readonly sinceMs: number }
+  | { readonly state: "snapshot"; readonly takenAt: string; readonly isRedacted: boolean };
+
+/** The server chooses the queries: of a fast stream it sends some only. */
+export interface QueryFilter {
+  readonly container: string;
+  readonly text: string;
+  readonly onlyFailures: boolean;
+}
+
+/** What needs a run. */
+export interface Run {
+  explain(request: NameRequest): Promise<Explanation>;
+  container(id: string): Promise<ContainerReport | undefined>;
+  queriesOf(id: string): Promise<QueryTape["rows"]>;
+  cache(): Promise<CacheReport>;
+  cacheEntries(pattern: string): Promise<CacheEntriesReport>;
+  doctor(scope: Scope, signal: AbortSignal): AsyncGenerator<DoctorLine, void>;
+  /** null stops the stream. */
+  follow(filter: QueryFilter | null): void;
+}
+
+export class Board {
+  readonly connection = new Cell<Connection>({ state: "connecting" });
+  readonly status = new Cell<Status | null>(null);
+  readonly containers = new Cell<ContainersReport | null>(null);
+  readonly networks = new Cell<NetworksReport | null>(null);
+  readonly matrix = new Cell<MatrixReport | null>(null);
+  readonly failures = new Cell<FailuresReport | null>(null);
+  readonly upstreams = new Cell<UpstreamReport | null>(null);
+  readonly history = new Cell<HistoryReport | null>(null);
+  /** The last one first. */
+  readonly events = new Cell<readonly EventReport[]>([]);
+  readonly tape = new QueryTape();
+  /** Only in a snapshot; a run is asked while its dialog is open. */
+  readonly cache = new Cell<CacheReport | null>(null);
+  readonly run: Run | null;
+
+  constructor(run: ((board: Board) => Run) | null) {
+    this.run = run?.(this) ?? null;
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * Drawing: networks and containers as a map of lines. Each network is a line; containers on the same networks are one row, which stops at
+ * the lines of these networks. A line begins where it is first needed and ends where it is last needed, and then leaves its place to
+ * another one; containers of one service are one chip. So 200 containers take the room of their services.
+ */
+import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
+import type { NetworkReport, NetworksReport } from "../../../api/networks.ts";
+import { CHIP_HEIGHT, type Chip, type ChipState, ROW_GAP } from "./chip.ts";
+import { type Arrow, arrowsOf } from "./drawing-arrows.ts";
+import type { FailingEntry } from "./failing.ts";
+import { type Scope, inScope, shortName } from "./scope.ts";
+
+const LINE_EVERY = 16;
+const LABEL_HEIGHT = 26;
+const CHIP_GAP = 8;
+const MARGIN = 10;
+/** Of the monospaced font in which chips are written. */
+const CHARACTER_WIDTH = 7.25;
+const CHIP_PADDING = 30;
+const CHIP_CHARACTERS_MAX = 28;
+/** For arrows, on the right. */
+const GUTTER = 34;
+const CHIPS_MAX = 400;
+const COLOURS = 8;
+export interface Line {
+  readonly network: NetworkReport;
+  readonly colour: number;
+  readonly x: number;
+  readonly startY: number;
+  endY: number;
+}
+
+interface Row {
+  readonly y: number;
+  /** The lines at which it stops, from the left. */
+  readonly stops: readonly Line[];
+}
+
+interface Drawing {
+  readonly width: number;
+  readonly height: number;
+  /** Where chips and the labels of lines begin. */
+  readonly textX: number;
+  readonly lines: readonly Line[];
+  readonly rows: readonly Row[];
+  readonly chips: readonly Chip[];
+  readonly arrows: readonly Arrow[];
+  readonly omitted: number;
+}
+
+interface Known {
+  readonly networks: NetworksReport | null;
+  readonly containers: ContainersReport | null;
+  readonly failing: readonly FailingEntry[];
+  readonly scope: Scope;
+}
+
+/** Containers on the same networks. */
+interface Group {
+  readonly networks: readonly NetworkReport[];
+  readonly chips: Map<string, ContainerReport[]>;
+}
+
+export function drawingOf({ networks, containers, failing, scope }: Known, width: number): Drawing {
+  const shown = (containers?.containers ?? []).filter((each) => inScope(scope, each) && !isLeftOver(each));
+  const groups = groupsOf(shown, (networks?.networks ?? []).toSorted(byProject));
+  const slots = slotsOf(groups);
+  const textX = MARGIN + 6 + (Math.max(-1, ...slots.values()) + 1) * LINE_EVERY + 8;
+  const failed = new Set(
+    failing.flatMap((each) => (each.severity === "bad" ? each.pairs.map(({ container }) => container) : [])),
+  );
+  const lines = new Map<string, Line>();
+  const [chips, rows]: [Chip[], Row[]] = [[], []];
+  let y = MARGIN;
+  let omitted = containers?.omitted ?? 0;
+  for (const group of groups) {
+    for (const network of group.networks.filter(({ id }) => !lines.has(id))) {
+      const startY = y + LABEL_HEIGHT / 2;
+      const x = MARGIN + 6 + (slots.get(network.id) ?? 0) * LINE_EVERY;
+      lines.set(network.id, { network, colour: lines.size % COLOURS, x, startY, endY: startY });
+      y += LABEL_HEIGHT;
+    }
+    const row = { y: y + CHIP_HEIGHT / 2, stops: group.networks.flatMap(({ id }) => lines.get(id) ?? []) };
+    for (const line of row.stops) line.endY = row.y;
+    rows.push({ ...row, stops: row.stops.toSorted((a, b) => a.x - b.x) });
+    let x = textX;
+    for (const [key, members] of group.chips) {
+      if (chips.length >= CHIPS_MAX) {
+        omitted += members.length;
+        continue;
+      }
+      const label = labelOf(members, scope);
+      const chipWidth = CHIP_PADDING + label.length * CHARACTER_WIDTH;
+      if (x > textX && x + chipWidth > width - GUTTER) {
+        x = textX;
+        y += CHIP_HEIGHT + CHIP_GAP;
+      }
+      chips.push({ key, label, containers: members, state: stateOf(members, failed), x, y, width: chipWidth });
+      x += chipWidth + CHIP_GAP;
+    }
+    y += CHIP_HEIGHT + ROW_GAP;
+  }
+  const needed = Math.max(width, ...chips.map((chip) => chip.x + chip.width + GUTTER));
+  return {
+    width: needed,
+    height: y + MARGIN - ROW_GAP / 2,
+    textX,
+    lines: [...lines.values()],
+    rows,
+    chips,
+    arrows: arrowsOf(failing, chips, needed),
+    omitted,
+  };
+}
+
+/** One-off containers stay for weeks; those of services matter, because they are looked up. */
+function isLeftOver({ dns, service, state }: ContainerReport): boolean {
+  return dns === null && state !== "running" && service === null;
+}
+
+function groupsOf(shown: readonly ContainerReport[], networks: readonly NetworkReport[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const container of shown) {
+    const own = networks.filter(({ name }) => container.networks.some(({ network }) => network === name));
+    const key = own.map(({ id }) => id).join(" ");
+    const group = groups.get(key) ?? { networks: own, chips: new Map<string, ContainerReport[]>() };
+    groups.set(key, group);
+    const { service, project, id, dns } = container;
+    // What does not run is drawn apart from what does.
+    const chip = service === null ? id : JSON.stringify([key, project, service, dns === null]);
+    group.chips.set(chip, [...(group.chips.get(chip) ?? []), container]);
+  }
+  const place = ({ networks: [first] }: Group): number => (first === undefined ? Infinity : networks.indexOf(first));
+  return [...groups.values()].toSorted((a, b) => place(a) - place(b) || a.networks.length - b.networks.length);
+}
+
+/** The place of each line from the left: the first one that is free from its first to its last row. */
+function slotsOf(groups: readonly Group[]): ReadonlyMap<string, number> {
+  const last = new Map<string, number>();
+  for (const [index, { networks }] of groups.entries()) for (const { id } of networks) last.set(id, index);
+  const slots = new Map<string, number>();
+  const takenUntil: number[] = [];
+  for (const [index, { networks }] of groups.entries()) {
+    for (const { id } of networks) {
+      if (slots.has(id)) continue;
+      const free = takenUntil.findIndex((until) => until < index);
+      const slot = free === -1 ? takenUntil.length : free;
+      slots.set(id, slot);
+      takenUntil[slot] = last.get(id) ?? index;
+    }
+  }
+  return slots;
+}
+
+function labelOf(members: readonly ContainerReport[], scope: Scope): string {
+  const [first] = members;
+  const name = members.length > 1 ? (first?.service ?? "") : shortName(first?.name ?? "", scope);
+  const short = name.length > CHIP_CHARACTERS_MAX ? `${name.slice(0, CHIP_CHARACTERS_MAX - 1)}…` : name;
+  return members.length > 1 ? `${short} ×${members.length}` : short;
+}
+
+function stateOf(members: readonly ContainerReport[], failed: ReadonlySet<string>): ChipState {
+  if (members.some(({ name }) => failed.has(name))) return "fails";
+  if (members.some(({ dns }) => dns === "failed" || dns === "quarantined")) return "unserved";
+  return members.every(({ dns }) => dns === null) ? "stopped" : "ok";
+}
+
+function byProject(a: NetworkReport, b: NetworkReport): number {
+  return (
+    Number(!a.hasNames) - Number(!b.hasNames) ||
+    (a.project ?? "").localeCompare(b.project ?? "") ||
+    a.name.localeCompare(b.name)
+  );
+}

@@ -1,0 +1,90 @@
+/** App: the whole page, in the order in which somebody needs it who stands before a failing project. */
+import type { JSX } from "preact";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
+
+import type { Board } from "../data/board.ts";
+import { Cell, useCell } from "../data/cell.ts";
+import { failingOf } from "../model/failing.ts";
+import { type Scope, inScope } from "../model/scope.ts";
+import { AskPanel } from "./ask-panel.tsx";
+import { ChecksPanel } from "./checks-panel.tsx";
+import { Page, type PageContext, type Question } from "./context.ts";
+import { Drawer } from "./drawer.tsx";
+import { EventsPanel } from "./events-panel.tsx";
+import { FailingPanel } from "./failing-panel.tsx";
+import { Footer } from "./footer.tsx";
+import { LivePanel } from "./live-panel.tsx";
+import { ServersPanel } from "./servers-panel.tsx";
+import { ConnectionNotice, VerdictBar } from "./verdict-bar.tsx";
+import { VisibilityPanel } from "./visibility-panel.tsx";
+
+export function App({ board }: { readonly board: Board }): JSX.Element {
+  const [scope, setScope] = useState<Scope>({ project: null });
+  const [opened, setOpened] = useState<string | null>(null);
+  const page = usePageContext(board, scope, setOpened);
+  const { state } = useCell(board.connection);
+  useKeys();
+  return (
+    <Page.Provider value={page}>
+      <a class="skip" href="#failing">
+        Skip to what fails
+      </a>
+      <VerdictBar onScope={setScope} />
+      <ConnectionNotice />
+      <main class={state === "live" || state === "snapshot" || state === "connecting" ? "" : "is-old"}>
+        <FailingPanel />
+        <VisibilityPanel />
+        <ServersPanel />
+        <AskPanel />
+        <LivePanel />
+        <ChecksPanel />
+        <EventsPanel />
+      </main>
+      <Footer />
+      <Drawer container={opened} onClose={() => setOpened(null)} />
+    </Page.Provider>
+  );
+}
+
+function usePageContext(board: Board, scope: Scope, open: (container: string) => void): PageContext {
+  const [report, containers] = [useCell(board.failures), useCell(board.containers)];
+  const question = useMemo(() => new Cell<Question | null>(null), []);
+  const failing = useMemo(() => {
+    const inProject = (containers?.containers ?? []).filter((each) => inScope(scope, each)).map(({ name }) => name);
+    return failingOf(report, scope, new Set(inProject), Date.now());
+  }, [report, containers, scope]);
+  return useMemo(
+    () => ({
+      board,
+      scope,
+      failing,
+      question,
+      open,
+      explain: (container, name, type = "A") => question.set({ container, name, type }),
+    }),
+    [board, scope, failing, question, open],
+  );
+}
+
+const KEYS: Readonly<Record<string, (() => void) | undefined>> = {
+  "/": () => document.querySelector<HTMLElement>("#ask-name")?.focus(),
+  f: () => document.querySelector<HTMLElement>("#live-filter")?.focus(),
+  p: () => document.querySelector<HTMLElement>("#live-pause")?.click(),
+};
+
+/** Not while somebody types, or while a dialog is open. */
+function useKeys(): void {
+  useLayoutEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const { target } = event;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (target instanceof Element && target.closest("input, select, textarea, dialog") !== null) return;
+      const action = KEYS[event.key];
+      if (action === undefined) return;
+      event.preventDefault();
+      action();
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+}

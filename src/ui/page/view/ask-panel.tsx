@@ -1,0 +1,147 @@
+/** AskPanel: explains any name in any container. */
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+import type { Explanation } from "../../../api/names.ts";
+import { ApiError } from "../data/api.ts";
+import { useCell } from "../data/cell.ts";
+import { inScope, projectsOf } from "../model/scope.ts";
+import { type Question, usePage } from "./context.ts";
+import { ExplanationView } from "./explanation-view.tsx";
+import { Empty, Panel } from "./parts.tsx";
+
+const TYPES = ["A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT", "HTTPS", "ANY"];
+
+type Result =
+  | { readonly state: "none" | "asking" }
+  | { readonly state: "answered"; readonly explanation: Explanation }
+  | { readonly state: "failed"; readonly text: string };
+
+export function AskPanel(): JSX.Element | null {
+  const { board, question } = usePage();
+  const asked = useCell(question);
+  const result = useExplanation(asked);
+  const area = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (asked === null) return;
+    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    document.querySelector("#ask")?.scrollIntoView({ behavior, block: "nearest" });
+  }, [asked]);
+  if (board.run === null) return null;
+  return (
+    <Panel id="ask" title="Ask" note="explain any name in any container">
+      <AskForm asked={asked} />
+      <div
+        class="answer"
+        ref={area}
+        role="region"
+        aria-label="Explanation"
+        aria-live="polite"
+        aria-busy={result.state === "asking"}
+      >
+        {result.state === "none" && <Empty>Why does a name resolve, or fail? Choose a container and a name.</Empty>}
+        {result.state === "asking" && <Empty>Asking…</Empty>}
+        {result.state === "failed" && <p class="error">{result.text}</p>}
+        {result.state === "answered" && <ExplanationView explanation={result.explanation} />}
+      </div>
+    </Panel>
+  );
+}
+
+function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
+  const { board, scope, explain } = usePage();
+  const [containers, matrix] = [useCell(board.containers), useCell(board.matrix)];
+  const running = (containers?.containers ?? []).filter(({ dns }) => dns !== null);
+  const [container, setContainer] = useState("");
+  const [name, setName] = useState("");
+  const [type, setType] = useState("A");
+  useLayoutEffect(() => {
+    if (asked === null) return;
+    setContainer(asked.container);
+    setName(asked.name);
+    setType(asked.type);
+  }, [asked]);
+  const shown = running.filter((each) => inScope(scope, each));
+  const chosen = shown.some((each) => each.name === container) ? container : (shown[0]?.name ?? "");
+  const names = [...new Set((matrix?.columns ?? []).filter((each) => inScope(scope, each)).map((each) => each.name))];
+  return (
+    <form
+      class="ask"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (name.trim() !== "" && chosen !== "") explain(chosen, name.trim(), type);
+      }}
+    >
+      <label>
+        <span>In</span>
+        <select value={chosen} onChange={(event) => setContainer(event.currentTarget.value)}>
+          {[...projectsOf(shown), null].map((project) => {
+            const options = shown.filter((each) => each.project === project);
+            if (options.length === 0) return null;
+            return (
+              <optgroup key={project ?? ""} label={project ?? "without a project"}>
+                {options.map((each) => (
+                  <option key={each.id} value={each.name}>
+                    {each.name}
+                  </option>
+                ))}
+              </optgroup>
+            );
+          })}
+        </select>
+      </label>
+      <label class="grow">
+        <span>Name</span>
+        <input
+          id="ask-name"
+          value={name}
+          list="ask-names"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          maxLength={1_100}
+          placeholder="db"
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+        <datalist id="ask-names">
+          {names.map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
+      </label>
+      <label>
+        <span>Type</span>
+        <select value={type} onChange={(event) => setType(event.currentTarget.value)}>
+          {(TYPES.includes(type) ? TYPES : [...TYPES, type]).map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </label>
+      <button type="submit" class="primary" disabled={name.trim() === "" || chosen === ""}>
+        Explain
+      </button>
+    </form>
+  );
+}
+
+function useExplanation(asked: Question | null): Result {
+  const { board } = usePage();
+  const [result, setResult] = useState<Result>({ state: "none" });
+  useLayoutEffect(() => {
+    const { run } = board;
+    if (asked === null || run === null) return undefined;
+    let isCurrent = true;
+    setResult({ state: "asking" });
+    run.explain(asked).then(
+      (explanation) => isCurrent && setResult({ state: "answered", explanation }),
+      (error: unknown) => isCurrent && setResult({ state: "failed", text: errorText(error) }),
+    );
+    return () => (isCurrent = false);
+  }, [asked]);
+  return result;
+}
+
+export function errorText(error: unknown): string {
+  if (!(error instanceof ApiError)) return String(error);
+  return error.remedy === undefined ? error.message : `${error.message} ${error.remedy}`;
+}

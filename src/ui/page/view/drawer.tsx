@@ -1,0 +1,252 @@
+/** Drawer: all about one container: its networks and names, resolv.conf, servers, what fails in it, and its last queries. */
+import type { ComponentChildren, JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+
+import type { ContainerReport } from "../../../api/containers.ts";
+import { useCell } from "../data/cell.ts";
+import type { TapeRow } from "../data/query-tape.ts";
+import { clock } from "../model/format.ts";
+import { usePage } from "./context.ts";
+import { useNow } from "./hooks.ts";
+import { QueryRow } from "./live-panel.tsx";
+import { CauseView } from "./cause-view.tsx";
+import { Pill, Wire } from "./parts.tsx";
+
+const QUERIES_EVERY_MS = 2_000;
+const NAMES_MAX = 12;
+
+interface DrawerProps {
+  /** A name or an ID; null closes it. */
+  readonly container: string | null;
+  readonly onClose: () => void;
+}
+
+/** A dialog keeps the focus inside, and closes with Escape. */
+export function Drawer({ container, onClose }: DrawerProps): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    if (container === null) dialog.current?.close();
+    else if (dialog.current?.open === false) dialog.current.showModal();
+  }, [container]);
+  return (
+    <dialog
+      class="drawer"
+      ref={dialog}
+      aria-labelledby="drawer-title"
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
+      {container !== null && <DrawerContents key={container} wanted={container} onClose={onClose} />}
+    </dialog>
+  );
+}
+
+function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly onClose: () => void }): JSX.Element {
+  const { board, failing, explain } = usePage();
+  const known = useCell(board.containers)?.containers.find(({ id, name }) => id === wanted || name === wanted);
+  const { detail, queries } = useDetail(known?.id ?? wanted);
+  const nowMs = useNow(10_000);
+  const fails = failing.now.filter(({ pairs }) => pairs.some((each) => each.container === known?.name));
+  return (
+    <div class="drawer-body">
+      <header>
+        <h2 id="drawer-title">
+          <Wire text={known?.name ?? wanted} />
+        </h2>
+        <button type="button" onClick={onClose} aria-label="Close">
+          ✕
+        </button>
+      </header>
+      {known === undefined ? (
+        <p>This container no longer exists.</p>
+      ) : (
+        <>
+          <State container={known} nowMs={nowMs} />
+          {fails.length > 0 && (
+            <Part title="Fails">
+              {fails.map(({ key, pairs, result, cause }) => (
+                <div key={key}>
+                  <p>
+                    <b class="result">{result}</b>{" "}
+                    <Wire
+                      text={pairs
+                        .filter((each) => each.container === known.name)
+                        .map((each) => each.name)
+                        .join(", ")}
+                      class="name"
+                    />
+                  </p>
+                  {cause !== null && <CauseView cause={cause} />}
+                </div>
+              ))}
+            </Part>
+          )}
+          <Networks container={known} />
+          <Resolving container={known} detail={detail} />
+          {board.run !== null && (
+            <Part title="Last queries">
+              {queries.length === 0 ? (
+                <p class="note">None yet.</p>
+              ) : (
+                <div class="table-scroll">
+                  <table class="own-queries">
+                    <tbody>
+                      {queries.map((row, index) => (
+                        <QueryRow
+                          key={index}
+                          row={row}
+                          container=""
+                          isFirst={index === 0}
+                          onExplain={() => {
+                            if (row.name === null) return;
+                            onClose();
+                            explain(known.name, row.name, row.type ?? "A");
+                          }}
+                        />
+                      ))}
+                    </tbody>
+                  </table>
+                </div>
+              )}
+            </Part>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+function State({ container, nowMs }: { readonly container: ContainerReport; readonly nowMs: number }): JSX.Element {
+  const { state, exitCode, since, health, dns, reason, project, service } = container;
+  const isServed = dns === "attached" || dns === "verifying";
+  return (
+    <div class="drawer-state">
+      <p>
+        <Pill tone={state === "running" ? "ok" : "warn"}>
+          {exitCode === null || state === "running" ? state : `${state} (${exitCode})`}
+        </Pill>
+        {dns !== null && (
+          <Pill tone={isServed ? "ok" : dns === "skipped" ? "plain" : "bad"}>{isServed ? "served by dns11" : dns}</Pill>
+        )}
+        {health !== null && <Pill tone={health === "unhealthy" ? "bad" : "plain"}>{health}</Pill>}
+        {since !== null && <span class="note"> since {clock(since, nowMs)}</span>}
+      </p>
+      {project !== null && (
+        <p class="note">
+          Service <Wire text={service ?? ""} /> of project <Wire text={project} />
+        </p>
+      )}
+      {reason !== null && (
+        <p>
+          <Wire text={reason} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Networks({ container }: { readonly container: ContainerReport }): JSX.Element {
+  return (
+    <Part title="Networks and names">
+      {container.networks.length === 0 && <p class="note">It is on no network.</p>}
+      {container.networks.map(({ network, names, ipv4, ipv6, hasNames }) => (
+        <div class="drawer-network" key={network}>
+          <h4>
+            <Wire text={network} />
+          </h4>
+          <p class="mono">{[ipv4, ipv6].filter((address) => address !== null).join(", ") || "no address"}</p>
+          <p class="names">
+            {names.slice(0, NAMES_MAX).map((name) => (
+              <code key={name}>
+                <Wire text={name} />
+              </code>
+            ))}
+            {names.length > NAMES_MAX && <span class="note">{names.length - NAMES_MAX} more</span>}
+            {!hasNames && <span class="note">containers have no names on this network</span>}
+          </p>
+        </div>
+      ))}
+    </Part>
+  );
+}
+
+interface ResolvingProps {
+  readonly container: ContainerReport;
+  readonly detail: ContainerReport | undefined;
+}
+
+function Resolving({ container, detail }: ResolvingProps): JSX.Element {
+  const resolvConf = detail?.resolvConf ?? null;
+  return (
+    <Part title="Resolving">
+      <dl class="pairs-list">
+        <dt>forwarded to</dt>
+        <dd>
+          <Wire text={container.upstreams.join(", ") || "no server"} class="mono" />
+        </dd>
+        {resolvConf !== null && (
+          <>
+            <dt>resolv.conf</dt>
+            <dd>
+              <Wire text={resolvConf.servers.join(", ") || "no nameserver"} class="mono" />
+            </dd>
+            {resolvConf.search.length > 0 && (
+              <>
+                <dt>search</dt>
+                <dd>
+                  <Wire text={resolvConf.search.join(" ")} class="mono" />
+                </dd>
+              </>
+            )}
+            {resolvConf.options.length > 0 && (
+              <>
+                <dt>options</dt>
+                <dd>
+                  <Wire text={resolvConf.options.join(" ")} class="mono" />
+                </dd>
+              </>
+            )}
+          </>
+        )}
+      </dl>
+    </Part>
+  );
+}
+
+function Part({ title, children }: { readonly title: string; readonly children: ComponentChildren }): JSX.Element {
+  return (
+    <section class="drawer-part">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+/** What the list of all containers does not have, for as long as the drawer is open. */
+function useDetail(id: string): { readonly detail: ContainerReport | undefined; readonly queries: readonly TapeRow[] } {
+  const { board } = usePage();
+  const [detail, setDetail] = useState<ContainerReport | undefined>(undefined);
+  const [queries, setQueries] = useState<readonly TapeRow[]>([]);
+  useLayoutEffect(() => {
+    const { run } = board;
+    if (run === null) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOpen = true;
+    run.container(id).then(
+      (found) => isOpen && setDetail(found),
+      () => {},
+    );
+    const look = async (): Promise<void> => {
+      const found = await run.queriesOf(id).catch(() => []);
+      if (!isOpen) return;
+      setQueries(found);
+      timer = setTimeout(() => void look(), QUERIES_EVERY_MS);
+    };
+    void look();
+    return () => {
+      isOpen = false;
+      clearTimeout(timer);
+    };
+  }, [id]);
+  return { detail, queries };
+}

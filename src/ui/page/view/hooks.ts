@@ -1,0 +1,57 @@
+/** Hooks: the time, the width of an element, and moving the focus with the arrow keys. */
+import type { RefObject } from "preact";
+import { useLayoutEffect, useState } from "preact/hooks";
+
+/** Now, again and again. */
+export function useNow(everyMs: number): number {
+  const [nowMs, setNowMs] = useState(Date.now());
+  useLayoutEffect(() => {
+    const timer = setInterval(() => setNowMs(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return nowMs;
+}
+
+export function useWidth(of: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = of.current;
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(() => setWidth(Math.floor(element.clientWidth)));
+    observer.observe(element);
+    setWidth(Math.floor(element.clientWidth));
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+const STEPS: Readonly<Record<string, (columns: number) => number>> = {
+  ArrowLeft: () => -1,
+  ArrowRight: () => 1,
+  ArrowUp: (columns) => -columns,
+  ArrowDown: (columns) => columns,
+  Home: () => -Infinity,
+  End: () => Infinity,
+};
+
+/**
+ * Of the elements with `data-stop`, one is reached with Tab and the others with the arrow keys, so that a table with 1,000 cells is one
+ * stop on the way through the page.
+ */
+export function moveFocus(event: KeyboardEvent, columns = 1): void {
+  const step = STEPS[event.key]?.(columns);
+  const [target, area] = [event.target, event.currentTarget];
+  if (step === undefined || !(target instanceof Element) || !(area instanceof Element)) return;
+  const stops = [...area.querySelectorAll<HTMLElement | SVGElement>("[data-stop]")];
+  const from = stops.findIndex((each) => each === target);
+  if (from === -1) return;
+  event.preventDefault();
+  const to = stops[Math.min(stops.length - 1, Math.max(0, from + step))];
+  for (const each of stops) each.setAttribute("tabindex", each === to ? "0" : "-1");
+  to?.focus();
+}
+
+/** Of `moveFocus`: the first one is reached with Tab. */
+export function stop(isFirst: boolean): { readonly "data-stop": true; readonly tabIndex: number } {
+  return { "data-stop": true, tabIndex: isFirst ? 0 : -1 };
+}

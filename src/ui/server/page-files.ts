@@ -1,0 +1,51 @@
+/**
+ * PageFiles: the files of the page, read once when the command starts. Only these are served, by their exact names, so that no path
+ * leads anywhere else.
+ */
+import { readFileSync, readdirSync } from "node:fs";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { Fault } from "../../base/lib/fault.ts";
+
+interface PageFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** By name. */
+export type PageFiles = ReadonlyMap<string, PageFile>;
+
+export const INDEX = "index.html";
+
+/** By the name of the package: the path differs between the bundled program and the compiled module. */
+const FOLDER = fileURLToPath(new URL("dist/ui/", import.meta.resolve("dns11/package.json")));
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+};
+
+export function readPageFiles(folder = FOLDER): PageFiles {
+  const files = new Map<string, PageFile>();
+  try {
+    for (const name of readdirSync(folder)) {
+      const type = TYPES[extname(name)];
+      if (type !== undefined) files.set(name, { type, bytes: readFileSync(`${folder}/${name}`) });
+    }
+  } catch (cause) {
+    throw notBuilt(cause);
+  }
+  if (!files.has(INDEX)) throw notBuilt(undefined);
+  return files;
+}
+
+function notBuilt(cause: unknown): Fault {
+  return new Fault("UI_NO_PAGE", "The files of the page are missing from this installation", {
+    cause,
+    remedy: "Install dns11 again, or build it with: make build",
+  });
+}

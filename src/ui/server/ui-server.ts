@@ -1,0 +1,159 @@
+/**
+ * UiServer: serves the page on loopback for as long as `dns11 ui` runs: its files, and what it may read of a running dns11. There is no
+ * listener in the daemon; this server talks to the control socket as any command does, with the rights of its user.
+ */
+import { once } from "node:events";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { ConnectionLimit } from "../../control/connection-limit.ts";
+import { DoctorRun } from "./doctor-run.ts";
+import { Gate } from "./gate.ts";
+import { SECURITY_HEADERS } from "./headers.ts";
+import { INDEX, type PageFiles } from "./page-files.ts";
+import { RELAYED, Relay, type RelayLimits } from "./relay.ts";
+
+const LOOPBACK = "127.0.0.1";
+const BODY_BYTES_MAX = 4_096;
+const HEADERS_MS = 5_000;
+const REQUEST_MS = 10_000;
+const API = "/v1/";
+const DOCTOR = "POST /v1/doctor";
+/** The status of an error that is not the fault of the request. */
+const STATUS_OF: Readonly<Record<string, number>> = {
+  UI_BUSY: 429,
+  TOO_LONG: 413,
+  NOT_RUNNING: 503,
+  CONTROL_PERMISSION: 403,
+};
+
+export interface UiServerParts {
+  readonly port: number;
+  readonly socketPath: string;
+  readonly files: PageFiles;
+  /** The doctor's program with its arguments. */
+  readonly doctor: readonly string[];
+  readonly limits?: RelayLimits;
+}
+
+export class UiServer {
+  readonly #server: Server;
+  readonly #gate: Gate;
+  readonly #files: PageFiles;
+  readonly #relay: Relay;
+  readonly #doctor: DoctorRun;
+
+  private constructor(server: Server, { socketPath, files, doctor, limits }: UiServerParts) {
+    this.#server = server;
+    this.#gate = new Gate(this.port);
+    this.#files = files;
+    this.#relay = new Relay(socketPath, limits);
+    this.#doctor = new DoctorRun(doctor);
+    server.on("request", (incoming, outgoing) => void this.#answer(incoming, outgoing));
+  }
+
+  static async listen(parts: UiServerParts): Promise<UiServer> {
+    const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, maxHeaderSize: 8_192 });
+    void new ConnectionLimit(server, LIMITS.pageConnections);
+    try {
+      server.listen(parts.port, LOOPBACK);
+      await once(server, "listening");
+    } catch (cause) {
+      throw portFault(parts.port, cause);
+    }
+    // A connection that cannot be accepted, for lack of file descriptors, affects no other.
+    server.on("error", () => undefined);
+    return new UiServer(server, parts);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** With the token in the fragment, which browsers send to nobody. */
+  get url(): string {
+    return `http://${LOOPBACK}:${this.port}/#token=${this.#gate.token}`;
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) outgoing.setHeader(name, value);
+    try {
+      await this.#route(incoming, outgoing);
+    } catch (error) {
+      if (outgoing.headersSent) outgoing.destroy();
+      else sendError(outgoing, error);
+    }
+  }
+
+  async #route(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { method = "", url = "" } = incoming;
+    const at = url.indexOf("?");
+    const [path, query] = at === -1 ? [url, ""] : [url.slice(0, at), url.slice(at + 1)];
+    const refusal = this.#gate.refusal(incoming.headers, path.startsWith(API));
+    if (refusal !== undefined) return sendJson(outgoing, refusal.status, refusal);
+    const route = `${method} ${path}`;
+    if (route === DOCTOR) return await this.#doctor.pass(await readBody(incoming), outgoing);
+    if (RELAYED.has(route)) {
+      const body = method === "GET" ? Buffer.alloc(0) : await readBody(incoming);
+      return await this.#relay.pass({ method, path, query, body }, outgoing);
+    }
+    this.#sendFile(method, path, outgoing);
+  }
+
+  #sendFile(method: string, path: string, outgoing: ServerResponse): void {
+    const isKnown = [...RELAYED, DOCTOR].some((route) => route.endsWith(` ${path}`));
+    const file = this.#files.get(path === "/" ? INDEX : path.slice(1));
+    if (file === undefined && !isKnown) {
+      return sendJson(outgoing, 404, { error: "There is no such page", code: "UI_NOT_FOUND", remedy: "Open /." });
+    }
+    if (file === undefined || method !== "GET") {
+      const error = "This method is not allowed here";
+      return sendJson(outgoing, 405, { error, code: "UI_METHOD", remedy: "docs/api.md lists the routes." });
+    }
+    outgoing.writeHead(200, { "content-type": file.type, "content-length": file.bytes.length });
+    outgoing.end(file.bytes);
+  }
+}
+
+async function readBody(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > BODY_BYTES_MAX)
+      throw new Fault("TOO_LONG", `Request body too large: the limit is ${BODY_BYTES_MAX} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function sendError(outgoing: ServerResponse, error: unknown): void {
+  const code = error instanceof Fault ? error.code : "DEFECT";
+  const remedy = error instanceof Fault ? error.remedy : undefined;
+  sendJson(outgoing, STATUS_OF[code] ?? (error instanceof Fault ? 400 : 500), { error: reasonOf(error), code, remedy });
+}
+
+/** The connection ends, because the rest of a refused request is not read. */
+function sendJson(outgoing: ServerResponse, status: number, body: object): void {
+  outgoing.writeHead(status, { "content-type": "application/json", connection: "close" });
+  outgoing.end(`${JSON.stringify({ ...body, status: undefined })}\n`);
+}
+
+function portFault(port: number, cause: unknown): Fault {
+  if (codeOf(cause) === "EADDRINUSE") {
+    return new Fault("UI_PORT", `Port ${port} of ${LOOPBACK} is in use`, {
+      remedy: "Choose another one with --port, or any free one with --port 0.",
+    });
+  }
+  return new Fault("UI_PORT", `Cannot listen on port ${port} of ${LOOPBACK}`, {
+    cause,
+    remedy: "Choose another one with --port, or any free one with --port 0.",
+  });
+}

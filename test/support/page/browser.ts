@@ -1,0 +1,43 @@
+/** Browser of a test: the machine's Chromium, headless, which reaches loopback addresses only. */
+import { type Browser, type Page, chromium } from "playwright-core";
+
+import { WAIT_TIMEOUT_MS } from "../rig/wait.ts";
+
+export interface View {
+  readonly width?: number;
+  readonly height?: number;
+  readonly scheme?: "light" | "dark";
+}
+
+export async function startBrowser(): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+    timeout: WAIT_TIMEOUT_MS,
+  });
+}
+
+/** A page of its own context: nothing is stored from page to page. */
+export async function openPage(
+  browser: Browser,
+  { width = 1440, height = 900, scheme = "light" }: View = {},
+): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    reducedMotion: "reduce",
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(WAIT_TIMEOUT_MS);
+  return page;
+}
+
+/** Errors of the page and of its security policy: none is expected. */
+export function errorsOf(page: Page): string[] {
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => {
+    if (/Content Security Policy|TrustedHTML|Refused to/.test(message.text())) errors.push(message.text());
+  });
+  return errors;
+}

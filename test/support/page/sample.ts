@@ -1,0 +1,266 @@
+/**
+ * Sample: data for the page as a run would send it, of any size, where a real engine would take too long or cannot be brought to it: many
+ * containers, and names that no engine accepts.
+ */
+import type { Cause, CauseCode } from "../../../src/api/causes.ts";
+import type { ContainerNetwork, ContainerReport } from "../../../src/api/containers.ts";
+import type { EventReport } from "../../../src/api/events.ts";
+import type { FailureReport } from "../../../src/api/failures.ts";
+import type { MatrixColumn, MatrixRow } from "../../../src/api/matrix.ts";
+import type { NetworkReport } from "../../../src/api/networks.ts";
+import type { QueryReport } from "../../../src/api/queries.ts";
+import type { Snapshot } from "../../../src/api/snapshot.ts";
+import type { Upstream } from "../../../src/api/upstreams.ts";
+
+export interface SampleContainer {
+  readonly name: string;
+  readonly project?: string;
+  readonly service?: string;
+  readonly networks: readonly string[];
+  /** The exit code of one that does not run. */
+  readonly exitCode?: number;
+}
+
+export interface SampleFailure {
+  readonly container: string;
+  readonly name: string;
+  readonly result?: string;
+  readonly code: CauseCode;
+  readonly sentence: string;
+  readonly fix?: string;
+}
+
+export interface Sample {
+  readonly containers: readonly SampleContainer[];
+  readonly failures?: readonly SampleFailure[];
+  readonly queries?: readonly Partial<QueryReport>[];
+  readonly nowMs?: number;
+}
+
+/** Many projects, each with a network in front and one behind. */
+export function manyContainers(count: number): SampleContainer[] {
+  const services = ["web", "api", "worker", "db", "cache", "queue", "mail", "search"];
+  return Array.from({ length: count }, (_, index) => {
+    const project = `team${Math.floor(index / 25)}`;
+    const service = services[index % services.length] ?? "";
+    const number = Math.floor((index % 25) / services.length) + 1;
+    const networks = { web: ["front"], db: ["back"], cache: ["back"], queue: ["back"] }[service] ?? ["front", "back"];
+    return {
+      name: `${project}-${service}-${number}`,
+      project,
+      service,
+      networks: networks.map((each) => `${project}_${each}`),
+    };
+  });
+}
+
+export function sampleSnapshot({ containers, failures = [], queries = [], nowMs = Date.now() }: Sample): Snapshot {
+  const at = (agoS: number): string => new Date(nowMs - agoS * 1000).toISOString();
+  const reports = containers.map((each, index) => containerReport(each, index, at(1_600)));
+  return {
+    format: 1,
+    takenAt: at(0),
+    isRedacted: false,
+    status: null,
+    containers: { containers: reports, omitted: 0 },
+    networks: { networks: networksOf(reports), omitted: 0 },
+    matrix: { ...matrixOf(reports), omittedColumns: 0, omittedRows: 0 },
+    failures: {
+      failures: failures.map((each) => failureReport(each, reports, at)),
+      misleading: [],
+      unwatched: [],
+      omitted: 0,
+    },
+    upstreams: {
+      tracksServers: true,
+      upstreams: ["10.99.0.1", "10.99.0.2"].map((server) => upstream(server, containers)),
+    },
+    history: {
+      everyMs: 5_000,
+      until: at(0),
+      rates: {
+        queries: wave(60, 40),
+        local: wave(60, 30),
+        cached: wave(60, 5),
+        forwarded: wave(60, 5),
+        nxdomain: wave(60, 2),
+        errors: wave(60, 1),
+      },
+      servers: ["10.99.0.1", "10.99.0.2"].map((server, index) => ({
+        server: `host(${server})`,
+        container: null,
+        states: Array.from({ length: 60 }, (_, sample) => (index === 1 && sample > 45 ? "down" : "up")),
+        rttMs: wave(60, 4 + index * 3),
+        queries: wave(60, 10),
+      })),
+      omitted: 0,
+    },
+    cache: null,
+    events: {
+      events: reports.slice(0, 40).map((each, index) => startEvent(each, index, at)),
+      missed: 0,
+      last: reports.length,
+    },
+    queries: {
+      queries: queries.map((each, index) => ({ ...QUERY, time: at(index), seq: index, ...each })),
+      missed: 0,
+      last: null,
+    },
+    errors: [],
+  };
+}
+
+const QUERY: QueryReport = {
+  container: "shop-web-1",
+  seq: 0,
+  time: "",
+  name: "api",
+  type: "A",
+  rcode: "NOERROR",
+  answers: 1,
+  addresses: ["172.18.0.2"],
+  ttl: 5,
+  transport: "udp",
+  result: "local",
+  source: "network",
+  upstream: null,
+  ms: 0,
+};
+
+function containerReport(sample: SampleContainer, index: number, since: string): ContainerReport {
+  const { name, project = null, service = null, networks, exitCode = null } = sample;
+  const isRunning = exitCode === null;
+  return {
+    id: index.toString(16).padStart(64, "0"),
+    name,
+    project,
+    service,
+    state: isRunning ? "running" : "exited",
+    exitCode,
+    since,
+    health: null,
+    dns: isRunning ? "attached" : null,
+    code: null,
+    reason: null,
+    networks: networks.map((network): ContainerNetwork => ({
+      network,
+      hasNames: network !== "bridge",
+      names: [name, ...(service === null ? [] : [service])],
+      ipv4: isRunning ? `172.18.${index >> 8}.${index & 255}` : null,
+      ipv6: null,
+    })),
+    upstreams: ["host(10.99.0.1)", "host(10.99.0.2)"],
+  };
+}
+
+function networksOf(reports: readonly ContainerReport[]): NetworkReport[] {
+  const names = [...new Set(reports.flatMap(({ networks }) => networks.map(({ network }) => network)))].toSorted();
+  return names.map((name, index) => ({
+    id: `n${index}`,
+    name,
+    driver: "bridge",
+    scope: "local",
+    isInternal: false,
+    hasNames: name !== "bridge",
+    project: name.includes("_") ? (name.split("_")[0] ?? null) : null,
+    subnets: [],
+    members: [],
+  }));
+}
+
+function matrixOf(reports: readonly ContainerReport[]): { columns: MatrixColumn[]; rows: MatrixRow[] } {
+  const targets = new Map<string, ContainerReport[]>();
+  for (const each of reports) {
+    const key = JSON.stringify([each.project, each.service ?? each.name]);
+    targets.set(key, [...(targets.get(key) ?? []), each]);
+  }
+  const columns = [...targets.values()].map((members): MatrixColumn => {
+    const [first] = members;
+    const { project = null, service = null, name = "" } = first ?? {};
+    const containers = members.map((each) => each.name);
+    return {
+      name: service ?? name,
+      project,
+      service,
+      containers,
+      running: members.filter(({ dns }) => dns !== null).length,
+    };
+  });
+  const rows = reports
+    .filter(({ dns }) => dns !== null)
+    .map(({ name, id, project, service, networks }): MatrixRow => {
+      const own = networks.filter(({ hasNames }) => hasNames).map(({ network }) => network);
+      const cells = [...targets.values()].map(
+        (members) =>
+          members.filter((each) => each.dns !== null && each.networks.some(({ network }) => own.includes(network)))
+            .length,
+      );
+      return { container: name, containerId: id, project, service, networks: own, cells };
+    });
+  return { columns, rows };
+}
+
+function failureReport(
+  { container, name, result = "NXDOMAIN", code, sentence, fix }: SampleFailure,
+  reports: readonly ContainerReport[],
+  at: (agoS: number) => string,
+): FailureReport {
+  const report = reports.find((each) => each.name === container);
+  const isContainerName = !name.includes(".");
+  const cause: Cause = { code, sentence, fix: fix ?? null, lastingFix: null, isBreaking: isContainerName };
+  return {
+    container,
+    containerId: report?.id ?? "",
+    isRunning: true,
+    project: report?.project ?? null,
+    service: report?.service ?? null,
+    name,
+    type: "A",
+    result,
+    count: 240,
+    perMinute: 120,
+    first: at(180),
+    last: at(1),
+    lastSuccess: null,
+    isContainerName,
+    cause,
+  };
+}
+
+function upstream(address: string, containers: readonly SampleContainer[]): Upstream {
+  return {
+    server: `host(${address})`,
+    address,
+    port: 53,
+    from: "host",
+    container: null,
+    isBackup: false,
+    uses: [{ domain: ".", by: null, containers: containers.map(({ name }) => name) }],
+    state: address.endsWith("2") ? "down" : "up",
+    since: null,
+    reason: address.endsWith("2") ? "ECONNREFUSED" : null,
+    rttMs: 2.4,
+    deviationMs: 0.3,
+    counters: { queries: 300, answers: 290, useless: 4, unreachable: 6 },
+    edns: true,
+    isLooping: null,
+    loopsUntil: null,
+  };
+}
+
+function startEvent(
+  { name, id, project, service }: ContainerReport,
+  index: number,
+  at: (agoS: number) => string,
+): EventReport {
+  const event = { containerId: id, project, service, network: null, server: null, detail: null, exitCode: null };
+  return { number: index, time: at(600 - index), kind: "container-started", container: name, ...event };
+}
+
+/** The same at each run, so that pictures can be compared. */
+function wave(count: number, height: number): number[] {
+  return Array.from(
+    { length: count },
+    (_, index) => height * (1 + 0.5 * Math.sin(index / 4) + 0.25 * Math.sin(index * 1.7)),
+  );
+}

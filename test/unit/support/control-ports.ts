@@ -1,0 +1,52 @@
+// Ports of the control socket for an engine with a few containers on networks with one letter each.
+
+import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
+import { Directory } from "../../../src/container/registry/directory.ts";
+import type { ContainerFact } from "../../../src/container/registry/fact.ts";
+import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
+import type { ControlPorts } from "../../../src/control/ports.ts";
+import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
+
+const COMPOSE = "com.docker.compose.";
+
+/** A container of a project with its service as an alias, on networks with one letter each. */
+export function composed(project: string, service: string, networks: string, last: number): ContainerFact {
+  const name = `${project}-${service}-1`;
+  return aContainer({
+    id: name.padEnd(64, "0"),
+    name,
+    labels: { [`${COMPOSE}project`]: project, [`${COMPOSE}service`]: service },
+    imageLabels: { labels: {}, source: "known" },
+    endpoints: [...networks].map((network, index) =>
+      anEndpoint({ networkId: network, networkName: network, names: [name, service], ipv4: `10.${index}.0.${last}` }),
+    ),
+  });
+}
+
+interface Prepared {
+  readonly behaviour?: Behaviour;
+  /** Sets what a settings file would. */
+  readonly prepare?: (directory: Directory) => void;
+}
+
+export function portsOf(
+  facts: readonly ContainerFact[],
+  stopped: readonly StoppedContainer[] = [],
+  zones: readonly string[] = [],
+  { behaviour = DEFAULT_BEHAVIOUR, prepare }: Prepared = {},
+): ControlPorts {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  directory.setZones(zones);
+  for (const id of "abcd") directory.putNetwork(aNetworkFact({ id, name: id }));
+  prepare?.(directory);
+  for (const fact of facts) directory.putContainer(fact);
+  const containers = {
+    facts: directory.containers,
+    viewOf: (fact: ContainerFact) => directory.viewOf(fact),
+    stopped: async () => await Promise.resolve(stopped),
+    defaultBridge: () => "off",
+    formerAddresses: () => [],
+  };
+  const resolver = () => ({ behaviour });
+  return { containers, resolver, histories: { histories: () => [] } } as unknown as ControlPorts;
+}
