@@ -55,6 +55,8 @@ export async function allChainsRedirecting(memory: NetlinkMemory, port: number):
 }
 
 function noteRedirect(chains: Set<string>, bytes: Buffer, port: number): void {
+  // Nearly all rules lack the port, as a value to compare with: to parse them would take most of the time.
+  if (!bytes.includes(Buffer.of(6, 0, nft.NFTA_DATA_VALUE, 0, port >> 8, port & 0xff))) return;
   const attributes = attributesIn(bytes);
   const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
   const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));

@@ -46,6 +46,7 @@ export async function serveOnce(
     const policy: KindPolicy = { ...kind, mode: "loopback", families: "ipv4" };
     const mode = openNodeMode(policy, { runner, memory, log, journal }, () => undefined);
     mode.capture();
+    // Where there are very many rules, only now is it known whether one of them is in the way.
     await mode.conflicts.read();
     const capture = mode.capture();
     const redirects = capture.redirects.filter(({ bind }) => bind === docker.address);
