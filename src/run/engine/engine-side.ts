@@ -4,7 +4,6 @@
  */
 import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
-import type { Status } from "../../api/status.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
@@ -12,7 +11,6 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
@@ -33,7 +31,9 @@ import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { hostGateway } from "./host-gateway.ts";
+import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
+import { openSwarmWatch } from "./swarm-lists.ts";
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
@@ -48,6 +48,7 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
+  readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
@@ -62,6 +63,7 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
+    this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
@@ -92,7 +94,7 @@ export class EngineSide implements ContainerSide {
     this.inside = insideOf(link, parts.platform);
   }
 
-  get engine(): Status["engine"] {
+  get engine(): ContainerSide["engine"] {
     const { info, socketPath: address } = this.#link;
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
   }
@@ -147,6 +149,7 @@ export class EngineSide implements ContainerSide {
   }
 
   async follow(signal: AbortSignal): Promise<void> {
+    this.swarmWatch.start(signal);
     await this.follower.run(signal);
   }
 
@@ -171,9 +174,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    this.hostUpstreams.close();
-    this.files.close();
-    this.bridges.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges]) each.close();
   }
 
   #openDirectory(): Directory {
@@ -298,6 +299,7 @@ export class EngineSide implements ContainerSide {
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
+        if (this.directory.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.hostNames.refresh();
         void this.#refreshHostGateway();
@@ -367,21 +369,7 @@ export class EngineSide implements ContainerSide {
   /** Waits first, because what another process still serves is not left behind. */
   async #restoreLeftoverNodes(): Promise<void> {
     await this.#parts.startAfter;
-    for (const line of this.#restoreOldNodes()) this.#parts.log.info(line, "removed leftovers of a previous run");
-  }
-
-  /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
-  #restoreOldNodes(): object[] {
-    const { platform, journal } = this.#parts;
-    return journal.all().records.flatMap((record) => {
-      const fact = this.directory.containers.get(record.containerId);
-      const isRunning = fact?.startedAt === record.startedAt;
-      if (isRunning && this.nodes.isNode(fact)) return [];
-      const { did, isComplete } = isRunning
-        ? restoreNode(record, { ...platform, host: this.#link.host() })
-        : NOTHING_TO_RESTORE;
-      if (isComplete) journal.remove(record.containerId);
-      return did.length === 0 ? [] : [{ node: record.name, did }];
-    });
+    for (const line of restoreOldNodes(this, this.#link, this.#parts))
+      this.#parts.log.info(line, "removed leftovers of a previous run");
   }
 }
