@@ -231,6 +231,10 @@ export const LIMITS = {
    */
   dumpBytes: 4 * 1024 * 1024,
   dumpMs: 100,
+  /** The size of a dump that is read in parts, between which queries are answered. */
+  dumpBytesInParts: 64 * 1024 * 1024,
+  /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
+  redirectRulesAtOnce: 100,
   /** Read even on the busiest machine, however long it takes. */
   dumpBytesAtLeast: 256 * 1024,
   /** Time for finding rules that block queries; the result is only reported. */
