@@ -27,6 +27,7 @@ export async function benchHost(): Promise<Row[]> {
 // The host's server is dnsmasq.
 async function benchCapture(): Promise<Row[]> {
   await using engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${RESOLVER}\n` });
+  await makeNetworks(engine);
   await using _ = await startDnsmasq(engine, { address: RESOLVER, lines: OUTSIDE });
   return await benchMeans(engine, "capture", RESOLVER);
 }
@@ -34,17 +35,22 @@ async function benchCapture(): Promise<Row[]> {
 // The host's server is systemd-resolved, whose server is dnsmasq.
 async function benchResolved(): Promise<Row[]> {
   await using engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${STUB}\n` });
+  // systemd-resolved resolves nothing before a link has an address.
+  await makeNetworks(engine);
   await using _ = await startDnsmasq(engine, { address: UPSTREAM, lines: OUTSIDE });
   await using bus = await startSystemBus(engine, "bookworm");
   await using __ = await startResolved(engine, UPSTREAM, [], bus);
   return await benchMeans(engine, "resolved", STUB);
 }
 
-async function benchMeans(engine: Engine, means: "capture" | "resolved", server: string): Promise<Row[]> {
+async function makeNetworks(engine: Engine): Promise<void> {
   for (let index = 0; index < 3; index++) {
     await createNetwork(engine, `n${index}`, { subnet: `10.${index}.16.0/20` });
     await runContainer(engine, { name: `c${index}`, networks: [`n${index}`] });
   }
+}
+
+async function benchMeans(engine: Engine, means: "capture" | "resolved", server: string): Promise<Row[]> {
   const off: Figures = { p50: [], lost: 0 };
   const on: Figures = { p50: [], lost: 0 };
   const own: Figures = { p50: [], lost: 0 };
