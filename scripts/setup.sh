@@ -40,6 +40,7 @@ readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
 '
 readonly DOCS_ONLY='
+chromium    chromium        pictures of the page of dns11 ui
 asciinema   asciinema       recording the demonstration in README
 termtosvg   termtosvg       drawing that recording
 '

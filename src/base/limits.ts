@@ -300,8 +300,8 @@ export const LIMITS = {
   queryLogLines: 500,
 
   ...DECLARED_LIMITS,
-  ...ETCD_LIMITS,
   ...SWARM_LIMITS,
+  ...ETCD_LIMITS,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,

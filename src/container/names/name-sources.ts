@@ -35,6 +35,7 @@ interface NameSourceParts {
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
   const {
+    swarm,
     networks,
     defaultBridge,
     declared,
@@ -45,7 +46,6 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     extra,
     stopped,
     stored,
-    swarm,
     zones,
   } = parts;
   return [
