@@ -24,7 +24,8 @@ export async function benchSwarm(): Promise<Row[]> {
   await createOverlay(engine, "mesh");
   await createService(engine, "web", { networks: ["mesh"] });
   const client = await runContainer(engine, { name: "client", networks: ["mesh"] });
-  await waitFor("the service", async () => (dataOf(await dig(client, "web")).length === 1 ? true : undefined));
+  const isKnown = async (name: string): Promise<boolean> => dataOf(await dig(client, name)).length === 1;
+  await waitFor("the service", async () => ((await isKnown("web")) && (await isKnown("tasks.web")) ? true : undefined));
   const input = { file: questions(engine), rcode: "NOERROR" } as const;
   const samples: Record<"dockerd" | "dns11", Sample[]> = { dockerd: [], dns11: [] };
   const measure = async (pid: number): Promise<Sample> => {

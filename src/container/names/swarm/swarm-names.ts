@@ -71,18 +71,16 @@ export class SwarmNames implements VisibleNames {
   }
 
   find(name: QuestionName, search: NameSearch): number {
-    const { folded, foldedLength, labelCount } = name;
-    if (labelCount === 0) return MISS;
+    if (name.labelCount === 0) return MISS;
     const read = this.#read(name);
     const { text, networks, isQualified } = read;
     const service = text.startsWith(TASKS) ? text.slice(TASKS.length) : text;
     if (!service.includes(".") || networks.some(({ id }) => this.#parts.lists.hasDotted(id, service)))
-      return this.#ask(search, folded.slice(0, foldedLength), this.#isService(networks, service), isQualified);
+      return this.#ask(search, whole(name), this.#isService(networks, service), isQualified);
     const slot = text.slice(text.lastIndexOf(".") + 1);
-    if (ID.test(slot) && text.split(".").length > 2)
-      return this.#ask(search, folded.slice(0, foldedLength), true, true);
+    if (ID.test(slot) && text.split(".").length > 2) return this.#ask(search, whole(name), true, true);
     if (SLOT.test(slot)) return this.#findSlot(read, name, search);
-    return isQualified ? this.#ask(search, folded.slice(0, foldedLength), false, true) : MISS;
+    return isQualified ? this.#ask(search, whole(name), false, true) : MISS;
   }
 
   /** Only on request: the names of a container's networks, which Docker searches in another order, come first. */
@@ -155,8 +153,9 @@ export class SwarmNames implements VisibleNames {
   }
 }
 
+/** A copy: the next question is read into the same memory, while this one waits for Docker's resolver. */
 function whole({ folded, foldedLength }: QuestionName): Uint8Array {
-  return folded.slice(0, foldedLength);
+  return Uint8Array.from(folded.subarray(0, foldedLength));
 }
 
 /** For lists of names: what the engine listed last, and on which machines. */

@@ -77,6 +77,15 @@ test("names that may be the swarm's are asked for; others are not delayed", () =
   assert.deepEqual(actual, expected);
 });
 
+test("what is asked for stays, when the next question is read into the same memory", () => {
+  const question = new StoredName(wireLabels("web") ?? assert.fail());
+  const search = new NameSearch(DEFAULT_BEHAVIOUR);
+  assert.equal(setUp().names?.find(question, search), ASKED);
+  question.folded.fill(0x78);
+  const { labels } = search.ask ?? assert.fail();
+  assert.equal(presentation(labels, 0, labels.length), "web");
+});
+
 test("reverse names of the networks' subnets are asked for, those of local containers are known", () => {
   const { names } = setUp();
   const pointer = (text: string): string => {
