@@ -22,12 +22,14 @@ chromium    chromium        opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
+etcd        etcd-server     the store that machines share names through
 fish        fish            testing shell completion
 groff       groff-base      checking the manual pages with a second formatter
 mandoc      mandoc          checking the manual pages
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way
+prometheus  prometheus      running the queries of the dashboard and the alerts
 strace      strace          tracing system calls
 systemd-analyze systemd     checking the unit, and running it
 unbound     unbound         another DNS server, as an upstream and for comparison

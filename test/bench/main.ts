@@ -15,6 +15,7 @@ import { FULL_PACE, QUICK_PACE } from "./pace.ts";
 import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
+import { benchSwarm } from "./swarm.ts";
 import { benchStalls } from "./stalls.ts";
 import { benchUi } from "./ui.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
@@ -32,6 +33,7 @@ const LAST: readonly Part[] = [
   ["host", "Names on the host", benchHost],
   ["kernel", "Container names answered by the kernel", benchKernel],
   ["ui", "The page of dns11 ui in a browser", benchUi],
+  ["swarm", "Names of a swarm service", benchSwarm],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 
