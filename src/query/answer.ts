@@ -6,8 +6,8 @@
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
  * 2. classes other than IN and ANY: REFUSED for local names; other names in them continue at 7
- * 3. links and container names, then declared names
- * 4. PTR: reverse names of containers
+ * 3. PTR: reverse names of containers
+ * 4. links and container names, then declared names
  * 5. TXT: our own probe of the redirect rules
  * 6. TXT: a probe of the loop guard that has come back
  * 7. the route of the name; a route marked local answers NXDOMAIN
@@ -219,10 +219,6 @@ export class Answerer {
     if (this.#behaviour.checksQueries && question.class !== CLASS.IN && question.class !== CLASS.ANY) {
       return this.#decideOtherClass(client, block);
     }
-    if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
-      const answer = this.#answerName(client, block);
-      if (answer !== DEFERRED) return answer;
-    } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
     if (type === TYPE.PTR) {
       const pointer = this.#names.reverse(question, client.view);
       this.#trace?.recordReverse(pointer);
@@ -233,7 +229,12 @@ export class Answerer {
         this.#repeats.mark(0);
         return pointerAnswer(block, question, target, this.#behaviour, this.#limit, pointer.ttlSeconds);
       }
-    } else this.#trace?.record("reverse", "not a PTR query");
+    }
+    if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
+      const answer = this.#answerName(client, block);
+      if (answer !== DEFERRED) return answer;
+    } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
+    if (type !== TYPE.PTR) this.#trace?.record("reverse", "not a PTR query");
     if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
       client.probeSeen[isStream ? "tcp" : "udp"] = true;
       this.outcome.stage = STAGE.probe;
@@ -348,8 +349,6 @@ export class Answerer {
   #answerDeclared(client: Client, block: Buffer, declared: NameRecords): number {
     const question = this.#question;
     const { type } = question;
-    // The address of a container belongs to the container.
-    if (type === TYPE.PTR && this.#names.reverse(question, client.view) !== undefined) return DEFERRED;
     const resolved = this.#declared.resolve(declared, type, client.view);
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
     this.#trace?.amendLast(true, recordsText(resolved));
