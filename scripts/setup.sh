@@ -28,6 +28,7 @@ mandoc      mandoc          checking the manual pages
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way
+prometheus  prometheus      running the queries of the dashboard and the alerts
 strace      strace          tracing system calls
 systemd-analyze systemd     checking the unit, and running it
 unbound     unbound         another DNS server, as an upstream and for comparison

@@ -22,9 +22,10 @@ const PURE = ["node:crypto", "node:util"];
 
 const ROOMS: readonly Room[] = [
   { room: "src/base/declared-limits.ts", mayImport: [], modules: [] },
+  { room: "src/base/swarm-limits.ts", mayImport: [], modules: [] },
   {
     room: "src/base/limits.ts",
-    mayImport: ["src/base/declared-limits.ts", "src/base/log/log-limits.ts"],
+    mayImport: ["src/base/declared-limits.ts", "src/base/swarm-limits.ts", "src/base/log/log-limits.ts"],
     modules: [],
   },
   { room: "src/base/lib", mayImport: [], modules: PURE },
@@ -88,7 +89,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/wire", "src/query/trace.ts", ...BASE],
+    mayImport: ["src/query/wire", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
     modules: [],
   },
   // The interfaces between listen, answer and forward, so that they do not import each other.
@@ -133,6 +134,18 @@ const ROOMS: readonly Room[] = [
       ...BASE,
     ],
     modules: ["node:dgram", "node:net"],
+  },
+  {
+    room: "src/query/docker",
+    mayImport: [
+      "src/query/wire",
+      "src/query/forward",
+      "src/query/client/client.ts",
+      "src/query/record/outcome.ts",
+      "src/query/ports.ts",
+      ...BASE,
+    ],
+    modules: [],
   },
   {
     room: "src/query/listen",
@@ -219,6 +232,19 @@ const ROOMS: readonly Room[] = [
       "src/container/names/docker",
       "src/container/names/name-source.ts",
       "src/container/registry/fact.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
+  {
+    room: "src/container/names/swarm",
+    mayImport: [
+      "src/container/names/docker",
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/swarm-fact.ts",
+      "src/base/dns",
+      "src/base/limits.ts",
       "src/base/model",
     ],
     modules: [],
@@ -318,6 +344,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/other-networks",
       "src/container/names/projects",
       "src/container/names/stopped",
+      "src/container/names/swarm",
       "src/container/names/zone",
     ],
     modules: [],
@@ -343,7 +370,7 @@ const ROOMS: readonly Room[] = [
       "src/kernel/proc-text.ts",
       ...BASE,
     ],
-    modules: ["dockerode", "node:module", "node:readline", "node:timers/promises", "node:fs", "node:path"],
+    modules: ["dockerode", "node:http", "node:module", "node:readline", "node:timers/promises", "node:fs", "node:path"],
   },
   {
     room: "src/container/bridge",

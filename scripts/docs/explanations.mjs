@@ -98,6 +98,10 @@ export const CHECK_MEANINGS = {
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
 const LOG_MEANINGS = [
   [
+    /^cannot list the services of a swarm network/,
+    "Names of services resolve as before. Lists, and names of slots such as web.1, are as old as the last list that was read.",
+  ],
+  [
     /container names resolve on the host/,
     "Names on the host (--host-names) work, or now work by other means: `means` says by which, and `why` says why by these.",
   ],

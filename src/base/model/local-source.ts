@@ -16,6 +16,7 @@ export const LOCAL_SOURCE = {
   hostDomain: 9,
   extra: 10,
   stopped: 11,
+  swarm: 12,
 } as const;
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
@@ -34,6 +35,7 @@ export const LOCAL_SOURCES = [
   { key: "host-domain", title: "the host's domain" },
   { key: "extra", title: "extra names" },
   { key: "stopped", title: "stopped containers" },
+  { key: "swarm", title: "swarm" },
 ] as const;
 
 export type LocalSourceKey = (typeof LOCAL_SOURCES)[number]["key"];

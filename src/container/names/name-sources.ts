@@ -13,10 +13,12 @@ import type { ExtraNames } from "./extra/extra-names.ts";
 import type { ProjectNames } from "./projects/project-names.ts";
 import type { StoppedNames } from "./stopped/stopped-names.ts";
 import type { NameSource } from "./name-source.ts";
+import type { SwarmNetworks } from "./swarm/swarm-networks.ts";
 import type { ServiceZones } from "./zone/service-zones.ts";
 
 /** Sources that the directory fills. */
 interface NameSourceParts {
+  readonly swarm: SwarmNetworks;
   readonly networks: DockerNetworks;
   readonly declared: DeclaredNames;
   readonly extra: ExtraNames;
@@ -30,13 +32,25 @@ interface NameSourceParts {
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, hostDomain, projects, extra, stopped, zones } =
-    parts;
+  const {
+    swarm,
+    networks,
+    defaultBridge,
+    declared,
+    engineHost,
+    elsewhere,
+    hostDomain,
+    projects,
+    extra,
+    stopped,
+    zones,
+  } = parts;
   return [
     // Reverse names only: the most specific one of an address.
     zones.pointers,
-    // Docker's names take precedence.
-    networks,
+    // Docker's names take precedence: first those that several machines may have.
+    swarm,
+    swarm.unlessLeft(networks),
     defaultBridge,
     EXTRA_HOSTS,
     declared,

@@ -16,6 +16,7 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import { EngineHostName, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { SwarmNetworks } from "../names/swarm/swarm-networks.ts";
 import type { Reach } from "../names/zone/reach.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
@@ -55,6 +56,7 @@ export interface DirectoryOptions {
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
+  readonly swarm = new SwarmNetworks(this.#networks);
   readonly #declared = new DeclaredNames();
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
@@ -66,6 +68,7 @@ export class Directory {
   readonly #hostDomain = new HostDomainNames((id) => this.network(id));
   readonly #sources = nameSources({
     hostDomain: this.#hostDomain,
+    swarm: this.swarm,
     networks: this.#networks,
     declared: this.#declared,
     extra: this.#extra,
@@ -130,6 +133,7 @@ export class Directory {
     this.#denied = current.#denied;
     this.#engineHost.setGateway(current.#engineHost.gateway);
     this.#declared.copy(current.#declared);
+    this.swarm.succeed(current.swarm);
     this.#upstreamContainers.setComplete(current.#upstreamContainers.isComplete);
     this.#predecessor = current;
     this.#onNames?.();
@@ -338,11 +342,10 @@ export class Directory {
     const { layers, listed, listedBy, hasGateway, isUnclear } = this.#routing(fact, node);
     const { nameservers } = fact;
     const { isNdotsSet } = this.#rules;
-    const { fallsBack } = this.#upstreamContainers;
     return {
       routes: routesOf({
         layers,
-        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack },
+        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack: this.#upstreamContainers.fallsBack },
         fallback: listed,
         fallbackBy: listedBy,
         host: this.#host,
@@ -361,6 +364,7 @@ export class Directory {
       labelPolicy: this.#labelPolicy,
       denied: this.#denied,
       host: this.#host,
+      isLeftToDocker: this.swarm.leavesToDocker(fact, node),
     });
   }
 }

@@ -7,6 +7,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import {
+  ASKED,
   DENIED,
   FOUND,
   MISS,
@@ -51,6 +52,8 @@ export class DeclaredRecords {
       if (type === TYPE.CNAME || type === TYPE.ANY) return { links, records: [], rcode: RCODE.NOERROR };
       const found = this.#names.find(alias, view);
       if (found === MISS) return { links, target: alias.spelled };
+      // Whether it is an alias, and of what, is decided when Docker's resolver has answered.
+      if (found === ASKED) return { links, records: [], rcode: RCODE.SERVFAIL };
       if (found === DENIED) return { links, records: [], rcode: RCODE.NXDOMAIN };
       if (found === FOUND)
         return { links, records: this.#addresses([this.#names.search.addresses], type), rcode: RCODE.NOERROR };

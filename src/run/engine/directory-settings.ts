@@ -24,6 +24,7 @@ export function newDirectory(settings: RunSettings, onNames?: () => void): Direc
   directory.setDefaultBridge(settings.defaultBridge);
   directory.setVisible(settings.visible);
   directory.setZones(settings.zones);
+  directory.swarm.setSetting(settings.isStrict ? "as-docker" : "asked");
   return directory;
 }
 

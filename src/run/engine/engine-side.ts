@@ -4,7 +4,6 @@
  */
 import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
-import type { Status } from "../../api/status.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
@@ -12,9 +11,9 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
+import type { ContainerFact } from "../../container/registry/fact.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -25,12 +24,16 @@ import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
+import { AttachmentLog } from "./attachment-log.ts";
 import { newDirectory } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
+import { hostGateway } from "./host-gateway.ts";
+import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
+import { openSwarmWatch } from "./swarm-lists.ts";
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
@@ -45,8 +48,10 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
+  readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
   readonly #events: EngineEvents;
+  readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
   #directory: Directory;
@@ -58,10 +63,13 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
+    this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
+    const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
+    this.#log = new AttachmentLog({ ...parts, factOf });
     this.#events = new EngineEvents({
       events: parts.events,
-      factOf: (id) => this.directory.containers.get(id),
+      factOf,
       isSynced: () => this.follower.isSynced,
     });
     this.reconciler = this.#openReconciler();
@@ -86,7 +94,7 @@ export class EngineSide implements ContainerSide {
     this.inside = insideOf(link, parts.platform);
   }
 
-  get engine(): Status["engine"] {
+  get engine(): ContainerSide["engine"] {
     const { info, socketPath: address } = this.#link;
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
   }
@@ -141,6 +149,7 @@ export class EngineSide implements ContainerSide {
   }
 
   async follow(signal: AbortSignal): Promise<void> {
+    this.swarmWatch.start(signal);
     await this.follower.run(signal);
   }
 
@@ -165,9 +174,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    this.hostUpstreams.close();
-    this.files.close();
-    this.bridges.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges]) each.close();
   }
 
   #openDirectory(): Directory {
@@ -208,7 +215,7 @@ export class EngineSide implements ContainerSide {
         onServing: (id, counters, isServing) =>
           isServing ? counts.startCounting(this.#nameOf(id), counters) : counts.stopCounting(counters),
       },
-      (id, state) => this.#logState(id, state),
+      (id, state) => this.#onState(id, state),
     );
   }
 
@@ -292,6 +299,7 @@ export class EngineSide implements ContainerSide {
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
+        if (this.directory.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.hostNames.refresh();
         void this.#refreshHostGateway();
@@ -346,70 +354,22 @@ export class EngineSide implements ContainerSide {
     return this.directory.containers.get(id)?.name ?? id.slice(0, 12);
   }
 
-  #logState(id: string, state: AttachmentState): void {
-    const { counts, log, limitedLog } = this.#parts;
-    const wasFailed = counts.onState(id, state);
+  #onState(id: string, state: AttachmentState): void {
+    const wasFailed = this.#parts.counts.onState(id, state);
     this.#events.onState(id, state);
-    const container = this.#nameOf(id);
-    if (state.kind === "attached" && wasFailed) {
-      limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
-    } else if (state.kind === "attached") log.debug({ container }, "attached");
-    if (state.kind === "failed") {
-      const { code, reason, culprits } = state;
-      const about = { container, code, reason, culprits };
-      const text = `not attached, ${this.#whoAnswers(id, code)}`;
-      limitedLog.log("warn", container, about, text, { topic: "attaching" });
-    }
+    this.#log.onState(id, this.#nameOf(id), state, wasFailed);
   }
 
-  #whoAnswers(id: string, code: string): string {
-    if (code === "OWNED_ELSEWHERE") return "served by another dns11";
-    if (id === HOST_ID) return "names do not resolve on the host";
-    const isCaptured = this.directory.containers.get(id)?.nameservers.kind === "captured";
-    return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
-  }
-
-  /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
-    let gateways: readonly string[] = [];
-    try {
-      const json = await this.#link.engine.network("bridge");
-      gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
-    } catch {
-      // Nodes can also be reached in other ways, and the next connection tries again.
-    }
-    const isForContainers = this.directory.setHostGateway({
-      ipv4: gateways.find((address) => !address.includes(":")),
-      ipv6: gateways.find((address) => address.includes(":")),
-    });
-    if (this.nodes.setHostGateway(gateways[0]) || isForContainers) this.roster.refresh();
+    const gateway = await hostGateway(this.#link.engine);
+    const isForContainers = this.directory.setHostGateway(gateway);
+    if (this.nodes.setHostGateway(gateway.ipv4 ?? gateway.ipv6) || isForContainers) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */
   async #restoreLeftoverNodes(): Promise<void> {
     await this.#parts.startAfter;
-    for (const line of this.#restoreOldNodes()) this.#parts.log.info(line, "removed leftovers of a previous run");
+    for (const line of restoreOldNodes(this, this.#link, this.#parts))
+      this.#parts.log.info(line, "removed leftovers of a previous run");
   }
-
-  /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
-  #restoreOldNodes(): object[] {
-    const { platform, journal } = this.#parts;
-    return journal.all().records.flatMap((record) => {
-      const fact = this.directory.containers.get(record.containerId);
-      const isRunning = fact?.startedAt === record.startedAt;
-      if (isRunning && this.nodes.isNode(fact)) return [];
-      const { did, isComplete } = isRunning
-        ? restoreNode(record, { ...platform, host: this.#link.host() })
-        : NOTHING_TO_RESTORE;
-      if (isComplete) journal.remove(record.containerId);
-      return did.length === 0 ? [] : [{ node: record.name, did }];
-    });
-  }
-}
-
-/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
-  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
-  // Some engines write it with the length of the prefix.
-  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }

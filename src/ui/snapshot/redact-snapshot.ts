@@ -44,8 +44,9 @@ function redactorOf({ status, containers, networks, events, failures, queries }:
     ...all.flatMap((each) => each.networks.flatMap(({ names }) => names)),
   ]);
   redactor.add("network", [
-    ...(networks?.networks ?? []).map(({ name }) => name),
-    ...all.flatMap((each) => each.networks.map(({ network }) => network)),
+    // The predefined ones, such as "host", are the same everywhere.
+    ...(networks?.networks ?? []).filter(({ hasNames }) => hasNames).map(({ name }) => name),
+    ...all.flatMap((each) => each.networks.filter(({ hasNames }) => hasNames).map(({ network }) => network)),
     ...texts(happened.map(({ network }) => network)),
   ]);
   redactor.add("id", [

@@ -1,0 +1,42 @@
+/**
+ * AttachmentLog: what the log says when a container is attached, or cannot be: who answers it then. What repeats is limited
+ * per container.
+ */
+import type { Log } from "../../base/log/log.ts";
+import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
+import type { AttachmentState } from "../../container/attach/attachment-state.ts";
+import { HOST_ID } from "../../container/host/host-fact.ts";
+import type { ContainerFact } from "../../container/registry/fact.ts";
+
+interface AttachmentLogParts {
+  readonly log: Log;
+  readonly limitedLog: RateLimitedLog;
+  readonly factOf: (id: string) => ContainerFact | undefined;
+}
+
+export class AttachmentLog {
+  readonly #parts: AttachmentLogParts;
+
+  constructor(parts: AttachmentLogParts) {
+    this.#parts = parts;
+  }
+
+  onState(id: string, container: string, state: AttachmentState, wasFailed: boolean): void {
+    const { log, limitedLog } = this.#parts;
+    if (state.kind === "attached" && wasFailed) {
+      limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
+    } else if (state.kind === "attached") log.debug({ container }, "attached");
+    if (state.kind === "failed") {
+      const { code, reason, culprits } = state;
+      const about = { container, code, reason, culprits };
+      limitedLog.log("warn", container, about, `not attached, ${this.#whoAnswers(id, code)}`, { topic: "attaching" });
+    }
+  }
+
+  #whoAnswers(id: string, code: string): string {
+    if (code === "OWNED_ELSEWHERE") return "served by another dns11";
+    if (id === HOST_ID) return "names do not resolve on the host";
+    const isCaptured = this.#parts.factOf(id)?.nameservers.kind === "captured";
+    return isCaptured ? "the servers of its resolv.conf answer" : "Docker's resolver answers";
+  }
+}
