@@ -5,7 +5,7 @@ import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { etcdConflicts } from "./etcd-values.ts";
 import type { Precedence } from "./precedence.ts";
 import type { DnsOption } from "./dns-option.ts";
-import { durationText } from "./quantity.ts";
+import { durationText } from "../base/lib/quantity.ts";
 import type { Key } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
 import { NEEDING_FAILOVER } from "./switches.ts";

@@ -23,7 +23,7 @@ import { findConflicts } from "./conflicts.ts";
 import type { DnsOption } from "./dns-option.ts";
 import { nodeFilterText } from "./node-filter.ts";
 import { onlyText } from "../base/model/only.ts";
-import { durationText, sizeText } from "./quantity.ts";
+import { durationText, sizeText } from "../base/lib/quantity.ts";
 import type { Key, SettingsLayer, Values } from "./settings-layer.ts";
 import { METRICS_ADDRESS, type Settings } from "./settings.ts";
 import { NEEDING_FAILOVER, SWITCHES } from "./switches.ts";

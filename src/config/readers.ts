@@ -28,7 +28,7 @@ import { parseDnsOption } from "./dns-option.ts";
 import { LIMITS } from "../base/limits.ts";
 import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "../base/model/only.ts";
-import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts";
+import { durationText, parseDuration, parseSize, sizeText } from "../base/lib/quantity.ts";
 import { ANSWERED_BY } from "../base/model/answered-by.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { successorOfValue } from "./retired-names.ts";

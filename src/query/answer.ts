@@ -6,8 +6,8 @@
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
  * 2. classes other than IN and ANY: REFUSED for local names; other names in them continue at 7
- * 3. links and container names, then declared names; a name that only Docker's resolver knows defers the query
- * 4. PTR: reverse names of containers
+ * 3. PTR: reverse names of containers
+ * 4. links and container names, then declared names; a name that only Docker's resolver knows defers the query
  * 5. TXT: our own probe of the redirect rules
  * 6. TXT: a probe of the loop guard that has come back
  * 7. the route of the name; a route marked local answers NXDOMAIN
@@ -209,16 +209,17 @@ export class Answerer {
     if (this.#behaviour.checksQueries && question.class !== CLASS.IN && question.class !== CLASS.ANY) {
       return this.#decideOtherClass(client, block);
     }
-    if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
-      const answer = this.#answerName(client, block);
-      if (answer !== DEFERRED || this.#names.pending !== undefined) return answer;
-    } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
     if (type === TYPE.PTR) {
       const pointer = this.#names.reverse(question, client.view);
       if (this.#names.pending !== undefined) return this.#ask();
       this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) return this.#answerPointer(block, pointer);
-    } else this.#trace?.record("reverse", "not a PTR query");
+    }
+    if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
+      const answer = this.#answerName(client, block);
+      if (answer !== DEFERRED || this.#names.pending !== undefined) return answer;
+    } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
+    if (type !== TYPE.PTR) this.#trace?.record("reverse", "not a PTR query");
     if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
       client.probeSeen[isStream ? "tcp" : "udp"] = true;
       this.outcome.stage = STAGE.probe;
@@ -355,8 +356,6 @@ export class Answerer {
   #answerDeclared(client: Client, block: Buffer, declared: NameRecords): number {
     const question = this.#question;
     const { type } = question;
-    // The address of a container belongs to the container.
-    if (type === TYPE.PTR && this.#names.reverse(question, client.view) !== undefined) return DEFERRED;
     const resolved = this.#declared.resolve(declared, type, client.view);
     if (this.#names.pending !== undefined) return this.#ask();
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);

@@ -54,6 +54,8 @@ test("unknown commands, flags and values are usage errors that name the valid on
     [["run", "--fast"], /unknown option '--fast'/],
     [["run", "--only", "name=web"], /'name=web' is invalid\. Use label=KEY, label=KEY=VALUE or network=NAME/],
     [["run", "--ttl", "soon"], /'soon' is invalid\. Use whole seconds from 0 to 7d, such as 30s or 5m/],
+    [["run", "--zone", "co.uk"], /'co\.uk' is invalid\. Use a domain that is yours, such as docker\.co\.uk/],
+    [["run", "--zone", "cluster.local", "--kind", "auto"], /would hide the domain of KIND clusters.*use another zone/],
     [["run", "--log-level", "loud"], /'loud' is invalid\. Use one of debug, info, warn, error, silent/],
     [["run", "--dns", "10.0.0"], /'10\.0\.0' is invalid\. .*"host", an IP address or container:NAME/],
     [["run", "--dns-search", "corp"], /search lists are applied by the resolver library in the container/],

@@ -108,31 +108,35 @@ test("CNAMEs lead to containers, also for a C library, and a wildcard stands for
   assert.match(stdout, new RegExp(`PING db\\.shop\\.test \\(${address}\\)`));
 });
 
-test("a CNAME to a name of an upstream server is resolved there, forwarded and from the cache", async () => {
-  await shared.with(["--config", config]);
-  for (const round of ["forwarded", "cached"]) {
-    for (const transport of ["+notcp", "+tcp"]) {
-      const reply = await dig(app, "Far.shop.test", transport);
-      assert.deepEqual(
-        reply.answer.map(({ name, type, data }) => `${name} ${type} ${data}`),
-        [
-          "Far.shop.test. CNAME Name7.cname.test.",
-          "Name7.cname.test. CNAME name7.ok.test.",
-          "name7.ok.test. A 192.0.2.7",
-        ],
-        `${round} ${transport}`,
-      );
-      assert.equal(reply.question?.name, "Far.shop.test.");
+for (const [mode, flags] of [
+  ["with failover, forwarded and from the cache", []],
+  ["without failover, as Docker queries servers", ["--no-failover"]],
+] as const)
+  test(`a CNAME to a name of an upstream server is resolved there, ${mode}`, async () => {
+    await shared.with(["--config", config, ...flags]);
+    for (const round of ["first", "second"]) {
+      for (const transport of ["+notcp", "+tcp"]) {
+        const reply = await dig(app, "Far.shop.test", transport);
+        assert.deepEqual(
+          reply.answer.map(({ name, type, data }) => `${name} ${type} ${data}`),
+          [
+            "Far.shop.test. CNAME Name7.cname.test.",
+            "Name7.cname.test. CNAME name7.ok.test.",
+            "name7.ok.test. A 192.0.2.7",
+          ],
+          `${round} ${transport}`,
+        );
+        assert.equal(reply.question?.name, "Far.shop.test.");
+      }
     }
-  }
-  const missing = await dig(app, "nx.shop.test");
-  assert.deepEqual([missing.status, dataOf(missing)], ["NXDOMAIN", ["a.nx.test."]]);
-  const big = await dig(app, "big.shop.test", "TXT", "+notcp", "+ignore", "+bufsize=1000");
-  assert.ok(big.flags.has("tc"), big.raw);
-  assert.ok((big.size ?? 0) <= 1000);
-  const whole = await dig(app, "big.shop.test", "TXT", "+bufsize=1232");
-  assert.ok(!whole.flags.has("tc"));
-});
+    const missing = await dig(app, "nx.shop.test");
+    assert.deepEqual([missing.status, dataOf(missing)], ["NXDOMAIN", ["a.nx.test."]]);
+    const big = await dig(app, "big.shop.test", "TXT", "+notcp", "+ignore", "+bufsize=1000");
+    assert.ok(big.flags.has("tc"), big.raw);
+    assert.ok((big.size ?? 0) <= 1000);
+    const whole = await dig(app, "big.shop.test", "TXT", "+bufsize=1232");
+    assert.ok(!whole.flags.has("tc"));
+  });
 
 test("a name is for everybody, a network or a Compose project", async () => {
   await shared.with(["--config", config]);

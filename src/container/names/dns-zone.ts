@@ -15,6 +15,8 @@ export class DnsZone {
   readonly labelCount: number;
   readonly #suffix: Uint8Array;
   readonly #authorities = new Map<number, ZoneAuthority>();
+  /** Made once for each: what changes is another object. */
+  readonly #names = new WeakMap<object, Uint8Array>();
 
   constructor(name: string) {
     this.name = name;
@@ -33,6 +35,15 @@ export class DnsZone {
   wireName(prefix: string): Uint8Array | undefined {
     const labels = wireLabels(prefix === "" ? this.name : `${prefix}.${this.name}`);
     return labels && Uint8Array.of(...labels, 0);
+  }
+
+  /** The name of something below the zone; undefined if it is too long. */
+  nameOf<T extends object>(named: T, prefixOf: (named: T) => string): Uint8Array | undefined {
+    const known = this.#names.get(named);
+    if (known !== undefined) return known;
+    const name = this.wireName(prefixOf(named));
+    if (name !== undefined) this.#names.set(named, name);
+    return name;
   }
 
   /** The name of its server. */

@@ -3,6 +3,7 @@
  * for all containers.
  */
 import { LIMITS } from "../../base/limits.ts";
+import { parseDuration } from "../../base/lib/quantity.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { HEALTH_POLICIES, type HealthPolicy } from "../../base/model/health-policy.ts";
 import { STOPPED_POLICIES, type StoppedPolicy } from "../../base/model/stopped-policy.ts";
@@ -23,8 +24,8 @@ const ORDER_LABEL = "io.dns11.address-order";
 
 export const CHOICE_LABELS = [HEALTH_LABEL, STOPPED_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL];
 
-const TTL_SECONDS_MAX = 7 * 86_400;
-const UNIT_SECONDS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3_600, d: 86_400 };
+const SECOND_MS = 1_000;
+const TTL_MS_MAX = 7 * 86_400 * SECOND_MS;
 
 interface Choice<T> {
   readonly policy: T;
@@ -55,9 +56,8 @@ export function labelOrder(labels: Labels, setting: AddressOrder): Choice<Addres
 export function labelTtl(labels: Labels): Choice<number | undefined> {
   const text = labels[TTL_LABEL];
   if (text === undefined) return { policy: undefined };
-  const [, number = "", unit = ""] = /^(\d{1,6})([smhd]?)$/.exec(text.trim()) ?? [];
-  const seconds = Number(number) * (UNIT_SECONDS[unit] ?? 1);
-  if (number !== "" && seconds <= TTL_SECONDS_MAX) return { policy: seconds };
+  const ms = text.length > LIMITS.labelCharsShown ? undefined : parseDuration(text.trim());
+  if (ms !== undefined && ms % SECOND_MS === 0 && ms <= TTL_MS_MAX) return { policy: ms / SECOND_MS };
   return { policy: undefined, warning: invalid(TTL_LABEL, text, "whole seconds from 0 to 7d, such as 30s or 5m") };
 }
 

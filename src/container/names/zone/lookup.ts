@@ -3,7 +3,6 @@
  * them: SERVICE.PROJECT.svc, HOST.SERVICE.PROJECT.svc, _PORT._PROTOCOL.SERVICE.PROJECT.svc, the same below endpoints,
  * and A-B-C-D.PROJECT.pod. `*` and `any` match every label but svc, endpoints and pod.
  */
-import { sameBytes } from "../../../base/dns/name.ts";
 import { serviceData, textData } from "../../../base/dns/record-data.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
 import { LIMITS } from "../../../base/limits.ts";
@@ -128,11 +127,9 @@ export class ZoneLookup {
     const bytes = addressBytes(dashed.replaceAll("-", ".")) ?? addressBytes(dashed.replaceAll("-", ":"));
     if (bytes === undefined || rest.length > 1) return undefined;
     const key = reverseLabels(bytes);
-    const isThis = (each: Uint8Array): boolean =>
-      each.length === bytes.length && sameBytes(each, 0, bytes, 0, bytes.length);
     const holders = this.#members.withAddress(key, key.length, hashOf(key));
     const isTold = holders.some(
-      (member) => (isAny(project) || member.project === project) && this.#reach.tells(member, isThis),
+      (holder) => (isAny(project) || holder.member.project === project) && this.#reach.tells(holder),
     );
     if (!isTold) return undefined;
     const sets = new Map([[bytes.length === 4 ? TYPE.A : TYPE.AAAA, [bytes]]]);
@@ -146,8 +143,8 @@ export class ZoneLookup {
 }
 
 /** HOST.SERVICE.PROJECT.svc, with the host by which the container is called; undefined if that is too long. */
-export function hostName(zone: DnsZone, { hosts, service, project }: ZoneMember): Uint8Array | undefined {
-  return zone.wireName(`${hosts[0] ?? ""}.${service}.${project}.svc`);
+export function hostName(zone: DnsZone, member: ZoneMember): Uint8Array | undefined {
+  return zone.nameOf(member, ({ hosts, service, project }) => `${hosts[0] ?? ""}.${service}.${project}.svc`);
 }
 
 /** A name without records, above others that have some. */

@@ -25,7 +25,16 @@ export interface ZoneMember extends ServicePlace {
   readonly endpoints: readonly MemberEndpoint[];
 }
 
+/** One address of a container, and where it has it. */
+export interface AddressHolder {
+  readonly member: ZoneMember;
+  readonly endpoint: MemberEndpoint;
+  readonly address: Uint8Array;
+}
+
 type Services = Map<string, Map<string, ZoneMember>>;
+
+const NO_HOLDERS: readonly AddressHolder[] = [];
 
 /** What matches every label, as in SkyDNS. */
 const ANY = new Set(["*", "any"]);
@@ -37,7 +46,7 @@ export function isAny(label: string): boolean {
 export class ZoneMembers {
   readonly #byId = new Map<string, ZoneMember>();
   readonly #projects = new Map<string, Services>();
-  readonly #byAddress = new LabelTable<readonly ZoneMember[]>();
+  readonly #byAddress = new LabelTable<readonly AddressHolder[]>();
 
   /** Replaces what is known of a container. */
   put(fact: ContainerFact, policy: LabelPolicy): void {
@@ -48,7 +57,10 @@ export class ZoneMembers {
     const services = this.#projects.get(member.project) ?? new Map<string, Map<string, ZoneMember>>();
     const others = services.get(member.service) ?? new Map<string, ZoneMember>();
     this.#projects.set(member.project, services.set(member.service, others.set(member.id, member)));
-    for (const key of addressKeys(member)) this.#byAddress.set(key, [...(this.#byAddress.get(key) ?? []), member]);
+    for (const holder of holdersIn(member)) {
+      const key = reverseLabels(holder.address);
+      this.#byAddress.set(key, [...(this.#byAddress.get(key) ?? []), holder]);
+    }
   }
 
   remove(id: string): void {
@@ -60,8 +72,9 @@ export class ZoneMembers {
     others?.delete(id);
     if (others?.size === 0) services?.delete(member.service);
     if (services?.size === 0) this.#projects.delete(member.project);
-    for (const key of addressKeys(member)) {
-      const remaining = (this.#byAddress.get(key) ?? []).filter((each) => each.id !== id);
+    for (const { address } of holdersIn(member)) {
+      const key = reverseLabels(address);
+      const remaining = (this.#byAddress.get(key) ?? []).filter((each) => each.member.id !== id);
       if (remaining.length === 0) this.#byAddress.delete(key);
       else this.#byAddress.set(key, remaining);
     }
@@ -80,9 +93,9 @@ export class ZoneMembers {
       for (const members of services.values()) yield [...members.values()];
   }
 
-  /** Those with an address, of which these are the labels below in-addr.arpa or ip6.arpa. */
-  withAddress(labels: Uint8Array, length: number, hash: number): readonly ZoneMember[] {
-    return this.#byAddress.find(labels, length, hash) ?? [];
+  /** Those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
+  withAddress(labels: Uint8Array, length: number, hash: number): readonly AddressHolder[] {
+    return this.#byAddress.find(labels, length, hash) ?? NO_HOLDERS;
   }
 }
 
@@ -110,6 +123,8 @@ function bytesOf(text: string | undefined): Uint8Array[] {
   return bytes === undefined ? [] : [bytes];
 }
 
-function addressKeys({ endpoints }: ZoneMember): Uint8Array[] {
-  return endpoints.flatMap(({ v4, v6 }) => [...v4, ...v6].map((bytes) => reverseLabels(bytes)));
+function holdersIn(member: ZoneMember): AddressHolder[] {
+  return member.endpoints.flatMap((endpoint) =>
+    [...endpoint.v4, ...endpoint.v6].map((address) => ({ member, endpoint, address })),
+  );
 }

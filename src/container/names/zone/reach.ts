@@ -4,7 +4,7 @@
  */
 import type { NetworkFact } from "../../registry/fact.ts";
 import type { Outlook } from "../outlook.ts";
-import type { Addresses, MemberEndpoint, ZoneMember } from "./members.ts";
+import type { AddressHolder, Addresses, MemberEndpoint, ZoneMember } from "./members.ts";
 
 /** Its addresses on one network, as far as they are told. */
 type Told = (endpoint: MemberEndpoint, member: ZoneMember) => Addresses;
@@ -27,9 +27,9 @@ export class Reach {
   }
 
   /** Whether this very address is told. */
-  tells(member: ZoneMember, isWanted: (address: Uint8Array) => boolean): boolean {
-    const { v4, v6 } = this.all(member);
-    return [...v4, ...v6].some((address) => isWanted(address));
+  tells({ member, endpoint, address }: AddressHolder): boolean {
+    const { v4, v6 } = this.#told(endpoint, member);
+    return (address.length === 4 ? v4 : v6).includes(address);
   }
 
   /** One address of each family: on the first network. */

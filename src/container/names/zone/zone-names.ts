@@ -2,10 +2,8 @@
  * ZoneNames: the zones as one container resolves them. They hold every name below them: what does not exist is denied
  * here, and never forwarded.
  */
-import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import { sameBytes } from "../../../base/dns/name.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
-import { reverseLabels } from "../../../base/model/address.ts";
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import {
   MISS,
   type NameRecords,
@@ -93,12 +91,9 @@ export class ZonePointers implements VisibleNames {
   }
 
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
-    const isThis = (address: Uint8Array): boolean => {
-      const own = reverseLabels(address);
-      return own.length === length && sameBytes(own, 0, labels, 0, length);
-    };
-    for (const member of this.#members.withAddress(labels, length, hash)) {
-      if (!member.isReady || !this.#reach.tells(member, isThis)) continue;
+    for (const holder of this.#members.withAddress(labels, length, hash)) {
+      const { member } = holder;
+      if (!member.isReady || !this.#reach.tells(holder)) continue;
       const target = hostName(this.#zone, member);
       if (target !== undefined) return { target };
     }

@@ -57,6 +57,16 @@ test("a label sets the TTL of a container's names; of several containers the sho
   assert.equal(ttlOf(directory, "web-3"), DEFAULT_TTL);
   assert.equal(pointer(directory, "10.1.0.2").ttl, 60);
   assert.equal(pointer(directory, "10.1.0.3").ttl, DEFAULT_TTL);
+  for (const [text, seconds] of [
+    ["1h30m", 5_400],
+    ["1.5m", 90],
+    [" 7 ", 7],
+    ["1500ms", DEFAULT_TTL],
+    ["soon", DEFAULT_TTL],
+  ] as const) {
+    directory.putContainer(replica(3, { labels: { "io.dns11.ttl": text } }));
+    assert.equal(ttlOf(directory, "web-3"), seconds, `the same grammar as in the settings: ${text}`);
+  }
   directory.putContainer(replica(3, { labels: { "io.dns11.ttl": "0" } }));
   assert.equal(ttlOf(directory, "web"), 0);
   directory.removeContainer("web-3");

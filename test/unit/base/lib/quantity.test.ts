@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { durationText, parseDuration, parseSize, sizeText } from "../../../src/config/quantity.ts";
+import { durationText, parseDuration, parseSize, sizeText } from "../../../../src/base/lib/quantity.ts";
 
 const DURATIONS: readonly (readonly [string | number, number | undefined])[] = [
   [0, 0],

@@ -1,0 +1,141 @@
+// What 10,000 declared names and 1,000 wildcards cost every kind of local name: the same queries in the same container, to
+// a dns11 with a few of them and to one with all of them, in turn.
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { type DnsperfInput, atFullSpeed } from "./dnsperf.ts";
+import { type Row, median, readable, spreadOf } from "./figures.ts";
+import type { Pace } from "./pace.ts";
+import { reverseName } from "./questions.ts";
+
+const ZONE = "cluster.local";
+const CONTAINERS = 10;
+const COUNTS = { few: { names: 10, wildcards: 10 }, many: { names: 10_000, wildcards: 1_000 } } as const;
+type Load = keyof typeof COUNTS;
+const CPU_MAX = 1.05;
+
+type Member = { readonly name: string; readonly address: string };
+
+export async function benchNames(pace: Pace): Promise<Row[]> {
+  await using engine = await startEngine({ suite: "forky" });
+  await createNetwork(engine, "names");
+  const members: Member[] = [];
+  for (let index = 0; index < CONTAINERS; index++) members.push(await runMember(engine, index));
+  const client = await runContainer(engine, { name: "client", networks: ["names"] });
+  const inputs = inputsOf(engine, members);
+  const cpu = new Map<string, number[]>();
+  for (let round = 0; round < pace.rounds; round++) {
+    console.error(`bench: names, round ${round + 1} of ${pace.rounds}`);
+    // The one that comes second has the warmer machine.
+    const order: readonly Load[] = round % 2 === 0 ? ["few", "many"] : ["many", "few"];
+    for (const load of order) {
+      const args = ["--answers", "process", "--keeper", "off", "--config", settingsFile(engine, load)];
+      await using instance = await startDns11(engine, { args });
+      for (const [what, input] of inputs) {
+        const found = await measure(client, input, instance.pid, pace);
+        cpu.set(`${load} ${what}`, [...(cpu.get(`${load} ${what}`) ?? []), found]);
+      }
+    }
+  }
+  return [...inputs.keys()].map((what) => rowOf(what, cpu));
+}
+
+async function runMember(engine: Engine, index: number): Promise<Member> {
+  const name = `web-${index}`;
+  const labels = {
+    "com.docker.compose.project": "shop",
+    "com.docker.compose.service": name,
+    "com.docker.compose.container-number": "1",
+  };
+  const container = await runContainer(engine, { name, labels, networks: ["names"] });
+  return { name, address: container.address("names") };
+}
+
+// The kinds of local names, each with its queries.
+function inputsOf({ folder }: Engine, members: readonly Member[]): Map<string, DnsperfInput> {
+  const input = (file: string, lines: readonly string[]): DnsperfInput => {
+    const path = join(folder, `names-${file}`);
+    writeFileSync(path, `${lines.join("\n")}\n`);
+    return { file: path, rcode: "NOERROR" };
+  };
+  const numbers = members.map((_, index) => index);
+  return new Map([
+    [
+      "container name, A",
+      input(
+        "a",
+        members.map(({ name }) => `${name} A`),
+      ),
+    ],
+    [
+      "declared name, A",
+      input(
+        "declared",
+        numbers.map((number) => `${declaredName(number)} A`),
+      ),
+    ],
+    [
+      "wildcard, A",
+      input(
+        "wildcard",
+        numbers.map((number) => `any.${wildcardDomain(number)} A`),
+      ),
+    ],
+    [
+      "zone name, A",
+      input(
+        "zone",
+        members.map(({ name }) => `${name}.shop.svc.${ZONE} A`),
+      ),
+    ],
+    [
+      "container address, PTR",
+      input(
+        "ptr",
+        members.map(({ address }) => `${reverseName(address)} PTR`),
+      ),
+    ],
+  ]);
+}
+
+function settingsFile({ folder }: Engine, load: Load): string {
+  const { names, wildcards } = COUNTS[load];
+  const lines = [
+    ...Array.from({ length: names }, (_, number) => `  ${declaredName(number)}: 10.9.${number >> 8}.${number & 255}`),
+    ...Array.from({ length: wildcards }, (_, number) => `  "*.${wildcardDomain(number)}": 10.8.0.${number & 255}`),
+  ];
+  const path = join(folder, `names-${load}.yaml`);
+  writeFileSync(path, `version: 1\nzone: ${ZONE}\nrecords:\n${lines.join("\n")}\n`);
+  return path;
+}
+
+function declaredName(number: number): string {
+  return `name-${number}.declared.test`;
+}
+
+function wildcardDomain(number: number): string {
+  return `apps-${number}.wild.test`;
+}
+
+// Processor time per query in microseconds.
+async function measure(client: Container, input: DnsperfInput, pid: number, pace: Pace): Promise<number> {
+  await atFullSpeed(client, input, pid, pace.warmSeconds + pace.startSeconds);
+  const { cpuMicros = Number.NaN } = await atFullSpeed(client, input, pid, pace.seconds);
+  return cpuMicros;
+}
+
+function rowOf(what: string, cpu: ReadonlyMap<string, readonly number[]>): Row {
+  const [few, many] = [cpu.get(`few ${what}`) ?? [], cpu.get(`many ${what}`) ?? []];
+  const ratio = median(many) / median(few);
+  const texts = [many, few].map((each) => `${readable(spreadOf(each), 2)} us`);
+  return {
+    what,
+    measured: `${ratio.toFixed(3)} x: ${texts.join(" with all, ")} with ${COUNTS.few.names} of each`,
+    target: `<= ${CPU_MAX.toFixed(2)} x`,
+    isReached: ratio <= CPU_MAX,
+  };
+}
