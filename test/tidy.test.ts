@@ -25,9 +25,15 @@ const ROOMS: readonly Room[] = [
   { room: "src/base/swarm-limits.ts", mayImport: [], modules: [] },
   {
     room: "src/base/limits.ts",
-    mayImport: ["src/base/declared-limits.ts", "src/base/swarm-limits.ts", "src/base/log/log-limits.ts"],
+    mayImport: [
+      "src/base/declared-limits.ts",
+      "src/base/etcd-limits.ts",
+      "src/base/swarm-limits.ts",
+      "src/base/log/log-limits.ts",
+    ],
     modules: [],
   },
+  { room: "src/base/etcd-limits.ts", mayImport: [], modules: [] },
   { room: "src/base/lib", mayImport: [], modules: PURE },
   // Below everything that knows DNS.
   { room: "src/base/dns", mayImport: ["src/base/lib"], modules: [] },
@@ -59,6 +65,8 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/kernel", ...BASE],
     modules: ["node:child_process", "node:fs", "node:timers/promises", "node:url"],
   },
+  // The client of etcd: it knows neither names nor containers.
+  { room: "src/etcd", mayImport: BASE, modules: ["node:http", "node:https"] },
   // The query side from the bottom up: messages, trace, records, history, client, upstream servers, cache, policy.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
   { room: "src/query/trace.ts", mayImport: ["src/base/dns", "src/base/model"], modules: [] },
@@ -215,6 +223,18 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  { room: "src/container/names/dns-zone.ts", mayImport: ["src/base/dns", "src/base/model"], modules: [] },
+  {
+    room: "src/container/names/etcd",
+    mayImport: [
+      "src/container/names/dns-zone.ts",
+      "src/container/names/name-source.ts",
+      "src/base/dns",
+      "src/base/limits.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
   {
     room: "src/container/names/host-name",
     mayImport: [
@@ -258,6 +278,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/names/zone",
     mayImport: [
+      "src/container/names/dns-zone.ts",
       "src/container/names/docker/networks.ts",
       "src/container/names/name-source.ts",
       "src/container/names/outlook.ts",
@@ -503,7 +524,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/metrics",
-    mayImport: ["src/api/status.ts", "src/query/record/meter.ts", ...BASE],
+    mayImport: ["src/api/etcd.ts", "src/api/status.ts", "src/query/record/meter.ts", ...BASE],
     modules: ["node:crypto", "node:fs", "node:module", "prom-client"],
   },
   // Inspects the system itself, with or without a running dns11; of that one it uses only the public API.
@@ -564,7 +585,10 @@ const ROOMS: readonly Room[] = [
       "src/container/preflight.ts",
       "src/container/rules/orphaned-rules.ts",
       "src/container/watch",
+      "src/container/names/etcd/stored-names.ts",
+      "src/container/names/name-source.ts",
       "src/control",
+      "src/etcd",
       "src/keeper",
       "src/kernel",
       "src/metrics",
@@ -592,6 +616,7 @@ const ROOMS: readonly Room[] = [
       "src/container/capture",
       "src/container/host",
       "src/container/kind",
+      "src/container/names/name-source.ts",
       "src/container/namespace",
       "src/container/preflight.ts",
       "src/container/registry",

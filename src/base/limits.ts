@@ -3,6 +3,7 @@
  * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
+import { ETCD_LIMITS } from "./etcd-limits.ts";
 import { LOG_LIMITS } from "./log/log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
 
@@ -230,6 +231,10 @@ export const LIMITS = {
    */
   dumpBytes: 4 * 1024 * 1024,
   dumpMs: 100,
+  /** The size of a dump that is read in parts, between which queries are answered. */
+  dumpBytesInParts: 64 * 1024 * 1024,
+  /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
+  redirectRulesAtOnce: 100,
   /** Read even on the busiest machine, however long it takes. */
   dumpBytesAtLeast: 256 * 1024,
   /** Time for finding rules that block queries; the result is only reported. */
@@ -300,6 +305,7 @@ export const LIMITS = {
 
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
+  ...ETCD_LIMITS,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,

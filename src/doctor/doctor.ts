@@ -19,6 +19,7 @@ import {
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
+import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
 import { nodeFactOf } from "../container/kind/node-fact.ts";
@@ -124,7 +125,12 @@ async function examineAll(
       inspected.map(({ fact }) => fact),
       knownTo(context.hostServers.servers, (work) => context.runner.within(context.host.network, work)),
     );
-    const moreFindings = [...hostFindings, ...misleadingFindings(failures), ...projectFindings];
+    const swarm = await swarmFindings(
+      inspected.map(({ fact }) => fact),
+      (id) => inspected[0]?.networkOf(id),
+      context.engine,
+    );
+    const moreFindings = [...hostFindings, ...misleadingFindings(failures), ...projectFindings, ...swarm];
     onFindings?.(HOST, moreFindings);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);

@@ -131,21 +131,24 @@ export function outcomeOf(message: NetlinkMessage): { readonly errno: number } |
   return undefined;
 }
 
-/** The attributes in `bytes` from `offset`, by type. Call it again on a value for nested ones. */
-export function attributesIn(bytes: Buffer, offset = 0): Map<number, Buffer> {
+/**
+ * The attributes in `bytes` from `offset`, by type; all, or those `wanted`. Call it again on a value for nested ones.
+ */
+export function attributesIn(bytes: Buffer, offset = 0, wanted?: ReadonlySet<number>): Map<number, Buffer> {
   const found = new Map<number, Buffer>();
-  for (const [type, value] of attributeList(bytes, offset)) found.set(type, value);
+  for (const [type, value] of attributeList(bytes, offset, wanted)) found.set(type, value);
   return found;
 }
 
 /** The same as a list, where a type may occur several times. */
-export function attributeList(bytes: Buffer, offset = 0): [number, Buffer][] {
+export function attributeList(bytes: Buffer, offset = 0, wanted?: ReadonlySet<number>): [number, Buffer][] {
   const list: [number, Buffer][] = [];
   let at = offset;
   while (at + 4 <= bytes.length) {
     const length = bytes.readUInt16LE(at);
     if (length < 4 || at + length > bytes.length) break;
-    list.push([bytes.readUInt16LE(at + 2) & 0x3fff, bytes.subarray(at + 4, at + length)]);
+    const type = bytes.readUInt16LE(at + 2) & 0x3fff;
+    if (wanted === undefined || wanted.has(type)) list.push([type, bytes.subarray(at + 4, at + length)]);
     at += align(length);
   }
   return list;

@@ -49,6 +49,9 @@ export interface NetlinkRequest {
   readonly write: (writer: NetlinkWriter) => void;
 }
 
+/** Called with each reply; returns false to stop. */
+type Visit = (body: Buffer) => boolean | void;
+
 export class NetlinkSocket {
   readonly #memory: NetlinkMemory;
   #fd: number;
@@ -82,21 +85,19 @@ export class NetlinkSocket {
    * requests; it returns false to stop. A dump that is too long ends with a Fault. After an aborted dump the socket can
    * only be closed.
    */
-  request({ type, flags, call, about, write }: NetlinkRequest, visit?: (body: Buffer) => boolean | void): void {
-    const writer = new NetlinkWriter();
-    const sequence = this.nextSequence();
-    writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
-    this.send(writer.bytes);
-    const bound = (flags & NLM_F_DUMP) === NLM_F_DUMP ? new DumpLimit(call) : undefined;
-    for (const message of this.received(bound)) {
-      if (message.sequence !== sequence) continue;
-      const outcome = outcomeOf(message);
-      if (outcome === undefined) {
-        if (visit?.(message.body) === false) return this.close();
-      } else if (outcome === "end" || outcome.errno === 0) return;
-      else throw new SystemFault(call, outcome.errno, about);
-    }
-    throw new Error(`netlink did not complete ${call}`);
+  request(request: NetlinkRequest, visit?: Visit): void {
+    const { call, flags } = request;
+    const isDump = (flags & NLM_F_DUMP) === NLM_F_DUMP;
+    const limit = isDump ? new DumpLimit(call, LIMITS.dumpBytes, LIMITS.dumpMs) : undefined;
+    for (const _ of this.#exchange(request, limit, visit));
+  }
+
+  /**
+   * The same, one datagram at a time: other work may run in between, also in another namespace, because the kernel lists
+   * the objects of the one in which the socket was made. What changes meanwhile may be missing.
+   */
+  *requestInParts(request: NetlinkRequest, visit: Visit): Generator<void> {
+    yield* this.#exchange(request, new DumpLimit(request.call, LIMITS.dumpBytesInParts, Infinity), visit);
   }
 
   /** -1 once it is closed. */
@@ -113,7 +114,35 @@ export class NetlinkSocket {
   }
 
   /** The messages that are waiting, until none is left: a dump continues while it is read. */
-  *received(bound?: DumpLimit): Generator<NetlinkMessage> {
+  *received(): Generator<NetlinkMessage> {
+    for (const datagram of this.#datagrams(undefined)) yield* messagesIn(datagram);
+  }
+
+  /** Each datagram is processed before it yields: others receive into the same memory. */
+  *#exchange(
+    { type, flags, call, about, write }: NetlinkRequest,
+    limit: DumpLimit | undefined,
+    visit: Visit | undefined,
+  ): Generator<void> {
+    const writer = new NetlinkWriter();
+    const sequence = this.nextSequence();
+    writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
+    this.send(writer.bytes);
+    for (const datagram of this.#datagrams(limit)) {
+      for (const message of messagesIn(datagram)) {
+        if (message.sequence !== sequence) continue;
+        const outcome = outcomeOf(message);
+        if (outcome === undefined) {
+          if (visit?.(message.body) === false) return this.close();
+        } else if (outcome === "end" || outcome.errno === 0) return;
+        else throw new SystemFault(call, outcome.errno, about);
+      }
+      yield;
+    }
+    throw new Error(`netlink did not complete ${call}`);
+  }
+
+  *#datagrams(limit: DumpLimit | undefined): Generator<Buffer> {
     for (;;) {
       const length = receive(this.#fd, this.#memory.address, RECEIVE_BYTES);
       if (length < 0) {
@@ -121,8 +150,8 @@ export class NetlinkSocket {
         if (errno === EAGAIN) return;
         throw new SystemFault("recv", errno, "netlink");
       }
-      bound?.add(length);
-      yield* messagesIn(this.#memory.bytes.subarray(0, length));
+      limit?.add(length);
+      yield this.#memory.bytes.subarray(0, length);
     }
   }
 
@@ -141,18 +170,27 @@ export class NetlinkSocket {
 /** The size and time limit of one dump. Time is our own CPU time: a busy machine is no reason to abort one. */
 class DumpLimit {
   readonly #call: string;
+  readonly #bytesMax: number;
+  readonly #msMax: number;
   readonly #start = process.cpuUsage();
   #bytes = 0;
 
-  constructor(call: string) {
+  constructor(call: string, bytesMax: number, msMax: number) {
     this.#call = call;
+    this.#bytesMax = bytesMax;
+    this.#msMax = msMax;
   }
 
   add(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes <= LIMITS.dumpBytesAtLeast) return;
-    const { user, system } = process.cpuUsage(this.#start);
-    if (this.#bytes <= LIMITS.dumpBytes && user + system <= LIMITS.dumpMs * 1000) return;
+    if (this.#bytes <= this.#bytesMax && this.#isInTime()) return;
     throw new Fault("TOO_MANY", `${this.#call} was aborted: the result exceeds the limit`);
+  }
+
+  #isInTime(): boolean {
+    if (this.#msMax === Infinity) return true;
+    const { user, system } = process.cpuUsage(this.#start);
+    return user + system <= this.#msMax * 1000;
   }
 }

@@ -8,7 +8,7 @@
 import { codeOf } from "../base/lib/fault.ts";
 import { SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkWriter, outcomeOf } from "./netlink-message.ts";
-import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
+import { type NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
 import * as nft from "./nft-constants.ts";
 
 export const NETLINK_NETFILTER = 12;
@@ -92,26 +92,36 @@ export class NftSocket {
   }
 
   /** Visits the objects that a GET command finds, each as its attributes' bytes. `visit` returns false to stop. */
-  find({ command, family, isOne, select }: NftQuery, visit: VisitObject): void {
-    this.#socket.request(
-      {
-        type: typeOf(command),
-        flags: isOne === true ? NLM_F_ACK : NLM_F_DUMP,
-        call: isOne === true ? "nf_tables get" : "nf_tables dump",
-        about: "",
-        write: (writer) => {
-          writer.raw(genericMessage(family, 0));
-          select?.(writer);
-        },
-      },
-      (body) => visit(body.readUInt8(0), body.subarray(GENERIC_MESSAGE_BYTES)),
-    );
+  find(query: NftQuery, visit: VisitObject): void {
+    this.#socket.request(requestOf(query), (body) => visitBody(body, visit));
+  }
+
+  /** The same, in parts between which other work may run. */
+  *findInParts(query: NftQuery, visit: VisitObject): Generator<void> {
+    yield* this.#socket.requestInParts(requestOf(query), (body) => visitBody(body, visit));
   }
 
   /** Closes the socket; the kernel then removes every table that it owns. */
   close(): void {
     this.#socket.close();
   }
+}
+
+function requestOf({ command, family, isOne, select }: NftQuery): NetlinkRequest {
+  return {
+    type: typeOf(command),
+    flags: isOne === true ? NLM_F_ACK : NLM_F_DUMP,
+    call: isOne === true ? "nf_tables get" : "nf_tables dump",
+    about: "",
+    write: (writer) => {
+      writer.raw(genericMessage(family, 0));
+      select?.(writer);
+    },
+  };
+}
+
+function visitBody(body: Buffer, visit: VisitObject): boolean | void {
+  return visit(body.readUInt8(0), body.subarray(GENERIC_MESSAGE_BYTES));
 }
 
 /** Removes a table and its contents; the kernel refuses where another socket owns it, or where it does not exist. */

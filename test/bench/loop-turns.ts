@@ -1,9 +1,9 @@
-// Turns of the event loop: the longest, and the longest in which no garbage was collected.
+// Turns of the event loop: the longest, and the one with the most processor time in which no garbage was collected.
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { ownMs } from "./own-time.ts";
+import { cpuMs, ownMs } from "./own-time.ts";
 
 interface Span {
   readonly startMs: number;
@@ -12,6 +12,7 @@ interface Span {
 
 interface Turn extends Span {
   readonly ownMs: number;
+  readonly cpuMs: number;
 }
 
 // Shorter turns are not kept.
@@ -29,11 +30,13 @@ export class LoopTurns {
         this.#collections.push({ startMs: startTime, endMs: startTime + duration });
     });
     this.#observer.observe({ entryTypes: ["gc"] });
-    let [lastOwnMs, lastMs] = [ownMs(), performance.now()];
+    let last = readClocks();
     const measure = (): void => {
-      const [own, now] = [ownMs(), performance.now()];
-      if (own - lastOwnMs >= TURN_MS_MIN) this.#turns.push({ startMs: lastMs, endMs: now, ownMs: own - lastOwnMs });
-      [lastOwnMs, lastMs] = [own, now];
+      const now = readClocks();
+      const own = now.own - last.own;
+      if (own >= TURN_MS_MIN)
+        this.#turns.push({ startMs: last.wall, endMs: now.wall, ownMs: own, cpuMs: now.cpu - last.cpu });
+      last = now;
       if (!this.#isOver) setImmediate(measure);
     };
     setImmediate(measure);
@@ -45,7 +48,10 @@ export class LoopTurns {
     await nextTurn();
     this.#observer.disconnect();
     const quiet = this.#turns.filter((turn) => !this.#collections.some((each) => overlap(turn, each)));
-    return { longestMs: longest(this.#turns), withoutCollectionMs: longest(quiet) };
+    return {
+      longestMs: Math.max(0, ...this.#turns.map((turn) => turn.ownMs)),
+      withoutCollectionMs: Math.max(0, ...quiet.map((turn) => turn.cpuMs)),
+    };
   }
 }
 
@@ -53,6 +59,6 @@ function overlap(a: Span, b: Span): boolean {
   return a.startMs < b.endMs && b.startMs < a.endMs;
 }
 
-function longest(turns: readonly Turn[]): number {
-  return Math.max(0, ...turns.map((turn) => turn.ownMs));
+function readClocks(): { readonly own: number; readonly cpu: number; readonly wall: number } {
+  return { own: ownMs(), cpu: cpuMs(), wall: performance.now() };
 }

@@ -16,7 +16,9 @@ import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
 import { benchNames } from "./names.ts";
+import { benchSwarm } from "./swarm.ts";
 import { benchStalls } from "./stalls.ts";
+import { benchUi } from "./ui.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
 
@@ -36,6 +38,8 @@ const LAST: readonly Part[] = [
     "Local names beside 10,000 declared ones and 1,000 wildcards: processor time per query",
     async () => await benchNames(isQuick ? QUICK_PACE : FULL_PACE),
   ],
+  ["ui", "The page of dns11 ui in a browser", benchUi],
+  ["swarm", "Names of a swarm service", benchSwarm],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 

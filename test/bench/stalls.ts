@@ -1,10 +1,12 @@
 // Stalls of the answering thread with 1,000 containers: while settings are reloaded, while 500 more start, while they stop,
-// and while a container has 20,000 rules of its own that block queries to us. Real namespaces and rules, no engine. A turn of
-// the event loop is what a query may have to wait; one without garbage collection shows what we ask of it. A stay in a
-// namespace is one synchronous call of ours.
+// while a container has 20,000 rules of its own that block queries to us, and while the networks of a KIND node with as many
+// rules change. Real namespaces and rules, no engine. A turn of the event loop is what a query may have to wait; the processor
+// time of one without garbage collection shows what we ask of it. A stay in a namespace is one synchronous call of ours.
 
+import { closeSync, openSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { KIND_MODES, type KindMode } from "../../src/base/model/kind-policy.ts";
 import type { RunSettings } from "../../src/config/settings.ts";
 import { NamespaceRunner, warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
@@ -15,6 +17,7 @@ import { run } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { NETWORK, factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { type Row, median } from "./figures.ts";
+import { fillNode, nodeModeIn, temporaryFolder } from "./large-node.ts";
 import { makeNetnses, removeNetnses } from "./namespaces.ts";
 import { LoopTurns } from "./loop-turns.ts";
 import { ownMs } from "./own-time.ts";
@@ -26,6 +29,7 @@ const RULES = 20_000;
 const CALL_MS_MAX = 2;
 const RELOADS = 5;
 const RELOAD_PAUSE_MS = 200;
+const NODE_CHANGES = 5;
 /** Long enough for delayed closes and the next check of failed verifications. */
 const SETTLE_MS = 3_000;
 
@@ -48,7 +52,10 @@ export async function benchStalls(): Promise<Row[]> {
       const { longestMs, withoutCollectionMs } = await turns.end();
       rows.push(
         { what: `${what}: longest turn of the event loop`, measured: `${longestMs.toFixed(1)} ms` },
-        { what: `${what}: without garbage collection`, measured: `${withoutCollectionMs.toFixed(2)} ms` },
+        {
+          what: `${what}: processor time without garbage collection`,
+          measured: `${withoutCollectionMs.toFixed(2)} ms`,
+        },
         limited(`${what}: longest stay in a namespace`, stays.longestMs),
       );
     };
@@ -70,6 +77,13 @@ export async function benchStalls(): Promise<Row[]> {
       await sleep(SETTLE_MS);
       way.roster.remove(idOf(ATTACHED + STARTS));
     });
+    const node = paths[ATTACHED] ?? "";
+    await fillNode(node, RULES);
+    for (const mode of KIND_MODES)
+      await during(
+        `networks of a node change, mode ${mode}`,
+        async () => await changeNetworks(node, stays.runner, mode),
+      );
     await way.reconciler.stop();
     close();
     return rows;
@@ -96,8 +110,24 @@ async function reloads(way: EngineSide, settings: RunSettings): Promise<Row[]> {
   return [
     { what: "reload: until every container has its new names", measured: `${median(times).toFixed(0)} ms` },
     { what: "reload: longest turn of the event loop", measured: `${longestMs.toFixed(1)} ms` },
-    limited("reload: without garbage collection", withoutCollectionMs),
+    limited("reload: processor time without garbage collection", withoutCollectionMs),
   ];
+}
+
+async function changeNetworks(path: string, runner: NamespaceRunner, mode: KindMode): Promise<void> {
+  const folder = temporaryFolder();
+  const fd = openSync(path, "r");
+  try {
+    const node = nodeModeIn({ folder, mode, runner });
+    for (let change = 0; change < NODE_CHANGES; change++) {
+      runner.within(fd, () => node.capture());
+      await node.conflicts.read();
+    }
+    runner.within(fd, () => node.undo());
+  } finally {
+    closeSync(fd);
+    rmSync(folder, { recursive: true });
+  }
 }
 
 function limited(what: string, ms: number): Row {

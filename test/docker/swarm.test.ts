@@ -8,7 +8,7 @@ import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
-import { startDns11 } from "../support/program/dns11.ts";
+import { dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
@@ -99,6 +99,25 @@ test("names of a swarm come from Docker's resolver, and nothing of them goes ups
   assert.deepEqual(await addresses("sick"), ["NXDOMAIN"], "a service without a healthy task");
   assert.deepEqual(await addresses("tasks.sick"), ["NXDOMAIN"]);
   assert.deepEqual(await addresses("web.7"), ["NXDOMAIN"], "a slot without a task");
+});
+
+test("names, explain and doctor show what the engine lists, and who answers", async () => {
+  await using instance = await startDns11(engine);
+  const command = async (...args: string[]): Promise<string> =>
+    (await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
+  const vip = (services["web"]?.VIP ?? "").replaceAll(".", "\\.");
+  const listed = await waitFor("the engine's list", async () => {
+    const text = await command("names", "--in", "client");
+    return text.includes("swarm service") ? text : undefined;
+  });
+  assert.match(listed, new RegExp(`^web +${vip}, virtual, for 2 tasks .* swarm service on mesh$`, "m"));
+  assert.match(listed, /^web\.1 +10\.\S+, on 127\.0\.0\.1 .* swarm task on mesh$/m);
+  assert.match(listed, /^client .* n1$/m);
+  assert.match(await command("explain", "web", "--in", "client", "-v"), /a name of the swarm, from Docker's resolver/);
+  assert.match(
+    await command("doctor", "client", "--all"),
+    /network "mesh": \d services and \d tasks or containers on 1 machine/,
+  );
 });
 
 test("a name that neither knows is forwarded once, by dns11, and never by Docker's resolver", async () => {

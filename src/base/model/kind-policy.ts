@@ -16,7 +16,7 @@ export const NODE_ADDRESS_WORDS = ["auto", "gateway", "node", "host"] as const;
  * outside.
  */
 export const KIND_MODES = ["listener", "loopback"] as const;
-type KindMode = (typeof KIND_MODES)[number];
+export type KindMode = (typeof KIND_MODES)[number];
 
 /** Address families that the node's resolv.conf lists. */
 export const NODE_FAMILIES = ["auto", "ipv4", "ipv6", "both"] as const;

@@ -17,6 +17,7 @@ export const LOCAL_SOURCE = {
   extra: 10,
   stopped: 11,
   swarm: 12,
+  etcd: 13,
 } as const;
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
@@ -36,6 +37,7 @@ export const LOCAL_SOURCES = [
   { key: "extra", title: "extra names" },
   { key: "stopped", title: "stopped containers" },
   { key: "swarm", title: "swarm" },
+  { key: "etcd", title: "names in etcd" },
 ] as const;
 
 export type LocalSourceKey = (typeof LOCAL_SOURCES)[number]["key"];

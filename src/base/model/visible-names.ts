@@ -67,7 +67,7 @@ export interface NameRecords {
   readonly ttlSeconds: number | undefined;
   /** The data of its records by type, in wire format with names uncompressed. */
   readonly sets: ReadonlyMap<number, readonly Uint8Array[]>;
-  /** The name that its CNAME points to; then it has no other records. */
+  /** The name that its CNAME points to, for all types that it has no records of. */
   readonly alias: QuestionName | undefined;
   /** It has the addresses of these names, as the client resolves them. */
   readonly containers: readonly QuestionName[];
@@ -75,8 +75,10 @@ export interface NameRecords {
   readonly zone?: ZoneAuthority;
   /** There is no such name in that zone. */
   readonly isMissing?: boolean;
-  /** The addresses of the names that its records point to. */
-  readonly additional?: readonly OwnedRecord[];
+  /** It is not known whether there is: the query fails. */
+  readonly isUnavailable?: boolean;
+  /** The addresses of the names that its records of a type point to. */
+  readonly additional?: (type: number) => readonly OwnedRecord[];
 }
 
 /**

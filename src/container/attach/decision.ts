@@ -27,7 +27,7 @@ export function decide(
   fact: ContainerFact,
   only: readonly OnlyFilter[],
   policy: LabelPolicy = LABEL_DEFAULTS,
-  defaultBridge: DefaultBridgeSetting = "off",
+  defaultBridge: DefaultBridgeSetting | "node" = "off",
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
@@ -65,7 +65,7 @@ export function decide(
 function decideByNetworks(
   fact: ContainerFact,
   isSelectedByFilters: boolean,
-  defaultBridge: DefaultBridgeSetting,
+  defaultBridge: DefaultBridgeSetting | "node",
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
   if (userDefined.length === 0 && fact.networkMode === "none")
@@ -81,8 +81,14 @@ function decideByNetworks(
 /** Why a container without Docker's resolver is not served; undefined if it is. */
 function reasonNotCaptured(
   { onDefaultBridge, nameservers }: ContainerFact,
-  setting: DefaultBridgeSetting,
+  setting: DefaultBridgeSetting | "node",
 ): Decision | undefined {
+  if (setting === "node") {
+    return skip(
+      "default-network-only",
+      "it is a KIND node on no user-defined network, so Docker has no resolver there that could answer its pods when dns11 stops; connect it to one, such as kind",
+    );
+  }
   if (onDefaultBridge === undefined || setting === "off") {
     const hint = onDefaultBridge === undefined ? "" : "; the setting default-bridge: names serves it all the same";
     return skip(

@@ -33,7 +33,7 @@ import { chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addres
 import { type NodeFact, isNodeRunning } from "./node-fact.ts";
 import { isPodLink } from "./pod-namespace.ts";
 import { PodProbe, probeAll } from "./pod-probe.ts";
-import { findPortConflict } from "./port-conflict.ts";
+import { PortConflicts } from "./port-conflicts.ts";
 import { DEDICATED, type AdvertisedAddresses, advertisedAddresses } from "./advertised-addresses.ts";
 import type { NodeResolvConf } from "./node-resolv-conf.ts";
 import { restoreNamespace } from "./node-restore.ts";
@@ -63,6 +63,7 @@ export class NodeMode implements AttachMode {
   #served: ServedNamespace | undefined;
   #isWithdrawn = false;
   #lastChangeMs = 0;
+  readonly conflicts: PortConflicts;
   readonly #podProbe: PodProbe;
   readonly #localnetGuard: RouteLocalnetGuard;
   /** A probe lost on a busy machine is retried soon, not at the next routine verification. */
@@ -82,6 +83,7 @@ export class NodeMode implements AttachMode {
     const { record, damaged } = parts.journal.read(fact.containerId);
     if (damaged !== undefined) this.#emit({ reason: damaged }, "the journal record of the node is damaged");
     this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, policy);
+    this.conflicts = new PortConflicts(parts.memory, () => this.#parts.onChange());
     this.#podProbe = new PodProbe(parts);
     this.#localnetGuard = new RouteLocalnetGuard({
       record: () => this.#record,
@@ -112,8 +114,10 @@ export class NodeMode implements AttachMode {
       const existing = route.addresses();
       const hasIpv6 = isIpv6Enabled();
       this.#addresses = this.#choose(policy, hasIpv6);
-      this.#refusal = this.#refusalOf(this.#addresses);
-      if (this.#refusal !== undefined) {
+      const conflict = this.#conflictOf(this.#addresses);
+      const isFree = conflict === "none";
+      this.#refusal = isFree || conflict === "unknown" ? undefined : conflict;
+      if (!isFree) {
         // Addresses advertised before stay captured. Without any, the node is served like any other container.
         if (this.#record.published.length === 0) {
           this.#addresses = NO_ADDRESSES;
@@ -121,7 +125,7 @@ export class NodeMode implements AttachMode {
         }
         this.#addresses = this.#choose({ ...policy, address: this.#record.wish }, hasIpv6);
       }
-      this.#recordAddresses(this.#refusal === undefined ? policy.address : this.#record.wish);
+      this.#recordAddresses(isFree ? policy.address : this.#record.wish);
       const dockerDevices = this.#dockerDevices(existing);
       const redirects = this.#redirects(route, existing, hasIpv6);
       this.#targets = redirects.map(({ bind }) => bind);
@@ -270,10 +274,11 @@ export class NodeMode implements AttachMode {
     this.#record = { ...this.#record, wish, published };
   }
 
-  #refusalOf({ captured }: AdvertisedAddresses): string | undefined {
-    if (this.#policy.isForced) return undefined;
-    const own = captured.filter((address) => this.#fact.addresses.some((each) => isSameAddress(each, address)));
-    return findPortConflict(own, this.#parts.memory);
+  #conflictOf({ captured }: AdvertisedAddresses): string {
+    if (this.#policy.isForced) return "none";
+    return this.conflicts.find(
+      captured.filter((address) => this.#fact.addresses.some((each) => isSameAddress(each, address))),
+    );
   }
 
   #redirects(route: RouteSocket, existing: readonly InterfaceAddress[], hasIpv6: boolean): Redirect[] {

@@ -29,6 +29,8 @@ interface NameSourceParts {
   readonly zones: ServiceZones;
   readonly projects: ProjectNames;
   readonly stopped: StoppedNames;
+  /** The names of etcd, if it is used. */
+  readonly stored?: NameSource | undefined;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
@@ -43,6 +45,7 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     projects,
     extra,
     stopped,
+    stored,
     zones,
   } = parts;
   return [
@@ -55,6 +58,7 @@ export function nameSources(parts: NameSourceParts): readonly NameSource[] {
     EXTRA_HOSTS,
     declared,
     zones,
+    ...(stored === undefined ? [] : [stored]),
     engineHost,
     elsewhere,
     projects,

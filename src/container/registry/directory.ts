@@ -22,7 +22,7 @@ import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
 import { nameSources } from "../names/name-sources.ts";
-import type { NodeContext } from "../names/name-source.ts";
+import type { NameSource, NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
@@ -49,6 +49,8 @@ export interface DirectoryOptions {
   readonly serversMax: number;
   /** dns11's own address: as a server of a container it would be a forwarding loop. */
   readonly ownAddress: string;
+  /** The names of etcd. */
+  readonly stored?: NameSource | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames?: () => void;
 }
@@ -66,19 +68,7 @@ export class Directory {
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #hostDomain = new HostDomainNames((id) => this.network(id));
-  readonly #sources = nameSources({
-    hostDomain: this.#hostDomain,
-    swarm: this.swarm,
-    networks: this.#networks,
-    declared: this.#declared,
-    extra: this.#extra,
-    defaultBridge: this.#defaultBridge,
-    engineHost: this.#engineHost,
-    elsewhere: this.#elsewhere,
-    zones: this.#zones,
-    projects: this.#projects,
-    stopped: this.#stopped,
-  });
+  readonly #sources: readonly NameSource[];
   readonly #containers = new Map<string, ContainerFact>();
   #former = new FormerAddresses();
   readonly #upstreamContainers = new UpstreamContainers({
@@ -98,6 +88,20 @@ export class Directory {
   constructor(options: DirectoryOptions) {
     this.#options = options;
     this.#onNames = options.onNames;
+    this.#sources = nameSources({
+      hostDomain: this.#hostDomain,
+      swarm: this.swarm,
+      networks: this.#networks,
+      declared: this.#declared,
+      extra: this.#extra,
+      defaultBridge: this.#defaultBridge,
+      engineHost: this.#engineHost,
+      elsewhere: this.#elsewhere,
+      zones: this.#zones,
+      projects: this.#projects,
+      stopped: this.#stopped,
+      stored: options.stored,
+    });
   }
 
   get containers(): ReadonlyMap<string, ContainerFact> {

@@ -2,9 +2,12 @@
  * PortRedirects: foreign rules that redirect a port, such as those of a pod's hostPort. If we captured that port, their
  * target would no longer receive its packets. Rules of iptables-legacy are not read.
  */
+import { codeOf } from "../../base/lib/fault.ts";
+import { inSlices } from "../../base/lib/slices.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { visitFirst } from "../../kernel/nfnetlink.ts";
+import { NftSocket, visitFirst } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { TABLE_NAME } from "./plan.ts";
 
@@ -13,24 +16,54 @@ export const DOCKER_CHAIN = "DOCKER_OUTPUT";
 export const DOCKER_TABLE = "docker-dns";
 const DESTINATION_PORT_OFFSET = 2;
 
+const RULES = { command: nft.NFT_MSG_GETRULE, family: 0 };
+
 /** The chains with foreign rules that redirect the port, each as `table chain`. Call inside the namespace. */
 export function chainsRedirecting(memory: NetlinkMemory, port: number): string[] {
   const chains = new Set<string>();
-  visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (_, bytes) => {
-    const attributes = attributesIn(bytes);
-    const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
-    const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
-    if (table === TABLE_NAME || table === DOCKER_TABLE || chain === DOCKER_CHAIN) return;
-    const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-    if (
-      redirectsPort(
-        expressions.map(([, expression]) => expressionOf(expression)),
-        port,
-      )
-    )
-      chains.add(`${table} ${chain}`);
-  });
+  visitFirst(memory, RULES, (_, bytes) => noteRedirect(chains, bytes, port));
   return [...chains];
+}
+
+/** The same from the first rules; `isComplete` if these were all. */
+export function firstChainsRedirecting(memory: NetlinkMemory, port: number): { chains: string[]; isComplete: boolean } {
+  const chains = new Set<string>();
+  let count = 0;
+  const isComplete = visitFirst(memory, RULES, (_, bytes) => {
+    noteRedirect(chains, bytes, port);
+    return ++count <= LIMITS.redirectRulesAtOnce;
+  });
+  return { chains: [...chains], isComplete: isComplete && count <= LIMITS.redirectRulesAtOnce };
+}
+
+/** Reads all rules, in slices, also after the thread has left the namespace. Call inside the namespace. */
+export async function allChainsRedirecting(memory: NetlinkMemory, port: number): Promise<readonly string[]> {
+  const socket = new NftSocket(memory);
+  const chains = new Set<string>();
+  try {
+    await inSlices(
+      socket.findInParts(RULES, (_, bytes) => noteRedirect(chains, bytes, port)),
+      1,
+    );
+  } catch (error) {
+    // What has been found so far is better than nothing.
+    if (codeOf(error) !== "TOO_MANY") throw error;
+  } finally {
+    socket.close();
+  }
+  return [...chains];
+}
+
+function noteRedirect(chains: Set<string>, bytes: Buffer, port: number): void {
+  // Nearly all rules lack the port, as a value to compare with: to parse them would take most of the time.
+  if (!bytes.includes(Buffer.of(6, 0, nft.NFTA_DATA_VALUE, 0, port >> 8, port & 0xff))) return;
+  const attributes = attributesIn(bytes);
+  const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));
+  const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
+  if (table === TABLE_NAME || table === DOCKER_TABLE || chain === DOCKER_CHAIN) return;
+  const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
+  const read = expressions.map(([, expression]) => expressionOf(expression));
+  if (redirectsPort(read, port)) chains.add(`${table} ${chain}`);
 }
 
 interface Expression {

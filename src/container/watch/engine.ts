@@ -11,7 +11,7 @@ import { engineFault } from "../../base/model/engine-fault.ts";
 import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
 import { Docker } from "./light-dockerode.ts";
 import { limitedGet } from "./limited-get.ts";
-import type { ServiceJson, VerboseNetworkJson } from "./swarm-json.ts";
+import type { ServiceJson, TaskJson, VerboseNetworkJson } from "./swarm-json.ts";
 
 export interface EngineInfo {
   readonly id: string;
@@ -143,6 +143,12 @@ export class Engine {
   /** Streams events from now on, until the engine or `signal` ends the stream. */
   async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
     return parseEvents(await this.#explained(this.#docker.getEvents({ filters: EVENT_FILTER, abortSignal: signal })));
+  }
+
+  /** The tasks that should run; undefined unless this engine is a manager. */
+  async swarmTasks(): Promise<readonly TaskJson[] | undefined> {
+    const filters = encodeURIComponent(JSON.stringify({ "desired-state": ["running"] }));
+    return await this.#getLimited(`/tasks?filters=${filters}`, [406, 503]);
   }
 
   async #getLimited<T>(path: string, notHere: readonly number[]): Promise<T | undefined> {

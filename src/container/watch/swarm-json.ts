@@ -34,6 +34,16 @@ export interface ServiceJson {
   };
 }
 
+/** One entry of `GET /tasks`, which managers have. */
+export interface TaskJson {
+  readonly ID?: string;
+  readonly DesiredState?: string;
+  readonly Status?: { readonly State?: string; readonly Timestamp?: string };
+  readonly NetworksAttachments?:
+    | readonly { readonly Network?: { readonly ID?: string }; readonly Addresses?: readonly string[] | null }[]
+    | null;
+}
+
 interface ServiceNetworkJson {
   readonly Target?: string;
   readonly Aliases?: readonly string[] | null;

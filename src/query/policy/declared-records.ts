@@ -44,7 +44,7 @@ export class DeclaredRecords {
     let current = declared;
     for (;;) {
       const { alias } = current;
-      if (alias === undefined) return this.#end(links, current, type, view);
+      if (alias === undefined || current.sets.has(type)) return this.#end(links, current, type, view);
       const link = { ttlSeconds: current.ttlSeconds ?? this.#behaviour.ttlSeconds, target: alias.spelled };
       // CNAMEs that lead from one scope into another may form a loop that no file shows.
       if (links.length === LIMITS.declaredAliases) return { links, records: [], rcode: RCODE.SERVFAIL };
@@ -62,12 +62,13 @@ export class DeclaredRecords {
   }
 
   #end(links: readonly AliasLink[], found: NameRecords, type: number, view: View): DeclaredReply {
-    const { zone, isMissing = false, additional = [] } = found;
+    const { zone, isMissing = false, isUnavailable = false } = found;
+    if (isUnavailable) return { links, records: [], rcode: RCODE.SERVFAIL };
     return {
       links,
       records: this.#recordsOf(found, type, view),
       rcode: isMissing ? RCODE.NXDOMAIN : RCODE.NOERROR,
-      additional: type === TYPE.SRV ? additional : [],
+      additional: found.additional?.(type) ?? [],
       zone,
     };
   }

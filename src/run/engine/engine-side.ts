@@ -11,6 +11,7 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
+import type { NameSource } from "../../container/names/name-source.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
@@ -116,8 +117,8 @@ export class EngineSide implements ContainerSide {
     return this.follower.lastActivityMs;
   }
 
-  async prepare(settings: RunSettings): Promise<() => void> {
-    const next = newDirectory(settings);
+  async prepare(settings: RunSettings, stored?: NameSource): Promise<() => void> {
+    const next = newDirectory(settings, stored);
     next.setHostDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
@@ -178,8 +179,8 @@ export class EngineSide implements ContainerSide {
   }
 
   #openDirectory(): Directory {
-    const { settings, platform } = this.#parts;
-    const directory = newDirectory(settings, () => platform.kernelAnswers?.forgetAll());
+    const { settings, platform, stored } = this.#parts;
+    const directory = newDirectory(settings, stored, () => platform.kernelAnswers?.forgetAll());
     directory.setComplete(false);
     return directory;
   }

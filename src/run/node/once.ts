@@ -45,6 +45,9 @@ export async function serveOnce(
     // 127.0.0.11, IPv4 only.
     const policy: KindPolicy = { ...kind, mode: "loopback", families: "ipv4" };
     const mode = openNodeMode(policy, { runner, memory, log, journal }, () => undefined);
+    mode.capture();
+    // Where there are very many rules, only now is it known whether one of them is in the way.
+    await mode.conflicts.read();
     const capture = mode.capture();
     const redirects = capture.redirects.filter(({ bind }) => bind === docker.address);
     const input: PlanInput = {

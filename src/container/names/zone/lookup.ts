@@ -3,6 +3,7 @@
  * them: SERVICE.PROJECT.svc, HOST.SERVICE.PROJECT.svc, _PORT._PROTOCOL.SERVICE.PROJECT.svc, the same below endpoints,
  * and A-B-C-D.PROJECT.pod. `*` and `any` match every label but svc, endpoints and pod.
  */
+import { serviceData, textData } from "../../../base/dns/record-data.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
@@ -11,9 +12,10 @@ import type { ServicePort } from "../../../base/model/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
 import { type Addresses, type ZoneMember, type ZoneMembers, isAny } from "./members.ts";
 import type { Reach } from "./reach.ts";
-import { serviceRecord, text } from "./record-data.ts";
-import type { Zone } from "./zone.ts";
+import type { DnsZone } from "../dns-zone.ts";
 
+/** All endpoints of a service are equal. */
+const EQUAL = { priority: 0, weight: 100 };
 /** Of the schema, as `dns-version` reports it. */
 const SCHEMA_VERSION = "1.1.0";
 
@@ -48,11 +50,11 @@ export class ZoneLookup {
   }
 
   /** `path`: the labels before the zone, in lower case, the last one first. undefined: there is no such name. */
-  find(zone: Zone, path: readonly string[], ttlSeconds: number): ZoneFinding | undefined {
+  find(zone: DnsZone, path: readonly string[], ttlSeconds: number): ZoneFinding | undefined {
     const [branch, project = "", ...rest] = path;
     if (branch === undefined) return this.#apex(zone, ttlSeconds);
     if (branch === "dns-version" && path.length === 1)
-      return { sets: new Map([[TYPE.TXT, [text(SCHEMA_VERSION)]]]), why: "the version of the schema" };
+      return { sets: new Map([[TYPE.TXT, [textData(Buffer.from(SCHEMA_VERSION))]]]), why: "the version of the schema" };
     if (branch === "dns") return this.#server(path);
     if (branch !== "svc" && branch !== "endpoints" && branch !== "pod") return undefined;
     if (path.length === 1) return between("all projects");
@@ -61,7 +63,7 @@ export class ZoneLookup {
     return this.#service(zone, branch, project, rest);
   }
 
-  #apex(zone: Zone, ttlSeconds: number): ZoneFinding {
+  #apex(zone: DnsZone, ttlSeconds: number): ZoneFinding {
     const sets = new Map([
       [TYPE.SOA, [zone.authority(ttlSeconds).soa]],
       [TYPE.NS, [zone.server]],
@@ -76,7 +78,7 @@ export class ZoneLookup {
       : undefined;
   }
 
-  #service(zone: Zone, branch: Branch, project: string, rest: readonly string[]): ZoneFinding | undefined {
+  #service(zone: DnsZone, branch: Branch, project: string, rest: readonly string[]): ZoneFinding | undefined {
     const [service = "", host, port] = rest;
     const members = this.#visible(branch, project, service, host === undefined || host.startsWith("_") ? "*" : host);
     if (rest.length > 3 || members.length === 0) return undefined;
@@ -102,7 +104,7 @@ export class ZoneLookup {
     return found;
   }
 
-  #ports(zone: Zone, members: readonly ZoneMember[], protocol: string, name: string): ZoneFinding | undefined {
+  #ports(zone: DnsZone, members: readonly ZoneMember[], protocol: string, name: string): ZoneFinding | undefined {
     const records: Uint8Array[] = [];
     const additional: OwnedRecord[] = [];
     for (const member of members) {
@@ -111,7 +113,7 @@ export class ZoneLookup {
       );
       const target = ports.length === 0 ? undefined : hostName(zone, member);
       if (target === undefined) continue;
-      for (const { number } of ports) records.push(serviceRecord(number, target));
+      for (const { number } of ports) records.push(serviceData({ ...EQUAL, port: number, target }));
       const sets = addressSets([this.#reach.first(member)]);
       for (const [type, all] of sets) additional.push(...all.map((data) => ({ owner: target, type, data })));
     }
@@ -141,7 +143,7 @@ export class ZoneLookup {
 }
 
 /** HOST.SERVICE.PROJECT.svc, with the host by which the container is called; undefined if that is too long. */
-export function hostName(zone: Zone, member: ZoneMember): Uint8Array | undefined {
+export function hostName(zone: DnsZone, member: ZoneMember): Uint8Array | undefined {
   return zone.nameOf(member, ({ hosts, service, project }) => `${hosts[0] ?? ""}.${service}.${project}.svc`);
 }
 

@@ -1,0 +1,92 @@
+/**
+ * Swarm check: whether gossip has brought this machine what runs on swarm networks. Names of other machines are only as good
+ * as that. One machine can compare its gossip with its own containers and, if it is a manager, with the tasks that run.
+ */
+import { LIMITS } from "../../base/limits.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
+import type { ContainerFact, NetworkFact } from "../../container/registry/fact.ts";
+import type { SwarmList } from "../../container/registry/swarm-fact.ts";
+import type { Engine } from "../../container/watch/engine.ts";
+import { type TaskJson, swarmList } from "../../container/watch/swarm-json.ts";
+
+/** Gossip may take this long. */
+const SETTLED_MS = 15_000;
+const SHOWN = 3;
+const REMEDY =
+  "Check that the machines reach each other at 7946/tcp, 7946/udp and 4789/udp (docker node ls), and run the doctor again.";
+
+type SwarmEngine = Pick<Engine, "swarmNetwork" | "swarmTasks">;
+
+/** Nothing without containers on swarm networks. */
+export async function swarmFindings(
+  facts: readonly ContainerFact[],
+  networkOf: (id: string) => NetworkFact | undefined,
+  engine: SwarmEngine,
+  nowMs: number = Date.now(),
+): Promise<Finding[]> {
+  const ids = [...new Set(facts.flatMap(({ endpoints }) => endpoints.map(({ networkId }) => networkId)))];
+  const networks = ids.flatMap((id) => {
+    const network = networkOf(id);
+    return network?.swarm === undefined || network.swarm.isIngress ? [] : [network];
+  });
+  if (networks.length === 0) return [];
+  try {
+    const tasks = await engine.swarmTasks();
+    const findings: Finding[] = [];
+    for (const network of networks.slice(0, LIMITS.swarmNetworks)) {
+      const json = await engine.swarmNetwork(network.id);
+      if (json === undefined) continue;
+      const expected = [...ownOn(network.id, facts, nowMs), ...runningOn(network.id, tasks ?? [], nowMs)];
+      findings.push(judge(network.name, swarmList(network.id, json), expected, tasks !== undefined));
+    }
+    return findings;
+  } catch (error) {
+    return [finding("swarm", "unknown", reasonOf(error))];
+  }
+}
+
+/** An address that gossip must know by now, and whose it is. */
+interface Expected {
+  readonly address: string;
+  readonly what: string;
+}
+
+function judge(network: string, { services }: SwarmList, expected: readonly Expected[], isManager: boolean): Finding {
+  const tasks = services.flatMap((service) => service.tasks);
+  const known = new Set(tasks.map(({ address }) => address));
+  const missing = new Map(expected.flatMap(({ address, what }) => (known.has(address) ? [] : [[address, what]])));
+  if (missing.size > 0) {
+    const shown = [...missing].slice(0, SHOWN).map(([address, what]) => `${what} (${address})`);
+    const more = missing.size > SHOWN ? ` and ${missing.size - SHOWN} more` : "";
+    const detail = `network "${network}": the machines disagree, gossip here lacks ${shown.join(", ")}${more}`;
+    return finding("swarm", "warning", detail, REMEDY);
+  }
+  const machines = new Set(tasks.map(({ host }) => host)).size;
+  const named = services.filter(({ name }) => name !== "").length;
+  const compared = isManager ? "as the manager has them" : "with all of this machine's";
+  const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`;
+  const all = `${count(named, "service")} and ${count(tasks.length, "task")} or container${tasks.length === 1 ? "" : "s"}`;
+  return finding("swarm", "ok", `network "${network}": ${all} on ${count(machines, "machine")}, ${compared}`);
+}
+
+/** A container that is starting, or not healthy, has no name yet. */
+function ownOn(networkId: string, facts: readonly ContainerFact[], nowMs: number): Expected[] {
+  return facts.flatMap(({ name, startedAt, health, endpoints }) => {
+    const isSettled = nowMs - Date.parse(startedAt) > SETTLED_MS && (health === undefined || health === "healthy");
+    const address = endpoints.find((each) => each.networkId === networkId)?.ipv4;
+    return isSettled && address !== undefined ? [{ address, what: name }] : [];
+  });
+}
+
+function runningOn(networkId: string, tasks: readonly TaskJson[], nowMs: number): Expected[] {
+  return tasks.flatMap(({ ID: id = "", Status: status, DesiredState: desired, NetworksAttachments: attachments }) => {
+    const isSettled = nowMs - Date.parse(status?.Timestamp ?? "") > SETTLED_MS;
+    if (status?.State !== "running" || desired !== "running" || !isSettled) return [];
+    const own = (attachments ?? []).find(({ Network: network }) => network?.ID === networkId);
+    return (own?.Addresses ?? []).map((text) => ({
+      address: text.split("/")[0] ?? "",
+      what: `task ${id.slice(0, 12)}`,
+    }));
+  });
+}
