@@ -15,6 +15,7 @@ import { FULL_PACE, QUICK_PACE } from "./pace.ts";
 import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
+import { benchPage } from "./page.ts";
 import { benchStalls } from "./stalls.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
@@ -26,6 +27,7 @@ const LAST: readonly Part[] = [
   ["failover", "Upstream servers that fail under load", benchFailover],
   ["events", "From the start event to the answer", benchEvents],
   ["failures", "From a failing name to its cause", benchFailures],
+  ["page", "The page of dns11 ui beside 200 containers", benchPage],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],
   ["host", "Names on the host", benchHost],
