@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak keeper chaos fuzz build deb man ten-minutes docs docs-captures setup-demo setup-test setup-bench setup-docs help clean
+.PHONY: run test check bench bench-plot soak keeper chaos fuzz build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -52,6 +52,9 @@ docs: build ## Write the generated parts of docs/: commands, settings, errors, l
 
 docs-captures: setup-docs build ## Capture the outputs and the recording in the documents from a run (needs root)
 	@node scripts/docs-captures.mjs
+
+ui-captures: setup-docs build ## Capture the pictures of the page of dns11 ui in the documents from a run (needs root)
+	@node scripts/ui-captures.mjs
 
 setup-demo:
 	@scripts/setup.sh demo

@@ -22,6 +22,7 @@ chromium    chromium        opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
+etcd        etcd-server     the store that machines share names through
 fish        fish            testing shell completion
 groff       groff-base      checking the manual pages with a second formatter
 mandoc      mandoc          checking the manual pages
@@ -39,6 +40,7 @@ readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
 '
 readonly DOCS_ONLY='
+chromium    chromium        pictures of the page of dns11 ui
 asciinema   asciinema       recording the demonstration in README
 termtosvg   termtosvg       drawing that recording
 '

@@ -22,11 +22,18 @@ const PURE = ["node:crypto", "node:util"];
 
 const ROOMS: readonly Room[] = [
   { room: "src/base/declared-limits.ts", mayImport: [], modules: [] },
+  { room: "src/base/swarm-limits.ts", mayImport: [], modules: [] },
   {
     room: "src/base/limits.ts",
-    mayImport: ["src/base/declared-limits.ts", "src/base/log/log-limits.ts"],
+    mayImport: [
+      "src/base/declared-limits.ts",
+      "src/base/etcd-limits.ts",
+      "src/base/swarm-limits.ts",
+      "src/base/log/log-limits.ts",
+    ],
     modules: [],
   },
+  { room: "src/base/etcd-limits.ts", mayImport: [], modules: [] },
   { room: "src/base/lib", mayImport: [], modules: PURE },
   // Below everything that knows DNS.
   { room: "src/base/dns", mayImport: ["src/base/lib"], modules: [] },
@@ -58,6 +65,8 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/kernel", ...BASE],
     modules: ["node:child_process", "node:fs", "node:timers/promises", "node:url"],
   },
+  // The client of etcd: it knows neither names nor containers.
+  { room: "src/etcd", mayImport: BASE, modules: ["node:http", "node:https"] },
   // The query side from the bottom up: messages, trace, records, history, client, upstream servers, cache, policy.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
   { room: "src/query/trace.ts", mayImport: ["src/base/dns", "src/base/model"], modules: [] },
@@ -88,7 +97,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/wire", "src/query/trace.ts", ...BASE],
+    mayImport: ["src/query/wire", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
     modules: [],
   },
   // The interfaces between listen, answer and forward, so that they do not import each other.
@@ -133,6 +142,18 @@ const ROOMS: readonly Room[] = [
       ...BASE,
     ],
     modules: ["node:dgram", "node:net"],
+  },
+  {
+    room: "src/query/docker",
+    mayImport: [
+      "src/query/wire",
+      "src/query/forward",
+      "src/query/client/client.ts",
+      "src/query/record/outcome.ts",
+      "src/query/ports.ts",
+      ...BASE,
+    ],
+    modules: [],
   },
   {
     room: "src/query/listen",
@@ -202,6 +223,18 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  { room: "src/container/names/dns-zone.ts", mayImport: ["src/base/dns", "src/base/model"], modules: [] },
+  {
+    room: "src/container/names/etcd",
+    mayImport: [
+      "src/container/names/dns-zone.ts",
+      "src/container/names/name-source.ts",
+      "src/base/dns",
+      "src/base/limits.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
   {
     room: "src/container/names/host-name",
     mayImport: [
@@ -223,6 +256,19 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  {
+    room: "src/container/names/swarm",
+    mayImport: [
+      "src/container/names/docker",
+      "src/container/names/name-source.ts",
+      "src/container/registry/fact.ts",
+      "src/container/registry/swarm-fact.ts",
+      "src/base/dns",
+      "src/base/limits.ts",
+      "src/base/model",
+    ],
+    modules: [],
+  },
   { room: "src/container/names/gateways.ts", mayImport: ["src/container/registry/fact.ts"], modules: [] },
   {
     room: "src/container/names/outlook.ts",
@@ -232,6 +278,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/names/zone",
     mayImport: [
+      "src/container/names/dns-zone.ts",
       "src/container/names/docker/networks.ts",
       "src/container/names/name-source.ts",
       "src/container/names/outlook.ts",
@@ -318,6 +365,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/other-networks",
       "src/container/names/projects",
       "src/container/names/stopped",
+      "src/container/names/swarm",
       "src/container/names/zone",
     ],
     modules: [],
@@ -343,7 +391,7 @@ const ROOMS: readonly Room[] = [
       "src/kernel/proc-text.ts",
       ...BASE,
     ],
-    modules: ["dockerode", "node:module", "node:readline", "node:timers/promises", "node:fs", "node:path"],
+    modules: ["dockerode", "node:http", "node:module", "node:readline", "node:timers/promises", "node:fs", "node:path"],
   },
   {
     room: "src/container/bridge",
@@ -476,7 +524,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/metrics",
-    mayImport: ["src/api/status.ts", "src/query/record/meter.ts", ...BASE],
+    mayImport: ["src/api/etcd.ts", "src/api/status.ts", "src/query/record/meter.ts", ...BASE],
     modules: ["node:crypto", "node:fs", "node:module", "prom-client"],
   },
   // Inspects the system itself, with or without a running dns11; of that one it uses only the public API.
@@ -537,7 +585,10 @@ const ROOMS: readonly Room[] = [
       "src/container/preflight.ts",
       "src/container/rules/orphaned-rules.ts",
       "src/container/watch",
+      "src/container/names/etcd/stored-names.ts",
+      "src/container/names/name-source.ts",
       "src/control",
+      "src/etcd",
       "src/keeper",
       "src/kernel",
       "src/metrics",
@@ -565,6 +616,7 @@ const ROOMS: readonly Room[] = [
       "src/container/capture",
       "src/container/host",
       "src/container/kind",
+      "src/container/names/name-source.ts",
       "src/container/namespace",
       "src/container/preflight.ts",
       "src/container/registry",

@@ -28,6 +28,16 @@ export const KEY_DESCRIPTIONS: Readonly<Record<Exclude<Key, SwitchKey | FlagKey>
   "metrics.containers": "number of containers with metrics of their own; the others are counted together",
   "forward.missing-container":
     "names whose only upstream servers are containers that do not run: they fail, or the next route applies",
+  "etcd.endpoints":
+    "client URLs of the members of an etcd cluster whose records containers resolve: [http://10.0.0.5:2379]",
+  "etcd.prefix": "first part of the keys of all records",
+  "etcd.zones": "domains whose names are in etcd; reverse zones such as 0.10.in-addr.arpa among them",
+  "etcd.ca": "file with the certificates of the authority that signed those of the members, in PEM",
+  "etcd.user": "user of etcd; it needs permission to read the keys below the prefix",
+  "etcd.password-file": "file with that user's password",
+  "etcd.max-stale": "how long the last known records are answered while etcd cannot be reached; then queries fail",
+  "etcd.quirks":
+    "what CoreDNS does and dns11 does not: subtree (a name answers with all records below it), text-only (a record with a text is no CNAME)",
   "forward.domain-needed": "do not forward names without a dot, unless a route names them",
   "forward.bogus-priv": "do not forward reverse queries for private addresses, unless a route names them",
 };

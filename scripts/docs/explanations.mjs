@@ -59,6 +59,8 @@ export const CHECK_MEANINGS = {
   leftovers: "what a killed dns11 left in the state directory",
   "host-resolv-conf": "which servers the engine's host uses",
   "host-names": "whether container names resolve on the machine itself, and which of its programs do not see them",
+  etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
+  "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   namespace: "whether the container's namespace can be entered",
   attachment:
     "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",
@@ -98,6 +100,10 @@ export const CHECK_MEANINGS = {
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
 const LOG_MEANINGS = [
   [
+    /^cannot list the services of a swarm network/,
+    "Names of services resolve as before. Lists, and names of slots such as web.1, are as old as the last list that was read.",
+  ],
+  [
     /container names resolve on the host/,
     "Names on the host (--host-names) work, or now work by other means: `means` says by which, and `why` says why by these.",
   ],
@@ -125,6 +131,15 @@ const LOG_MEANINGS = [
   [
     /records have mistakes/,
     "Files in the folder of `records-dir` have mistakes, each with file and line. A bad file keeps the names that it had; the others take effect. Correct it; it is read again at once.",
+  ],
+  [/etcd is connected/, "The names below `etcd.zones` are those of etcd: at the start, and after etcd was away."],
+  [
+    /etcd is away/,
+    "No member of etcd can be used; `reason` says why, and `remedy` what to do. The last known names are answered for `etcd.max-stale`, then queries below the zones fail.",
+  ],
+  [
+    /skipped records of etcd/,
+    "Records that cannot be read are left out; `first` names some of them, `dns11 status` more. Correct or delete these keys.",
   ],
   [/records are valid/, "The mistakes in the folder of `records-dir` are corrected, and all its names take effect."],
   [/inspect/, "The engine did not return a container's details. dns11 retries; the container is served when it does."],

@@ -2,6 +2,7 @@
  * Status: the state of dns11 and of every running container, as returned by `GET /v1/status` and `GET /ready`, and the
  * results of repair and reload.
  */
+import type { EtcdReport } from "./etcd.ts";
 import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { HostMeansReport } from "../base/model/host-policy.ts";
@@ -89,6 +90,8 @@ export interface Status {
   readonly metrics: string | null;
   /** Missing in replies of versions that had none. */
   readonly records?: RecordsReport;
+  /** null where etcd is not used; missing in replies of versions that could not. */
+  readonly etcd?: EtcdReport | null;
   readonly containers: readonly ContainerStatus[];
 }
 

@@ -3,7 +3,9 @@
  * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
+import { ETCD_LIMITS } from "./etcd-limits.ts";
 import { LOG_LIMITS } from "./log/log-limits.ts";
+import { SWARM_LIMITS } from "./swarm-limits.ts";
 
 export const LIMITS = {
   /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
@@ -298,6 +300,8 @@ export const LIMITS = {
   queryLogLines: 500,
 
   ...DECLARED_LIMITS,
+  ...SWARM_LIMITS,
+  ...ETCD_LIMITS,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,

@@ -2,6 +2,7 @@
  * Conflicts: settings that contradict each other, each with the place where it is set.
  */
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
+import { etcdConflicts } from "./etcd-values.ts";
 import type { Precedence } from "./precedence.ts";
 import type { DnsOption } from "./dns-option.ts";
 import { durationText } from "./quantity.ts";
@@ -16,6 +17,7 @@ export function findConflicts(precedence: Precedence, settings: Settings, option
     ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...etcdProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -61,7 +63,7 @@ function unansweredRecords(precedence: Precedence, { behaviour, isStrict }: Sett
   const what =
     `has no effect without the switch local-nodata${isStrict ? ", which strict turns off" : ""}: ` +
     "turn local-nodata on or remove this setting";
-  return precedence.changed("records", "zone").map((key) => [key, what]);
+  return precedence.changed("records", "zone", "etcd.endpoints").map((key) => [key, what]);
 }
 
 function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[] {
@@ -70,6 +72,11 @@ function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[]
     servesKind: kind.nodes.length > 0,
   });
   return problem === undefined ? [] : [["zone", problem]];
+}
+
+function etcdProblems({ etcd, zones, hostNames }: Settings): readonly Conflict[] {
+  const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
+  return etcdConflicts(etcd, { zones, hostDomain }) as readonly Conflict[];
 }
 
 /** Choices about names that Docker does not have. */

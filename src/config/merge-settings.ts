@@ -4,6 +4,7 @@
  */
 import { QUERIES_DEFAULTS } from "../base/model/query-record.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/model/behaviour.ts";
+import { ETCD_DEFAULTS, type EtcdPolicy } from "../base/model/etcd-policy.ts";
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
@@ -71,6 +72,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const records = precedence.take("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
   const upstream = upstreamOf(precedence, options);
+  const etcd = etcdOf(precedence);
   const settings: Settings = {
     behaviour,
     isStrict,
@@ -102,6 +104,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
       names: precedence.take("queries.names", QUERIES_DEFAULTS.names),
       isLogged: precedence.take("queries.log", QUERIES_DEFAULTS.isLogged),
     },
+    etcd,
     origins: Object.fromEntries(precedence.origins),
   };
   const conflicts = findConflicts(precedence, settings, options);
@@ -160,6 +163,19 @@ function kindOf(precedence: Precedence): KindPolicy {
     isExposed: precedence.take("kind.expose", KIND_DEFAULTS.isExposed),
     isForced: precedence.take("kind.force", KIND_DEFAULTS.isForced),
     hostDockerInternal: precedence.take("kind.host-docker-internal", KIND_DEFAULTS.hostDockerInternal),
+  };
+}
+
+function etcdOf(precedence: Precedence): EtcdPolicy {
+  return {
+    endpoints: precedence.take("etcd.endpoints", ETCD_DEFAULTS.endpoints),
+    prefix: precedence.take("etcd.prefix", ETCD_DEFAULTS.prefix),
+    zones: precedence.take("etcd.zones", ETCD_DEFAULTS.zones),
+    ca: precedence.takeOptional("etcd.ca"),
+    user: precedence.takeOptional("etcd.user"),
+    passwordFile: precedence.takeOptional("etcd.password-file"),
+    staleSecondsMax: seconds(precedence.take("etcd.max-stale", ETCD_DEFAULTS.staleSecondsMax * 1000, durationText)),
+    quirks: precedence.take("etcd.quirks", ETCD_DEFAULTS.quirks),
   };
 }
 

@@ -32,6 +32,7 @@ import { durationText, parseDuration, parseSize, sizeText } from "./quantity.ts"
 import { ANSWERED_BY } from "../base/model/answered-by.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { successorOfValue } from "./retired-names.ts";
+import { readEndpoint, readEtcdZone, readPrefix, readQuirk, readUser } from "./etcd-values.ts";
 import { zoneName, zoneProblem } from "./zone-name.ts";
 import { CAPABILITY_SETTINGS, KEEPER_SETTINGS } from "./settings.ts";
 
@@ -96,6 +97,15 @@ export const READERS = {
     "kind.host-docker-internal",
   ),
   "queries.names": oneOf(QUERY_NAMES),
+  /** One of each. */
+  "etcd.endpoints": (value: unknown) => readEndpoint(value, quoteValue),
+  "etcd.zones": (value: unknown) => readEtcdZone(value, quoteValue),
+  "etcd.quirks": (value: unknown) => readQuirk(value, quoteValue),
+  "etcd.prefix": (value: unknown) => readPrefix(value, quoteValue),
+  "etcd.ca": readPath,
+  "etcd.user": (value: unknown) => readUser(value, quoteValue),
+  "etcd.password-file": readPath,
+  "etcd.max-stale": duration(0, 7 * DAY_MS, SECOND_MS),
 } as const;
 
 const SHOWN_MAX = 60;

@@ -4,6 +4,7 @@
  */
 import type { AnsweredBy } from "../base/model/answered-by.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { EtcdQuirk } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../base/model/host-name-setting.ts";
@@ -78,6 +79,14 @@ export type Values = {
   "forward.missing-container": MissingContainerSetting;
   "queries.names": QueryNames;
   "queries.log": boolean;
+  "etcd.endpoints": readonly string[];
+  "etcd.zones": readonly string[];
+  "etcd.prefix": string;
+  "etcd.ca": string;
+  "etcd.user": string;
+  "etcd.password-file": string;
+  "etcd.max-stale": number;
+  "etcd.quirks": readonly EtcdQuirk[];
 } & Record<SwitchKey, boolean>;
 
 export type Key = keyof Values;

@@ -4,6 +4,7 @@
 import type { AnsweredBy } from "../base/model/answered-by.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
@@ -68,6 +69,8 @@ export interface Settings {
   readonly answers: AnsweredBy;
   /** What the query history and the query log record. */
   readonly queries: QueriesPolicy;
+  /** The store whose names containers resolve. */
+  readonly etcd: EtcdPolicy;
   /** Every key of the settings file with its effective value, as written in the file, and its source. */
   readonly origins: SettingOrigins;
 }

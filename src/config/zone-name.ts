@@ -43,18 +43,18 @@ export function zoneConflict(
   for (const [index, zone] of zones.entries()) {
     const before = zones.slice(0, index);
     if (before.includes(zone)) return `zone "${zone}" is listed twice: remove one of them`;
-    const nested = before.find((each) => overlap(each, zone));
+    const nested = before.find((each) => isNested(each, zone));
     if (nested !== undefined) return `zones "${nested}" and "${zone}" are nested: remove one of them`;
     const { hostDomain, servesKind } = others;
-    if (hostDomain !== undefined && overlap(hostDomain, zone))
+    if (hostDomain !== undefined && isNested(hostDomain, zone))
       return `zone "${zone}" overlaps host-domain "${hostDomain}": change one of them`;
-    if (servesKind && overlap(CLUSTER_DOMAIN, zone))
+    if (servesKind && isNested(CLUSTER_DOMAIN, zone))
       return `zone "${zone}" would hide the domain of KIND clusters (${CLUSTER_DOMAIN}) in their nodes: use another zone, such as docker.test`;
   }
   return undefined;
 }
 
 /** Whether one domain is the other, or is below it. */
-function overlap(one: string, other: string): boolean {
+export function isNested(one: string, other: string): boolean {
   return `.${one}`.endsWith(`.${other}`) || `.${other}`.endsWith(`.${one}`);
 }

@@ -157,11 +157,10 @@ export class Roster {
 
   #decided(fact: ContainerFact): Decision {
     const { nodes, quarantineOf } = this.#parts;
-    const directory = this.#parts.directory();
     if (nodes.isDetached(fact)) return DETACHED;
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
-    const defaultBridge = nodes.isNode(fact) ? "off" : this.#defaultBridge;
-    const decision = decide(fact, directory.network.bind(directory), this.#only, this.#labelPolicy, defaultBridge);
+    const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
+    const decision = decide(fact, this.#only, this.#labelPolicy, defaultBridge);
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
   }

@@ -9,6 +9,7 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_SOURCE, LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { StoredName } from "../base/model/stored-name.ts";
 import {
+  ASKED,
   MISS,
   type NameAddresses,
   type NameRecords,
@@ -167,7 +168,11 @@ export class NameResolver {
     if (labels === undefined) return undefined;
     const question = new StoredName(labels);
     this.#search.addresses = NO_ADDRESSES;
-    const found = this.#sources.slice(from, last + 1).findIndex((each) => each.find(question, this.#search) !== MISS);
+    const found = this.#sources.slice(from, last + 1).findIndex((each) => {
+      const result = each.find(question, this.#search);
+      // What only Docker's resolver knows is listed by its source, and hides nothing that is not there.
+      return result === ASKED ? from === last : result !== MISS;
+    });
     return found < 0 ? undefined : from + found;
   }
 }

@@ -45,7 +45,7 @@ const DEFAULT_BRIDGE_ONLY = "default-network-only";
 /** On the default bridge, and not served. */
 const DEFAULT_BRIDGE: ReadonlySet<string> = new Set([DEFAULT_BRIDGE_ONLY, "no-nameserver"]);
 /** Containers that dns11 does not serve, and that is no fault. */
-const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, ...DEFAULT_BRIDGE, "swarm-network"]);
+const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, ...DEFAULT_BRIDGE]);
 const LEAVE_DEFAULT_BRIDGE =
   "docker run --network NETWORK; in Compose, without network_mode: bridge; or dns11 run --default-bridge names";
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
@@ -90,7 +90,7 @@ function inspectedContainer(
 ): InspectedContainer {
   // What a running dns11 serves there is a setting of its own.
   const isSkipped = status === undefined || status.state === "skipped";
-  const decision = decide(fact, networkOf, [], LABEL_DEFAULTS, isSkipped ? "off" : "names");
+  const decision = decide(fact, [], LABEL_DEFAULTS, isSkipped ? "off" : "names");
   const isAnswered = status?.state === "attached" || status?.state === "verifying";
   const namespaceKind = namespaceKindOf(decision, fact);
   return {

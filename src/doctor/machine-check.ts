@@ -6,6 +6,7 @@ import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
+import { etcdFindings } from "./checks/etcd-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
@@ -97,6 +98,7 @@ export async function checkMachine(
   findings.push(
     hostFileFinding(hostServers),
     ...kernelAnswersFindings(instance.status),
+    ...etcdFindings(instance.status?.etcd),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),

@@ -11,6 +11,12 @@ export function userNamespaceOf(pid: number | "self"): string | undefined {
   return orUndefined(() => readlinkSync(`/proc/${pid}/ns/user`));
 }
 
+/** Whether a process is in our network namespace; false if it has exited, or belongs to somebody else. */
+export function sharesNetwork(pid: number): boolean {
+  const [own, its] = (["self", pid] as const).map((each) => orUndefined(() => readlinkSync(`/proc/${each}/ns/net`)));
+  return own !== undefined && own === its;
+}
+
 /** The user of a process, as a number of our user namespace; undefined if it has exited. */
 export function userOf(pid: number): number | undefined {
   return orUndefined(() => statSync(`/proc/${pid}`).uid);

@@ -21,6 +21,7 @@ import {
 } from "../query/record/meter.ts";
 import { processFamilies } from "./process-metrics.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
+import type { EtcdReport } from "../api/etcd.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
 
@@ -48,6 +49,8 @@ export interface MetricsSource {
     readonly containers: readonly ContainerStatus[];
     /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
+    /** null where it is not used. */
+    readonly etcd: EtcdReport | null;
   };
 }
 
@@ -62,6 +65,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...upstreamFamilies(serving.meter, serving.readings),
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
+          ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
         ]),
     ...processFamilies(source.descriptorsMax),
   ];
@@ -83,6 +87,24 @@ function processInfoFamilies({ version, settings, reloads, isReady }: MetricsSou
     gauge("dns11_reload_version_info", "Hash of the effective settings; always 1.", [
       sample(1, { hash: "sha512", value: hash }),
     ]),
+  ];
+}
+
+function etcdFamilies({ state, staleSeconds, records, skipped, refused, lists, reconnects }: EtcdReport): Family[] {
+  return [
+    gauge("dns11_etcd_up", "1 while the names are those of etcd, 0 while they are the last known ones or none.", [
+      sample(Number(state === "current")),
+    ]),
+    gauge("dns11_etcd_stale_seconds", "How long etcd has not confirmed the names that are answered; 0 while it does.", [
+      sample(staleSeconds ?? 0),
+    ]),
+    gauge("dns11_etcd_records", "Records of etcd that are names.", [sample(records)]),
+    gauge("dns11_etcd_skipped_records", "Records of etcd that are left out: invalid, or too many.", [
+      sample(skipped, { reason: "invalid" }),
+      sample(refused, { reason: "limit" }),
+    ]),
+    counter("dns11_etcd_lists_total", "How often all records were read.", [sample(lists)]),
+    counter("dns11_etcd_reconnects_total", "How often the stream of changes ended.", [sample(reconnects)]),
   ];
 }
 

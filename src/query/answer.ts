@@ -6,7 +6,7 @@
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
  * 2. classes other than IN and ANY: REFUSED for local names; other names in them continue at 7
- * 3. links and container names, then declared names
+ * 3. links and container names, then declared names; a name that only Docker's resolver knows defers the query
  * 4. PTR: reverse names of containers
  * 5. TXT: our own probe of the redirect rules
  * 6. TXT: a probe of the loop guard that has come back
@@ -27,17 +27,18 @@ import { LOCAL_SOURCE } from "../base/model/local-source.ts";
 import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import { LOCAL_ONLY_DEFAULTS, type LocalOnlyPolicy } from "../base/model/upstream-policy.ts";
-import { DECLARED, DENIED, MISS, type NameAddresses, type NameRecords } from "../base/model/visible-names.ts";
+import { ASKED, DECLARED, DENIED, MISS, type NameRecords, type ReverseName } from "../base/model/visible-names.ts";
 import type { Route } from "../base/model/view.ts";
 import { probeName } from "../base/model/probe-message.ts";
 import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
-import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES, type Signature } from "./ports.ts";
+import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
 import { DeclaredRecords, isUpstream, type UpstreamAlias } from "./policy/declared-records.ts";
-import { LocalNames } from "./policy/local-names.ts";
+import { LocalNames, leftOutText } from "./policy/local-names.ts";
+import { refuseEdns, refuseUnreadable } from "./policy/refusals.ts";
 import { routeOf } from "./policy/route.ts";
 import type { Trace } from "./trace.ts";
 import { Shuffler } from "./policy/shuffle.ts";
@@ -45,18 +46,15 @@ import { SpecialNames } from "./policy/special.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
 import { Repeats } from "./wire/known-answer.ts";
-import { Question, type Verdict } from "./wire/question.ts";
-import type { Records } from "./wire/records.ts";
+import { Question } from "./wire/question.ts";
+import { signatureOf } from "./wire/records.ts";
 import {
   type AddressOptions,
   addressAnswer,
-  badVersion,
   failure,
   nameError,
   noData,
   pointerAnswer,
-  refuseHeader,
-  refuseQuestion,
   sizeLimit,
 } from "./wire/reply.ts";
 
@@ -128,12 +126,13 @@ export class Answerer {
   #answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number {
     const { outcome } = this;
     const question = this.#question;
+    this.#names.begin(client.asked);
     const verdict = question.read(block, offset, length);
-    if (verdict !== "answer") return this.#refuseUnreadable(block, offset, verdict);
+    if (verdict !== "answer") return refuseUnreadable(block, question, offset, verdict, outcome);
     outcome.type = question.type;
     outcome.nameEnd = question.nameEnd;
     if (this.#behaviour.speaksEdns && question.records.optCount > 0) {
-      const refused = this.#refuseEdns(block);
+      const refused = refuseEdns(block, question, this.#behaviour, outcome);
       if (refused !== DROPPED) return refused;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
@@ -141,32 +140,6 @@ export class Answerer {
     const result = this.#decide(client, block, isStream);
     if (result === DEFERRED) outcome.stage = STAGE.deferred;
     return result;
-  }
-
-  #refuseUnreadable(block: Buffer, offset: number, verdict: Exclude<Verdict, "answer">): number {
-    const { outcome } = this;
-    const question = this.#question;
-    if (verdict === "ignore") return DROPPED;
-    outcome.stage = STAGE.malformed;
-    outcome.result = QUERY_RESULT.refused;
-    if (verdict === "not-implemented") return refuseHeader(block, offset, RCODE.NOTIMP, true);
-    if (verdict === "malformed") return refuseHeader(block, offset, RCODE.FORMERR, false);
-    outcome.type = question.type;
-    outcome.nameEnd = question.nameEnd;
-    return refuseQuestion(block, question, RCODE.FORMERR);
-  }
-
-  /** Writes the error reply to invalid EDNS; DROPPED if the EDNS is valid. */
-  #refuseEdns(block: Buffer): number {
-    const { outcome } = this;
-    const question = this.#question;
-    const { optCount, optVersion } = question.records;
-    if (optCount === 1 && optVersion === 0) return DROPPED;
-    outcome.stage = STAGE.refused;
-    outcome.result = QUERY_RESULT.refused;
-    if (optCount > 1) return refuseQuestion(block, question, RCODE.FORMERR);
-    outcome.rcode = RCODE.BADVERS;
-    return badVersion(block, question, this.#behaviour);
   }
 
   /** Does what `answer` does, at the start of a block, and records each decision and its reason in `trace`. */
@@ -183,6 +156,7 @@ export class Answerer {
   /** The query that the last call deferred. */
   takeDeferred(queryBlock: Buffer): DeferredQuery {
     const alias = this.#alias;
+    const { pending } = this.#names;
     const block = alias === undefined ? queryBlock : this.#aliasBlock;
     const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
     const query = Buffer.allocUnsafe(messageEnd - offset);
@@ -202,7 +176,23 @@ export class Answerer {
       isOwn: this.outcome.isOwn,
       signature: signatureOf(records, offset),
       ...(alias && { alias }),
+      ...(pending && { ask: pending }),
     };
+  }
+
+  /** Answers a query that was deferred to ask Docker's resolver, and has been counted then. */
+  answerAgain(client: Client, block: Buffer, { query, trace, isOwn }: DeferredQuery, isStream: boolean): number {
+    const { outcome } = this;
+    this.#setTrace(trace);
+    try {
+      outcome.begin(block, 0, isStream, isOwn);
+      const result = this.#answer(client, block, 0, query.length, isStream);
+      if (result > 0) outcome.end(result);
+      if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, result);
+      return result;
+    } finally {
+      this.#setTrace(undefined);
+    }
   }
 
   #setTrace(trace: Trace | undefined): void {
@@ -221,18 +211,13 @@ export class Answerer {
     }
     if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
       const answer = this.#answerName(client, block);
-      if (answer !== DEFERRED) return answer;
+      if (answer !== DEFERRED || this.#names.pending !== undefined) return answer;
     } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
     if (type === TYPE.PTR) {
       const pointer = this.#names.reverse(question, client.view);
+      if (this.#names.pending !== undefined) return this.#ask();
       this.#trace?.recordReverse(pointer);
-      if (pointer !== undefined) {
-        this.outcome.source = this.#names.source;
-        const { target } = pointer;
-        if (target === undefined) return failure(block, question, RCODE.SERVFAIL, this.#behaviour);
-        this.#repeats.mark(0);
-        return pointerAnswer(block, question, target, this.#behaviour, this.#limit, pointer.ttlSeconds);
-      }
+      if (pointer !== undefined) return this.#answerPointer(block, pointer);
     } else this.#trace?.record("reverse", "not a PTR query");
     if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
       client.probeSeen[isStream ? "tcp" : "udp"] = true;
@@ -247,6 +232,22 @@ export class Answerer {
       }
     }
     return this.#decideForwarding(client, block);
+  }
+
+  #answerPointer(block: Buffer, { target, ttlSeconds, ask }: ReverseName): number {
+    const question = this.#question;
+    const behaviour = this.#behaviour;
+    this.outcome.source = this.#names.source;
+    if (target !== undefined && ask === undefined) this.#repeats.mark(0);
+    if (target !== undefined) return pointerAnswer(block, question, target, behaviour, this.#limit, ttlSeconds);
+    if (ask !== undefined) return nameError(block, question, behaviour);
+    return failure(block, question, RCODE.SERVFAIL, behaviour);
+  }
+
+  /** Docker's resolver is asked first; then the query is answered again. */
+  #ask(): typeof DEFERRED {
+    this.#trace?.record("names", "it may be a name of the swarm: Docker's resolver is asked");
+    return DEFERRED;
   }
 
   /** Local names are of class IN. A query of another class is forwarded, unless the name is local. */
@@ -267,6 +268,11 @@ export class Answerer {
     const question = this.#question;
     const { upstreams } = client.view;
     const { type } = question;
+    if (this.#names.unanswered !== undefined) {
+      this.#trace?.recordAnswer("names", `not forwarded: ${this.#names.unanswered}`);
+      this.outcome.result = QUERY_RESULT.failed;
+      return failure(block, question, RCODE.SERVFAIL, this.#behaviour);
+    }
     const route = routeOf(question, upstreams);
     this.#trace?.recordRoute(route);
     if (route.isLocal) return nameError(block, question, this.#behaviour);
@@ -305,6 +311,7 @@ export class Answerer {
     const question = this.#question;
     const found = this.#names.find(question, client.view);
     if (found === MISS) return DEFERRED;
+    if (found === ASKED) return this.#ask();
     this.outcome.source = this.#names.source;
     if (found === DENIED) {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
@@ -351,6 +358,7 @@ export class Answerer {
     // The address of a container belongs to the container.
     if (type === TYPE.PTR && this.#names.reverse(question, client.view) !== undefined) return DEFERRED;
     const resolved = this.#declared.resolve(declared, type, client.view);
+    if (this.#names.pending !== undefined) return this.#ask();
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
     this.#trace?.amendLast(true, recordsText(resolved));
     this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
@@ -387,13 +395,4 @@ export class Answerer {
     const { offset, nameEnd } = this.#question;
     return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
   }
-}
-
-function leftOutText({ leftOut = 0 }: NameAddresses): string {
-  return leftOut === 0 ? "" : `, without those of ${leftOut} that are not healthy`;
-}
-
-function signatureOf({ lastType, lastAt }: Records, offset: number): Signature | undefined {
-  const isTsig = lastType === TYPE.TSIG;
-  return isTsig || lastType === TYPE.SIG ? { at: lastAt - offset, isTsig } : undefined;
 }

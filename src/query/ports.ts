@@ -3,6 +3,7 @@
  * the first passes to the second.
  */
 import { MESSAGE_BYTES_MAX } from "../base/dns/sizes.ts";
+import type { DockerAsk } from "../base/model/docker-ask.ts";
 import type { Route } from "../base/model/view.ts";
 import type { Client } from "./client/client.ts";
 import type { Alias } from "./wire/alias.ts";
@@ -18,7 +19,7 @@ export const DEFERRED = -1;
 export const SLOT_BYTES = MESSAGE_BYTES_MAX + 512;
 
 /** Where the signature begins in a query. */
-export interface Signature {
+interface Signature {
   readonly at: number;
   readonly isTsig: boolean;
 }
@@ -47,6 +48,8 @@ export interface DeferredQuery {
   readonly signature: Signature | undefined;
   /** Set if the question is the target of the client's: a declared CNAME leads to it. */
   readonly alias?: Alias;
+  /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
+  readonly ask?: DockerAsk;
   /** dns11 itself sent it. */
   readonly isOwn?: boolean;
   /** Only set for a query that is being explained. */

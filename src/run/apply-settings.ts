@@ -7,13 +7,15 @@ import type { Serving } from "./serving.ts";
 
 /** Resolves when all queries are answered by them. */
 export async function applySettings(serving: Serving, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, queryLog, records } = serving;
-  const apply = await containerSide.prepare(settings);
+  const { querySide, containerSide, counts, queryLog, records, etcd } = serving;
+  const stored = await etcd.prepare(settings.etcd);
+  const apply = await containerSide.prepare(settings, stored.names);
   // It may fail for want of memory: then nothing has changed.
   querySide.reconfigure(settings);
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);
   apply();
+  stored.apply();
   await records.configure(settings);
   await containerSide.refreshed();
 }

@@ -5,6 +5,7 @@
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
+import type { NameSource } from "../container/names/name-source.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { EventRing } from "../control/event-ring.ts";
 import type { ControlPorts } from "../control/ports.ts";
@@ -27,7 +28,7 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   /** Time of the last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: number;
   /** Prepares other settings while the current ones stay in force; the result puts them into force. */
-  prepare(settings: RunSettings): Promise<() => void>;
+  prepare(settings: RunSettings, stored?: NameSource): Promise<() => void>;
   /** Resolves when every container has the names and servers that follow from the settings in force. */
   refreshed(): Promise<void>;
   /** Sets the names that the operator declares. */
@@ -53,6 +54,8 @@ export interface ContainerSideParts {
   readonly limitedLog: RateLimitedLog;
   readonly platform: Platform;
   readonly querySide: QuerySide;
+  /** The names of etcd. */
+  readonly stored?: NameSource | undefined;
   readonly counts: ContainerMetrics;
   /** Records what happens to containers. */
   readonly events: EventRing;

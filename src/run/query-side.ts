@@ -18,6 +18,7 @@ import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { Answerer } from "../query/answer.ts";
 import { CacheReader } from "../query/cache/cache-reader.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
+import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
@@ -163,6 +164,7 @@ interface PipelineState {
 /** Forwards as Docker does: one server after the other, without state. */
 function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts): QueryPipeline {
   const { limitedLog, lookupLog, meter } = parts;
+  const queriesMax = Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare);
   const { forward } = new SequentialForwarder(
     behaviour,
     {
@@ -172,12 +174,15 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
       },
       onFailure: (reason, client, { name, type }) => lookupLog.failed({ client, name, type, reason }),
     },
-    Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare),
+    queriesMax,
     meter,
   );
+  const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly });
+  const now = (): number => performance.now();
+  const asker = new DockerAsker({ behaviour, answerer, forward, ids: new RandomIds(), now, queriesMax });
   return {
-    answerer: new Answerer(behaviour, { localOnly: upstream.localOnly }),
-    forward,
+    answerer,
+    forward: asker.forward,
     behaviour,
     forget: () => undefined,
     readings: () => NO_READINGS,
@@ -239,13 +244,16 @@ function adaptive(
     queriesMax: LIMITS.forwardQueriesShared,
     meter,
   });
+  const answerer = new Answerer(behaviour, {
+    loopGuard,
+    localOnly: upstream.localOnly,
+    ...(behaviour.caches && { cache: cacheReader }),
+  });
+  const { forward } = forwarder;
+  const asker = new DockerAsker({ behaviour, answerer, forward, ids, now, queriesMax: LIMITS.forwardQueriesShared });
   return {
-    answerer: new Answerer(behaviour, {
-      loopGuard,
-      localOnly: upstream.localOnly,
-      ...(behaviour.caches && { cache: cacheReader }),
-    }),
-    forward: forwarder.forward,
+    answerer,
+    forward: asker.forward,
     behaviour,
     forget: () => forwarder.invalidate(),
     readings: () => ({

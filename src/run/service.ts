@@ -180,7 +180,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog, records, history } = serving;
+    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, history } = serving;
     const guard = new HangGuard();
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -191,6 +191,7 @@ export class Service {
     const failed = new AbortController();
     try {
       await records.configure(this.#reloads.settings);
+      await etcd.start();
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
       if (takeover !== undefined) {
@@ -224,6 +225,7 @@ export class Service {
         keeper.detach();
       }
       records.close();
+      await etcd.close();
       history.end();
       queryLog.stop();
       guard.stop();
@@ -295,14 +297,15 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts } = this.#serving;
+    const { querySide, containerSide, counts, etcd } = this.#serving;
     const containers = containerStatuses(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
-    const serving = { meter: querySide.meter, readings: querySide.readings(), counts, containers, isConnected };
+    const readings = querySide.readings();
+    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report };
     return familiesOf({ ...base, serving });
   }
 
-  #status({ containerSide, keeper, records }: Serving, { report }: Platform): Status {
+  #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Status {
     const { settings } = this.#reloads;
     return {
       version: VERSION,
@@ -314,6 +317,7 @@ export class Service {
       config: settings.config ?? null,
       settings: settings.origins,
       records: records.report,
+      etcd: etcd.report,
       isReady: containerSide.isSynced && containerSide.isSettled,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),

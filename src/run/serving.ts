@@ -15,6 +15,7 @@ import { QueryReader } from "../control/query-reader.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { DeclaredRecords } from "./declared-records.ts";
+import { EtcdLink } from "./etcd-link.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { type QuerySide, composeQuerySide } from "./query-side.ts";
@@ -29,6 +30,7 @@ export interface Serving {
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
   readonly records: DeclaredRecords;
+  readonly etcd: EtcdLink;
   readonly events: EventRing;
   readonly history: HistoryRings;
 }
@@ -56,6 +58,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     (client, id) => quarantines.recorder.setContainer(client, id),
     (server, isUp, detail) => events.record({ kind: isUp ? "server-up" : "server-down", server, detail }),
   );
+  const etcd = new EtcdLink(settings.etcd, eventLogger(log));
   const journal = new Journal(folder);
   const { hold, inherit } = keeper;
   const sideParts = {
@@ -64,6 +67,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     limitedLog,
     platform,
     querySide,
+    stored: etcd.names,
     counts,
     events,
     journal,
@@ -84,5 +88,5 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     onNames: (declared) => containerSide.declare(declared),
   });
   const history = new HistoryRings({ containers: containerSide.containers, resolver: querySide.pipeline });
-  return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, events, history };
+  return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history };
 }

@@ -15,6 +15,7 @@ export type DnsperfInput = {
   // Expected rcode of every reply.
   readonly rcode: "NOERROR" | "NXDOMAIN";
   readonly threads?: number;
+  readonly server?: string;
 };
 
 // Eight sockets, a hundred queries in flight.
@@ -82,12 +83,12 @@ export async function flood(
 
 async function dnsperf(
   client: NetworkContext,
-  { file }: { readonly file: string },
+  { file, server = RESOLVER }: Pick<DnsperfInput, "file" | "server">,
   seconds: number,
   args: readonly string[],
   prefix: readonly string[] = [],
 ): Promise<string> {
-  const common = ["-s", RESOLVER, "-d", file, "-l", String(seconds), "-t", String(TIMEOUT_SECONDS)];
+  const common = ["-s", server, "-d", file, "-l", String(seconds), "-t", String(TIMEOUT_SECONDS)];
   const [command = "", ...rest] = [...prefix, "dnsperf", ...common, ...args];
   return stdoutOf(await client.enter(command, rest), "dnsperf");
 }

@@ -17,6 +17,7 @@ import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
 import { benchPage } from "./page.ts";
 import { benchStalls } from "./stalls.ts";
+import { benchUi } from "./ui.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
 
@@ -32,6 +33,7 @@ const LAST: readonly Part[] = [
   ["memory", "Memory of an idle process", benchMemory],
   ["host", "Names on the host", benchHost],
   ["kernel", "Container names answered by the kernel", benchKernel],
+  ["ui", "The page of dns11 ui in a browser", benchUi],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 

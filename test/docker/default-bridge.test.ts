@@ -19,7 +19,7 @@ import { askAll, unknownDifferences } from "./differential/bridge.ts";
 import type { Outcome } from "./differential/client.ts";
 
 const [A, B, SERVER6] = ["10.53.0.2", "10.53.0.3", "fd53::2"];
-const NAMES = ["--default-bridge", "names"];
+const NAMES = ["--default-bridge", "names", "--kind", "auto"];
 /** What depends on the engine's version is tested on each of these, the rest on the last. */
 const SUITES: readonly Suite[] = ["bookworm", "trixie", "forky"];
 const WITH_IPV6 = { ipv6: true, "fixed-cidr-v6": "fd17::/64" };
@@ -155,6 +155,13 @@ for (const suite of SUITES) {
       });
 
       if (!isNewest) return;
+
+      test("a KIND node on it alone is refused with what to do", async () => {
+        await using node = await runContainer(engine, { name: "node", labels: { "io.x-k8s.kind.cluster": "kind" } });
+        const { code, reason = "" } = await instance.waitFor(node.name, "skipped");
+        assert.equal(code, "default-network-only");
+        assert.match(reason, /is a KIND node on no user-defined network.*; connect it to one, such as kind$/);
+      });
 
       test("other names go to the servers of the file, from inside the container, and programs of the container read replies of the server they queried", async () => {
         assert.deepEqual(dataOf(await dig(client, `@${B}`, "far.ok.test")), ["192.0.2.1"]);

@@ -14,8 +14,9 @@ import { PROGRAM } from "../support/program/built.ts";
 import { type CommandResult, run } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { startScripted } from "../support/scripted/scripted.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
@@ -28,6 +29,7 @@ let upstream: Upstream;
 let web: Container;
 let dark: Container;
 let app: Container;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   writeFileSync(config, "version: 1\ndns: [host, /lan/]\n");
@@ -48,6 +50,7 @@ before(async () => {
   await runContainer(engine, { name: "sidecar", args: ["--network", "container:app"] });
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
@@ -100,7 +103,7 @@ for (const [mode, args] of [
   ["with --strict", ["--strict"]],
 ] as const) {
   test(`${mode}, the explained answer is the one that dig gets, from the expected layer`, async () => {
-    await using instance = await startDns11(engine, { args: ["--config", config, ...args] });
+    const instance = await shared.with(["--config", config, ...args]);
     for (const [name, type, byDefault, strict] of CASES) {
       const explained = await explain(instance, name, type);
       const reply = await dig(app, name, type, "+bufsize=1232", "+ignore");
@@ -122,7 +125,7 @@ function normalized(records: readonly string[]): string[] {
 }
 
 test("an IP address as NAME explains its reverse lookup", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { stdout } = await command(instance, "explain", web.address("n1"), "--in", "app", "--json");
   const explained = JSON.parse(stdout) as Explanation;
   assert.deepEqual([explained.answeredBy, explained.question.type], ["reverse", "PTR"]);
@@ -131,7 +134,7 @@ test("an IP address as NAME explains its reverse lookup", async () => {
 });
 
 test("a reply is explained as from a server the first time, and as a cache hit with its times the second time", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const first = await explain(instance, "kept.ok.test", "A");
   assert.deepEqual([first.answeredBy, first.server], ["servers", `host(${HOST_SERVER})`]);
   const events = first.steps.find(({ layer }) => layer === "servers")?.events ?? [];
@@ -148,7 +151,7 @@ test("a reply is explained as from a server the first time, and as a cache hit w
 });
 
 test("for a container without an external network, the skipped servers are explained", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const explained = await explain(instance, "7.ok.test", "A", "dark");
   assert.equal((await dig(dark, "7.ok.test")).status, explained.reply?.rcode);
   assert.deepEqual(
@@ -163,7 +166,7 @@ test("the events of a silent server and of the one queried after it are listed i
   const [silent, good] = ["127.1.0.1", "127.1.0.2"];
   await using client = await runContainer(engine, { name: "client", networks: ["n1"], dns: [silent, good] });
   await using servers = await startScripted(client, "server 1: silent\nserver 2: ok", { addresses: [silent, good] });
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   await servers.forget();
   const { steps, server, answeredBy } = await explain(instance, "x.test", "A", "client");
   assert.deepEqual([answeredBy, server], ["servers", good]);
@@ -192,7 +195,7 @@ test("the events of a silent server and of the one queried after it are listed i
 });
 
 test("hints for a name that does not resolve name the likely cause", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   await using gone = await runContainer(engine, { name: "gone", networks: ["n1"] });
   await instance.waitFor("gone", "attached");
   const hints = async (name: string, container = "app"): Promise<string> =>
@@ -217,13 +220,13 @@ test("a search list that changes the names that programs query is a hint", async
     networks: ["n1"],
     args: ["--dns-search", "ok.test", "--dns-option", "ndots:2"],
   });
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { hints } = await explain(instance, "a.b", "A", searching.name);
   assert.match(hints.join("\n"), /query "a\.b\.ok\.test" before "a\.b".*ndots:2/);
 });
 
 test("a container in another's namespace is explained like that one", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { container, answeredBy } = await explain(instance, "web", "A", "sidecar");
   assert.deepEqual([container.name, container.sharedWith, answeredBy], ["sidecar", "app", "names"]);
 });
@@ -232,7 +235,7 @@ test("a container that is not served is explained from inside, with the reason a
   const server = "127.1.0.1";
   await using alone = await runContainer(engine, { name: "alone", dns: [server] });
   await using _ = await startScripted(alone, "server 1: nxdomain", { addresses: [server] });
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { code, stdout } = await command(instance, "explain", "web", "alone");
   assert.equal(code, 0);
   const [head, why, fix, ...rest] = stdout.split("\n");
@@ -244,7 +247,7 @@ test("a container that is not served is explained from inside, with the reason a
 });
 
 test("the text output is the answer, its cause, the fix and the path; -v adds the steps", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { code, stdout } = await command(instance, "explain", "elsewhere", "--in", "app");
   assert.equal(code, 0);
   const [head, why, fix, path, ...rest] = stdout.split("\n");
@@ -263,7 +266,7 @@ test("the text output is the answer, its cause, the fix and the path; -v adds th
 });
 
 test("several names are explained in order, and addresses are shown with their containers", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { stdout } = await command(instance, "explain", "web", "shared", "elsewhere", "app");
   const blocks = stdout.split("\n\n");
   assert.equal(blocks.length, 3);
@@ -283,7 +286,7 @@ test("several names are explained in order, and addresses are shown with their c
 test("an answer of an upstream server to a container's name elsewhere is explained as shadowed", async () => {
   await using world = await runContainer(engine, { name: "world", networks: ["n2"] });
   await using lost = await runContainer(engine, { name: "7.ok.test", networks: ["n2"] });
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { stdout } = await command(instance, "explain", lost.name, "app");
   const [head, why, fix] = stdout.split("\n");
   assert.match(head ?? "", /^7\.ok\.test \(A\) in app: [\d.]+ {2}no container of this engine$/);
@@ -296,7 +299,7 @@ test("an answer of an upstream server to a container's name elsewhere is explain
 });
 
 test("the last word is the container; a word that is none is an error that says so", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const unknown = await command(instance, "explain", "web", "db", "nobody");
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /No running container or service named "nobody"/);
@@ -306,6 +309,7 @@ test("the last word is the container; a word that is none is an error that says 
 });
 
 test("without a running dns11, causes and the reply of Docker's resolver are explained, and lookup works", async () => {
+  await shared.stop();
   const nowhere = join(folder, "nowhere");
   const standalone = async (...args: string[]): Promise<CommandResult> =>
     await dns11([...args, "-H", engine.host, "--state-dir", nowhere]);
@@ -330,6 +334,7 @@ test("without a running dns11, causes and the reply of Docker's resolver are exp
 });
 
 test("without the capabilities to enter a container, the causes are explained and no query is sent", async () => {
+  await shared.stop();
   const args = ["-H", engine.host, "--state-dir", join(folder, "nowhere")];
   const limits = ["--bounding-set", "-all", "--inh-caps", "-all", process.execPath, PROGRAM];
   const result = await run("setpriv", [...limits, "explain", "elsewhere", "app", ...args]);

@@ -9,6 +9,7 @@ import { after, before, test } from "node:test";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ensureImage, labelledImage } from "../support/engine/image.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -30,6 +31,7 @@ let engine: Engine;
 let hosts: Upstream;
 let redis: Upstream;
 let names = 0;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine();
@@ -38,6 +40,7 @@ before(async () => {
   await createNetwork(engine, "net");
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await hosts[Symbol.asyncDispose]();
   await redis[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
@@ -45,7 +48,7 @@ after(async () => {
 
 test("an image label cannot direct queries to the host's loopback, over UDP or TCP, and a warning names the label", async () => {
   await using hostile = await containerOf("hostile", HOSTILE);
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(await serversQueried(hostile, transport), ["hosts"]);
   assert.deepEqual(await redis.queries(), []);
   const { warning, upstreams } = await statusOf(instance, "hostile");
@@ -61,7 +64,7 @@ test("the same label set at run directs queries to a server inside the container
     labels: { "io.dns11.dns": SERVER },
   });
   await using inside = await startUpstream(created, REDIS);
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const name = uncachedName();
   await dig(created, name);
   assert.equal((await inside.queriesFor(name)).length > 0, true);
@@ -73,7 +76,7 @@ test("a label set at run overrides the image's; with the same text it counts as 
   await using other = await containerOf("other", HOSTILE, { labels: { "io.dns11.dns": `${SERVER} ` } });
   await using same = await containerOf("same", HOSTILE, { labels: { "io.dns11.dns": SERVER } });
   await using inside = await startUpstream(other, REDIS);
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const name = uncachedName();
   await dig(other, name);
   assert.equal((await inside.queriesFor(name)).length > 0, true);
@@ -85,13 +88,14 @@ test("an image can opt out, and a label on the container can undo that", async (
   const labels = { "io.dns11.enable": "false" };
   await using out = await containerOf("out", labels);
   await using back = await containerOf("back", labels, { labels: { "io.dns11.enable": "true" } });
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   const { code, reason } = await statusOf(instance, out.name);
   assert.deepEqual([code, reason], ["opted-out", "its image's label io.dns11.enable disables dns11"]);
   assert.equal((await statusOf(instance, back.name)).state, "attached");
 });
 
 test("an oversized route in a label is ignored, in images and containers, and the rest of the label is used", async () => {
+  await shared.stop();
   await using baked = await containerOf("baked", { "io.dns11.dns": MANY });
   await using given = await runContainer(engine, {
     name: "given",

@@ -38,6 +38,7 @@ const NO_QUERIES: MetricsSource = {
     counts: new ContainerMetrics(0),
     containers: [],
     isConnected: undefined,
+    etcd: null,
   },
 };
 

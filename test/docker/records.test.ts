@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { page } from "../support/program/scrape.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -41,6 +42,7 @@ let web: Container;
 let app: Container;
 let back: Container;
 let project: Container;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   writeFileSync(config, SETTINGS);
@@ -54,6 +56,7 @@ before(async () => {
   project = await runContainer(engine, { name: "project", networks: ["back"], labels });
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   for (const each of [folder, files]) rmSync(each, { recursive: true });
@@ -64,7 +67,7 @@ async function addressesOf(container: Container, name: string): Promise<string[]
 }
 
 test("records of every type are answered locally, over UDP and TCP, and other types are empty", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   for (const [name, type, data] of [
     ["api.shop.test", "A", "10.9.0.5"],
     ["API.Shop.Test", "A", "10.9.0.5"],
@@ -93,7 +96,7 @@ test("records of every type are answered locally, over UDP and TCP, and other ty
 });
 
 test("CNAMEs lead to containers, also for a C library, and a wildcard stands for a container", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   const address = web.address("front");
   const cname = await dig(app, "db.shop.test");
   assert.deepEqual(dataOf(cname), ["web.", address]);
@@ -106,7 +109,7 @@ test("CNAMEs lead to containers, also for a C library, and a wildcard stands for
 });
 
 test("a CNAME to a name of an upstream server is resolved there, forwarded and from the cache", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   for (const round of ["forwarded", "cached"]) {
     for (const transport of ["+notcp", "+tcp"]) {
       const reply = await dig(app, "Far.shop.test", transport);
@@ -132,13 +135,14 @@ test("a CNAME to a name of an upstream server is resolved there, forwarded and f
 });
 
 test("a name is for everybody, a network or a Compose project", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", config] });
+  await shared.with(["--config", config]);
   assert.deepEqual(await addressesOf(app, "scoped.shop.test"), ["10.9.0.1"]);
   assert.deepEqual(await addressesOf(back, "scoped.shop.test"), ["10.9.0.2"]);
   assert.deepEqual(await addressesOf(project, "scoped.shop.test"), ["10.9.0.3"]);
 });
 
 test("the folder is followed, a bad file keeps its names and is shown; explain, tail and metrics know the source", async () => {
+  await shared.stop();
   const args = ["--config", config, "--records-dir", files, "--metrics-addr", "127.0.0.1:0"];
   await using instance = await startDns11(engine, { args });
   const address = async (name: string): Promise<string> => (await addressesOf(app, name)).join(" ");

@@ -3,7 +3,8 @@
  * root, and nobody else's rights are involved.
  */
 import assert from "node:assert/strict";
-import { chmodSync, lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { chmodSync, existsSync, lstatSync, readFileSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -17,6 +18,7 @@ import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const NETWORK = "net";
+const UNIT = "dns11.service";
 /** TTLs by which a reply tells who answered. */
 const [OF_DNS11, OF_DOCKER] = [5, 600];
 
@@ -149,15 +151,74 @@ test("a second process of the user takes over, and the machine's names are refus
   assert.equal((await dig(client, "web")).answer[0]?.ttl, OF_DNS11);
 });
 
-test("with a restarted engine it ends and says so, and a new one serves the new containers", async () => {
+test("with a restarted engine it ends and says so, and a new one serves an engine whose network is pasta", async () => {
   instance = await startOwn();
-  await engine.restartDaemon();
+  await engine.restartDaemon("DOCKERD_ROOTLESS_ROOTLESSKIT_NET=pasta");
   assert.equal(await instance.exited, 1, instance.log);
   assert.match(instance.log, /rootless engine was restarted, and its namespaces are new\n +Start dns11 again/);
   for (const each of [web, client]) await each.start();
   await using again = await startOwn();
   await again.waitFor("web", "attached");
-  assert.equal((await dig(client, "web")).answer[0]?.ttl, OF_DNS11);
-  const stopped = await again.stop();
-  assert.equal(stopped, 0, again.log);
+  const reply = await dig(client, "web");
+  assert.deepEqual([dataOf(reply), reply.answer[0]?.ttl], [[web.address(NETWORK)], OF_DNS11]);
+  assert.equal((await dig(client, "pasta.ok.test")).status, "NOERROR");
+  assert.notEqual((await upstream.queriesFor("pasta.ok.test")).length, 0);
+  assert.equal(await again.stop(), 0, again.log);
+});
+
+test("a process in the user's namespace and the machine's network, as with --detach-netns, is refused", async () => {
+  const listen = "require('net').createServer().listen(process.argv[1])";
+  const socket = `${INSIDE.runtime}/detached.sock`;
+  const [command = "", ...args] = engine.commandAs(
+    OWNER,
+    "unshare",
+    "--user",
+    "--map-root-user",
+    INSIDE.node,
+    "-e",
+    listen,
+    socket,
+  );
+  const listener = spawn(command, args, { stdio: "ignore" });
+  try {
+    await waitFor("the socket", () => (existsSync(join(engine.runtime, "detached.sock")) ? true : undefined));
+    const { code, stderr } = await engine.dns11As(OWNER, "run", "-H", `unix://${socket}`);
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /process \d+ is in the machine's network.*\n +Start the engine without --detach-netns/);
+  } finally {
+    listener.kill("SIGKILL");
+  }
+});
+
+test("as a unit of the user it serves, is started again after a kill and with the engine, and stops cleanly", async () => {
+  const text = readFileSync("scripts/systemd/user/dns11.service", "utf8");
+  const manager = await engine.startUserManager(
+    UNIT,
+    text.replaceAll("/usr/bin/dns11", `${INSIDE.node} ${INSIDE.program}`),
+  );
+  const served = async (): Promise<void> =>
+    void (await waitFor("dns11's answer", async () =>
+      (await dig(client, "+time=1", "+tries=3", "web")).answer[0]?.ttl === OF_DNS11 ? true : undefined,
+    ));
+  const pidNow = async (): Promise<number> => Number(await manager.show(UNIT, "MainPID"));
+  const other = async (pid: number): Promise<void> =>
+    void (await waitFor("another process", async () => ([0, pid].includes(await pidNow()) ? undefined : true)));
+  const { code, stderr } = await manager.systemctl("start", UNIT);
+  assert.equal(code, 0, stderr);
+  await served();
+  assert.match(await manager.show(UNIT, "StatusText"), /2 of 2 containers attached/);
+  const pid = await pidNow();
+  assert.equal(statSync(`/proc/${pid}`).uid, OWNER);
+  assert.match(readFileSync(`/proc/${pid}/status`, "utf8"), /^NoNewPrivs:\t1$/m);
+  process.kill(pid, "SIGKILL");
+  await other(pid);
+  await served();
+  const second = await pidNow();
+  await engine.restartDaemon();
+  for (const each of [web, client]) await each.start();
+  await other(second);
+  await served();
+  assert.equal((await manager.systemctl("stop", UNIT)).code, 0);
+  assert.equal(await manager.show(UNIT, "Result"), "success");
+  assert.equal((await dig(client, "web")).answer[0]?.ttl, OF_DOCKER);
 });

@@ -15,6 +15,7 @@ import type { CommandResult } from "../support/program/command.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -25,6 +26,7 @@ const folder = mkdtempSync(join(tmpdir(), "d11-servers-"));
 
 let engine: Engine;
 let host: ScriptedServers;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   const resolvConf = HOST_SERVERS.map((address) => `nameserver ${address}\n`).join("");
@@ -33,6 +35,7 @@ before(async () => {
   host = await startScripted(engine, "count", { addresses: HOST_SERVERS });
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await host[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
@@ -81,7 +84,7 @@ test("the host's servers are listed once, a container's own servers per containe
 });
 
 test("a closed server is down, with a time and a reason, and up again when it answers", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   await using fixture = await startCase(engine, instance, { scenario: "closed" });
   const { name } = fixture.container;
   const began = Date.now();
@@ -106,7 +109,7 @@ test("a closed server is down, with a time and a reason, and up again when it an
 });
 
 test("a server without EDNS and a server that always fails are reported as such", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   await using fixture = await startCase(engine, instance, { scenario: "formerr-to-edns" });
   assert.equal((await fixture.dig("x.test")).status, "NOERROR");
   assert.equal((await serverNamed(instance, LOOPBACKS[0], fixture.container.name)).edns, false);
@@ -117,6 +120,7 @@ test("a server without EDNS and a server that always fails are reported as such"
 });
 
 test("cache entries and hits are counted, in total and per container", async () => {
+  await shared.stop();
   await using instance = await startDns11(engine);
   await using fixture = await startCase(engine, instance, { scenario: "count" });
   for (const name of ["a.test", "b.test", "a.test", "a.test"]) await fixture.dig(name);
@@ -146,7 +150,7 @@ test("stale answers and evictions are counted", async () => {
 });
 
 test("a flush removes one name with all types and servers, or everything", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.with();
   await using one = await startCase(engine, instance, { scenario: "ok" });
   await using two = await startCase(engine, instance, { scenario: "ok" });
   for (const fixture of [one, two]) for (const type of ["A", "AAAA"]) await fixture.dig("Gone.test", type);
@@ -169,7 +173,7 @@ test("a flush removes one name with all types and servers, or everything", async
 
 for (const name of ["in-flight.test", undefined]) {
   test(`a query in flight when ${name ?? "everything"} is flushed is answered, and its reply is not cached`, async () => {
-    await using instance = await startDns11(engine);
+    const instance = await shared.with();
     await using fixture = await startCase(engine, instance, { scenario: "slow 2s count" });
     const client = await clientOf(instance);
     const reply = fixture.dig("in-flight.test", "+time=5");
@@ -187,6 +191,7 @@ for (const name of ["in-flight.test", undefined]) {
 }
 
 test("with --strict there is no cache and no server health, and the reports say so", async () => {
+  await shared.stop();
   await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
   await using instance = await startDns11(engine, { args: ["--strict"] });
   await dig(client, "x.test");

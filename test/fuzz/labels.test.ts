@@ -64,7 +64,7 @@ test("labels of any text", () => {
       domainName: text(random),
       endpoints,
     });
-    const { warning = "" } = decide(fact, (id) => directory.network(id), []);
+    const { warning = "" } = decide(fact, []);
     assert.ok(warning.length < 4_000, `${about}: ${warning.length} characters`);
     directory.putContainer(fact);
     const client = aClient(directory.viewOf(neighbour));

@@ -47,6 +47,9 @@ async function assertServedAt(instance: Dns11, node: KindNode, address: string):
 }
 
 test("each value of kind.ip is advertised to pods, which are answered there (K10)", async () => {
+  let last = "auto";
+  const settings = world.settings(`ip: ${last}`);
+  await using instance = await world.serveWith(settings);
   for (const [ip, args, wanted] of [
     ["auto", [], GATEWAY],
     ["auto", ADD_HOST, GATEWAY],
@@ -57,8 +60,8 @@ test("each value of kind.ip is advertised to pods, which are answered there (K10
     ["host", ["--add-host", "host.docker.internal:127.0.0.1"], GATEWAY],
     [LITERAL, [], LITERAL],
   ] as const) {
+    if (ip !== last) await settings.reload(instance, `ip: ${(last = ip)}`);
     await using node = await world.node("words", { args });
-    await using instance = await world.serve(["--kind-ip", ip]);
     await assertServedAt(instance, node, wanted ?? node.address(NETWORK));
   }
 });
@@ -67,7 +70,7 @@ test("with kind.ip=auto the address that KIND's entrypoint chose is kept (K10)",
   await using node = await world.node("chosen", { entrypoint: "kind", args: ADD_HOST });
   await node.waitForEntrypoint();
   assert.equal(node.vip, HOST);
-  await using instance = await world.serve();
+  const instance = await world.shared();
   await assertServedAt(instance, node, HOST);
 });
 
@@ -79,9 +82,7 @@ test("routes that KIND's entrypoint cannot handle change nothing: two default ro
   ].entries()) {
     await using node = await world.node(`routes-${index}`);
     await checkIn(node.netnsPath, "ip", ["-batch", "-"], `${lines.join("\n")}\n`);
-    await using instance = await world.serve();
-    await assertServedAt(instance, node, GATEWAY);
-    await instance.stop();
+    await assertServedAt(await world.shared(), node, GATEWAY);
   }
 });
 
@@ -89,7 +90,7 @@ test("on a network without a gateway a dedicated address is advertised, which th
   await createNetwork(world.engine, "inner", { internal: true });
   await using web = await runContainer(world.engine, { name: "inner-web", networks: ["inner"] });
   await using node = await world.node("shut-in", { networks: ["inner"] });
-  await using instance = await world.serve();
+  const instance = await world.shared();
   const { advertised } = await waitForWorkingNode(instance, node.name);
   const [address = ""] = advertised;
   assert.match(address, /^\d+\.\d+\.\d+\.\d+$/);
@@ -101,6 +102,7 @@ test("on a network without a gateway a dedicated address is advertised, which th
 });
 
 test("after a change of kind.ip new pods get another address, and earlier pods are answered at theirs (K11)", async () => {
+  await world.endShared();
   await using node = await world.node("moving");
   const settings = world.settings("ip: gateway");
   await using instance = await world.serveWith(settings);
@@ -146,7 +148,7 @@ test("after a restart of dns11 with another kind.ip earlier pods are answered at
 test("joining and leaving networks, also the first one, does not change the advertised address (K12)", async () => {
   await createNetwork(world.engine, "a-first", { subnet: "10.79.0.0/24" });
   await using node = await world.node("joining");
-  await using instance = await world.serve();
+  const instance = await world.shared();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   const change = async (work: Promise<void>, networks: readonly string[]): Promise<void> => {
@@ -172,6 +174,7 @@ test("joining and leaving networks, also the first one, does not change the adve
 });
 
 test("with kind.ip=node neighbours and the host get no answer on the node's port 53 without kind.expose (K13)", async () => {
+  await world.endShared();
   await using node = await world.node("closed");
   const own = node.address(NETWORK);
   await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });

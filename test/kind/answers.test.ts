@@ -119,7 +119,7 @@ test("queries for unknown types, and for servers that do not reply, are answered
 for (const program of ["dnsmasq", "unbound"] as const) {
   test(`${program} in a pod forwards to dns11, and sees its loop probe once (K46)`, async () => {
     await using node = await world.node(`forwarding-${program}`);
-    await using instance = await world.serve();
+    const instance = await world.shared();
     await waitForWorkingNode(instance, node.name);
     await using pod = await startPod(node);
     await using client = await startPod(node);
@@ -141,7 +141,7 @@ test("an upstream that is one of our own addresses is not queried, but the other
   await using node = await world.node("listing", {
     args: ["--dns", GATEWAY, "--dns", "127.0.0.11", "--dns", own.address],
   });
-  await using instance = await world.serve();
+  const instance = await world.shared();
   await waitForWorkingNode(instance, node.name);
   const { upstreams } = (await instance.container(node.name)) ?? {};
   assert.match(upstreams?.join(" ") ?? "", /10\.53\.0\.2/);
@@ -152,6 +152,7 @@ test("an upstream that is one of our own addresses is not queried, but the other
 });
 
 test("an upstream that is left out because it is dns11 itself is reported (K47)", async () => {
+  await world.endShared();
   await using node = await world.node("configured", { args: ["--dns", GATEWAY] });
   await using instance = await world.serve();
   const { reasons } = await waitForWorkingNode(instance, node.name);
@@ -161,7 +162,7 @@ test("an upstream that is left out because it is dns11 itself is reported (K47)"
 
 test("an upstream that forwards to dns11 makes no endless loop: each query ends before the client times out (K47)", async () => {
   await using node = await world.node("circling", { args: ["--dns", POD] });
-  await using instance = await world.serve();
+  const instance = await world.shared();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node, { address: POD });
   await using forwarder = await startPodForwarder(pod, "dnsmasq", [GATEWAY]);
@@ -178,7 +179,7 @@ test("a node's own name and its neighbours' names have their address families, a
   await createNetwork(world.engine, "six", { ipv6: true });
   await using both = await runContainer(world.engine, { name: "both", networks: ["six"] });
   await using node = await world.node("named", { networks: [NETWORK, "six"] });
-  await using instance = await world.serve();
+  const instance = await world.shared();
   const { advertised } = await waitForWorkingNode(instance, node.name);
   const server = `@${advertised[0]}`;
   await using pod = await startPod(node);
@@ -202,7 +203,7 @@ test("a node's own name and its neighbours' names have their address families, a
 test("a change of the host's resolv.conf changes the upstreams of pods at once (K49)", async () => {
   await using second = await startUpstream(world.engine, { address: "10.53.0.3" });
   await using node = await world.node("following");
-  await using instance = await world.serve();
+  const instance = await world.shared();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   let count = 0;

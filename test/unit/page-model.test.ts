@@ -2,6 +2,7 @@
 // 5 and of 200 containers, and that nothing grows without bound.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { drawingOf } from "../../src/ui/page/model/drawing.ts";
@@ -160,3 +161,43 @@ test("an arrow leads from what fails to what it needs", () => {
   assert.equal(arrows.length, 1);
   assert.equal(chips.find(({ label }) => label.startsWith("api"))?.state, "fails");
 });
+
+test("every text has enough contrast on every background, in both schemes", () => {
+  const css = readFileSync("src/ui/page/style/theme.css", "utf8");
+  const [light = "", dark = ""] = css.split("@media (prefers-color-scheme: dark)");
+  for (const scheme of [light, light + dark]) {
+    const colours = new Map(
+      [...scheme.matchAll(/--([a-z0-9-]+): (#[0-9a-f]{6});/g)].map(([, name = "", hex = ""]) => [name, hex]),
+    );
+    const pairs = [
+      ...["text", "soft", "accent", "ok", "warn", "bad"].flatMap((text) => [
+        [text, "card"],
+        [text, "card-2"],
+      ]),
+      ["text", "back"],
+      ["soft", "back"],
+      ...["ok", "warn", "bad"].flatMap((tone) => [
+        [tone, `${tone}-back`],
+        ["text", `${tone}-back`],
+      ]),
+    ];
+    for (const [text = "", back = ""] of pairs) {
+      const ratio = contrast(colours.get(text) ?? "", colours.get(back) ?? "");
+      assert.ok(ratio >= 4.5, `${text} on ${back}: ${ratio.toFixed(2)}`);
+    }
+  }
+});
+
+/** As WCAG defines it. */
+function contrast(a: string, b: string): number {
+  const [one, other] = [luminance(a), luminance(b)];
+  return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+}
+
+function luminance(hex: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+    const part = Number.parseInt(hex.slice(at, at + 2), 16) / 255;
+    return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}

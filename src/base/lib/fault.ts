@@ -37,6 +37,13 @@ export function reasonOf(thrown: unknown): string {
   return thrown.cause === undefined ? thrown.message : `${thrown.message}: ${reasonOf(thrown.cause)}`;
 }
 
+/** The same, with what to do about it. */
+export function reasonWithRemedy(thrown: unknown): string {
+  const remedy = thrown instanceof Fault ? thrown.remedy : undefined;
+  const reason = reasonOf(thrown);
+  return remedy === undefined ? reason : `${reason.replace(/\.$/, "")}. ${remedy}`;
+}
+
 /** The code of a thrown value: a Fault's, Node's errno name, or undefined. */
 export function codeOf(thrown: unknown): string | undefined {
   if (thrown instanceof Error && "code" in thrown && typeof thrown.code === "string") return thrown.code;

@@ -16,6 +16,8 @@ export const CHECKS = {
   leftovers: "leftovers",
   "host-resolv-conf": "host resolv.conf",
   "host-names": "host names",
+  etcd: "etcd",
+  "etcd-records": "records in etcd",
   namespace: "network namespace",
   attachment: "resolver",
   "resolv-conf": "resolv.conf",

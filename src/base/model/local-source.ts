@@ -16,6 +16,8 @@ export const LOCAL_SOURCE = {
   hostDomain: 9,
   extra: 10,
   stopped: 11,
+  swarm: 12,
+  etcd: 13,
 } as const;
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
@@ -34,6 +36,8 @@ export const LOCAL_SOURCES = [
   { key: "host-domain", title: "the host's domain" },
   { key: "extra", title: "extra names" },
   { key: "stopped", title: "stopped containers" },
+  { key: "swarm", title: "swarm" },
+  { key: "etcd", title: "names in etcd" },
 ] as const;
 
 export type LocalSourceKey = (typeof LOCAL_SOURCES)[number]["key"];

@@ -9,7 +9,6 @@ export const SKIP_CODES = [
   "shares-namespace",
   "default-network-only",
   "no-nameserver",
-  "swarm-network",
   "opted-out",
   "kind-detached",
   "quarantined",

@@ -7,6 +7,7 @@
  * string.
  */
 import type { Behaviour } from "./behaviour.ts";
+import type { DockerAsk } from "./docker-ask.ts";
 import type { LocalSource } from "./local-source.ts";
 
 /** The name in a question. */
@@ -41,6 +42,8 @@ export interface ReverseName {
   readonly target: Uint8Array | undefined;
   /** Undefined for the TTL of container names. */
   readonly ttlSeconds?: number | undefined;
+  /** Set if only Docker's resolver knows whose address it is; there is no target then. */
+  readonly ask?: DockerAsk;
 }
 
 /** A zone that dns11 answers for. */
@@ -64,7 +67,7 @@ export interface NameRecords {
   readonly ttlSeconds: number | undefined;
   /** The data of its records by type, in wire format with names uncompressed. */
   readonly sets: ReadonlyMap<number, readonly Uint8Array[]>;
-  /** The name that its CNAME points to; then it has no other records. */
+  /** The name that its CNAME points to, for all types that it has no records of. */
   readonly alias: QuestionName | undefined;
   /** It has the addresses of these names, as the client resolves them. */
   readonly containers: readonly QuestionName[];
@@ -72,15 +75,21 @@ export interface NameRecords {
   readonly zone?: ZoneAuthority;
   /** There is no such name in that zone. */
   readonly isMissing?: boolean;
-  /** The addresses of the names that its records point to. */
-  readonly additional?: readonly OwnedRecord[];
+  /** It is not known whether there is: the query fails. */
+  readonly isUnavailable?: boolean;
+  /** The addresses of the names that its records of a type point to. */
+  readonly additional?: (type: number) => readonly OwnedRecord[];
 }
 
-/** Result of a lookup: unknown; found; does not exist anywhere, so that the search ends; has records of its own. */
+/**
+ * Result of a lookup: unknown; found; does not exist anywhere, so that the search ends; has records of its own; known to
+ * Docker's resolver alone.
+ */
 export const MISS = 0;
 export const FOUND = 1;
 export const DENIED = 2;
 export const DECLARED = 3;
+export const ASKED = 4;
 
 /** Records the steps of a search, to explain a query. The step that ends the search is recorded last. */
 export interface NamesTrace {
@@ -96,6 +105,8 @@ export class NameSearch {
   addresses: NameAddresses = NOTHING;
   /** After DECLARED. */
   records: NameRecords | undefined;
+  /** After ASKED. */
+  ask: DockerAsk | undefined;
   /** No upstream has such a name. Otherwise one may have it, with other records. */
   isLocalOnly = false;
   /** The answer ends by itself, so nobody may repeat it. */
@@ -111,6 +122,11 @@ export class NameSearch {
     this.isLocalOnly = isOnlyHere;
     this.isTimed = isTimed;
     return FOUND;
+  }
+
+  asked(ask: DockerAsk): typeof ASKED {
+    this.ask = ask;
+    return ASKED;
   }
 
   declared(records: NameRecords): typeof DECLARED {
@@ -139,7 +155,7 @@ export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
   readonly kind: LocalSource;
-  /** MISS, FOUND or DECLARED (the result is in `search`), or DENIED. */
+  /** MISS, FOUND, DECLARED or ASKED (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined;

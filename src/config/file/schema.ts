@@ -131,6 +131,16 @@ export const SCHEMA = map({
     force: leaf(readBoolean).optional(),
     "host-docker-internal": leaf(READERS["kind.host-docker-internal"]).optional(),
   }).optional(),
+  etcd: map({
+    endpoints: oneOrMore(READERS["etcd.endpoints"]),
+    prefix: leaf(READERS["etcd.prefix"]).optional(),
+    zones: oneOrMore(READERS["etcd.zones"]),
+    ca: leaf(READERS["etcd.ca"]).optional(),
+    user: leaf(READERS["etcd.user"]).optional(),
+    "password-file": leaf(READERS["etcd.password-file"]).optional(),
+    "max-stale": leaf(READERS["etcd.max-stale"]).optional(),
+    quirks: oneOrMore(READERS["etcd.quirks"]),
+  }).optional(),
   queries: map({
     names: leaf(READERS["queries.names"]).optional(),
     log: leaf(readBoolean).optional(),

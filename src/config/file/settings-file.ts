@@ -56,9 +56,22 @@ function versionProblem(document: Document, path: string): string | undefined {
 
 /** Flattens the groups of the file into keys with a dot. */
 function layerFrom(file: FileSettings, document: Document, path: string): LayerValues {
-  const { version: _, networks, projects, records, switches, forward, cache, kind, metrics, queries, ...rest } = file;
+  const {
+    version: _,
+    networks,
+    projects,
+    records,
+    switches,
+    forward,
+    cache,
+    kind,
+    metrics,
+    queries,
+    etcd,
+    ...rest
+  } = file;
   const declared = declaredNames({ records, networks, projects }, document, path);
-  const groups = { switches, forward, cache, kind, metrics, queries };
+  const groups = { switches, forward, cache, kind, metrics, queries, etcd };
   const grouped = Object.entries(groups).flatMap(([group, values]) =>
     Object.entries(values ?? {}).map(([key, value]) => [`${group}.${key}`, value] as const),
   );

@@ -2,6 +2,7 @@
  * RecordData: reads the data of a record, written as in a zone file, into wire format. A reader throws an Error that says
  * what to use.
  */
+import { mailData, serviceData, textData } from "../../base/dns/record-data.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { quoteValue } from "../readers.ts";
@@ -27,7 +28,6 @@ export type RecordKey = keyof typeof RECORD_KINDS;
 
 const NUMBER_MAX = 65_535;
 const FLAGS_MAX = 255;
-const STRING_BYTES_MAX = 255;
 /** Far more than a record needs that fits into one UDP packet. */
 const TEXT_BYTES_MAX = 4096;
 
@@ -53,12 +53,7 @@ function readText(text: string): Uint8Array {
   if (bytes.length > TEXT_BYTES_MAX) {
     throw new Error(`the text is too long (${bytes.length} bytes): use at most ${TEXT_BYTES_MAX}`);
   }
-  const data: number[] = [];
-  for (let at = 0; at === 0 || at < bytes.length; at += STRING_BYTES_MAX) {
-    const string = bytes.subarray(at, at + STRING_BYTES_MAX);
-    data.push(string.length, ...string);
-  }
-  return Uint8Array.from(data);
+  return textData(bytes);
 }
 
 function readService(text: string): Uint8Array {
@@ -69,7 +64,8 @@ function readService(text: string): Uint8Array {
       `invalid SRV ${quoteValue(text)}: use "PRIORITY WEIGHT PORT TARGET", such as "0 5 5432 db.shop.test"`,
     );
   }
-  return Uint8Array.of(...numbers.flatMap((each) => octets(each)), ...readTarget(target));
+  const [first = 0, second = 0, third = 0] = numbers;
+  return serviceData({ priority: first, weight: second, port: third, target: readTarget(target) });
 }
 
 function readMailServer(text: string): Uint8Array {
@@ -78,7 +74,7 @@ function readMailServer(text: string): Uint8Array {
   if (number === undefined || target === undefined || rest.length > 0) {
     throw new Error(`invalid MX ${quoteValue(text)}: use "PREFERENCE HOST", such as "10 mail.shop.test"`);
   }
-  return Uint8Array.of(...octets(number), ...readTarget(target));
+  return mailData(number, readTarget(target));
 }
 
 function readAuthority(text: string): Uint8Array {
@@ -92,8 +88,4 @@ function readAuthority(text: string): Uint8Array {
 
 function numberIn(text: string | undefined, max: number): number | undefined {
   return text !== undefined && /^\d{1,5}$/.test(text) && Number(text) <= max ? Number(text) : undefined;
-}
-
-function octets(number: number): readonly [number, number] {
-  return [number >> 8, number & 0xff];
 }

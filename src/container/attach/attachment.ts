@@ -19,7 +19,7 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 import { LIMITS } from "../../base/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
-import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
+import { Fault, isInternalError, reasonOf, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
@@ -359,7 +359,7 @@ export class Attachment {
 
   #failWith(error: unknown, fallback: FailureCode): void {
     if (isInternalError(error)) guard.report(error, "attach");
-    this.#fail(failureCode(error, fallback), reasonOf(error), []);
+    this.#fail(failureCode(error, fallback), reasonWithRemedy(error), []);
   }
 
   #fail(code: string, reason: string, culprits: readonly string[]): void {

@@ -8,7 +8,7 @@ import { shortened } from "../../base/lib/shortened.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
-import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
+import { type ContainerFact, isUserDefined } from "../registry/fact.ts";
 import { CHOICE_LABELS, choiceWarnings } from "../registry/label-choices.ts";
 import { NAMES_LABEL, aliasWildcards, labelNames } from "../registry/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
@@ -25,10 +25,9 @@ const NO = new Set(["false", "0", "no", "off"]);
 
 export function decide(
   fact: ContainerFact,
-  networkOf: (id: string) => NetworkFact | undefined,
   only: readonly OnlyFilter[],
   policy: LabelPolicy = LABEL_DEFAULTS,
-  defaultBridge: DefaultBridgeSetting = "off",
+  defaultBridge: DefaultBridgeSetting | "node" = "off",
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
@@ -57,7 +56,7 @@ export function decide(
     ...ZONE_LABELS.map((key) => ignoredLabelWarning(key, fact, policy)),
     ...fact.endpoints.map(({ names, networkName }) => aliasWildcards(names, networkName).warning),
   ];
-  const decision = decideByNetworks(fact, networkOf, isSelected(fact, labels, only), defaultBridge);
+  const decision = decideByNetworks(fact, isSelected(fact, labels, only), defaultBridge);
   if (decision.kind === "serve" || decision.code !== "not-selected") return withWarnings(decision, warnings);
   const keys = only.filter((filter) => filter.kind === "label").map(({ key }) => key);
   return withWarnings(decision, [...warnings, ...keys.map((key) => ignoredLabelWarning(key, fact, policy))]);
@@ -65,9 +64,8 @@ export function decide(
 
 function decideByNetworks(
   fact: ContainerFact,
-  networkOf: (id: string) => NetworkFact | undefined,
   isSelectedByFilters: boolean,
-  defaultBridge: DefaultBridgeSetting,
+  defaultBridge: DefaultBridgeSetting | "node",
 ): Decision {
   const userDefined = fact.endpoints.filter((endpoint) => isUserDefined(endpoint.networkName));
   if (userDefined.length === 0 && fact.networkMode === "none")
@@ -76,13 +74,6 @@ function decideByNetworks(
     const reason = reasonNotCaptured(fact, defaultBridge);
     if (reason !== undefined) return reason;
   }
-  const swarm = userDefined.find((endpoint) => networkOf(endpoint.networkId)?.scope === "swarm");
-  if (swarm !== undefined) {
-    return skip(
-      "swarm-network",
-      `its network "${swarm.networkName}" is a swarm network, and only dockerd knows the names of swarm services`,
-    );
-  }
   if (!isSelectedByFilters) return skip("not-selected", "no --only filter matches it");
   return { kind: "serve" };
 }
@@ -90,8 +81,14 @@ function decideByNetworks(
 /** Why a container without Docker's resolver is not served; undefined if it is. */
 function reasonNotCaptured(
   { onDefaultBridge, nameservers }: ContainerFact,
-  setting: DefaultBridgeSetting,
+  setting: DefaultBridgeSetting | "node",
 ): Decision | undefined {
+  if (setting === "node") {
+    return skip(
+      "default-network-only",
+      "it is a KIND node on no user-defined network, so Docker has no resolver there that could answer its pods when dns11 stops; connect it to one, such as kind",
+    );
+  }
   if (onDefaultBridge === undefined || setting === "off") {
     const hint = onDefaultBridge === undefined ? "" : "; the setting default-bridge: names serves it all the same";
     return skip(

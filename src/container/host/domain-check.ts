@@ -28,7 +28,7 @@ export function requireOutsideSearch(domain: string, search: readonly string[]):
   });
 }
 
-/** Throws a Fault if another link of systemd-resolved, or its configuration, has the domain. */
+/** Throws a Fault if another link of systemd-resolved, its configuration or a delegate of that has the domain. */
 export function requireNoOtherLink(
   domain: string,
   domains: readonly LinkDomain[],
@@ -37,10 +37,15 @@ export function requireNoOtherLink(
 ): void {
   const owner = domains.find((each) => each.domain === domain && !isOwnLink(links.get(each.index)));
   if (owner === undefined) return;
-  const place = owner.index === 0 ? "its configuration" : `its link ${links.get(owner.index) ?? owner.index}`;
+  const place = placeOf(owner, links);
   throw new Fault("HOST_DOMAIN_TAKEN", `systemd-resolved already has the domain "${domain}": ${place}`, {
     remedy,
   });
+}
+
+function placeOf({ index, delegate }: LinkDomain, links: ReadonlyMap<number, string>): string {
+  if (delegate !== undefined) return `its delegate ${delegate}`;
+  return index === 0 ? "its configuration" : `its link ${links.get(index) ?? index}`;
 }
 
 /** Throws a Fault if one of the servers knows the domain. A server that does not reply knows nothing. */

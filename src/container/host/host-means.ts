@@ -95,7 +95,14 @@ export class HostMeans {
   async choose(): Promise<ChosenMeans> {
     this.#requireOwnedTables();
     const refusal = await this.#refusal();
-    if (refusal === undefined) return await this.#throughResolved();
+    if (refusal === undefined) {
+      try {
+        return await this.#throughResolved();
+      } catch (error) {
+        this.#resolved.withdraw();
+        throw error;
+      }
+    }
     this.#resolved.withdraw();
     if (this.#policy.means === "resolved") throw refusal;
     return await this.#byCapture(reasonOf(refusal));

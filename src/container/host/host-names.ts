@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 
-import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
+import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import type { HostPolicy } from "../../base/model/host-policy.ts";
@@ -107,7 +107,7 @@ export class HostNames {
   }
 
   configure(policy: HostPolicy): void {
-    if (isDeepStrictEqual(policy, this.#policy)) return;
+    if (isDeepStrictEqual(policy, this.#policy)) return this.refresh();
     this.#release();
     this.#policy = policy;
     this.#setChosen(undefined);
@@ -136,9 +136,9 @@ export class HostNames {
   }
 
   /** The host's namespace, which `proveNamespace` always refuses. */
-  prove({ pid }: NamespaceClaim): ProvenNamespace {
+  prove({ sandboxKey, pid }: NamespaceClaim): ProvenNamespace {
     const host = this.#parts.host();
-    if (pid !== host.pid) throw engineExited(pid);
+    if (sandboxKey !== host.networkId) throw engineExited(pid);
     return { fd: openHostNetwork(host), id: host.networkId };
   }
 
@@ -205,7 +205,9 @@ export class HostNames {
     const report = { means, why, ...(zones.length > 0 && { zones }) };
     this.#decision = { kind: "serve", hostNames: report, ...(warning !== undefined && { warning }) };
     this.#setChosen(choice);
-    const claim = { containerId: HOST_ID, sandboxKey: "", pid: this.#parts.host().pid };
+    const { pid, networkId } = this.#parts.host();
+    // The namespace stays when dockerd is restarted as another process, and so do the names.
+    const claim = { containerId: HOST_ID, sandboxKey: networkId, pid };
     this.#desired = { claim, mode: choice.mode };
     this.updateNames();
     reconciler.updateCapture(HOST_ID);
@@ -218,8 +220,7 @@ export class HostNames {
       return await this.#means?.choose();
     } catch (error) {
       if (isInternalError(error)) guard.report(error, "attach");
-      const remedy = error instanceof Fault && error.remedy !== undefined ? `. ${error.remedy}` : "";
-      return `${reasonOf(error)}${remedy}`;
+      return reasonWithRemedy(error);
     }
   }
 

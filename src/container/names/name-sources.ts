@@ -13,10 +13,12 @@ import type { ExtraNames } from "./extra/extra-names.ts";
 import type { ProjectNames } from "./projects/project-names.ts";
 import type { StoppedNames } from "./stopped/stopped-names.ts";
 import type { NameSource } from "./name-source.ts";
+import type { SwarmNetworks } from "./swarm/swarm-networks.ts";
 import type { ServiceZones } from "./zone/service-zones.ts";
 
 /** Sources that the directory fills. */
 interface NameSourceParts {
+  readonly swarm: SwarmNetworks;
   readonly networks: DockerNetworks;
   readonly declared: DeclaredNames;
   readonly extra: ExtraNames;
@@ -27,20 +29,36 @@ interface NameSourceParts {
   readonly zones: ServiceZones;
   readonly projects: ProjectNames;
   readonly stopped: StoppedNames;
+  /** The names of etcd, if it is used. */
+  readonly stored?: NameSource | undefined;
 }
 
 export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const { networks, defaultBridge, declared, engineHost, elsewhere, hostDomain, projects, extra, stopped, zones } =
-    parts;
+  const {
+    swarm,
+    networks,
+    defaultBridge,
+    declared,
+    engineHost,
+    elsewhere,
+    hostDomain,
+    projects,
+    extra,
+    stopped,
+    stored,
+    zones,
+  } = parts;
   return [
     // Reverse names only: the most specific one of an address.
     zones.pointers,
-    // Docker's names take precedence.
-    networks,
+    // Docker's names take precedence: first those that several machines may have.
+    swarm,
+    swarm.unlessLeft(networks),
     defaultBridge,
     EXTRA_HOSTS,
     declared,
     zones,
+    ...(stored === undefined ? [] : [stored]),
     engineHost,
     elsewhere,
     projects,

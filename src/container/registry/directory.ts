@@ -16,12 +16,13 @@ import { ExtraNames } from "../names/extra/extra-names.ts";
 import { EngineHostName, type HostGateway } from "../names/host-name/host-name.ts";
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
+import { SwarmNetworks } from "../names/swarm/swarm-networks.ts";
 import type { Reach } from "../names/zone/reach.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
 import { nameSources } from "../names/name-sources.ts";
-import type { NodeContext } from "../names/name-source.ts";
+import type { NameSource, NodeContext } from "../names/name-source.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
@@ -48,6 +49,8 @@ export interface DirectoryOptions {
   readonly serversMax: number;
   /** dns11's own address: as a server of a container it would be a forwarding loop. */
   readonly ownAddress: string;
+  /** The names of etcd. */
+  readonly stored?: NameSource | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames?: () => void;
 }
@@ -55,6 +58,7 @@ export interface DirectoryOptions {
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
+  readonly swarm = new SwarmNetworks(this.#networks);
   readonly #declared = new DeclaredNames();
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
@@ -64,18 +68,7 @@ export class Directory {
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
   readonly #hostDomain = new HostDomainNames((id) => this.network(id));
-  readonly #sources = nameSources({
-    hostDomain: this.#hostDomain,
-    networks: this.#networks,
-    declared: this.#declared,
-    extra: this.#extra,
-    defaultBridge: this.#defaultBridge,
-    engineHost: this.#engineHost,
-    elsewhere: this.#elsewhere,
-    zones: this.#zones,
-    projects: this.#projects,
-    stopped: this.#stopped,
-  });
+  readonly #sources: readonly NameSource[];
   readonly #containers = new Map<string, ContainerFact>();
   #former = new FormerAddresses();
   readonly #upstreamContainers = new UpstreamContainers({
@@ -95,6 +88,20 @@ export class Directory {
   constructor(options: DirectoryOptions) {
     this.#options = options;
     this.#onNames = options.onNames;
+    this.#sources = nameSources({
+      hostDomain: this.#hostDomain,
+      swarm: this.swarm,
+      networks: this.#networks,
+      declared: this.#declared,
+      extra: this.#extra,
+      defaultBridge: this.#defaultBridge,
+      engineHost: this.#engineHost,
+      elsewhere: this.#elsewhere,
+      zones: this.#zones,
+      projects: this.#projects,
+      stopped: this.#stopped,
+      stored: options.stored,
+    });
   }
 
   get containers(): ReadonlyMap<string, ContainerFact> {
@@ -130,6 +137,7 @@ export class Directory {
     this.#denied = current.#denied;
     this.#engineHost.setGateway(current.#engineHost.gateway);
     this.#declared.copy(current.#declared);
+    this.swarm.succeed(current.swarm);
     this.#upstreamContainers.setComplete(current.#upstreamContainers.isComplete);
     this.#predecessor = current;
     this.#onNames?.();
@@ -338,11 +346,10 @@ export class Directory {
     const { layers, listed, listedBy, hasGateway, isUnclear } = this.#routing(fact, node);
     const { nameservers } = fact;
     const { isNdotsSet } = this.#rules;
-    const { fallsBack } = this.#upstreamContainers;
     return {
       routes: routesOf({
         layers,
-        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack },
+        containers: { find: this.#upstreamContainers.finderFor(fact), fallsBack: this.#upstreamContainers.fallsBack },
         fallback: listed,
         fallbackBy: listedBy,
         host: this.#host,
@@ -361,6 +368,7 @@ export class Directory {
       labelPolicy: this.#labelPolicy,
       denied: this.#denied,
       host: this.#host,
+      isLeftToDocker: this.swarm.leavesToDocker(fact, node),
     });
   }
 }

@@ -102,6 +102,15 @@ export interface NetworkFact {
   readonly isInternal: boolean;
   /** The Compose project that made it. */
   readonly project: string | undefined;
+  /** Set for a network of several machines. */
+  readonly swarm?: SwarmNetworkFact;
+}
+
+interface SwarmNetworkFact {
+  /** It carries published ports only; Docker gives no names there. */
+  readonly isIngress: boolean;
+  /** Such as 10.0.1.0/24. */
+  readonly subnets: readonly string[];
 }
 
 /** The network of containers that were started without one. */

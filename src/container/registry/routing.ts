@@ -47,6 +47,8 @@ interface RoutingParts {
   /** Domains that exist in no upstream. */
   readonly denied: readonly string[];
   readonly host: readonly Server[];
+  /** Docker's resolver answers its every query. */
+  readonly isLeftToDocker: boolean;
 }
 
 export function routingOf(fact: ContainerFact, node: NodeContext | undefined, parts: RoutingParts): Routing {
@@ -57,7 +59,7 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
   const hasGateway = joined.some(reachesOutside);
   // Some drivers give external access in ways the API does not report; only Docker knows then whether to use the
   // host's servers.
-  const isUnclear = !hasGateway && joined.some(mayReachOutside);
+  const isUnclear = parts.isLeftToDocker || (!hasGateway && joined.some(mayReachOutside));
   const ownAddresses = [parts.ownAddress, ...(node?.ownAddresses ?? [])];
   // KIND's entrypoint moves Docker's resolver to another address.
   const dockerServers = [

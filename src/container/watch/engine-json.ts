@@ -77,6 +77,7 @@ export interface NetworkJson {
   readonly Driver?: string;
   readonly Scope?: string;
   readonly Internal?: boolean;
+  readonly Ingress?: boolean;
   readonly Labels?: Labels | null;
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }

@@ -10,6 +10,8 @@ import { codeOf } from "../../base/lib/fault.ts";
 import { engineFault } from "../../base/model/engine-fault.ts";
 import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
 import { Docker } from "./light-dockerode.ts";
+import { limitedGet } from "./limited-get.ts";
+import type { ServiceJson, VerboseNetworkJson } from "./swarm-json.ts";
 
 export interface EngineInfo {
   readonly id: string;
@@ -116,6 +118,16 @@ export class Engine {
     return await orUndefined(this.#get<NetworkJson>(`/networks/${id}`, LIMITS.inspectMs));
   }
 
+  /** The services and tasks of a swarm network, as gossip has them on this machine; undefined without such a network. */
+  async swarmNetwork(id: string): Promise<VerboseNetworkJson | undefined> {
+    return await this.#getLimited(`/networks/${encodeURIComponent(id)}?verbose=true`, [404]);
+  }
+
+  /** Undefined unless this engine is a manager of a swarm. */
+  async swarmServices(): Promise<readonly ServiceJson[] | undefined> {
+    return await this.#getLimited("/services", [406, 503]);
+  }
+
   /** All networks, without their containers. */
   async networks(): Promise<readonly NetworkJson[]> {
     return await this.#get("/networks", LIMITS.listMs);
@@ -131,6 +143,11 @@ export class Engine {
   /** Streams events from now on, until the engine or `signal` ends the stream. */
   async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
     return parseEvents(await this.#explained(this.#docker.getEvents({ filters: EVENT_FILTER, abortSignal: signal })));
+  }
+
+  async #getLimited<T>(path: string, notHere: readonly number[]): Promise<T | undefined> {
+    const limits = { timeoutMs: LIMITS.inspectMs, bytesMax: LIMITS.swarmListBytes };
+    return await limitedGet<T>({ socketPath: this.#socketPath, path, notHere, ...limits });
   }
 
   /** Uses dockerode's modem directly, because not all of its calls accept an AbortSignal. */

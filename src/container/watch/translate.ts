@@ -103,6 +103,12 @@ export function networkFact(json: NetworkJson): NetworkFact {
     scope: json.Scope ?? "local",
     isInternal: json.Internal === true,
     project: json.Labels?.[COMPOSE_LABEL.project],
+    ...(json.Scope === "swarm" && {
+      swarm: {
+        isIngress: json.Ingress === true,
+        subnets: (json.IPAM?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []),
+      },
+    }),
   };
 }
 

@@ -6,6 +6,7 @@ import { RCODE } from "../../base/dns/rcode.ts";
 import type { AnswerMemory } from "../../base/model/answer-memory.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
+import { AskedAnswers } from "./asked-answers.ts";
 import { OwnQueries } from "./own-queries.ts";
 import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
@@ -33,6 +34,8 @@ export class Client {
   readonly history: QueryHistory;
   /** Its names that fail. */
   readonly failures: FailureTable;
+  /** What Docker's resolver answered it. */
+  readonly asked = new AskedAnswers();
   /** Queries of dns11's own that will come from its namespace. */
   readonly ownQueries = new OwnQueries();
   /** What the kernel answers for it; undefined if the process answers everything. */

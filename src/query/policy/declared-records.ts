@@ -7,6 +7,7 @@ import { TYPE } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import {
+  ASKED,
   DENIED,
   FOUND,
   MISS,
@@ -43,7 +44,7 @@ export class DeclaredRecords {
     let current = declared;
     for (;;) {
       const { alias } = current;
-      if (alias === undefined) return this.#end(links, current, type, view);
+      if (alias === undefined || current.sets.has(type)) return this.#end(links, current, type, view);
       const link = { ttlSeconds: current.ttlSeconds ?? this.#behaviour.ttlSeconds, target: alias.spelled };
       // CNAMEs that lead from one scope into another may form a loop that no file shows.
       if (links.length === LIMITS.declaredAliases) return { links, records: [], rcode: RCODE.SERVFAIL };
@@ -51,6 +52,8 @@ export class DeclaredRecords {
       if (type === TYPE.CNAME || type === TYPE.ANY) return { links, records: [], rcode: RCODE.NOERROR };
       const found = this.#names.find(alias, view);
       if (found === MISS) return { links, target: alias.spelled };
+      // Whether it is an alias, and of what, is decided when Docker's resolver has answered.
+      if (found === ASKED) return { links, records: [], rcode: RCODE.SERVFAIL };
       if (found === DENIED) return { links, records: [], rcode: RCODE.NXDOMAIN };
       if (found === FOUND)
         return { links, records: this.#addresses([this.#names.search.addresses], type), rcode: RCODE.NOERROR };
@@ -59,12 +62,13 @@ export class DeclaredRecords {
   }
 
   #end(links: readonly AliasLink[], found: NameRecords, type: number, view: View): DeclaredReply {
-    const { zone, isMissing = false, additional = [] } = found;
+    const { zone, isMissing = false, isUnavailable = false } = found;
+    if (isUnavailable) return { links, records: [], rcode: RCODE.SERVFAIL };
     return {
       links,
       records: this.#recordsOf(found, type, view),
       rcode: isMissing ? RCODE.NXDOMAIN : RCODE.NOERROR,
-      additional: type === TYPE.SRV ? additional : [],
+      additional: found.additional?.(type) ?? [],
       zone,
     };
   }

@@ -3,12 +3,17 @@
  * view, and the first that finds or denies a name wins.
  */
 import { sameBytes, wireLabels } from "../../base/dns/name.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { DockerAnswers, DockerAsk } from "../../base/model/docker-ask.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
+  ASKED,
+  DENIED,
   MISS,
   NameSearch,
   type NamesTrace,
+  type NameAddresses,
   type QuestionName,
   type ReverseName,
 } from "../../base/model/visible-names.ts";
@@ -21,11 +26,20 @@ const TREES = [
 ];
 const SUFFIX_LABELS = 2;
 
+const KNOWN = "a name of the swarm, from Docker's resolver";
+const LAST_KNOWN = "a name of the swarm, from the last answer of Docker's resolver, which does not answer now";
+
 export class LocalNames {
   readonly #behaviour: Behaviour;
   /** The last result, and where it is from. */
   readonly search: NameSearch;
   source: LocalSource = LOCAL_SOURCE.rule;
+  /** What Docker's resolver answered the client. */
+  docker: DockerAnswers | undefined;
+  /** Set while a query is answered: what Docker's resolver must be asked first. */
+  pending: DockerAsk | undefined;
+  /** Set then, too: why Docker's resolver does not answer, so that an unknown name may not be forwarded. */
+  unanswered: string | undefined;
 
   constructor(behaviour: Behaviour) {
     this.#behaviour = behaviour;
@@ -36,15 +50,55 @@ export class LocalNames {
     this.search.trace = trace;
   }
 
-  /** MISS, FOUND, DENIED or DECLARED. */
+  /** A query is about to be answered. */
+  begin(docker: DockerAnswers): void {
+    this.docker = docker;
+    this.pending = this.unanswered = undefined;
+  }
+
+  /** MISS, FOUND, DENIED, DECLARED, or ASKED with what to ask in `pending`. */
   find(name: QuestionName, { names }: View): number {
     for (const source of names) {
       const found = source.find(name, this.search);
       if (found === MISS) continue;
+      const decided = found === ASKED ? this.#fromDocker(this.search.ask as DockerAsk) : found;
+      if (decided === MISS) continue;
       this.source = source.kind;
-      return found;
+      return decided;
     }
     return MISS;
+  }
+
+  #fromDocker(ask: DockerAsk): number {
+    const { search } = this;
+    const answer = this.docker?.find(ask);
+    if (answer === undefined) {
+      this.pending = ask;
+      return ASKED;
+    }
+    if (answer.kind === "known") {
+      const { v4, v6, isLast } = answer;
+      search.trace?.record("names", isLast === true ? LAST_KNOWN : KNOWN);
+      return search.found({ v4, v6, ttlSeconds: LIMITS.swarmTtlSeconds }, ask.isOnlyHere, true);
+    }
+    if (answer.kind === "away") {
+      this.unanswered = answer.reason;
+      search.trace?.record("names", `it may be a name of the swarm, and ${answer.reason}`);
+      return MISS;
+    }
+    search.trace?.record("names", "Docker's resolver does not know it");
+    return ask.isDenied ? DENIED : MISS;
+  }
+
+  /** The name of an address that only Docker's resolver knows; undefined if it must be asked. */
+  #pointerFromDocker(ask: DockerAsk): ReverseName | undefined {
+    const answer = this.docker?.find(ask);
+    if (answer === undefined) this.pending = ask;
+    else if (answer.kind === "known") return { target: answer.target, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
+    else if (answer.kind === "away") this.unanswered = answer.reason;
+    // An address of the network is nobody else's: the virtual address of a service, for example, has no name.
+    else return { target: undefined, ask };
+    return undefined;
   }
 
   /** Names below in-addr.arpa and ip6.arpa. */
@@ -58,7 +112,7 @@ export class LocalNames {
       const pointer = source.pointer(question.folded, length, hash, this.#behaviour);
       if (pointer === undefined) continue;
       this.source = source.kind;
-      return pointer;
+      return pointer.ask === undefined ? pointer : this.#pointerFromDocker(pointer.ask);
     }
     return undefined;
   }
@@ -74,4 +128,9 @@ export class LocalNames {
         sameBytes(question.folded, start, suffix, 0, length),
     );
   }
+}
+
+/** For explain. */
+export function leftOutText({ leftOut = 0 }: NameAddresses): string {
+  return leftOut === 0 ? "" : `, without those of ${leftOut} that are not healthy`;
 }

@@ -113,3 +113,12 @@ export function isReadable(message: Uint8Array, records: Records, isStrict = fal
   // Trailing bytes must not extend the limit for names: parsing the message without them must give the same result.
   return !isStrict || hasNameSteps(at, end);
 }
+
+/** Where the signature of a query at `offset` begins, counted from there; undefined if its last record is none. */
+export function signatureOf(
+  { lastType, lastAt }: Records,
+  offset: number,
+): { readonly at: number; readonly isTsig: boolean } | undefined {
+  const isTsig = lastType === TYPE.TSIG;
+  return isTsig || lastType === TYPE.SIG ? { at: lastAt - offset, isTsig } : undefined;
+}

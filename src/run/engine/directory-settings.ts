@@ -6,12 +6,14 @@ import type { HealthPolicy } from "../../base/model/health-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import type { NameSource } from "../../container/names/name-source.ts";
 import { Directory } from "../../container/registry/directory.ts";
 
-export function newDirectory(settings: RunSettings, onNames?: () => void): Directory {
+export function newDirectory(settings: RunSettings, stored: NameSource | undefined, onNames?: () => void): Directory {
   const directory = new Directory({
     serversMax: serversMax(settings),
     ownAddress: DOCKER_RESOLVER,
+    stored,
     ...(onNames !== undefined && { onNames }),
   });
   directory.setRules(settings.routes);
@@ -24,6 +26,7 @@ export function newDirectory(settings: RunSettings, onNames?: () => void): Direc
   directory.setDefaultBridge(settings.defaultBridge);
   directory.setVisible(settings.visible);
   directory.setZones(settings.zones);
+  directory.swarm.setSetting(settings.isStrict ? "as-docker" : "asked");
   return directory;
 }
 

@@ -1,6 +1,6 @@
 /**
  * EngineNetworks: all networks of the engine, also those without containers. The engine is asked at most once a second, however
- * many readers there are; and what the engine's networks say of its host.
+ * many readers there are.
  */
 import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import type { Engine } from "../../container/watch/engine.ts";
@@ -38,11 +38,4 @@ function networkOf(json: NetworkJson): EngineNetwork {
     subnet === undefined ? [] : [{ subnet, gateway }],
   );
   return { ...networkFact(json), subnets };
-}
-
-/** An engine that has just started may not report the gateway of the bridge: it is the first address. */
-export function gatewayOf({ Gateway: gateway, Subnet: subnet }: { Gateway?: string; Subnet?: string }): string[] {
-  const address = gateway ?? /^(\d+\.\d+\.\d+)\.0\//.exec(subnet ?? "")?.[1]?.concat(".1");
-  // Some engines write it with the length of the prefix.
-  return address === undefined ? [] : [address.replace(/\/\d+$/, "")];
 }

@@ -4,7 +4,6 @@
  */
 import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
-import type { Status } from "../../api/status.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
@@ -12,7 +11,7 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
+import type { NameSource } from "../../container/names/name-source.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
@@ -31,8 +30,11 @@ import { newDirectory } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
-import { EngineNetworks, gatewayOf } from "./engine-networks.ts";
+import { EngineNetworks } from "./engine-networks.ts";
+import { hostGateway } from "./host-gateway.ts";
+import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
+import { openSwarmWatch } from "./swarm-lists.ts";
 
 export class EngineSide implements ContainerSide {
   readonly containers: ControlPorts["containers"];
@@ -47,6 +49,7 @@ export class EngineSide implements ContainerSide {
   readonly hostNames: HostNames;
   readonly follower: Follower;
   readonly stopped: StoppedContainers;
+  readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
@@ -61,6 +64,7 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
+    this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
@@ -91,7 +95,7 @@ export class EngineSide implements ContainerSide {
     this.inside = insideOf(link, parts.platform);
   }
 
-  get engine(): Status["engine"] {
+  get engine(): ContainerSide["engine"] {
     const { info, socketPath: address } = this.#link;
     return { id: info.id, version: info.version, address, isConnected: this.follower.isConnected };
   }
@@ -113,8 +117,8 @@ export class EngineSide implements ContainerSide {
     return this.follower.lastActivityMs;
   }
 
-  async prepare(settings: RunSettings): Promise<() => void> {
-    const next = newDirectory(settings);
+  async prepare(settings: RunSettings, stored?: NameSource): Promise<() => void> {
+    const next = newDirectory(settings, stored);
     next.setHostDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
@@ -146,6 +150,7 @@ export class EngineSide implements ContainerSide {
   }
 
   async follow(signal: AbortSignal): Promise<void> {
+    this.swarmWatch.start(signal);
     await this.follower.run(signal);
   }
 
@@ -170,14 +175,12 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    this.hostUpstreams.close();
-    this.files.close();
-    this.bridges.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges]) each.close();
   }
 
   #openDirectory(): Directory {
-    const { settings, platform } = this.#parts;
-    const directory = newDirectory(settings, () => platform.kernelAnswers?.forgetAll());
+    const { settings, platform, stored } = this.#parts;
+    const directory = newDirectory(settings, stored, () => platform.kernelAnswers?.forgetAll());
     directory.setComplete(false);
     return directory;
   }
@@ -297,6 +300,7 @@ export class EngineSide implements ContainerSide {
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
+        if (this.directory.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.hostNames.refresh();
         void this.#refreshHostGateway();
@@ -357,40 +361,16 @@ export class EngineSide implements ContainerSide {
     this.#log.onState(id, this.#nameOf(id), state, wasFailed);
   }
 
-  /** The default address of the engine's host for containers: the host's side of the default bridge. */
   async #refreshHostGateway(): Promise<void> {
-    let gateways: readonly string[] = [];
-    try {
-      const json = await this.#link.engine.network("bridge");
-      gateways = (json?.IPAM?.Config ?? []).flatMap(gatewayOf);
-    } catch {
-      // Nodes can also be reached in other ways, and the next connection tries again.
-    }
-    const isForContainers = this.directory.setHostGateway({
-      ipv4: gateways.find((address) => !address.includes(":")),
-      ipv6: gateways.find((address) => address.includes(":")),
-    });
-    if (this.nodes.setHostGateway(gateways[0]) || isForContainers) this.roster.refresh();
+    const gateway = await hostGateway(this.#link.engine);
+    const isForContainers = this.directory.setHostGateway(gateway);
+    if (this.nodes.setHostGateway(gateway.ipv4 ?? gateway.ipv6) || isForContainers) this.roster.refresh();
   }
 
   /** Waits first, because what another process still serves is not left behind. */
   async #restoreLeftoverNodes(): Promise<void> {
     await this.#parts.startAfter;
-    for (const line of this.#restoreOldNodes()) this.#parts.log.info(line, "removed leftovers of a previous run");
-  }
-
-  /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
-  #restoreOldNodes(): object[] {
-    const { platform, journal } = this.#parts;
-    return journal.all().records.flatMap((record) => {
-      const fact = this.directory.containers.get(record.containerId);
-      const isRunning = fact?.startedAt === record.startedAt;
-      if (isRunning && this.nodes.isNode(fact)) return [];
-      const { did, isComplete } = isRunning
-        ? restoreNode(record, { ...platform, host: this.#link.host() })
-        : NOTHING_TO_RESTORE;
-      if (isComplete) journal.remove(record.containerId);
-      return did.length === 0 ? [] : [{ node: record.name, did }];
-    });
+    for (const line of restoreOldNodes(this, this.#link, this.#parts))
+      this.#parts.log.info(line, "removed leftovers of a previous run");
   }
 }

@@ -15,7 +15,7 @@ import { engineFault } from "../../base/model/engine-fault.ts";
 import { socketPeerPid } from "../../container/namespace/engine-host.ts";
 import { belongsTo } from "../../container/namespace/engine-owner.ts";
 import { execute } from "../../kernel/libc.ts";
-import { userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
+import { sharesNetwork, userNamespaceOf, userOf } from "../../kernel/user-namespace.ts";
 
 const ROOT = 0;
 const NSENTER = "nsenter";
@@ -44,6 +44,7 @@ export function enterRootlessEngine({ host, stateDir, enginePid }: RootlessOptio
   if (owner === ROOT) return;
   if (owner !== user) throw belongsTo(owner);
   if (userNamespaceOf(pid) === userNamespaceOf("self")) return;
+  if (sharesNetwork(pid)) throw inMachineNetwork(pid);
   const nsenter = programIn(`${process.env["PATH"] ?? ""}:${SYSTEM_FOLDERS}`);
   const words = ["--user", "--preserve-credentials", "--net", "--target", String(pid), "--"];
   tryOut(nsenter, words, pid);
@@ -103,6 +104,15 @@ function notEntered(pid: number, reason: string): Fault {
       remedy: `As the engine's user, this must work: nsenter --user --preserve-credentials --net --target ${pid} true. A container or a sandbox around dns11 may forbid it.`,
       isFinal: true,
     },
+  );
+}
+
+/** As with rootlesskit's --detach-netns. */
+function inMachineNetwork(pid: number): Fault {
+  return new Fault(
+    "ENGINE_ROOTLESS",
+    `The rootless engine's process ${pid} is in the machine's network, which its user cannot enter`,
+    { remedy: "Start the engine without --detach-netns in DOCKERD_ROOTLESS_ROOTLESSKIT_FLAGS.", isFinal: true },
   );
 }
 

@@ -4,7 +4,7 @@
  * is separate, so dockerd, containerd and the shims never meet those of the machine.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { SYSTEM_PATH } from "../program/command.ts";
+import { type CommandResult, SYSTEM_PATH, run } from "../program/command.ts";
 import { inNetns } from "../rig/netns.ts";
 
 export interface EngineHostOptions {
@@ -111,6 +111,11 @@ export class EngineHost {
 
   get pid(): number {
     return this.#sleeper.pid ?? 0;
+  }
+
+  async run(command: string, args: readonly string[] = []): Promise<CommandResult> {
+    const [first, rest] = this.command(command, args);
+    return await run(first, rest);
   }
 
   /** The command line that runs a command on this host. */

@@ -18,6 +18,7 @@ import { ControlGroup } from "./control-group.ts";
 import { DockerClient, type DockerHost } from "./docker-host.ts";
 import type { EngineHost } from "./engine-host.ts";
 import { INSIDE, OWNER, startRootlessHost } from "./rootless-host.ts";
+import { UserManager } from "./user-manager.ts";
 
 /** A server here is on the machine: the user's network, slirp4netns, forwards queries to it. */
 const RESOLV_CONF = "nameserver 127.0.0.1\n";
@@ -60,7 +61,12 @@ export class RootlessEngine implements AsyncDisposable, DockerHost {
     this.#daemon = new Daemon({
       host,
       // "dockerd" becomes the name of the script, and what follows its arguments.
-      prefix: [...this.#asUser(OWNER), "sh", "-c", `exec ${INSIDE.startEngine} "$@"`],
+      prefix: [
+        ...this.#asUser(OWNER),
+        "sh",
+        "-c",
+        `set -a; . ${INSIDE.engineSettings}; exec ${INSIDE.startEngine} "$@"`,
+      ],
       args: [`--data-root=${join(folder, "data")}`],
       env: {},
       socketPath: this.socketPath,
@@ -104,8 +110,12 @@ export class RootlessEngine implements AsyncDisposable, DockerHost {
   /** The command line that starts dns11 there, without its arguments. */
   dns11Command(user: number): string[] {
     // As in the unit: entering takes no program that grants rights.
-    const program = ["setpriv", "--no-new-privs", INSIDE.node, INSIDE.program];
-    const [command, args] = this.#host.command("env", [...this.#asUser(user), ...program]);
+    return this.commandAs(user, "setpriv", "--no-new-privs", INSIDE.node, INSIDE.program);
+  }
+
+  /** The command line that starts a program there as one of its users. */
+  commandAs(user: number, ...words: readonly string[]): string[] {
+    const [command, args] = this.#host.command("env", [...this.#asUser(user), ...words]);
     return [command, ...args];
   }
 
@@ -113,17 +123,30 @@ export class RootlessEngine implements AsyncDisposable, DockerHost {
     await this.#daemon.start();
   }
 
-  async restartDaemon(): Promise<void> {
+  /** With these variables of the script that starts it. */
+  async restartDaemon(settings = ""): Promise<void> {
     await this.#daemon.stop();
+    await this.onMachine("sh", "-c", 'printf %s "$0" > "$1"', settings, INSIDE.engineSettings);
     await this.#daemon.start();
+  }
+
+  /** The user's service manager, with one unit of its own. */
+  async startUserManager(unit: string, text: string): Promise<UserManager> {
+    await this.onMachine("sh", "-c", 'printf %s "$0" > "$1"', text, join(INSIDE.units, unit));
+    return await UserManager.start(this.#host, join(this.id, "user"), this.#withRightsOf(OWNER));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await removeTracked({ id: this.id, folder: this.folder });
   }
 
-  /** In the control group, and with a user's environment. */
+  /** In the control group. */
   #asUser(user: number): string[] {
+    return [...this.#group.prefix, ...this.#withRightsOf(user)];
+  }
+
+  /** With a user's environment. */
+  #withRightsOf(user: number): string[] {
     const environment = [
       user === OWNER ? "HOME=/home/owner" : "HOME=/",
       ...(user === OWNER ? [`XDG_RUNTIME_DIR=${INSIDE.runtime}`] : []),
@@ -132,6 +155,6 @@ export class RootlessEngine implements AsyncDisposable, DockerHost {
       "DNS11_METRICS_ADDR=off",
     ];
     const as = ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--clear-groups"];
-    return [...this.#group.prefix, ...as, "env", "-i", ...environment];
+    return [...as, "env", "-i", ...environment];
   }
 }

@@ -19,10 +19,15 @@ export const INSIDE = {
   program: "/opt/dns11/dist/cmd/dns11.js",
   runtime: `/run/user/${OWNER}`,
   startEngine: "/usr/share/docker.io/contrib/dockerd-rootless.sh",
+  /** Variables of that script, one a line. */
+  engineSettings: "/run/engine.env",
+  /** Unit files of the user. */
+  units: "/run/units",
 } as const;
 
 const SUITE = "forky";
-const PACKAGES = "docker.io,iptables,nftables,iproute2,ca-certificates,rootlesskit,slirp4netns,uidmap";
+const PACKAGES =
+  "docker.io,iptables,nftables,iproute2,ca-certificates,rootlesskit,slirp4netns,uidmap,passt,systemd,dbus";
 const PROJECT = dirname(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))));
 
 /** The devices of the machine are not for every user, hence some of its own. */
@@ -52,6 +57,8 @@ printf 'owner:x:%s:\\nother:x:%s:\\n' "$owner" "$other" >> "$root/etc/group"
 echo owner:100000:65536 > "$root/etc/subuid"
 echo owner:100000:65536 > "$root/etc/subgid"
 mkdir -p "$root/home/owner" "$root/run/user/$owner" "$root/opt/dns11" "$root$folder"
+touch "$root/run/engine.env"
+mkdir "$root/run/units"
 chown "$owner:$owner" "$root/home/owner" "$folder/run" "$folder/data"
 chmod 700 "$folder/run"
 chmod 711 "$folder"
@@ -75,7 +82,7 @@ export async function startRootlessHost(place: {
   readonly folder: string;
   readonly resolvConf: string;
 }): Promise<EngineHost> {
-  const rootfs = await cachedRootfs(`${SUITE}-rootless`, SUITE, PACKAGES);
+  const rootfs = await cachedRootfs(`${SUITE}-user`, SUITE, PACKAGES);
   const users = [String(OWNER), String(OTHER_USER)];
   return await EngineHost.startWith(SCRIPT, place, [rootfs, ...users, process.execPath, PROJECT]);
 }

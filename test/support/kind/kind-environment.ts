@@ -14,6 +14,7 @@ import { type Engine, type EngineOptions, startEngine } from "../engine/engine.t
 import { type KindNode, type KindNodeOptions, runKindNode } from "./kind-node.ts";
 import type { NetworkContext } from "../rig/netns.ts";
 import { checkIn } from "./pod-host.ts";
+import { SharedDns11 } from "../program/shared-dns11.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
 import { waitFor } from "../rig/wait.ts";
 
@@ -41,6 +42,7 @@ export class KindEnvironment implements AsyncDisposable {
   readonly upstream: Upstream;
   readonly web: Container;
   readonly #folder = mkdtempSync(join(tmpdir(), "d11-kind-"));
+  readonly #shared = new SharedDns11(() => this.engine);
   #files = 0;
 
   constructor(engine: Engine, upstream: Upstream, web: Container) {
@@ -54,12 +56,23 @@ export class KindEnvironment implements AsyncDisposable {
     return await runKindNode(this.engine, { name, networks: [NETWORK], entrypoint: "none", ...options });
   }
 
+  /** For tests that neither stop dns11 nor need it fresh. Other tests must end it before they create a node. */
+  async shared(args: readonly string[] = []): Promise<Dns11> {
+    return await this.#shared.with(["--kind", "auto", ...args]);
+  }
+
+  async endShared(): Promise<void> {
+    await this.#shared.stop();
+  }
+
   /** Configured by flags. */
   async serve(args: readonly string[] = [], options: Dns11Options = {}): Promise<Dns11> {
+    this.#shared.assertEnded();
     return await startDns11(this.engine, { ...options, args: ["--kind", "auto", ...args] });
   }
 
   async serveWith(settings: SettingsFile, options: Dns11Options = {}): Promise<Dns11> {
+    this.#shared.assertEnded();
     return await startDns11(this.engine, { ...options, args: [...settings.args, ...(options.args ?? [])] });
   }
 
@@ -87,6 +100,7 @@ export class KindEnvironment implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#shared[Symbol.asyncDispose]();
     rmSync(this.#folder, { recursive: true });
     await this.upstream[Symbol.asyncDispose]();
     await this.engine[Symbol.asyncDispose]();

@@ -3,7 +3,7 @@
  * `ip netns exec` mounts a fresh /sys, which hides the control groups.
  */
 import type { CommandOptions, CommandResult } from "../program/command.ts";
-import { check, run } from "../program/command.ts";
+import { check, run, stdoutOf } from "../program/command.ts";
 import { netnsPathOf } from "./leftovers.ts";
 import { hold, removeTracked } from "./reaper.ts";
 
@@ -37,6 +37,18 @@ export async function addAddress(netnsPath: string, address: string): Promise<vo
   const args = ["address", "replace", `${bare}/${prefix}`, "dev", "lo", ...(prefix === 128 ? ["nodad"] : [])];
   const [command = "", ...rest] = inNetns(netnsPath, "ip", args);
   await check(command, rest);
+}
+
+/** Does something while IPv6 is off in a namespace. */
+export async function withoutIpv6(context: NetworkContext, work: () => Promise<void>): Promise<void> {
+  const setOff = async (off: 0 | 1): Promise<string> =>
+    stdoutOf(await context.enter("sysctl", ["-w", `net.ipv6.conf.all.disable_ipv6=${off}`]), "sysctl");
+  await setOff(1);
+  try {
+    await work();
+  } finally {
+    await setOff(0);
+  }
 }
 
 export class Netns implements AsyncDisposable, NetworkContext {

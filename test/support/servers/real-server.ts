@@ -141,6 +141,6 @@ export class RealServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.kill("SIGKILL");
     await inTime(this.#ended, "the exit of the server");
-    rmSync(this.#folder, { recursive: true, force: true });
+    if (this.#folder !== "") rmSync(this.#folder, { recursive: true, force: true });
   }
 }

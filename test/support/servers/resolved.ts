@@ -1,12 +1,12 @@
 /**
- * systemd-resolved 252 of Debian as the resolver of a test's host: out of a root file system of its own, in the host's
- * network namespace, with a system bus where a test needs one. It is never installed on the machine, where it would
- * replace /etc/resolv.conf.
+ * systemd-resolved of Debian as the resolver of a test's host: out of a root file system of its own, in the host's
+ * network namespace, with a system bus and systemd-networkd where a test needs them. It is never installed on the
+ * machine, where it would replace /etc/resolv.conf.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 import type { Engine } from "../engine/engine.ts";
 import { cachedRootfs } from "../engine/suite.ts";
@@ -15,6 +15,9 @@ import { dig } from "../client/dig.ts";
 import { type NetworkContext, inNetns } from "../rig/netns.ts";
 import { unrefChild } from "../rig/reaper.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
+
+/** The releases whose systemd-resolved is tested: systemd 252, and 259 or newer. */
+export type Release = "bookworm" | "forky";
 
 /** The address of its stub. */
 export const STUB = "127.0.0.53";
@@ -27,14 +30,18 @@ const BUS_SOCKET = "dbus/system_bus_socket";
  */
 const IN_ROOT = `
 set -eu
-root=$1 run=$2 server=$3; shift 3
+root=$1 run=$2 server=$3 files=$4; shift 4
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 if test -n "$run"; then mount --bind "$run" "$root/run"; else mount -t tmpfs tmpfs "$root/run"; fi
 mount -t tmpfs tmpfs "$root/etc/systemd"
 printf '[Resolve]\\nDNS=%s\\nFallbackDNS=\\nDNSSEC=no\\nLLMNR=no\\nMulticastDNS=no\\n' "$server" > "$root/etc/systemd/resolved.conf"
-mkdir -p "$root/run/systemd/resolve" "$root/run/dbus"
+if test -n "$files"; then cp -r "$files/." "$root/etc/systemd"; fi
+mkdir -p "$root/run/systemd/resolve" "$root/run/systemd/netif/links" "$root/run/dbus"
 chroot "$root" chown systemd-resolve:systemd-resolve /run/systemd/resolve
+chroot "$root" chown -R systemd-network:systemd-network /run/systemd/netif
+# Read-only, as in a container: systemd-networkd does not wait for udev then.
+mount -t sysfs -o ro sysfs "$root/sys"
 exec "$@"
 `;
 
@@ -42,8 +49,11 @@ interface ProgramPlace {
   readonly netnsPath: string;
   /** The folder of the machine that is its /run; by default one in memory. */
   readonly run?: string;
+  readonly release: Release;
   /** The server of systemd-resolved. */
   readonly server: string;
+  /** A folder whose files are those of /etc/systemd, beside resolved.conf. */
+  readonly files?: string;
   /** What the command is started by; it may put it into a control group. */
   readonly prefix?: readonly string[];
 }
@@ -57,9 +67,11 @@ export async function startResolved(
   server: string,
   prefix: readonly string[],
   bus?: SystemBus,
+  files = "",
 ): Promise<RootProgram> {
   const { netnsPath } = place;
-  const resolved = await startInRoot({ netnsPath, server, prefix, ...(bus !== undefined && { run: bus.run }) }, [
+  const { run: folder = "", release = "bookworm" } = bus ?? {};
+  const resolved = await startInRoot({ netnsPath, server, prefix, run: folder, release, files }, [
     "/lib/systemd/systemd-resolved",
   ]);
   await waitFor("systemd-resolved to answer", async () =>
@@ -70,11 +82,11 @@ export async function startResolved(
 }
 
 /** Starts the bus, and puts it and what systemd-resolved writes where the host's programs look for them. */
-export async function startSystemBus(engine: Engine): Promise<SystemBus> {
-  const folder = join(engine.folder, "resolved-run");
+export async function startSystemBus(engine: Engine, release: Release): Promise<SystemBus> {
+  const folder = join(engine.folder, `${release}-run`);
   mkdirSync(join(folder, "dbus"), { recursive: true });
   mkdirSync(join(folder, "systemd", "resolve"), { recursive: true });
-  const program = await startInRoot({ netnsPath: engine.netnsPath, run: folder, server: "" }, [
+  const program = await startInRoot({ netnsPath: engine.netnsPath, run: folder, release, server: "" }, [
     "dbus-daemon",
     "--system",
     "--nofork",
@@ -86,15 +98,41 @@ export async function startSystemBus(engine: Engine): Promise<SystemBus> {
     "mkdir -p /run/dbus /run/systemd && mount --bind $0/dbus /run/dbus && mount --rbind $0/systemd /run/systemd";
   const host = ["--target", String(engine.hostPid), "--mount", "--", "sh", "-c", shared, folder];
   stdoutOf(await run("nsenter", host), "mount");
-  return new SystemBus(folder, program);
+  return new SystemBus({ run: folder, release, netnsPath: engine.netnsPath }, program);
+}
+
+/** Writes a file into a folder that will be a program's /etc/systemd, and returns the folder. */
+export function writeIn(folder: string, file: string, text: string): string {
+  mkdirSync(dirname(join(folder, file)), { recursive: true });
+  writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+/** Starts systemd-networkd with the files of this folder, such as network/NAME.network. */
+export async function startNetworkd({ place }: SystemBus, files: string): Promise<RootProgram> {
+  return await startInRoot({ ...place, server: "", files }, ["/lib/systemd/systemd-networkd"]);
 }
 
 async function startInRoot(
-  { netnsPath, run: folder = "", server, prefix = [] }: ProgramPlace,
+  { netnsPath, run: folder = "", release, server, files = "", prefix = [] }: ProgramPlace,
   words: readonly string[],
 ): Promise<RootProgram> {
-  const root = await cachedRootfs("bookworm-nss-resolve", "bookworm", "systemd-resolved,dbus,libnss-resolve");
-  const script = ["--mount", "sh", "-c", IN_ROOT, "root", root, folder, server, ...prefix, "chroot", root, ...words];
+  const root = await cachedRootfs(`${release}-nss-resolve`, release, "systemd-resolved,dbus,libnss-resolve");
+  const script = [
+    "--mount",
+    "sh",
+    "-c",
+    IN_ROOT,
+    "root",
+    root,
+    folder,
+    server,
+    files,
+    ...prefix,
+    "chroot",
+    root,
+    ...words,
+  ];
   const [command = "", ...args] = inNetns(netnsPath, "unshare", script);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", command, ...args], {
     stdio: "ignore",
@@ -103,6 +141,8 @@ async function startInRoot(
   });
   return new RootProgram(child);
 }
+
+type BusPlace = Pick<ProgramPlace, "netnsPath" | "release"> & { readonly run: string };
 
 /** A program in that root file system. */
 export class RootProgram implements AsyncDisposable {
@@ -126,19 +166,33 @@ export class RootProgram implements AsyncDisposable {
 }
 
 export class SystemBus implements AsyncDisposable {
-  /** The folder that is /run for its programs. */
-  readonly run: string;
+  readonly place: BusPlace;
   readonly #program: RootProgram;
 
-  constructor(folder: string, program: RootProgram) {
-    this.run = folder;
+  constructor(place: BusPlace, program: RootProgram) {
+    this.place = place;
     this.#program = program;
+  }
+
+  get release(): Release {
+    return this.place.release;
+  }
+
+  /** The folder that is /run for its programs. */
+  get run(): string {
+    return this.place.run;
   }
 
   /** A command of that root file system: its getent asks systemd-resolved by nss-resolve. */
   async command(...words: readonly string[]): Promise<CommandResult> {
     const target = ["--target", String(this.#program.pid), "--mount", "--net", "--root", "--wd=/", "--"];
     return await run("nsenter", [...target, ...words]);
+  }
+
+  /** What glibc with nss-resolve gets: an address or a name, or nothing. */
+  async lookup(name: string): Promise<string> {
+    const words = /^[\d.]+$/.test(name) ? ["hosts", name] : ["ahostsv4", name];
+    return (await this.command("getent", ...words)).stdout.trim();
   }
 
   async waitForName(name: string): Promise<void> {

@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 
+import { createProgram } from "../../../cmd/program.ts";
+import { complete } from "../../../cmd/shell/complete.ts";
 import { check } from "../../support/program/command.ts";
 import { type CommandHelp, helpOfAll } from "../../support/program/command-help.ts";
 import { dns11 } from "../../support/program/dns11.ts";
@@ -17,6 +19,8 @@ mkdirSync(join(folder, "bin"));
 symlinkSync(resolve("dist/cmd/dns11.js"), join(folder, "bin/dns11"));
 // No dns11 runs there, so there are no container names either.
 const env = { DNS11_STATE_DIR: folder, TERM: "dumb", HOME: folder };
+const NOTHING_RUNS = { containers: [], projects: [] };
+const program = createProgram("dns11");
 const FINDING_DNS11 = ["-S", `PATH=${join(folder, "bin")}:\${PATH}`];
 
 let all: readonly CommandHelp[] = [];
@@ -117,9 +121,8 @@ test("an unknown shell is rejected with a list of the supported ones", async () 
   assert.match(stderr, /bash, zsh, fish/);
 });
 
+// What the hidden command offers, which the shells of the tests above call.
 async function offer(...words: string[]): Promise<{ words: string[]; wantsFiles: boolean }> {
-  const { code, stdout, stderr } = await dns11(["__complete", ...words], { env });
-  assert.deepEqual([code, stderr], [0, ""]);
-  const lines = stdout.trimEnd().split("\n");
-  return { words: lines.slice(0, -1).map((line) => line.split("\t")[0] ?? ""), wantsFiles: lines.at(-1) === ":0" };
+  const { candidates, wantsFiles } = await complete(program, words, async () => await Promise.resolve(NOTHING_RUNS));
+  return { words: candidates.map(({ word }) => word), wantsFiles };
 }

@@ -152,6 +152,7 @@ test("the query log has a line for each query, and the number of omitted ones", 
     answers: 0,
     transport: "udp",
     result: "local",
+    source: "rule",
     ms: 0,
   });
   lines.length = 0;

@@ -10,10 +10,13 @@ import { addressBytes } from "../../../base/model/address.ts";
 const NAME = "org.freedesktop.resolve1";
 const OBJECT = { destination: NAME, path: "/org/freedesktop/resolve1" };
 const MANAGER = "org.freedesktop.resolve1.Manager";
+const PROPERTIES = "org.freedesktop.DBus.Properties";
 const OWNER_CHANGED = "NameOwnerChanged";
 const OWNERS_RULE = `type='signal',sender='org.freedesktop.DBus',member='${OWNER_CHANGED}',arg0='${NAME}'`;
-/** Older versions, and those built without a protocol, do as well without these methods. */
-const OPTIONAL = /^SetLink(?:DefaultRoute|LLMNR|MulticastDNS|DNSOverTLS|DNSSEC)$/;
+/** Versions that are built without a protocol do as well without its method. */
+const OPTIONAL = /^SetLink(?:LLMNR|MulticastDNS|DNSOverTLS|DNSSEC)$/;
+/** Before it, in systemd 240, a link with a server was asked for every name. */
+const DEFAULT_ROUTE = "SetLinkDefaultRoute";
 const MISSING = /\.(?:UnknownMethod|NotSupported)$/;
 const NO_BUS = new Set(["ENOENT", "ECONNREFUSED", "ENOTDIR"]);
 /** In sockets.h. */
@@ -23,6 +26,8 @@ const AF_INET = 2;
 export interface LinkDomain {
   readonly index: number;
   readonly domain: string;
+  /** The delegate (systemd 258 and later) of the configuration that has the domain. */
+  readonly delegate?: string;
 }
 
 export interface LinkSettings {
@@ -31,6 +36,11 @@ export interface LinkSettings {
   readonly server: string;
   /** Queries for these names and those below them go to the server, and no others. */
   readonly domains: readonly string[];
+}
+
+interface Delegate {
+  readonly id: string;
+  readonly path: string;
 }
 
 export class ResolvedBus {
@@ -55,19 +65,12 @@ export class ResolvedBus {
     }
   }
 
+  /** Of its configuration, its delegates and its links. */
   async domains(): Promise<LinkDomain[]> {
-    const body = await this.#call({
-      interface: "org.freedesktop.DBus.Properties",
-      member: "Get",
-      signature: "ss",
-      write: (w) => [MANAGER, "Domains"].forEach((text) => w.string(text)),
-    });
-    if (body.signature() !== "a(isb)") throw malformed();
-    return body.structs(() => {
-      const [index, domain] = [body.u32(), body.string()];
-      body.boolean();
-      return { index, domain: domain.replace(/\.$/, "").toLowerCase() };
-    });
+    const body = await this.#property(OBJECT.path, MANAGER, "Domains", "a(isb)");
+    const ofLinks = body.structs(() => ({ index: body.u32(), domain: domainIn(body) }));
+    const delegates = await Promise.all((await this.#delegates()).map(async (each) => await this.#domainsOf(each)));
+    return [...ofLinks, ...delegates.flat()];
   }
 
   /** The server last, so that at no time it gets queries for other names. */
@@ -79,7 +82,7 @@ export class ResolvedBus {
       });
     };
     await set("SetLinkDomains", "a(sb)", (w) => w.structs(domains, (name) => (w.string(name), w.boolean(true))));
-    await set("SetLinkDefaultRoute", "b", (w) => w.boolean(false));
+    await set(DEFAULT_ROUTE, "b", (w) => w.boolean(false));
     for (const member of ["SetLinkLLMNR", "SetLinkMulticastDNS", "SetLinkDNSOverTLS", "SetLinkDNSSEC"])
       await set(member, "s", (w) => w.string("no"));
     await set("SetLinkDNS", "a(iay)", (w) =>
@@ -100,7 +103,9 @@ export class ResolvedBus {
     try {
       await this.#call({ interface: MANAGER, member, ...(signature && { signature }), ...(write && { write }) });
     } catch (error) {
-      if (OPTIONAL.test(member) && MISSING.test(codeOf(error) ?? "")) return;
+      const isMissing = MISSING.test(codeOf(error) ?? "");
+      if (isMissing && member === DEFAULT_ROUTE) throw tooOld();
+      if (isMissing && OPTIONAL.test(member)) return;
       throw new Fault("HOST_RESOLVED_REFUSED", `systemd-resolved refused ${member}`, {
         cause: error,
         remedy: "Exclude links called dns11-* where systemd-networkd manages them, or use --host-names=capture.",
@@ -108,7 +113,29 @@ export class ResolvedBus {
     }
   }
 
-  async #call(call: Omit<BusCall, "destination" | "path">): Promise<BusReader> {
+  async #delegates(): Promise<Delegate[]> {
+    try {
+      const body = await this.#call({ interface: MANAGER, member: "ListDelegates" });
+      return body.structs(() => ({ id: body.string(), path: body.string() }));
+    } catch (error) {
+      if (MISSING.test(codeOf(error) ?? "")) return [];
+      throw error;
+    }
+  }
+
+  async #domainsOf({ id, path }: Delegate): Promise<LinkDomain[]> {
+    const body = await this.#property(path, "org.freedesktop.resolve1.DnsDelegate", "Domains", "a(sb)");
+    return body.structs(() => ({ index: 0, domain: domainIn(body), delegate: id }));
+  }
+
+  async #property(path: string, of: string, name: string, type: string): Promise<BusReader> {
+    const write = (w: BusWriter): void => [of, name].forEach((text) => w.string(text));
+    const body = await this.#call({ path, interface: PROPERTIES, member: "Get", signature: "ss", write });
+    if (body.signature() !== type) throw malformed();
+    return body;
+  }
+
+  async #call(call: Omit<BusCall, "destination" | "path"> & { readonly path?: string }): Promise<BusReader> {
     return await (await this.#connected()).call({ ...OBJECT, ...call });
   }
 
@@ -139,4 +166,21 @@ export class ResolvedBus {
     const [, , owner] = [body.string(), body.string(), body.string()];
     if (owner !== "") this.#onStart();
   }
+}
+
+/** The name, and whether it is for routing only, which does not matter here. */
+function domainIn(body: BusReader): string {
+  const domain = body.string();
+  body.boolean();
+  return domain.replace(/\.$/, "").toLowerCase();
+}
+
+function tooOld(): Fault {
+  return new Fault(
+    "HOST_RESOLVED_OLD",
+    "systemd-resolved of this host is older than systemd 240, and would send every name to dns11",
+    {
+      remedy: "Upgrade systemd, or use --host-names=capture.",
+    },
+  );
 }

@@ -11,7 +11,7 @@ import { type Capture, DOCKER_RESOLVER } from "../../capture/capture.ts";
 import type { Subnet } from "../host-subnets.ts";
 import { reverseZoneNames } from "../reverse-zones.ts";
 import type { LinkDomain, LinkSettings } from "./resolved-bus.ts";
-import { type TunLink, isOwnLink, linkNames, openTunLink } from "./tun-link.ts";
+import { type TunLink, isOwnLink, isUsable, linkNames, openTunLink } from "./tun-link.ts";
 
 /**
  * The server that systemd-resolved asks. Nothing listens there: our rules redirect it, so that the sockets may be
@@ -57,7 +57,10 @@ export class ResolvedMode implements AttachMode {
 
   /** Makes the link; throws a Fault where that is not possible. Call inside the host's namespace. */
   openLink(): void {
-    this.#link ??= openTunLink(this.#parts.root(), this.#parts.memory);
+    const { root, memory } = this.#parts;
+    if (this.#link !== undefined && isUsable(this.#link, memory)) return;
+    this.#closeLink();
+    this.#link = openTunLink(root(), memory);
   }
 
   /** Another process is systemd-resolved now, and knows nothing. */
@@ -81,12 +84,16 @@ export class ResolvedMode implements AttachMode {
   withdraw(): void {
     this.#namespace = undefined;
     this.#told = "";
-    if (this.#link !== undefined) closeQuietly(this.#link.fd);
-    this.#link = undefined;
+    this.#closeLink();
   }
 
   undo(): void {
     this.withdraw();
+  }
+
+  #closeLink(): void {
+    if (this.#link !== undefined) closeQuietly(this.#link.fd);
+    this.#link = undefined;
   }
 
   async #tell(namespace: ServedNamespace): Promise<void> {
@@ -101,12 +108,16 @@ export class ResolvedMode implements AttachMode {
     const { bus, subnets, memory, onRefused } = this.#parts;
     try {
       const names = within(() => linkNames(memory));
-      const others = (await bus.domains()).filter(({ index }) => !isOwnLink(names.get(index)));
+      const all = await bus.domains();
+      const others = all.filter(({ index }) => !isOwnLink(names.get(index)));
       const taken = new Set(others.map((each) => each.domain));
       const domains = [...this.#parts.domains(), ...reverseZoneNames(subnets()).filter((zone) => !taken.has(zone))];
       const settings = { index: link.index, server: SERVER, domains };
       const text = JSON.stringify(settings);
-      if (text === this.#told || this.#link !== link) return;
+      // Another program may have changed the link: resolvectl revert, or a network manager.
+      const own = new Set(all.filter(({ index }) => index === link.index).map((each) => each.domain));
+      const isSet = domains.every((each) => own.has(each));
+      if ((isSet && text === this.#told) || this.#link !== link) return;
       await bus.setLink(settings);
       this.#told = text;
     } catch (error) {

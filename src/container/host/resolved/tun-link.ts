@@ -4,7 +4,7 @@
  */
 import { constants } from "node:fs";
 
-import { Fault } from "../../../base/lib/fault.ts";
+import { Fault, codeOf } from "../../../base/lib/fault.ts";
 import { closeQuietly, openInRoot } from "../../../kernel/libc.ts";
 import type { NetlinkMemory } from "../../../kernel/netlink-socket.ts";
 import { type Link, RouteSocket } from "../../../kernel/rtnetlink.ts";
@@ -15,10 +15,16 @@ const DEVICE = "/dev/net/tun";
 const NAMES = "dns11-%d";
 const OWN_NAME = /^dns11-\d+$/;
 /**
- * systemd-resolved ignores links without an address of global scope. One of IPv6 only: with a second IPv4 address,
- * Docker's swarm mode would no longer know which one to advertise.
+ * systemd-resolved ignores links without an address of global scope. One of IPv6: with a second IPv4 address, Docker's
+ * swarm mode would no longer know which one to advertise. Where IPv6 is off, the dummy address of RFC 7600, which no
+ * other host has either.
  */
-const ADDRESS = "fd64:6e73:3131::1";
+const ADDRESSES = [
+  { address: "fd64:6e73:3131::1", prefixLength: 128 },
+  { address: "192.0.0.8", prefixLength: 32 },
+] as const;
+/** IPv6 is off: for this link, for the namespace, or in the kernel. */
+const NO_IPV6 = new Set(["EACCES", "EPERM", "EAFNOSUPPORT", "EOPNOTSUPP"]);
 
 export interface TunLink {
   readonly index: number;
@@ -34,7 +40,7 @@ export function openTunLink(root: number, memory: NetlinkMemory): TunLink {
     const index = withRoutes(memory, (routes) => {
       const { index: made } = routes.linkNamed(name) as Link;
       routes.setUp(made);
-      routes.addAddress({ index: made, address: ADDRESS, prefixLength: 128 });
+      addOneAddress(routes, made);
       return made;
     });
     return { index, fd };
@@ -42,8 +48,27 @@ export function openTunLink(root: number, memory: NetlinkMemory): TunLink {
     closeQuietly(fd);
     throw new Fault("HOST_NO_LINK", "Cannot make a network link for systemd-resolved", {
       cause: error,
-      remedy: `Allow ${DEVICE} to dns11, load the module tun and leave IPv6 enabled; or use --host-names=capture.`,
+      remedy: `Allow ${DEVICE} to dns11, and load the module tun; or use --host-names=capture.`,
     });
+  }
+}
+
+/** Whether it still has its address, which goes when IPv6 is switched off. Call inside the host's namespace. */
+export function isUsable({ index }: TunLink, memory: NetlinkMemory): boolean {
+  return withRoutes(memory, (routes) =>
+    routes
+      .addresses()
+      .some((each) => each.index === index && ADDRESSES.some(({ address }) => address === each.address)),
+  );
+}
+
+function addOneAddress(routes: RouteSocket, index: number): void {
+  const [first, second] = ADDRESSES;
+  try {
+    routes.addAddress({ index, ...first });
+  } catch (error) {
+    if (!NO_IPV6.has(codeOf(error) ?? "")) throw error;
+    routes.addAddress({ index, ...second });
   }
 }
 

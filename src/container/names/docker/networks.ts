@@ -56,6 +56,11 @@ export class DockerNetworks implements NameSource {
     else this.#bySuffixLength.set(length, others);
   }
 
+  /** Its name as the suffix of NAME.NETWORK. */
+  suffixOf(id: string): Uint8Array | undefined {
+    return this.#networks.get(id)?.visible.suffixFolded;
+  }
+
   all(): Iterable<KnownNetwork> {
     return this.#networks.values();
   }
@@ -79,8 +84,11 @@ export class DockerNetworks implements NameSource {
     const current = new Set(fact.endpoints.map(({ networkId }) => networkId));
     for (const { networkId } of before?.endpoints ?? [])
       if (!current.has(networkId)) this.#removeFrom(fact.id, networkId);
-    for (const endpoint of fact.endpoints)
-      this.#networks.get(endpoint.networkId)?.names.put(fact.id, { ...endpoint, ...traits });
+    for (const endpoint of fact.endpoints) {
+      const network = this.#networks.get(endpoint.networkId);
+      // Docker gives no names there.
+      if (network?.fact.swarm?.isIngress !== true) network?.names.put(fact.id, { ...endpoint, ...traits });
+    }
   }
 
   leave({ id, endpoints }: ContainerFact): void {

@@ -4,6 +4,7 @@
  * and A-B-C-D.PROJECT.pod. `*` and `any` match every label but svc, endpoints and pod.
  */
 import { sameBytes } from "../../../base/dns/name.ts";
+import { serviceData, textData } from "../../../base/dns/record-data.ts";
 import { TYPE } from "../../../base/dns/record-type.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
@@ -12,9 +13,10 @@ import type { ServicePort } from "../../../base/model/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
 import { type Addresses, type ZoneMember, type ZoneMembers, isAny } from "./members.ts";
 import type { Reach } from "./reach.ts";
-import { serviceRecord, text } from "./record-data.ts";
-import type { Zone } from "./zone.ts";
+import type { DnsZone } from "../dns-zone.ts";
 
+/** All endpoints of a service are equal. */
+const EQUAL = { priority: 0, weight: 100 };
 /** Of the schema, as `dns-version` reports it. */
 const SCHEMA_VERSION = "1.1.0";
 
@@ -49,11 +51,11 @@ export class ZoneLookup {
   }
 
   /** `path`: the labels before the zone, in lower case, the last one first. undefined: there is no such name. */
-  find(zone: Zone, path: readonly string[], ttlSeconds: number): ZoneFinding | undefined {
+  find(zone: DnsZone, path: readonly string[], ttlSeconds: number): ZoneFinding | undefined {
     const [branch, project = "", ...rest] = path;
     if (branch === undefined) return this.#apex(zone, ttlSeconds);
     if (branch === "dns-version" && path.length === 1)
-      return { sets: new Map([[TYPE.TXT, [text(SCHEMA_VERSION)]]]), why: "the version of the schema" };
+      return { sets: new Map([[TYPE.TXT, [textData(Buffer.from(SCHEMA_VERSION))]]]), why: "the version of the schema" };
     if (branch === "dns") return this.#server(path);
     if (branch !== "svc" && branch !== "endpoints" && branch !== "pod") return undefined;
     if (path.length === 1) return between("all projects");
@@ -62,7 +64,7 @@ export class ZoneLookup {
     return this.#service(zone, branch, project, rest);
   }
 
-  #apex(zone: Zone, ttlSeconds: number): ZoneFinding {
+  #apex(zone: DnsZone, ttlSeconds: number): ZoneFinding {
     const sets = new Map([
       [TYPE.SOA, [zone.authority(ttlSeconds).soa]],
       [TYPE.NS, [zone.server]],
@@ -77,7 +79,7 @@ export class ZoneLookup {
       : undefined;
   }
 
-  #service(zone: Zone, branch: Branch, project: string, rest: readonly string[]): ZoneFinding | undefined {
+  #service(zone: DnsZone, branch: Branch, project: string, rest: readonly string[]): ZoneFinding | undefined {
     const [service = "", host, port] = rest;
     const members = this.#visible(branch, project, service, host === undefined || host.startsWith("_") ? "*" : host);
     if (rest.length > 3 || members.length === 0) return undefined;
@@ -103,7 +105,7 @@ export class ZoneLookup {
     return found;
   }
 
-  #ports(zone: Zone, members: readonly ZoneMember[], protocol: string, name: string): ZoneFinding | undefined {
+  #ports(zone: DnsZone, members: readonly ZoneMember[], protocol: string, name: string): ZoneFinding | undefined {
     const records: Uint8Array[] = [];
     const additional: OwnedRecord[] = [];
     for (const member of members) {
@@ -112,7 +114,7 @@ export class ZoneLookup {
       );
       const target = ports.length === 0 ? undefined : hostName(zone, member);
       if (target === undefined) continue;
-      for (const { number } of ports) records.push(serviceRecord(number, target));
+      for (const { number } of ports) records.push(serviceData({ ...EQUAL, port: number, target }));
       const sets = addressSets([this.#reach.first(member)]);
       for (const [type, all] of sets) additional.push(...all.map((data) => ({ owner: target, type, data })));
     }
@@ -144,7 +146,7 @@ export class ZoneLookup {
 }
 
 /** HOST.SERVICE.PROJECT.svc, with the host by which the container is called; undefined if that is too long. */
-export function hostName(zone: Zone, { hosts, service, project }: ZoneMember): Uint8Array | undefined {
+export function hostName(zone: DnsZone, { hosts, service, project }: ZoneMember): Uint8Array | undefined {
   return zone.wireName(`${hosts[0] ?? ""}.${service}.${project}.svc`);
 }
 

@@ -10,7 +10,7 @@ import type { NameSource, NodeContext } from "../name-source.ts";
 import { outlookOf } from "../outlook.ts";
 import { ZoneMembers } from "./members.ts";
 import { type Reach, containerReach } from "./reach.ts";
-import { Zone } from "./zone.ts";
+import { DnsZone } from "../dns-zone.ts";
 import { ZoneNames, ZonePointers } from "./zone-names.ts";
 
 /** Docker's resolver address in containers. */
@@ -19,7 +19,7 @@ const RESOLVER = "127.0.0.11";
 export class ServiceZones implements NameSource {
   readonly #networks: DockerNetworks;
   readonly #members = new ZoneMembers();
-  #zones: readonly Zone[] = [];
+  #zones: readonly DnsZone[] = [];
   #visible: VisibleSetting = "network";
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   /** The reverse names, a source of their own: they come first. */
@@ -31,7 +31,7 @@ export class ServiceZones implements NameSource {
 
   /** Sets the zones, for containers from now on. */
   setZones(zones: readonly string[]): void {
-    this.#zones = zones.map((name) => new Zone(name));
+    this.#zones = zones.map((name) => new DnsZone(name));
   }
 
   /** Existing names do not change. */

@@ -4,10 +4,10 @@
 import type { OwnName } from "../../../base/model/visible-names.ts";
 import type { Addresses, ZoneMember, ZoneMembers } from "./members.ts";
 import type { Reach } from "./reach.ts";
-import type { Zone } from "./zone.ts";
+import type { DnsZone } from "../dns-zone.ts";
 
 /** One service after the other, so that the reader can stop, or let other work run. */
-export function* namesIn(zone: Zone, members: ZoneMembers, reach: Reach): Iterable<OwnName> {
+export function* namesIn(zone: DnsZone, members: ZoneMembers, reach: Reach): Iterable<OwnName> {
   for (const service of members.services()) {
     const visible = service.filter((each) => reach.sees(each));
     const ready = visible.filter(({ isReady }) => isReady);

@@ -4,6 +4,7 @@
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
+import { TYPE } from "../../../base/dns/record-type.ts";
 import { reverseLabels } from "../../../base/model/address.ts";
 import {
   MISS,
@@ -17,7 +18,7 @@ import {
 import { ZoneLookup, hostName } from "./lookup.ts";
 import type { ZoneMembers } from "./members.ts";
 import type { Reach } from "./reach.ts";
-import type { Zone } from "./zone.ts";
+import { type DnsZone, pathOf } from "../dns-zone.ts";
 import { namesIn } from "./zone-list.ts";
 
 const NO_SETS: NameRecords["sets"] = new Map();
@@ -27,12 +28,12 @@ const PATH_LABELS_MAX = 5;
 export class ZoneNames implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.zone;
-  readonly #zones: readonly Zone[];
+  readonly #zones: readonly DnsZone[];
   readonly #members: ZoneMembers;
   readonly #reach: Reach;
   readonly #lookup: ZoneLookup;
 
-  constructor(zones: readonly Zone[], members: ZoneMembers, reach: Reach, servers: readonly string[]) {
+  constructor(zones: readonly DnsZone[], members: ZoneMembers, reach: Reach, servers: readonly string[]) {
     this.#zones = zones;
     this.#members = members;
     this.#reach = reach;
@@ -56,7 +57,7 @@ export class ZoneNames implements VisibleNames {
     for (const zone of this.#zones) yield* namesIn(zone, this.#members, this.#reach);
   }
 
-  #answer(zone: Zone, name: QuestionName, labels: number, search: NameSearch): number {
+  #answer(zone: DnsZone, name: QuestionName, labels: number, search: NameSearch): number {
     const { ttlSeconds } = search.behaviour;
     const found = labels > PATH_LABELS_MAX ? undefined : this.#lookup.find(zone, pathOf(name, labels), ttlSeconds);
     const { sets, why } = found ?? { sets: NO_SETS, why: "no such name" };
@@ -68,7 +69,7 @@ export class ZoneNames implements VisibleNames {
       containers: [],
       zone: zone.authority(ttlSeconds),
       isMissing: found === undefined,
-      additional: found?.additional ?? [],
+      additional: (type) => (type === TYPE.SRV ? (found?.additional ?? []) : []),
     });
   }
 }
@@ -77,11 +78,11 @@ export class ZoneNames implements VisibleNames {
 export class ZonePointers implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.zone;
-  readonly #zone: Zone;
+  readonly #zone: DnsZone;
   readonly #members: ZoneMembers;
   readonly #reach: Reach;
 
-  constructor(zone: Zone, members: ZoneMembers, reach: Reach) {
+  constructor(zone: DnsZone, members: ZoneMembers, reach: Reach) {
     this.#zone = zone;
     this.#members = members;
     this.#reach = reach;
@@ -103,12 +104,4 @@ export class ZonePointers implements VisibleNames {
     }
     return undefined;
   }
-}
-
-/** The first labels of a name as text, the last of them first. */
-function pathOf({ folded, lengthOf }: QuestionName, labels: number): string[] {
-  return Array.from({ length: labels }, (_, index) => {
-    const at = labels - 1 - index;
-    return Buffer.from(folded.subarray((lengthOf[at] as number) + 1, lengthOf[at + 1])).toString("latin1");
-  });
 }

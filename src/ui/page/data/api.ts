@@ -6,6 +6,8 @@ import { printable, printableText } from "../../../base/lib/printable.ts";
 
 /** Texts of several lines. */
 const TEXTS: ReadonlySet<string> = new Set(["detail", "remedy"]);
+/** JSON writes control characters with a backslash. */
+const MAY_HAVE_CONTROLS = /[\\\p{Cc}\p{Bidi_Control}]/u;
 
 export class ApiError extends Error {
   readonly code: string;
@@ -18,8 +20,17 @@ export class ApiError extends Error {
   }
 }
 
+export interface StreamOptions {
+  readonly body?: object;
+  /** Called before the first line, which may come much later. */
+  readonly onOpen?: () => void;
+}
+
 export function parse(text: string): unknown {
-  return JSON.parse(text, (key, value: unknown) => {
+  const json = text.trimEnd();
+  // Most lines have nothing to escape: then there is no call for each of their values.
+  if (!MAY_HAVE_CONTROLS.test(json)) return JSON.parse(json);
+  return JSON.parse(json, (key, value: unknown) => {
     if (typeof value !== "string") return value;
     return TEXTS.has(key) ? printableText(value) : printable(value);
   });
@@ -42,9 +53,10 @@ export class Api {
   }
 
   /** The values of a stream, until it ends, breaks or is aborted. */
-  async *lines<T>(path: string, signal: AbortSignal, body?: object): AsyncGenerator<T, void> {
+  async *lines<T>(path: string, signal: AbortSignal, { body, onOpen }: StreamOptions = {}): AsyncGenerator<T, void> {
     const request = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const response = await this.#open(path, request, signal);
+    onOpen?.();
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     if (reader === undefined) return;
     let rest = "";

@@ -81,7 +81,7 @@ export class LiveRun implements Run {
   }
 
   async *doctor({ project }: Scope, signal: AbortSignal): AsyncGenerator<DoctorLine, void> {
-    yield* this.#api.lines<DoctorLine>("v1/doctor", signal, project === null ? {} : { project });
+    yield* this.#api.lines<DoctorLine>("v1/doctor", signal, { body: project === null ? {} : { project } });
   }
 
   follow(filter: QueryFilter | null): void {

@@ -33,10 +33,8 @@ export class Stream<T> {
   async #follow(path: string, signal: AbortSignal): Promise<void> {
     for (let pauseMs = PAUSE_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
       try {
-        let isFirst = true;
-        for await (const line of this.#api.lines<T>(path, signal)) {
-          if (isFirst) this.#events.onOpen();
-          isFirst = false;
+        const { onOpen } = this.#events;
+        for await (const line of this.#api.lines<T>(path, signal, { onOpen })) {
           pauseMs = PAUSE_MS;
           this.#events.onLine(line);
         }

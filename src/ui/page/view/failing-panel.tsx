@@ -67,20 +67,20 @@ function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onM
           {first !== null && <span>since {clock(first, nowMs)}</span>}
           {onMute === undefined && last !== null && <span>last {clock(last, nowMs)}</span>}
         </span>
-        <span class="failure-tools">
-          {board.run !== null && one !== undefined && one.name !== "" && one.container !== "" && (
-            <button type="button" onClick={() => explain(one.container, one.name)}>
-              Explain
-            </button>
-          )}
-          {onMute !== undefined && (
-            <button type="button" class="quiet" onClick={onMute} title="Hide it in this page">
-              Mute
-            </button>
-          )}
-        </span>
       </div>
       {cause !== null && <CauseView cause={cause} fixes={entry.fixes} />}
+      <span class="failure-tools">
+        {board.run !== null && one !== undefined && one.name !== "" && one.container !== "" && (
+          <button type="button" onClick={() => explain(one.container, one.name)}>
+            Explain
+          </button>
+        )}
+        {onMute !== undefined && (
+          <button type="button" class="quiet" onClick={onMute} title="Hide it in this page">
+            Mute
+          </button>
+        )}
+      </span>
     </li>
   );
 }

@@ -14,7 +14,7 @@ import { usePage } from "./context.ts";
 import { moveFocus, stop } from "./hooks.ts";
 import { Empty, Panel, Wire } from "./parts.tsx";
 
-const DRAWN_MAX = 100;
+const DRAWN_MAX = 60;
 const FILTER_MS = 300;
 const COLUMNS = [
   ["Time", "time"],

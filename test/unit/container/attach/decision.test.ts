@@ -5,11 +5,11 @@ import { test } from "node:test";
 
 import { type OnlyFilter, parseOnly } from "../../../../src/base/model/only.ts";
 import { type Decision, ENABLE_LABEL, decide } from "../../../../src/container/attach/decision.ts";
-import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import type { Labels } from "../../../../src/container/registry/labels.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
-import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
+import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const ON_BRIDGE = anEndpoint({ networkName: "bridge" });
 
@@ -38,11 +38,6 @@ const SKIPPED: Readonly<Record<string, readonly [Partial<ContainerFact>, string,
   ],
   "with endpoints nowhere yet": [{ endpoints: [] }, "default-network-only", /no user-defined network/],
   "that opted out": [{ labels: { [ENABLE_LABEL]: "false" } }, "opted-out", /io\.dns11\.enable/],
-  "on a swarm's network": [
-    { endpoints: [anEndpoint(), anEndpoint({ networkName: "mesh" })] },
-    "swarm-network",
-    /"mesh"/,
-  ],
 };
 
 for (const [what, [parts, code, reason]] of Object.entries(SKIPPED)) {
@@ -61,23 +56,23 @@ test("the default bridge is served where the setting says so, at the servers of 
     servers,
     isNdotsSet: false,
   });
-  const under = (setting: "off" | "names", nameservers: ContainerFact["nameservers"]): string => {
+  const under = (setting: "off" | "names" | "node", nameservers: ContainerFact["nameservers"]): string => {
     const fact = aContainer({ ...bridged, nameservers });
-    const decision = decide(fact, () => undefined, [], LABEL_DEFAULTS, setting);
+    const decision = decide(fact, [], LABEL_DEFAULTS, setting);
     return decision.kind === "serve" ? "serve" : `${decision.code}: ${decision.reason}`;
   };
   assert.equal(under("names", captured("10.0.0.1")), "serve");
   assert.match(under("names", captured()), /^no-nameserver: its resolv\.conf names no nameserver/);
   assert.match(under("names", { kind: "unknown" }), /^no-nameserver: its resolv\.conf cannot be read/);
   assert.match(under("off", captured("10.0.0.1")), /^default-network-only: .*default-bridge: names/);
+  assert.match(
+    under("node", captured("10.0.0.1")),
+    /^default-network-only: it is a KIND node on no user-defined network/,
+  );
 });
 
 test("a container that started on the default network and joined another one later is served", () => {
   assert.equal(decided({ networkMode: "none", endpoints: [anEndpoint()] }).kind, "serve");
-});
-
-test("an unknown network does not count as a swarm network", () => {
-  assert.equal(decide(aContainer(), () => undefined, []).kind, "serve");
 });
 
 test("a container in the host's or another container's namespace is skipped, whatever its labels", () => {
@@ -125,7 +120,7 @@ test("an image may opt out; its other labels cause a warning and apply only if i
   assert.match(unnamed.warning ?? "", /^label tier of the image is ignored/);
   const trusted = { ...LABEL_DEFAULTS, trustsImages: true };
   const labels = { tier: "web", [DNS_LABEL]: "10.0.0.1" };
-  assert.deepEqual(decide(aContainer(image(labels)), networkOf, only, trusted), { kind: "serve" });
+  assert.deepEqual(decide(aContainer(image(labels)), only, trusted), { kind: "serve" });
 });
 
 test("a long invalid label is quoted in short", () => {
@@ -164,10 +159,5 @@ for (const [filters, isSelected] of [
 }
 
 function decided(parts: Partial<ContainerFact>, only: readonly OnlyFilter[] = []): Decision {
-  return decide(aContainer(parts), networkOf, only);
-}
-
-function networkOf(id: string): NetworkFact {
-  const name = id.replace(/^id-of-/, "");
-  return aNetworkFact({ name, scope: name === "mesh" ? "swarm" : "local" });
+  return decide(aContainer(parts), only);
 }

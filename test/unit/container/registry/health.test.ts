@@ -91,7 +91,7 @@ test("a label of the creator decides for one container, and an image's does not"
   const strict = { labels: { "io.dns11.health": "exclude" } };
   assert.equal(ask(directoryOf("ignore", healthy, replica(3, "unhealthy", strict))), "2");
   assert.equal(ask(directoryOf(undefined, healthy, replica(3, "unhealthy", strict))), "2 3", "strict mode");
-  const bad = decide(replica(3, "unhealthy", { labels: { "io.dns11.health": "yes" } }), () => undefined, []);
+  const bad = decide(replica(3, "unhealthy", { labels: { "io.dns11.health": "yes" } }), []);
   assert.match(
     bad.warning ?? "",
     /^invalid label io\.dns11\.health="yes": use ignore, last-resort, exclude; the label/,

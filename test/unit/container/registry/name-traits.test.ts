@@ -139,7 +139,7 @@ test("invalid labels are reported and ignored", () => {
     ["io.dns11.address-order", "", /"": use shuffle, sorted; the label is ignored$/],
   ] as const) {
     const bad = replica(2, { labels: { [key]: text } });
-    const { warning = "" } = decide(bad, () => undefined, []);
+    const { warning = "" } = decide(bad, []);
     assert.match(warning, expected);
     assert.ok(warning.startsWith(`invalid label ${key}=`) && warning.length < 300, warning);
     const directory = directoryOf(NAME_CHOICES_DEFAULTS, bad);

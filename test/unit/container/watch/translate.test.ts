@@ -178,6 +178,7 @@ test("a network becomes a fact, by default local and not internal", () => {
     driver: "overlay",
     scope: "swarm",
     isInternal: true,
+    swarm: { isIngress: false, subnets: [] },
   });
   const Labels = { "com.docker.compose.project": "shop" };
   assert.deepEqual(networkFact({ Id: "net1", Name: "one", Labels }), { ...bare, project: "shop" });

@@ -1,16 +1,16 @@
 /**
- * Zone: one domain with names of services and projects: its name on the wire, and its own records.
+ * DnsZone: one domain with names of services and projects: its name on the wire, and its own records.
  */
-import { sameBytes, wireLabels } from "../../../base/dns/name.ts";
-import { setU32 } from "../../../base/dns/bytes.ts";
-import { domainLabels } from "../../../base/model/server-text.ts";
-import type { QuestionName, ZoneAuthority } from "../../../base/model/visible-names.ts";
+import { sameBytes, wireLabels } from "../../base/dns/name.ts";
+import { setU32 } from "../../base/dns/bytes.ts";
+import { domainLabels } from "../../base/model/server-text.ts";
+import type { QuestionName, ZoneAuthority } from "../../base/model/visible-names.ts";
 
 /** Serial, refresh, retry, expire: for secondary servers, which there are none of. */
 const SOA_NUMBERS = [1, 7_200, 1_800, 86_400] as const;
 const U32_BYTES = 4;
 
-export class Zone {
+export class DnsZone {
   readonly name: string;
   readonly labelCount: number;
   readonly #suffix: Uint8Array;
@@ -53,4 +53,12 @@ export class Zone {
     this.#authorities.set(ttlSeconds, authority);
     return authority;
   }
+}
+
+/** The first labels of a name as text, the last of them first. */
+export function pathOf({ folded, lengthOf }: QuestionName, labels: number): string[] {
+  return Array.from({ length: labels }, (_, index) => {
+    const at = labels - 1 - index;
+    return Buffer.from(folded.subarray((lengthOf[at] as number) + 1, lengthOf[at + 1])).toString("latin1");
+  });
 }

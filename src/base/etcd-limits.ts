@@ -1,0 +1,41 @@
+/**
+ * Limits of what etcd holds and sends, as part of `LIMITS`.
+ */
+export const ETCD_LIMITS = {
+  /**
+   * Records in memory, some 0.6 KB each. Further ones are left out and counted; a list of keys ends there, so that a
+   * million of them take neither memory nor time.
+   */
+  etcdRecords: 200_000,
+  /** Bytes of one record. A larger one is skipped and named. */
+  etcdValueBytes: 16 * 1024,
+  /** Skipped records whose key and problem are known; all are counted. */
+  etcdProblems: 1_024,
+  /** Records in one answer: what is beyond fits into no UDP reply, and every one costs time. */
+  etcdAnswerRecords: 256,
+  /** Names visited for a query with a wildcard label, or for the quirk subtree; the rest is left out. */
+  etcdVisits: 2_048,
+  /** Leases whose duration is known; the one that was seen first is forgotten, and its records have the shortest TTL. */
+  etcdLeases: 4_096,
+  /** The TTL of records without one, and the bounds of one that follows from a lease: as in CoreDNS. */
+  etcdTtlSeconds: 300,
+  etcdLeaseSecondsMin: 30,
+  etcdLeaseSecondsMax: 86_400,
+  /** Bytes of one reply of etcd, or of one message of a watch; a page of a list is made smaller until it fits. */
+  etcdReplyBytes: 4 * 1024 * 1024,
+  /** Keys on a page of a list: reading them takes 4 ms. */
+  etcdPageKeys: 250,
+  /** Time for a reply, and for a stream to begin; then the next member is tried. */
+  etcdCallMs: 3_000,
+  /** Connections to one member. */
+  etcdConnections: 4,
+  /** When an idle connection is probed by the kernel. */
+  etcdKeepAliveMs: 10_000,
+  /** How often the member that is watched proves that it hears the others. */
+  etcdCheckMs: 5_000,
+  /** Backoff of reconnections to etcd. */
+  etcdRetryFirstMs: 200,
+  etcdRetryLastMs: 5_000,
+  /** Bytes of the file with the authority's certificates, and of the file with the password. */
+  etcdFileBytes: 256 * 1024,
+} as const;

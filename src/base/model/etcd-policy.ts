@@ -1,0 +1,37 @@
+/**
+ * EtcdPolicy: the etcd cluster that names are read from, which of its keys are names, and how they are read.
+ */
+
+/**
+ * What CoreDNS does with records and dns11 does not, unless it is asked to. `subtree`: a name answers with all records
+ * below it. `text-only`: a record with a text has no CNAME.
+ */
+export const ETCD_QUIRKS = ["subtree", "text-only"] as const;
+export type EtcdQuirk = (typeof ETCD_QUIRKS)[number];
+
+export interface EtcdPolicy {
+  /** URLs of the members; none: etcd is not used. */
+  readonly endpoints: readonly string[];
+  /** The first part of all keys, with a slash in front and none at its end. */
+  readonly prefix: string;
+  /** The domains whose names are in etcd. */
+  readonly zones: readonly string[];
+  /** The file with the certificates of the authority that has signed the members' certificates. */
+  readonly ca: string | undefined;
+  readonly user: string | undefined;
+  readonly passwordFile: string | undefined;
+  /** How long records are answered that etcd has not confirmed. */
+  readonly staleSecondsMax: number;
+  readonly quirks: readonly EtcdQuirk[];
+}
+
+export const ETCD_DEFAULTS: EtcdPolicy = {
+  endpoints: [],
+  prefix: "/skydns",
+  zones: [],
+  ca: undefined,
+  user: undefined,
+  passwordFile: undefined,
+  staleSecondsMax: 86_400,
+  quirks: [],
+};

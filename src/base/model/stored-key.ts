@@ -1,0 +1,25 @@
+/**
+ * StoredKey: a key of the shared store with its value, on its way from the store's client to the source of names.
+ */
+export interface StoredKey {
+  /** One character per byte. */
+  readonly key: string;
+  /** Undefined where it is too large to be read. */
+  readonly value: Buffer | undefined;
+  /** The lease that it ends with; undefined for none. */
+  readonly lease: string | undefined;
+}
+
+/** Receives what is below a prefix of the store, and every change of it. */
+export interface StoredKeys {
+  /** There is no room for further keys. */
+  readonly isFull: boolean;
+  /** A complete list follows; until it has ended, what was known stays. */
+  begin(): void;
+  /** The list has ended: keys that were not in it are gone. */
+  commit(): void;
+  put(stored: StoredKey): void;
+  remove(key: string): void;
+  /** How long this lease was granted for. */
+  setLease(lease: string, ttlSeconds: number): void;
+}

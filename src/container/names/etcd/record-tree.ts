@@ -1,0 +1,109 @@
+/**
+ * RecordTree: the records of etcd by the labels of their keys, which are those of their names from the last one on. A
+ * key is also the parent of longer ones.
+ */
+import { LIMITS } from "../../../base/limits.ts";
+import type { StoredRecord } from "./stored-record.ts";
+
+export interface RecordNode {
+  readonly label: string;
+  readonly parent: RecordNode | undefined;
+  record: StoredRecord | undefined;
+  /** Of the record. */
+  lease: string | undefined;
+  children: Map<string, RecordNode> | undefined;
+}
+
+/** In SkyDNS they match every label. */
+const ANY: ReadonlySet<string> = new Set(["*", "any"]);
+/** In a key it stands for every name that no other key has (RFC 4592). */
+const WILDCARD = "*";
+const NONE: ReadonlyMap<string, RecordNode> = new Map();
+
+export class RecordTree {
+  readonly root: RecordNode = newNode("", undefined);
+  #size = 0;
+
+  /** How many records it has. */
+  get size(): number {
+    return this.#size;
+  }
+
+  at(labels: readonly string[]): RecordNode | undefined {
+    let node: RecordNode | undefined = this.root;
+    for (const label of labels) node = node?.children?.get(label);
+    return node;
+  }
+
+  put(labels: readonly string[], record: StoredRecord, lease: string | undefined): void {
+    let node = this.root;
+    for (const label of labels) {
+      node.children ??= new Map();
+      const child = node.children.get(label) ?? newNode(label, node);
+      node.children.set(label, child);
+      node = child;
+    }
+    if (node.record === undefined) this.#size++;
+    node.record = record;
+    node.lease = lease;
+  }
+
+  remove(labels: readonly string[]): void {
+    const node = this.at(labels);
+    if (node?.record === undefined) return;
+    node.record = undefined;
+    node.lease = undefined;
+    this.#size--;
+    for (let empty = node; empty.parent !== undefined && isEmpty(empty); empty = empty.parent) {
+      empty.parent.children?.delete(empty.label);
+      if (empty.parent.children?.size === 0) empty.parent.children = undefined;
+    }
+  }
+
+  /** The nodes that have this name: one, that of a wildcard, or several for a query with a wildcard label. */
+  matching(labels: readonly string[]): readonly RecordNode[] {
+    let nodes: RecordNode[] = [this.root];
+    for (const label of labels) {
+      const next = nodes.flatMap((node) => childrenOf(node, label)).slice(0, LIMITS.etcdVisits);
+      if (next.length === 0) return nodes.flatMap((node) => node.children?.get(WILDCARD) ?? []);
+      nodes = next;
+    }
+    return nodes;
+  }
+}
+
+/** All nodes below one, up to a limit. */
+export function* below(node: RecordNode, nodesMax: number = LIMITS.etcdVisits): Iterable<RecordNode> {
+  let left = nodesMax;
+  const open = [(node.children ?? NONE).values()];
+  for (let children = open.at(-1); children !== undefined && left > 0; children = open.at(-1)) {
+    const next = children.next();
+    if (next.done === true) open.pop();
+    else {
+      left--;
+      yield next.value;
+      open.push((next.value.children ?? NONE).values());
+    }
+  }
+}
+
+/** The labels of its key, the first one of its name at the end. */
+export function pathTo(node: RecordNode): readonly string[] {
+  const labels: string[] = [];
+  for (let at = node; at.parent !== undefined; at = at.parent) labels.unshift(at.label);
+  return labels;
+}
+
+function childrenOf(node: RecordNode, label: string): readonly RecordNode[] {
+  const exact = node.children?.get(label);
+  if (exact !== undefined) return [exact];
+  return ANY.has(label) ? [...(node.children?.values() ?? [])] : [];
+}
+
+function newNode(label: string, parent: RecordNode | undefined): RecordNode {
+  return { label, parent, record: undefined, lease: undefined, children: undefined };
+}
+
+function isEmpty({ record, children }: RecordNode): boolean {
+  return record === undefined && children === undefined;
+}

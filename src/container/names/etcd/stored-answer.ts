@@ -1,0 +1,167 @@
+/**
+ * StoredAnswer: what the records of one name in etcd are as records of DNS. One record there may be several here: an
+ * address, a service that points to its own key, a text, a mail server.
+ */
+import { mailData, serviceData, textData } from "../../../base/dns/record-data.ts";
+import { TYPE } from "../../../base/dns/record-type.ts";
+import { folded, wireLabels } from "../../../base/dns/name.ts";
+import { LIMITS } from "../../../base/limits.ts";
+import { StoredName } from "../../../base/model/stored-name.ts";
+import type { NameRecords, OwnedRecord, QuestionName, ZoneAuthority } from "../../../base/model/visible-names.ts";
+import { type RecordNode, pathTo } from "./record-tree.ts";
+import type { StoredRecord } from "./stored-record.ts";
+
+/** A record and where its key is. */
+export interface PlacedRecord {
+  readonly node: RecordNode;
+  readonly record: StoredRecord;
+}
+
+/** What an answer needs of the store. */
+export interface AnswerParts {
+  readonly placed: readonly PlacedRecord[];
+  readonly isReverse: boolean;
+  readonly hasTextOnly: boolean;
+  readonly ttlSeconds: number;
+  readonly zone: ZoneAuthority;
+  /** The addresses of a name in etcd; none if it is not there. */
+  readonly addressesOf: (target: Uint8Array) => readonly Uint8Array[];
+}
+
+type Sets = Map<number, Uint8Array[]>;
+
+export class StoredAnswer implements NameRecords {
+  readonly ttlSeconds: number;
+  readonly sets: Sets = new Map();
+  readonly alias: QuestionName | undefined;
+  readonly containers = [];
+  readonly zone: ZoneAuthority;
+  readonly isMissing = false;
+  /** What its records point to, by type. */
+  readonly #targets = new Map<number, Uint8Array[]>();
+  readonly #parts: AnswerParts;
+
+  constructor(parts: AnswerParts) {
+    this.#parts = parts;
+    this.ttlSeconds = parts.ttlSeconds;
+    this.zone = parts.zone;
+    const records = parts.placed.map(({ record }) => record);
+    for (const { address } of records) if (address !== undefined) this.add(typeOf(address), address);
+    for (const { text } of records) if (text !== "") this.add(TYPE.TXT, textData(Buffer.from(text)));
+    for (const { placed, weight } of weighted(parts.placed)) {
+      const { port, priority } = placed.record;
+      this.add(TYPE.SRV, serviceData({ priority, weight, port, target: this.#targetOf(TYPE.SRV, placed) }));
+    }
+    for (const placed of parts.placed) {
+      if (placed.record.isMail && hasHost(placed.record)) {
+        this.add(TYPE.MX, mailData(placed.record.priority, this.#targetOf(TYPE.MX, placed)));
+      }
+    }
+    this.alias = parts.isReverse ? this.#pointers(records) : this.#aliasOf(records);
+  }
+
+  /** The names of the keys that it is made of. */
+  get keys(): readonly string[] {
+    return this.#parts.placed.map(({ node }) => textOf(node));
+  }
+
+  /** Computed when it is needed: few types have any. */
+  additional(type: number): readonly OwnedRecord[] {
+    const seen = new Set<string>();
+    return (this.#targets.get(type) ?? []).flatMap((target) => {
+      const key = Buffer.from(target).toString("latin1");
+      if (seen.has(key) || seen.size >= LIMITS.etcdAnswerRecords) return [];
+      seen.add(key);
+      return this.#parts.addressesOf(target).map((data) => ({ owner: target, type: typeOf(data), data }));
+    });
+  }
+
+  /** Adds one record, unless it is there. */
+  add(type: number, data: Uint8Array): void {
+    const all = this.sets.get(type) ?? [];
+    if (!all.some((each) => Buffer.compare(each, data) === 0)) all.push(data);
+    this.sets.set(type, all);
+  }
+
+  /** A server of the zone. */
+  addServer(placed: PlacedRecord): void {
+    if (hasHost(placed.record)) this.add(TYPE.NS, this.#targetOf(TYPE.NS, placed));
+  }
+
+  /** What a service, mail server or name server points to: its host, or the name of its key where that is an address. */
+  #targetOf(type: number, { node, record }: PlacedRecord): Uint8Array {
+    const target = stripped(record.target ?? nameOf(node), record.strip);
+    this.#targets.set(type, [...(this.#targets.get(type) ?? []), target]);
+    return target;
+  }
+
+  #pointers(records: readonly StoredRecord[]): undefined {
+    for (const { target } of records) if (target !== undefined) this.add(TYPE.PTR, target);
+  }
+
+  /** The one name that it stands for. Of several only the addresses can be in an answer. */
+  #aliasOf(records: readonly StoredRecord[]): QuestionName | undefined {
+    const { hasTextOnly, addressesOf } = this.#parts;
+    const targets = records.flatMap(({ target, text }) =>
+      target === undefined || (hasTextOnly && text !== "") ? [] : [target],
+    );
+    const [first, ...others] = targets;
+    if (first === undefined) return undefined;
+    const hasAddresses = this.sets.has(TYPE.A) || this.sets.has(TYPE.AAAA);
+    if (!hasAddresses && others.every((each) => isSame(each, first))) return storedName(first);
+    for (const target of targets.slice(0, LIMITS.etcdAnswerRecords))
+      for (const address of addressesOf(target)) this.add(typeOf(address), address);
+    return this.sets.has(TYPE.A) || this.sets.has(TYPE.AAAA) ? undefined : storedName(first);
+  }
+}
+
+/** The name of a key on the wire, with the terminating zero. */
+function nameOf(node: RecordNode): Uint8Array {
+  const labels = wireLabels(pathTo(node).toReversed().join("."));
+  return Uint8Array.of(...(labels ?? []), 0);
+}
+
+/** The name that a key has, as text. */
+export function textOf(node: RecordNode): string {
+  return pathTo(node).toReversed().join(".");
+}
+
+/** The share of each service in those of its priority, in percent and at least 1, as SkyDNS computes it. */
+function weighted(all: readonly PlacedRecord[]): { readonly placed: PlacedRecord; readonly weight: number }[] {
+  const services = all.filter(({ record }) => hasHost(record) && record.port !== -1);
+  const sums = new Map<number, number>();
+  for (const { record } of services) sums.set(record.priority, (sums.get(record.priority) ?? 0) + weightOf(record));
+  return services.map((placed) => {
+    const share = (PERCENT * weightOf(placed.record)) / (sums.get(placed.record.priority) ?? 1);
+    return { placed, weight: Math.max(1, Math.floor(share)) };
+  });
+}
+
+const PERCENT = 100;
+
+function weightOf({ weight }: StoredRecord): number {
+  return weight === 0 ? PERCENT : weight;
+}
+
+function hasHost({ address, target }: StoredRecord): boolean {
+  return address !== undefined || target !== undefined;
+}
+
+/** Without its first labels; as it is where it has no more than those. */
+function stripped(name: Uint8Array, labels: number): Uint8Array {
+  let at = 0;
+  for (let left = labels; left > 0 && (name[at] as number) > 0; left--) at += 1 + (name[at] as number);
+  return (name[at] as number) > 0 ? name.subarray(at) : name;
+}
+
+function typeOf(address: Uint8Array): number {
+  return address.length === 4 ? TYPE.A : TYPE.AAAA;
+}
+
+function storedName(target: Uint8Array): QuestionName {
+  return new StoredName(target.subarray(0, -1));
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(folded(one), folded(other)) === 0;
+}

@@ -1,0 +1,186 @@
+/**
+ * StoredNames: the records of etcd in memory as a source of names for the zones of the settings. It holds every name
+ * below them: what does not exist is denied here. While etcd is away, what is known is answered for a limited time;
+ * without anything known, or after it, queries fail, because to deny a name would be a guess.
+ */
+import { wireLabels } from "../../../base/dns/name.ts";
+import { LIMITS } from "../../../base/limits.ts";
+import type { EtcdPolicy } from "../../../base/model/etcd-policy.ts";
+import type { StoredKey, StoredKeys } from "../../../base/model/stored-key.ts";
+import { DnsZone } from "../dns-zone.ts";
+import type { NameSource } from "../name-source.ts";
+import { RecordTree } from "./record-tree.ts";
+import { readRecord } from "./stored-record.ts";
+import { StoreLookup } from "./store-lookup.ts";
+import { type StoreZone, VisibleStore } from "./visible-store.ts";
+
+/** What is known, and how well. */
+export interface StoredReport {
+  readonly records: number;
+  /** Left out because there are too many. */
+  readonly refused: number;
+  /** Outside of all zones. */
+  readonly ignored: number;
+  readonly skipped: number;
+  /** The first of those that are skipped. */
+  readonly problems: readonly { readonly key: string; readonly problem: string }[];
+  /** Since when etcd has not confirmed the records, in milliseconds ago; undefined while it does. */
+  readonly staleMs: number | undefined;
+  /** Queries are answered. */
+  readonly isUsable: boolean;
+}
+
+interface StoredNamesOptions {
+  readonly now?: (() => number) | undefined;
+  readonly recordsMax?: number | undefined;
+}
+
+export class StoredNames implements NameSource, StoredKeys {
+  readonly #now: () => number;
+  readonly #recordsMax: number;
+  readonly #policy: EtcdPolicy;
+  readonly #zones: readonly StoreZone[];
+  #tree = new RecordTree();
+  /** What a list has brought so far. */
+  #listed: RecordTree | undefined;
+  #problems = new Map<string, string>();
+  readonly #leases = new Map<string, number>();
+  /** Further ones, of which the keys are not known. */
+  #skippedMore = 0;
+  #refused = 0;
+  #ignored = 0;
+  #hasList = false;
+  /** Undefined while etcd confirms what is known. */
+  #staleSince: number | undefined;
+
+  constructor(policy: EtcdPolicy, options: StoredNamesOptions = {}) {
+    this.#policy = policy;
+    this.#now = options.now ?? (() => performance.now());
+    this.#recordsMax = options.recordsMax ?? LIMITS.etcdRecords;
+    this.#zones = policy.zones.map((name) => ({ zone: new DnsZone(name), path: name.split(".").toReversed() }));
+  }
+
+  /** There has been a list. */
+  get hasList(): boolean {
+    return this.#hasList;
+  }
+
+  /** Whether etcd confirms what is known. */
+  setCurrent(isCurrent: boolean): void {
+    this.#staleSince = isCurrent ? undefined : (this.#staleSince ?? this.#now());
+  }
+
+  get report(): StoredReport {
+    const problems = [...this.#problems].slice(0, PROBLEMS_REPORTED).map(([key, problem]) => ({ key, problem }));
+    return {
+      records: this.#tree.size,
+      refused: this.#refused,
+      ignored: this.#ignored,
+      skipped: this.#problems.size + this.#skippedMore,
+      problems,
+      staleMs: this.#staleSince === undefined ? undefined : this.#now() - this.#staleSince,
+      isUsable: this.#isUsable,
+    };
+  }
+
+  namesFor(): VisibleStore | undefined {
+    if (this.#zones.length === 0) return undefined;
+    return new VisibleStore(this.#zones, () => this.#lookup());
+  }
+
+  get isFull(): boolean {
+    return (this.#listed ?? this.#tree).size >= this.#recordsMax;
+  }
+
+  begin(): void {
+    this.#listed = new RecordTree();
+    this.#clearProblems();
+  }
+
+  commit(): void {
+    this.#tree = this.#listed ?? this.#tree;
+    this.#listed = undefined;
+    this.#hasList = true;
+  }
+
+  put({ key, value, lease }: StoredKey): void {
+    const tree = this.#listed ?? this.#tree;
+    const labels = this.#labelsOf(key);
+    if (labels === undefined) return;
+    this.#problems.delete(key.slice(0, KEY_CHARS));
+    try {
+      checkLabels(labels);
+      const record = readRecord(value);
+      if (tree.size >= this.#recordsMax && tree.at(labels)?.record === undefined) this.#refused++;
+      else tree.put(labels, record, lease);
+    } catch (error) {
+      tree.remove(labels);
+      this.#noteProblem(key, (error as Error).message);
+    }
+  }
+
+  remove(key: string): void {
+    const labels = this.#labelsOf(key);
+    if (labels === undefined) return;
+    this.#problems.delete(key.slice(0, KEY_CHARS));
+    (this.#listed ?? this.#tree).remove(labels);
+  }
+
+  setLease(lease: string, ttlSeconds: number): void {
+    if (this.#leases.size >= LIMITS.etcdLeases) this.#leases.delete(this.#leases.keys().next().value as string);
+    this.#leases.set(lease, ttlSeconds);
+  }
+
+  get #isUsable(): boolean {
+    if (!this.#hasList) return false;
+    const { staleSecondsMax } = this.#policy;
+    return this.#staleSince === undefined || this.#now() - this.#staleSince <= staleSecondsMax * MS;
+  }
+
+  /** Undefined where queries fail. */
+  #lookup(): StoreLookup | undefined {
+    if (!this.#isUsable) return undefined;
+    return new StoreLookup({
+      tree: this.#tree,
+      quirks: this.#policy.quirks,
+      leaseSeconds: (lease) => this.#leases.get(lease),
+      isStale: this.#staleSince !== undefined,
+    });
+  }
+
+  /** Undefined where no zone has it. */
+  #labelsOf(key: string): readonly string[] | undefined {
+    const start = `${this.#policy.prefix}/`;
+    const labels = key.startsWith(start) ? key.slice(start.length).split("/", LABELS_READ) : [];
+    if (this.#zones.some(({ path }) => path.every((label, index) => labels[index] === label))) return labels;
+    this.#ignored++;
+    return undefined;
+  }
+
+  #noteProblem(key: string, problem: string): void {
+    if (this.#problems.size < LIMITS.etcdProblems) this.#problems.set(key.slice(0, KEY_CHARS), problem);
+    else this.#skippedMore++;
+  }
+
+  #clearProblems(): void {
+    this.#problems.clear();
+    this.#skippedMore = 0;
+    this.#refused = 0;
+    this.#ignored = 0;
+  }
+}
+
+const MS = 1_000;
+const KEY_CHARS = 300;
+const PROBLEMS_REPORTED = 20;
+/** More than a name can have: what is longer is refused. */
+const LABELS_READ = 130;
+
+/** Throws an Error for a key that no query can match. */
+function checkLabels(labels: readonly string[]): void {
+  if (labels.some((label) => label !== label.toLowerCase())) {
+    throw new Error("its key has upper-case letters, and names in keys are in lower case");
+  }
+  const isName = labels.every((label) => label !== "" && !label.includes("."));
+  if (!isName || wireLabels(labels.join(".")) === undefined) throw new Error("its key is not a domain name");
+}

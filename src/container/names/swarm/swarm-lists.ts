@@ -1,0 +1,88 @@
+/**
+ * SwarmLists: the services and tasks of each swarm network, as the engine listed them last. A list may be seconds old and
+ * lacks what has no healthy task, so no address in it is ever answered: it says which names are the swarm's, and feeds
+ * what people read.
+ */
+import { LIMITS } from "../../../base/limits.ts";
+import type { SwarmList } from "../../registry/swarm-fact.ts";
+
+const EMPTY: SwarmList = { services: [], omitted: 0 };
+
+interface KnownList {
+  readonly list: SwarmList;
+  /** When each service was listed last, by its name and aliases in lower case. */
+  readonly services: ReadonlyMap<string, number>;
+  /** The newest task of each slot, as SERVICE.SLOT. */
+  readonly slots: ReadonlyMap<string, string>;
+  /** Names with a dot of containers that were attached by hand, and such aliases. */
+  readonly dotted: ReadonlySet<string>;
+}
+
+export class SwarmLists {
+  readonly #now: () => number;
+  readonly #lists = new Map<string, KnownList>();
+  /** Called when a name is wanted that the last list may lack. */
+  onWanted: (networkId: string) => void = () => undefined;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  put(networkId: string, list: SwarmList): void {
+    const nowMs = this.#now();
+    const before = this.#lists.get(networkId)?.services ?? new Map<string, number>();
+    const recent = [...before].filter(([, atMs]) => nowMs - atMs < LIMITS.swarmServiceMs);
+    const listed = list.services
+      .filter(({ name }) => name !== "")
+      .flatMap(({ name, aliases }) => [name, ...aliases].map((each) => [each.toLowerCase(), nowMs] as const));
+    this.#lists.set(networkId, {
+      list,
+      services: new Map([...recent.slice(-LIMITS.swarmServices), ...listed]),
+      slots: slotsOf(list),
+      dotted: new Set(dottedNames(list)),
+    });
+  }
+
+  remove(networkId: string): void {
+    this.#lists.delete(networkId);
+  }
+
+  of(networkId: string): SwarmList {
+    return this.#lists.get(networkId)?.list ?? EMPTY;
+  }
+
+  /** Whether a service of this name, in lower case, is listed or was within the last hour. */
+  isService(networkId: string, name: string): boolean {
+    const atMs = this.#lists.get(networkId)?.services.get(name);
+    return atMs !== undefined && this.#now() - atMs < LIMITS.swarmServiceMs;
+  }
+
+  /** The full name of the task in SERVICE.SLOT, which is in lower case. */
+  taskIn(networkId: string, slot: string): string | undefined {
+    return this.#lists.get(networkId)?.slots.get(slot);
+  }
+
+  hasDotted(networkId: string, name: string): boolean {
+    return this.#lists.get(networkId)?.dotted.has(name) === true;
+  }
+}
+
+/** The engine lists tasks in no order. Of two in one slot, any is as good: Docker's resolver says which is up. */
+function slotsOf({ services }: SwarmList): Map<string, string> {
+  const slots = new Map<string, string>();
+  for (const { name, tasks } of services) {
+    if (name === "") continue;
+    for (const task of tasks) {
+      const end = task.name.lastIndexOf(".");
+      if (end > 0) slots.set(task.name.slice(0, end).toLowerCase(), task.name.toLowerCase());
+    }
+  }
+  return slots;
+}
+
+function dottedNames({ services }: SwarmList): string[] {
+  return services
+    .flatMap(({ name, aliases, tasks }) => (name === "" ? tasks.map((task) => task.name) : aliases))
+    .filter((name) => name.includes("."))
+    .map((name) => name.toLowerCase());
+}

@@ -1,0 +1,222 @@
+/**
+ * SwarmNames: which names one container on swarm networks may have from another machine. It answers none itself: Docker's
+ * resolver is asked for them, because only gossip between the engines keeps them up to date.
+ *
+ * A name is asked for if it looks like one of a swarm: a single label, NAME.NETWORK, tasks.SERVICE, the name of a task, or
+ * one that the engine lists. All other names go where they go for any container, without a detour.
+ */
+import { presentation, sameBytes, wireLabels } from "../../../base/dns/name.ts";
+import { addressBytes } from "../../../base/model/address.ts";
+import type { Behaviour } from "../../../base/model/behaviour.ts";
+import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
+import {
+  DENIED,
+  MISS,
+  type NameSearch,
+  type OwnName,
+  type QuestionName,
+  type ReverseName,
+  type VisibleNames,
+} from "../../../base/model/visible-names.ts";
+import type { DockerNames } from "../docker/docker-names.ts";
+import type { SwarmService } from "../../registry/swarm-fact.ts";
+import type { SwarmLists } from "./swarm-lists.ts";
+
+/** A swarm network of the container. */
+export interface SwarmNetwork {
+  readonly id: string;
+  readonly name: string;
+  readonly suffixFolded: Uint8Array | undefined;
+  readonly subnets: readonly string[];
+}
+
+export interface SwarmNamesParts {
+  readonly networks: readonly SwarmNetwork[];
+  readonly lists: SwarmLists;
+  /** The names of containers on this engine, for reverse names. */
+  readonly local: DockerNames;
+  readonly isGuarded: boolean;
+}
+
+/** The random part of a task's or a node's name. */
+const ID_LENGTH = 25;
+const ID = /^[a-z0-9]{25}$/;
+const SLOT = /^(?:\d{1,9}|[a-z0-9]{25})$/;
+const TASKS = "tasks.";
+const REVERSE_TREES = [
+  { bytes: 4, suffix: wireLabels("in-addr.arpa") as Uint8Array },
+  { bytes: 16, suffix: wireLabels("ip6.arpa") as Uint8Array },
+];
+
+/** A name without the name of the network that it may end with. */
+interface ReadName {
+  readonly text: string;
+  readonly length: number;
+  /** Those that it may be on: one, if it names it. */
+  readonly networks: readonly SwarmNetwork[];
+  readonly isQualified: boolean;
+}
+
+export class SwarmNames implements VisibleNames {
+  readonly places: readonly string[] = [];
+  readonly kind = LOCAL_SOURCE.swarm;
+  readonly #parts: SwarmNamesParts;
+  readonly #subnets: readonly Subnet[];
+  readonly #hasIPv6: boolean;
+
+  constructor(parts: SwarmNamesParts) {
+    this.#parts = parts;
+    this.#subnets = parts.networks.flatMap(({ subnets }) => subnets.flatMap((text) => subnetOf(text) ?? []));
+    this.#hasIPv6 = this.#subnets.some(({ address }) => address.length === 16);
+  }
+
+  find(name: QuestionName, search: NameSearch): number {
+    const { folded, foldedLength, labelCount } = name;
+    if (labelCount === 0) return MISS;
+    const read = this.#read(name);
+    const { text, networks, isQualified } = read;
+    const service = text.startsWith(TASKS) ? text.slice(TASKS.length) : text;
+    if (!service.includes(".") || networks.some(({ id }) => this.#parts.lists.hasDotted(id, service)))
+      return this.#ask(search, folded.slice(0, foldedLength), this.#isService(networks, service), isQualified);
+    const slot = text.slice(text.lastIndexOf(".") + 1);
+    if (ID.test(slot) && text.split(".").length > 2)
+      return this.#ask(search, folded.slice(0, foldedLength), true, true);
+    if (SLOT.test(slot)) return this.#findSlot(read, name, search);
+    return isQualified ? this.#ask(search, folded.slice(0, foldedLength), false, true) : MISS;
+  }
+
+  /** Only on request: the names of a container's networks, which Docker searches in another order, come first. */
+  pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined {
+    const local = this.#parts.local.pointer(labels, length, hash, behaviour);
+    if (local !== undefined) return local;
+    const address = addressOf(labels, length);
+    if (address === undefined || !this.#subnets.some((subnet) => isIn(address, subnet))) return undefined;
+    const suffix = REVERSE_TREES.find(({ bytes }) => bytes === address.length)?.suffix ?? new Uint8Array(0);
+    return {
+      target: undefined,
+      ask: {
+        labels: Buffer.concat([labels.subarray(0, length), suffix]),
+        kind: "address",
+        hasIPv6: false,
+        isGuarded: this.#parts.isGuarded,
+        isOnlyHere: true,
+        isDenied: true,
+      },
+    };
+  }
+
+  *list(): Iterable<OwnName> {
+    for (const { id, name: network } of this.#parts.networks) {
+      const { services } = this.#parts.lists.of(id);
+      for (const service of services) yield* namesOf(service, network);
+    }
+  }
+
+  /** SERVICE.SLOT, which Docker does not have: the task that is in the slot now. */
+  #findSlot({ text, networks, isQualified, length }: ReadName, name: QuestionName, search: NameSearch): number {
+    const { lists } = this.#parts;
+    const service = text.slice(0, text.lastIndexOf("."));
+    if (!this.#isService(networks, service)) return isQualified ? this.#ask(search, whole(name), false, true) : MISS;
+    for (const { id } of networks) {
+      const task = lists.taskIn(id, text);
+      const labels = task === undefined ? undefined : wireLabels(task);
+      if (labels === undefined) continue;
+      search.trace?.record("names", `"${text}" is the task "${task}" by the engine's list`);
+      const suffix = name.folded.subarray(length, name.foldedLength);
+      return this.#ask(search, Buffer.concat([labels, suffix]), true, true, id);
+    }
+    for (const { id } of networks) lists.onWanted(id);
+    search.trace?.record("names", `the service "${service}" has no task in this slot`);
+    return DENIED;
+  }
+
+  #ask(search: NameSearch, labels: Uint8Array, isDenied: boolean, isOnlyHere: boolean, wanted?: string): number {
+    // The list that a slot was read from may be old.
+    if (wanted !== undefined) this.#parts.lists.onWanted(wanted);
+    const { isGuarded } = this.#parts;
+    return search.asked({ labels, kind: "name", hasIPv6: this.#hasIPv6, isGuarded, isOnlyHere, isDenied });
+  }
+
+  #isService(networks: readonly SwarmNetwork[], name: string): boolean {
+    return networks.some(({ id }) => this.#parts.lists.isService(id, name));
+  }
+
+  #read({ folded, foldedLength, labelCount, lengthOf }: QuestionName): ReadName {
+    const { networks } = this.#parts;
+    for (let labels = labelCount - 1; labels > 0; labels--) {
+      const length = lengthOf[labels] as number;
+      const own = networks.filter(
+        ({ suffixFolded: suffix }) =>
+          suffix?.length === foldedLength - length && sameBytes(folded, length, suffix, 0, suffix.length),
+      );
+      if (own.length > 0) return { text: presentation(folded, 0, length), length, networks: own, isQualified: true };
+    }
+    return { text: presentation(folded, 0, foldedLength), length: foldedLength, networks, isQualified: false };
+  }
+}
+
+function whole({ folded, foldedLength }: QuestionName): Uint8Array {
+  return folded.slice(0, foldedLength);
+}
+
+/** For lists of names: what the engine listed last, and on which machines. */
+function* namesOf({ name, virtualAddress, aliases, tasks }: SwarmService, network: string): Iterable<OwnName> {
+  if (name !== "") {
+    const all = tasks.map(({ address }) => address);
+    const service = {
+      source: "swarm service",
+      network,
+      holders: [],
+      ...addressesOf(virtualAddress ? [virtualAddress] : all),
+    };
+    const records =
+      virtualAddress === undefined ? [] : [`virtual, for ${tasks.length} ${tasks.length === 1 ? "task" : "tasks"}`];
+    for (const each of [name, ...aliases]) yield { ...service, name: each.toLowerCase(), records };
+    yield { ...service, name: `tasks.${name.toLowerCase()}`, ...addressesOf(all) };
+  }
+  for (const task of tasks) {
+    const source = name === "" ? "swarm container" : "swarm task";
+    const place = { source, network, holders: [], ...addressesOf([task.address]), records: [`on ${task.host}`] };
+    const full = task.name.toLowerCase();
+    yield { ...place, name: full };
+    const slot = full.slice(0, Math.max(0, full.length - ID_LENGTH - 1));
+    if (name !== "" && slot !== "") yield { ...place, name: slot };
+  }
+}
+
+function addressesOf(texts: readonly string[]): { readonly v4: Uint8Array; readonly v6: Uint8Array } {
+  const all = texts.flatMap((text) => addressBytes(text) ?? []);
+  const of = (size: number): Uint8Array => Buffer.concat(all.filter(({ length }) => length === size));
+  return { v4: of(4), v6: of(16) };
+}
+
+interface Subnet {
+  readonly address: Uint8Array;
+  readonly bits: number;
+}
+
+function subnetOf(text: string): Subnet | undefined {
+  const [base = "", length = ""] = text.split("/");
+  const address = addressBytes(base);
+  const bits = Number(length);
+  return address !== undefined && length !== "" && bits > 0 && bits <= address.length * 8
+    ? { address, bits }
+    : undefined;
+}
+
+function isIn(address: Uint8Array, { address: base, bits }: Subnet): boolean {
+  if (base.length !== address.length) return false;
+  return address.every((byte, index) => {
+    const left = Math.min(8, Math.max(0, bits - index * 8));
+    const mask = (0xff00 >> left) & 0xff;
+    return (byte & mask) === ((base[index] as number) & mask);
+  });
+}
+
+/** The address of the labels below in-addr.arpa or ip6.arpa. */
+function addressOf(labels: Uint8Array, length: number): Uint8Array | undefined {
+  const parts = presentation(labels, 0, length).split(".").toReversed();
+  if (parts.length === 4) return addressBytes(parts.join("."));
+  if (parts.length !== 32 || !parts.every((part) => /^[0-9a-f]$/.test(part))) return undefined;
+  return Uint8Array.from(Buffer.from(parts.join(""), "hex"));
+}

@@ -1,0 +1,85 @@
+/**
+ * SwarmNetworks: the source of names that containers have from other machines. It comes before Docker's networks, because
+ * several machines can have a container of one name: then only Docker's resolver knows all of them.
+ */
+import type { ContainerFact } from "../../registry/fact.ts";
+import type { DockerNetworks } from "../docker/networks.ts";
+import type { NameSource, NodeContext } from "../name-source.ts";
+import { SwarmLists } from "./swarm-lists.ts";
+import { type SwarmNetwork, SwarmNames } from "./swarm-names.ts";
+
+/** The first engines that answer each query, and whose DNS library refuses to forward a guarded one. */
+const GUARDED_MAJOR_MIN = 24;
+
+/** "as-docker": every query of such a container is left to Docker's resolver. */
+export type SwarmSetting = "asked" | "as-docker";
+
+export class SwarmNetworks implements NameSource {
+  #lists = new SwarmLists();
+  readonly #networks: DockerNetworks;
+  #setting: SwarmSetting = "asked";
+  #isGuarded = true;
+
+  constructor(networks: DockerNetworks) {
+    this.#networks = networks;
+  }
+
+  /** Existing views do not change. */
+  setSetting(setting: SwarmSetting): void {
+    this.#setting = setting;
+  }
+
+  /** Existing views do not change. Returns whether they would. */
+  setEngine(major: number): boolean {
+    const isGuarded = major >= GUARDED_MAJOR_MIN;
+    const isChange = isGuarded !== this.#isGuarded;
+    this.#isGuarded = isGuarded;
+    return isChange;
+  }
+
+  get lists(): SwarmLists {
+    return this.#lists;
+  }
+
+  /** Takes over what does not depend on settings. Existing views do not change. */
+  succeed(other: SwarmNetworks): void {
+    this.#lists = other.#lists;
+    this.#isGuarded = other.#isGuarded;
+  }
+
+  /** Whether Docker's resolver answers everything for a container. */
+  leavesToDocker(container: ContainerFact, node: NodeContext | undefined): boolean {
+    return this.#setting === "as-docker" && node === undefined && this.joinedBy(container).length > 0;
+  }
+
+  /** A source that is left out for containers whose every query Docker's resolver answers. */
+  unlessLeft(source: NameSource): NameSource {
+    return {
+      namesFor: (container, node) =>
+        this.leavesToDocker(container, node) ? undefined : source.namesFor(container, node),
+    };
+  }
+
+  namesFor(container: ContainerFact, node: NodeContext | undefined): SwarmNames | undefined {
+    if (this.#setting !== "asked" || node !== undefined) return undefined;
+    const networks = this.joinedBy(container);
+    if (networks.length === 0) return undefined;
+    const local = this.#networks.namesFor(container);
+    return new SwarmNames({ networks, lists: this.#lists, local, isGuarded: this.#isGuarded });
+  }
+
+  /** The ids of swarm networks that containers of this engine are on. */
+  get inUse(): readonly string[] {
+    return [...this.#networks.all()].flatMap(({ fact: { id, swarm }, names }) =>
+      swarm !== undefined && !swarm.isIngress && names.size > 0 ? [id] : [],
+    );
+  }
+
+  /** The swarm networks of a container that have names. */
+  joinedBy(container: ContainerFact): SwarmNetwork[] {
+    return this.#networks.joinedBy(container).flatMap(({ network: { id, name, swarm } }) => {
+      if (swarm === undefined || swarm.isIngress) return [];
+      return [{ id, name, suffixFolded: this.#networks.suffixOf(id), subnets: swarm.subnets }];
+    });
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * SwarmJson: the engine's lists of a swarm network as facts. What is in them was written by other machines: names and
+ * addresses that cannot be any are left out, and so is what is too much.
+ */
+import { LIMITS } from "../../base/limits.ts";
+import { addressBytes } from "../../base/model/address.ts";
+import type { SwarmList, SwarmService, SwarmTask } from "../registry/swarm-fact.ts";
+
+/** `GET /networks/{id}?verbose=true` */
+export interface VerboseNetworkJson {
+  readonly Services?: Readonly<Record<string, VerboseServiceJson | null>> | null;
+}
+
+interface VerboseServiceJson {
+  readonly VIP?: string | null;
+  readonly Tasks?: readonly VerboseTaskJson[] | null;
+}
+
+interface VerboseTaskJson {
+  readonly Name?: string;
+  readonly EndpointIP?: string;
+  readonly Info?: Readonly<Record<string, string>> | null;
+}
+
+/** One entry of `GET /services`, which managers have. */
+export interface ServiceJson {
+  readonly Spec?: {
+    readonly Name?: string;
+    readonly Networks?: readonly ServiceNetworkJson[] | null;
+    readonly TaskTemplate?: { readonly Networks?: readonly ServiceNetworkJson[] | null };
+  };
+  readonly Endpoint?: {
+    readonly VirtualIPs?: readonly { readonly NetworkID?: string; readonly Addr?: string }[] | null;
+  };
+}
+
+interface ServiceNetworkJson {
+  readonly Target?: string;
+  readonly Aliases?: readonly string[] | null;
+}
+
+const NAME_CHARS = 253;
+
+/** `services`: those of a manager, which also knows services without a healthy task, and aliases. */
+export function swarmList(
+  networkId: string,
+  { Services: listed }: VerboseNetworkJson,
+  services: readonly ServiceJson[] = [],
+): SwarmList {
+  const byName = new Map<string, SwarmService>();
+  let tasksLeft: number = LIMITS.swarmTasks;
+  let omitted = 0;
+  const add = (service: SwarmService): void => {
+    if (byName.has(service.name) || byName.size < LIMITS.swarmServices) byName.set(service.name, service);
+    else omitted++;
+  };
+  for (const [name, json] of Object.entries(listed ?? {})) {
+    if (name.length > NAME_CHARS) continue;
+    const all = (json?.Tasks ?? []).flatMap(taskOf);
+    const tasks = all.slice(0, tasksLeft);
+    tasksLeft -= tasks.length;
+    omitted += all.length - tasks.length;
+    add({ name, virtualAddress: addressOf(json?.VIP), aliases: [], tasks });
+  }
+  for (const { Spec: spec, Endpoint: endpoint } of services) {
+    const { Name: name = "" } = spec ?? {};
+    const virtual = endpoint?.VirtualIPs?.find(({ NetworkID: id }) => id === networkId);
+    const network = (spec?.TaskTemplate?.Networks ?? spec?.Networks ?? []).find(({ Target: id }) => id === networkId);
+    if (name === "" || name.length > NAME_CHARS || (virtual === undefined && network === undefined)) continue;
+    const known = byName.get(name);
+    const aliases = (network?.Aliases ?? []).filter((each) => each.length <= NAME_CHARS).slice(0, LIMITS.labelNames);
+    const virtualAddress = known?.virtualAddress ?? addressOf(virtual?.Addr?.split("/")[0]);
+    add({ name, virtualAddress, aliases, tasks: known?.tasks ?? [] });
+  }
+  return { services: [...byName.values()], omitted };
+}
+
+function taskOf({ Name: name = "", EndpointIP: ip, Info: info }: VerboseTaskJson): SwarmTask[] {
+  const address = addressOf(ip);
+  if (name === "" || name.length > NAME_CHARS || address === undefined) return [];
+  return [{ name, address, host: addressOf(info?.["Host IP"]) ?? "" }];
+}
+
+/** Without one, engines write nothing, or "<nil>". */
+function addressOf(text: string | null | undefined): string | undefined {
+  return text != null && addressBytes(text) !== undefined ? text : undefined;
+}

@@ -1,0 +1,75 @@
+/**
+ * Etcd check: whether the names of etcd are current, and which of its records are left out. Only the running dns11 has
+ * the credentials, so its report is what is known.
+ */
+import type { EtcdReport } from "../../api/etcd.ts";
+import { type Finding, finding } from "../../base/model/finding.ts";
+
+const ALARM_REMEDIES: Readonly<Record<string, string>> = {
+  NOSPACE:
+    "Compact and defragment etcd, then clear the alarm (`etcdctl alarm disarm`): it accepts no writes until then.",
+  CORRUPT: "A member has other data than the others: replace it.",
+};
+const PROBLEMS_SHOWN = 3;
+
+/** Nothing where etcd is not used, or dns11 does not run. */
+export function etcdFindings(report: EtcdReport | null | undefined): Finding[] {
+  if (report === null || report === undefined) return [];
+  return [connectionFinding(report), ...memberFindings(report), ...alarmFindings(report), ...recordFindings(report)];
+}
+
+function connectionFinding(report: EtcdReport): Finding {
+  const { state, zones, records, staleSeconds, reason } = report;
+  const remedy = report.remedy ?? "Run `dns11 doctor` again in a moment.";
+  const below = `names below ${zones.join(", ")}`;
+  if (state === "current") return finding("etcd", "ok", `${below} are current, ${records} records`);
+  if (state === "unavailable") {
+    return finding("etcd", "problem", `queries for ${below} fail: ${reason ?? "etcd has not replied yet"}`, remedy);
+  }
+  const detail = `${below} are the last known ones, for ${staleSeconds ?? 0} seconds: ${reason ?? "connecting again"}`;
+  return finding("etcd", "warning", detail, remedy);
+}
+
+/** Members that failed, while others work. */
+function memberFindings({ state, members }: EtcdReport): Finding[] {
+  if (state !== "current") return [];
+  return members.flatMap(({ isCurrent, reason }) =>
+    isCurrent || reason === null
+      ? []
+      : [
+          finding(
+            "etcd",
+            "warning",
+            `another member is used: ${reason}`,
+            "Check that member: `etcdctl endpoint status`.",
+          ),
+        ],
+  );
+}
+
+function alarmFindings({ alarms }: EtcdReport): Finding[] {
+  return alarms.map((alarm) =>
+    finding("etcd", "warning", `etcd has the alarm ${alarm}`, ALARM_REMEDIES[alarm] ?? "Run `etcdctl alarm list`."),
+  );
+}
+
+function recordFindings({ skipped, refused, problems, records }: EtcdReport): Finding[] {
+  const shown = problems.slice(0, PROBLEMS_SHOWN).map(({ key, problem }) => `${key}: ${problem}`);
+  const more = skipped - shown.length;
+  const list = [...shown, ...(more > 0 ? [`${more} more`] : [])].join("; ");
+  return [
+    ...(skipped === 0
+      ? []
+      : [finding("etcd-records", "warning", `${skipped} skipped (${list})`, "Correct or delete these keys in etcd.")]),
+    ...(refused === 0
+      ? []
+      : [
+          finding(
+            "etcd-records",
+            "warning",
+            `${refused} are left out, because ${records} are the most that are held`,
+            "Choose fewer zones or a longer prefix (etcd.zones, etcd.prefix).",
+          ),
+        ]),
+  ];
+}

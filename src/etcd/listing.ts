@@ -1,0 +1,68 @@
+/**
+ * Listing: reads all keys below a prefix as they are at one revision, page by page. A page has as many keys as fit into
+ * a reply; a value that fits into none is reported as missing.
+ */
+import { LIMITS } from "../base/limits.ts";
+import type { StoredKeys } from "../base/model/stored-key.ts";
+import { ETCD_TOO_LARGE, isEtcdFault } from "./etcd-fault.ts";
+import type { Gateway } from "./gateway.ts";
+import { type Page, encoded, endOf, readPage } from "./messages.ts";
+
+/** Returns the revision of the list. Throws a Fault; what was put until then is not committed. */
+export async function list(gateway: Gateway, prefix: string, keys: StoredKeys, signal: AbortSignal): Promise<number> {
+  const listing = new Listing(gateway, prefix, signal);
+  keys.begin();
+  let next: string | undefined = prefix;
+  while (next !== undefined && !keys.isFull) {
+    const page: Page = await listing.page(next);
+    for (const stored of page.keys) keys.put(stored);
+    const last = page.keys.at(-1);
+    next = page.hasMore && last !== undefined ? `${last.key}\0` : undefined;
+  }
+  keys.commit();
+  return listing.revision;
+}
+
+class Listing {
+  readonly #gateway: Gateway;
+  readonly #end: string;
+  readonly #signal: AbortSignal;
+  #keysMax: number = LIMITS.etcdPageKeys;
+  revision = 0;
+
+  constructor(gateway: Gateway, prefix: string, signal: AbortSignal) {
+    this.#gateway = gateway;
+    this.#end = encoded(endOf(prefix));
+    this.#signal = signal;
+  }
+
+  async page(from: string): Promise<Page> {
+    for (;;) {
+      try {
+        const page = await this.#read(from, { limit: this.#keysMax });
+        this.#keysMax = Math.min(LIMITS.etcdPageKeys, 2 * this.#keysMax);
+        return page;
+      } catch (error) {
+        if (!isEtcdFault(error, ETCD_TOO_LARGE)) throw error;
+        if (this.#keysMax === 1) return await this.#keyOnly(from);
+        this.#keysMax = Math.ceil(this.#keysMax / SHRINK);
+      }
+    }
+  }
+
+  async #keyOnly(from: string): Promise<Page> {
+    const page = await this.#read(from, { limit: 1, keys_only: true });
+    return { ...page, keys: page.keys.map((each) => ({ ...each, value: undefined })) };
+  }
+
+  /** All pages are of the revision of the first one. */
+  async #read(from: string, more: object): Promise<Page> {
+    const revision = this.revision === 0 ? {} : { revision: String(this.revision) };
+    const body = { key: encoded(from), range_end: this.#end, ...revision, ...more };
+    const page = readPage(await this.#gateway.call("/v3/kv/range", body, this.#signal));
+    if (this.revision === 0) this.revision = page.revision;
+    return page;
+  }
+}
+
+const SHRINK = 8;

@@ -1,0 +1,132 @@
+/**
+ * Mirror: keeps what is below a prefix of etcd in memory: one list, then a watch from its revision on. It starts again
+ * where etcd does not have the changes any more, and lasts until it is stopped, however long etcd is away.
+ *
+ *   list -> watch -> (stream ended, member failed) -> watch from the last revision
+ *                 -> (compacted, restored)         -> list
+ */
+import { backoffMs } from "../base/lib/backoff.ts";
+import { Fault } from "../base/lib/fault.ts";
+import { guard } from "../base/lib/guard.ts";
+import { LIMITS } from "../base/limits.ts";
+import type { StoredKey, StoredKeys } from "../base/model/stored-key.ts";
+import type { Gateway } from "./gateway.ts";
+import { LeaseTimes } from "./lease-times.ts";
+import { list } from "./listing.ts";
+import { listOf, objectOf, textOf } from "./messages.ts";
+import { Watch, sleep } from "./watch.ts";
+
+export interface MirrorParts {
+  readonly gateway: Gateway;
+  readonly prefix: string;
+  readonly keys: StoredKeys;
+  /** The keys are those of etcd; or not any more, and why. */
+  readonly onState: (fault: Fault | undefined) => void;
+}
+
+export interface MirrorCounts {
+  lists: number;
+  reconnects: number;
+}
+
+export class Mirror {
+  readonly #parts: MirrorParts;
+  readonly #leases: LeaseTimes;
+  readonly counts: MirrorCounts = { lists: 0, reconnects: 0 };
+  /** What etcd warns of, such as NOSPACE. */
+  alarms: readonly string[] = [];
+  #revision: number | undefined;
+  #watch: Watch | undefined;
+  #failures = 0;
+
+  constructor(parts: MirrorParts) {
+    this.#parts = parts;
+    this.#leases = new LeaseTimes(parts.gateway, (lease, ttlSeconds) => parts.keys.setLease(lease, ttlSeconds));
+  }
+
+  /** Everything up to here is known. */
+  get revision(): number | undefined {
+    return this.#watch?.revision ?? this.#revision;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#turn(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof Fault)) guard.report(error, "elsewhere");
+        this.#parts.onState(error instanceof Fault ? error : new Fault("INTERNAL", String(error)));
+        const attempt = this.#failures++;
+        await sleep(backoffMs(attempt, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
+      }
+    }
+  }
+
+  /** One list, if one is needed, and one watch. Throws a Fault where etcd is away. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { gateway, prefix, keys } = this.#parts;
+    if (this.#revision === undefined) {
+      this.#revision = await list(gateway, prefix, this.#noting(keys, signal), signal);
+      this.counts.lists++;
+    }
+    const watch = new Watch(
+      {
+        gateway,
+        prefix,
+        keys,
+        onOpen: () => this.#parts.onState(undefined),
+        onLease: (lease) => this.#leases.note(lease, signal),
+        onAlive: () => {
+          this.#failures = 0;
+          void this.#readAlarms(signal);
+        },
+      },
+      this.#revision,
+    );
+    this.#watch = watch;
+    const end = await watch.run(signal);
+    this.#watch = undefined;
+    this.#revision = end.kind === "relist" ? undefined : watch.revision;
+    if (signal.aborted || end.kind === "relist") return;
+    this.counts.reconnects++;
+    const { current, members } = gateway;
+    if (end.kind === "failed") current.fault = end.fault;
+    gateway.leave(current);
+    // The others are tried before what is known counts as old. A member that is restarted ends its streams.
+    const isLast = this.#failures++ >= members.length - 1;
+    if (end.kind === "failed" && isLast) throw end.fault;
+    if (isLast) await sleep(LIMITS.etcdRetryFirstMs, signal);
+  }
+
+  #noting(keys: StoredKeys, signal: AbortSignal): StoredKeys {
+    return {
+      get isFull(): boolean {
+        return keys.isFull;
+      },
+      begin: () => keys.begin(),
+      commit: () => keys.commit(),
+      put: (stored: StoredKey) => {
+        keys.put(stored);
+        if (stored.lease !== undefined) this.#leases.note(stored.lease, signal);
+      },
+      remove: (key) => keys.remove(key),
+      setLease: (lease, ttlSeconds) => keys.setLease(lease, ttlSeconds),
+    };
+  }
+
+  async #readAlarms(signal: AbortSignal): Promise<void> {
+    try {
+      const reply = await this.#parts.gateway.call("/v3/maintenance/alarm", { action: "GET" }, signal);
+      const names = listOf(objectOf(reply)["alarms"]).map((each) =>
+        textOf(objectOf(each)["alarm"]).slice(0, NAME_CHARS),
+      );
+      this.alarms = [...new Set(names)].slice(0, ALARMS_MAX);
+    } catch {
+      // The user may not have permission to read them.
+    }
+  }
+}
+
+const ALARMS_MAX = 4;
+const NAME_CHARS = 40;

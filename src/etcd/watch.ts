@@ -1,0 +1,133 @@
+/**
+ * Watch: one stream with the changes below a prefix from a revision on, checked for life: a member without a leader, or
+ * behind a broken path, says nothing at all.
+ */
+import type { Fault } from "../base/lib/fault.ts";
+import { guard } from "../base/lib/guard.ts";
+import { LIMITS } from "../base/limits.ts";
+import type { StoredKeys } from "../base/model/stored-key.ts";
+import { ETCD_TOKEN, canceledFault, isEtcdFault, reportedFault } from "./etcd-fault.ts";
+import type { Gateway } from "./gateway.ts";
+import type { MessageStream } from "./member.ts";
+import { encoded, endOf, readWatchMessage, revisionOf, streamError } from "./messages.ts";
+
+export interface WatchParts {
+  readonly gateway: Gateway;
+  readonly prefix: string;
+  readonly keys: StoredKeys;
+  /** Called when the stream exists: from here on what is known is current. */
+  readonly onOpen: () => void;
+  /** Called with every lease that a changed key has. */
+  readonly onLease: (lease: string) => void;
+  /** Called while the member proves to be alive, with the revision of its store. */
+  readonly onAlive: (revision: number) => void;
+}
+
+/** `relist`: what comes next cannot be watched any more. */
+export type WatchEnd =
+  | { readonly kind: "ended" | "relist"; readonly fault?: undefined }
+  | { readonly kind: "failed"; readonly fault: Fault };
+
+export class Watch {
+  readonly #parts: WatchParts;
+  /** Everything up to this revision is known. */
+  revision: number;
+
+  constructor(parts: WatchParts, revision: number) {
+    this.#parts = parts;
+    this.revision = revision;
+  }
+
+  /** Follows the stream until it ends. */
+  async run(signal: AbortSignal): Promise<WatchEnd> {
+    const { gateway, prefix } = this.#parts;
+    await gateway.authenticate(signal);
+    const stream = gateway.stream("/v3/watch", {
+      create_request: {
+        key: encoded(prefix),
+        range_end: encoded(endOf(prefix)),
+        start_revision: String(this.revision + 1),
+        progress_notify: true,
+        fragment: true,
+      },
+    });
+    const close = (): void => stream.close();
+    signal.addEventListener("abort", close, { once: true });
+    const checks = new AbortController();
+    try {
+      return await this.#follow(stream, checks.signal);
+    } finally {
+      checks.abort();
+      signal.removeEventListener("abort", close);
+      stream.close();
+    }
+  }
+
+  async #follow(stream: MessageStream, signal: AbortSignal): Promise<WatchEnd> {
+    return await new Promise<WatchEnd>((resolve) => {
+      const end = (how: WatchEnd): void => {
+        if (how.kind === "failed" && isEtcdFault(how.fault, ETCD_TOKEN)) this.#parts.gateway.dropToken();
+        resolve(how);
+      };
+      stream.onEnd = (fault) => end(fault === undefined ? { kind: "ended" } : { kind: "failed", fault });
+      stream.onMessage = (message) =>
+        guard.run("elsewhere", 0, () => {
+          const how = this.#take(message, stream.member.endpoint);
+          if (how !== undefined) end(how);
+        });
+      void this.#check(stream, signal).then((how) => how && end(how));
+    });
+  }
+
+  #take(message: unknown, endpoint: string): WatchEnd | undefined {
+    const { keys, onOpen, onLease } = this.#parts;
+    const error = streamError(message);
+    if (error !== undefined) return { kind: "failed", fault: reportedFault(endpoint, error.code, error.message) };
+    const read = readWatchMessage(message);
+    if (read === undefined) return undefined;
+    if (read.compactRevision > 0) return { kind: "relist" };
+    if (read.isCanceled) return { kind: "failed", fault: canceledFault(endpoint, read.cancelReason) };
+    if (read.isCreated) onOpen();
+    for (const { isDelete, stored } of read.events) {
+      if (isDelete) keys.remove(stored.key);
+      else keys.put(stored);
+      if (stored.lease !== undefined && !isDelete) onLease(stored.lease);
+    }
+    if (read.events.length > 0 && !read.isFragment) this.revision = Math.max(this.revision, read.revision);
+    // A progress report: nothing up to here is still on its way.
+    if (read.events.length === 0 && !read.isCreated) this.revision = Math.max(this.revision, read.revision);
+    return undefined;
+  }
+
+  /** Asks the same member for something that it can only answer together with the others. */
+  async #check({ member }: MessageStream, signal: AbortSignal): Promise<WatchEnd | undefined> {
+    const { gateway, prefix, onAlive } = this.#parts;
+    const body = { key: encoded(prefix), count_only: true };
+    for (;;) {
+      await sleep(LIMITS.etcdCheckMs, signal);
+      if (signal.aborted) return undefined;
+      try {
+        const revision = revisionOf(await gateway.callOn(member, "/v3/kv/range", body, signal));
+        // The cluster was restored from a copy: the stream waits for a revision that has another meaning now.
+        if (revision < this.revision) return { kind: "relist" };
+        onAlive(revision);
+      } catch (error) {
+        return signal.aborted ? undefined : { kind: "failed", fault: error as Fault };
+      }
+    }
+  }
+}
+
+/** Returns early when aborted. */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,24 @@
+/**
+ * OldNodes: KIND nodes that a killed instance left changed.
+ */
+import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
+import type { ContainerSideParts } from "../container-side.ts";
+import type { EngineAccess } from "./engine-link.ts";
+import type { Directory } from "../../container/registry/directory.ts";
+import type { Nodes } from "../../container/kind/nodes.ts";
+
+/** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
+export function restoreOldNodes(
+  { directory, nodes }: { readonly directory: Directory; readonly nodes: Nodes },
+  { host }: Pick<EngineAccess, "host">,
+  { platform, journal }: Pick<ContainerSideParts, "platform" | "journal">,
+): object[] {
+  return journal.all().records.flatMap((record) => {
+    const fact = directory.containers.get(record.containerId);
+    const isRunning = fact?.startedAt === record.startedAt;
+    if (isRunning && nodes.isNode(fact)) return [];
+    const { did, isComplete } = isRunning ? restoreNode(record, { ...platform, host: host() }) : NOTHING_TO_RESTORE;
+    if (isComplete) journal.remove(record.containerId);
+    return did.length === 0 ? [] : [{ node: record.name, did }];
+  });
+}

@@ -1,0 +1,173 @@
+// Names of a swarm on one engine: what dns11 answers a container on an overlay network is what Docker's resolver behind it
+// knows, nothing of it goes upstream, and it outlives dockerd for a while. With --strict every reply equals dockerd's.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { LIMITS } from "../../src/base/limits.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
+import { type Ports, portsAt } from "./differential/client.ts";
+
+interface VerboseNetwork {
+  readonly Services: Readonly<
+    Record<string, { readonly VIP: string; readonly Tasks: readonly { Name: string; EndpointIP: string }[] }>
+  >;
+}
+
+const UNHEALTHY = ["--health-cmd", "false", "--health-interval", "1s", "--health-retries", "1000"];
+
+let engine: Engine;
+let upstream: Upstream;
+let client: Container;
+let services: VerboseNetwork["Services"];
+let docker: Ports;
+
+before(async () => {
+  engine = await startEngine({ suite: "forky", liveRestore: false, resolvConf: "nameserver 127.0.0.1\n" });
+  upstream = await startUpstream(engine);
+  await initSwarm(engine);
+  await createOverlay(engine, "mesh");
+  await createNetwork(engine, "n1");
+  await createService(engine, "web", { networks: ["name=mesh,alias=front"], replicas: 2 });
+  await createService(engine, "rr", { networks: ["mesh"], args: ["--endpoint-mode", "dnsrr"] });
+  await createService(engine, "sick", { networks: ["mesh"], args: UNHEALTHY });
+  await createService(engine, "open", { args: ["--publish", "8080:80"] });
+  await runContainer(engine, { name: "db", networks: ["n1"] });
+  client = await runContainer(engine, { name: "client", networks: ["n1", { name: "mesh", aliases: ["me"] }] });
+  // Before there is a second resolver in its namespace.
+  docker = portsAt(client.pid);
+  services = await waitFor("the tasks", async () => {
+    const { Services: listed } = (await engine.api("/networks/mesh?verbose=true")) as VerboseNetwork;
+    return listed["web"]?.Tasks.length === 2 && listed["rr"]?.Tasks.length === 1 ? listed : undefined;
+  });
+});
+after(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+function tasksOf(service: string): string[] {
+  return (services[service]?.Tasks ?? []).map((task) => task.EndpointIP).toSorted();
+}
+
+async function addresses(name: string, ...args: string[]): Promise<string[]> {
+  const reply = await dig(client, name, ...args);
+  return reply.status === "NOERROR" ? dataOf(reply).toSorted() : [reply.status];
+}
+
+test("names of a swarm come from Docker's resolver, and nothing of them goes upstream", async () => {
+  await using instance = await startDns11(engine);
+  const states = (await instance.status()).containers.map(({ name, state }) => [name.split(".")[0], state]);
+  assert.deepEqual([...new Set(states.map(([, state]) => state))], ["attached"]);
+  await upstream.forget();
+  const vip = services["web"]?.VIP ?? "";
+  const [task = assert.fail()] = services["web"]?.Tasks ?? [];
+  const expected: Record<string, string[]> = {
+    web: [vip],
+    WEB: [vip],
+    "web.mesh": [vip],
+    "WEB.Mesh": [vip],
+    front: [vip],
+    "front.mesh": [vip],
+    rr: tasksOf("rr"),
+    "tasks.web": tasksOf("web"),
+    "tasks.front": tasksOf("web"),
+    "tasks.web.mesh": tasksOf("web"),
+    [task.Name]: [task.EndpointIP],
+    [`${task.Name}.mesh`]: [task.EndpointIP],
+    client: [client.address("mesh")],
+    me: [client.address("mesh")],
+    db: [dataOf(await dig(client, "db.n1"))[0] ?? ""],
+  };
+  for (const [name, wanted] of Object.entries(expected)) assert.deepEqual(await addresses(name), wanted, name);
+  assert.deepEqual(await addresses("web", "AAAA"), [], "no IPv6 address, but the name exists");
+  assert.deepEqual(await addresses("web", "TXT"), []);
+  assert.deepEqual(await addresses("-x", task.EndpointIP), [`${task.Name}.mesh.`]);
+  assert.deepEqual(await addresses("-x", vip), ["NXDOMAIN"]);
+  const ttl = (await dig(client, "web")).answer[0]?.ttl ?? assert.fail();
+  assert.ok(ttl <= 2, `TTL ${ttl}`);
+  assert.deepEqual(await upstream.queries(), []);
+  const slot = task.Name.slice(0, task.Name.lastIndexOf("."));
+  await waitFor("the engine's list", async () => ((await addresses(slot))[0] === task.EndpointIP ? true : undefined));
+  assert.deepEqual(await addresses(`${slot}.mesh`), [task.EndpointIP]);
+  assert.deepEqual(await addresses("sick"), ["NXDOMAIN"], "a service without a healthy task");
+  assert.deepEqual(await addresses("tasks.sick"), ["NXDOMAIN"]);
+  assert.deepEqual(await addresses("web.7"), ["NXDOMAIN"], "a slot without a task");
+});
+
+test("a name that neither knows is forwarded once, by dns11, and never by Docker's resolver", async () => {
+  await using instance = await startDns11(engine);
+  await upstream.forget();
+  await dig(client, "nobody");
+  await dig(client, "ok.example.org");
+  const names = (await upstream.queries()).map(({ name }) => name.toLowerCase().replace(/\.$/, ""));
+  assert.deepEqual(names.toSorted(), ["nobody", "ok.example.org"]);
+  assert.match(engine.logs(), /empty alpn-id.*nobody/, "Docker's resolver refused to forward it");
+  assert.doesNotMatch(engine.logs(), /empty alpn-id.*example/);
+  assert.equal(instance.log.includes("internal error"), false, instance.log);
+});
+
+test("while Docker's resolver is silent, its last answers stand in, and nothing is forwarded in its place", async () => {
+  await using instance = await startDns11(engine);
+  const vip = services["web"]?.VIP ?? "";
+  assert.deepEqual(await addresses("web"), [vip]);
+  await upstream.forget();
+  await engine.kill("SIGSTOP");
+  try {
+    // Now it has to ask again.
+    await pause(LIMITS.swarmFreshMs);
+    assert.deepEqual(await addresses("web"), [vip]);
+    const [own] = await addresses("db");
+    assert.match(own ?? "", /^\d+\./, "the name of a container of this engine");
+    assert.deepEqual(await addresses("rr"), ["SERVFAIL"], "never asked before");
+    assert.deepEqual(await addresses("nobody"), ["SERVFAIL"]);
+    assert.deepEqual(await upstream.queries(), []);
+    await dig(client, "ok.example.org");
+    assert.deepEqual(
+      (await upstream.queries()).map(({ name }) => name.replace(/\.$/, "")),
+      ["ok.example.org"],
+    );
+  } finally {
+    await engine.kill("SIGCONT");
+  }
+  await waitFor("Docker's resolver", async () => ((await addresses("rr"))[0] === tasksOf("rr")[0] ? true : undefined));
+  assert.equal(instance.log.includes("internal error"), false, instance.log);
+});
+
+test("with --strict, every reply to a container on a swarm network is the one that dockerd gives", async () => {
+  await using instance = await startDns11(engine, { args: ["--strict"] });
+  const { containers } = await instance.status();
+  assert.equal(containers.find(({ name }) => name === "client")?.state, "attached");
+  const [task = assert.fail()] = services["web"]?.Tasks ?? [];
+  const names = ["web", "WEB.mesh", "web.MESH", "front", "tasks.web", "rr", "tasks.rr", "sick", "open", "client", "me"];
+  const questions = [
+    ...[...names, "db", "db.n1", task.Name, "web.1", "nobody", "ok.example.org"].flatMap((name) =>
+      ["A", "AAAA", "MX"].map((type) => [name, type]),
+    ),
+    ...[task.EndpointIP, services["web"]?.VIP ?? "", client.address("n1"), client.address("mesh")].map((ip) => [
+      "-x",
+      ip,
+    ]),
+  ];
+  for (const question of questions) {
+    for (const transport of question.join(" ") === "tasks.web A" ? ["+notcp", "+tcp"] : ["+notcp"]) {
+      const [theirs, ours] = await Promise.all([
+        dig(client, ...question, transport, "-p", String(transport === "+tcp" ? docker.tcp : docker.udp)),
+        dig(client, ...question, transport),
+      ]);
+      assert.deepEqual(visible(ours), visible(theirs), question.join(" "));
+    }
+  }
+});
+
+// Addresses come in random order.
+function visible({ status, flags, question, answer, authority, additional, edns, size }: DigReply): unknown {
+  const data = answer.map((record) => JSON.stringify(record)).toSorted();
+  return { status, flags: [...flags].toSorted(), question, data, authority, additional, edns, size };
+}

@@ -1,0 +1,248 @@
+// Proves that the page shows a real engine's containers as they are: each breakage appears with its cause and fix and is gone when it is
+// mended; every panel has what it is for; names of the wire stay text; a page of another origin gets nothing; and the page goes on
+// when dns11 is started again.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Locator, Page } from "playwright-core";
+
+import { Shop } from "../docker/failing-names/shop.ts";
+import { dig } from "../support/client/dig.ts";
+import { type Container, runContainer } from "../support/engine/container.ts";
+import { errorsOf, openPage, startBrowser } from "../support/page/browser.ts";
+import { UiCommand } from "../support/page/ui-command.ts";
+import { startDns11 } from "../support/program/dns11.ts";
+import { waitFor } from "../support/rig/wait.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
+
+const ALL_WELL = "All names of containers resolve";
+
+let shop: Shop;
+let api: Container;
+let db: Container;
+let ui: UiCommand;
+let browser: Browser;
+let page: Page;
+let errors: string[];
+
+/** What is open, the last one first, also where opening the next one failed. */
+const open: (() => Promise<unknown>)[] = [];
+
+before(async () => {
+  shop = await Shop.open(["shop_front", "shop_back"]);
+  open.unshift(async () => await shop[Symbol.asyncDispose]());
+  api = await shop.service("api", ["shop_front"]);
+  await shop.service("web", ["shop_front"]);
+  db = await shop.service("db", ["shop_back"]);
+  ui = await UiCommand.start({ host: shop.engine.host, stateDir: shop.instance.stateDir });
+  open.unshift(async () => await ui[Symbol.asyncDispose]());
+  browser = await startBrowser();
+  open.unshift(async () => await browser.close());
+  page = await openPage(browser);
+  errors = errorsOf(page);
+  await page.goto(ui.url);
+});
+after(async () => {
+  for (const close of open) await close();
+});
+
+function verdict(): Locator {
+  return page.locator(".sentence strong");
+}
+
+async function untilVerdict(text: string): Promise<void> {
+  await verdict().filter({ hasText: text }).waitFor();
+}
+
+/** The entry of a failure, once it has this text. */
+async function untilFailure(text: string, fix: string): Promise<Locator> {
+  const entry = page.locator("#failing > .failures > .failure", { hasText: text });
+  await entry.filter({ hasText: fix }).waitFor();
+  return entry;
+}
+
+/** Looks up a name in the container until it resolves, as a program does that tries again; then the page is well. */
+async function untilMended(container: Container, name: string): Promise<void> {
+  await shop.resolves(container, name);
+  await untilVerdict(ALL_WELL);
+  await page.locator("#failing > .failures > .failure-bad").waitFor({ state: "detached" });
+}
+
+test("without failures all is well, and the token is not in the address", async () => {
+  await untilVerdict(ALL_WELL);
+  await page.locator(".connection.is-live").waitFor();
+  assert.equal(new URL(page.url()).hash, "");
+  await page.reload();
+  await page.locator(".connection.is-live").waitFor();
+  for (const chip of ["shop-api-1", "shop-web-1", "shop-db-1"])
+    await page.locator(".chip", { hasText: chip }).waitFor();
+  await page.locator(".event", { hasText: "dns11 answers shop-api-1" }).waitFor();
+});
+
+test("a service that is not on the network of its client, until it is connected", async () => {
+  await dig(api, "db");
+  const fix = "docker network connect shop_back shop-api-1";
+  const entry = await untilFailure("shop-db-1", fix);
+  assert.match(await entry.innerText(), /NXDOMAIN/);
+  await untilVerdict("1 name fails in 1 container");
+  await page.getByRole("button", { name: "shop-api-1 looks up db, and it fails" }).waitFor();
+  await page.locator(".chip-fails", { hasText: "shop-api-1" }).waitFor();
+  assert.equal(await page.locator(".fail-arrow").count(), 1);
+  await page.waitForFunction("document.title.includes('1 name fails')");
+  await shop.engine.docker("network", "connect", "shop_back", "shop-api-1");
+  await untilMended(api, "db");
+  await page.getByRole("button", { name: "shop-api-1 resolves db to 1 container" }).waitFor();
+  await page.locator(".event", { hasText: "shop-api-1 joined shop_back" }).waitFor();
+});
+
+test("a service that is stopped, until it is started", async () => {
+  await db.stop();
+  await page.locator(".chip-stopped", { hasText: "shop-db-1" }).waitFor();
+  await dig(api, "db");
+  await untilFailure("exited with code", "docker start shop-db-1");
+  await db.start();
+  await shop.instance.waitFor(db.name, "attached");
+  await untilMended(api, "db");
+  await page.locator(".chip-ok", { hasText: "shop-db-1" }).waitFor();
+});
+
+test("a typo, with the name that is meant", async () => {
+  await dig(api, "wbe");
+  const entry = await untilFailure("wbe", 'Fix: use the name "web"');
+  await entry.getByRole("button", { name: "Mute" }).click();
+  await page.getByText("Show 1 muted").waitFor();
+});
+
+test("the only nameserver is down, until it is up", async () => {
+  await shop.upstream[Symbol.asyncDispose]();
+  await waitFor("the server to be down", async () => {
+    await dig(api, `a${Math.random()}.example`);
+    return (await page.locator(".server-down").count()) === 1 ? true : undefined;
+  });
+  await untilVerdict("fail");
+  shop.upstream = await startUpstream(shop.engine);
+  await waitFor("the server to be up", async () => {
+    await dig(api, `b${Math.random()}.example`);
+    return (await page.locator(".server-up").count()) === 1 ? true : undefined;
+  });
+  await page
+    .locator(".event", { hasText: /^.*nameserver .* is up/ })
+    .first()
+    .waitFor();
+});
+
+test("any name is explained, with the way of its query", async () => {
+  const ask = page.locator("#ask");
+  await ask.getByLabel("In").selectOption("shop-web-1");
+  await page.locator("#ask-name").fill("db");
+  await ask.getByRole("button", { name: "Explain" }).click();
+  await ask.locator(".station-fail, .station-answer").waitFor();
+  assert.match(await ask.locator(".answer").innerText(), /NXDOMAIN[\s\S]*docker network connect shop_back shop-web-1/);
+  await page.getByRole("button", { name: "shop-web-1 resolves api to 1 container" }).click();
+  await ask.locator(".records", { hasText: "shop-api-1 on shop_front" }).waitFor();
+});
+
+test("queries are shown as they arrive, filtered, and paused", async () => {
+  await page.locator(".connection.is-live").waitFor();
+  await dig(api, "live-one.example");
+  await page.locator(".query", { hasText: "live-one.example" }).first().waitFor();
+  await page.locator("#live-filter").fill("live-two");
+  await page.locator(".query", { hasText: "live-one.example" }).waitFor({ state: "detached" });
+  await dig(api, "live-two.example");
+  await page.locator(".query", { hasText: "live-two.example" }).first().waitFor();
+  await page.locator("#live-filter").fill("");
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByText("Paused.").waitFor();
+  await dig(api, "live-three.example");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.locator(".query", { hasText: "live-three.example" }).first().waitFor();
+});
+
+test("a container's drawer has its names, resolv.conf and queries", async () => {
+  await page.locator(".chip", { hasText: "shop-api-1" }).click();
+  const drawer = page.locator(".drawer[open]");
+  await drawer.locator(".own-queries .query").first().waitFor();
+  await drawer.getByText("127.0.0.11").waitFor();
+  const text = await drawer.innerText();
+  for (const each of ["served by dns11", "shop_front", "shop_back", api.address("shop_front")])
+    assert.ok(text.includes(each), text);
+  await page.keyboard.press("Escape");
+  await drawer.waitFor({ state: "detached" }).catch(() => undefined);
+});
+
+test("the checks run, and end with what they found", async () => {
+  await page.getByRole("button", { name: "Run checks" }).click();
+  await page.getByRole("button", { name: "Run again" }).waitFor();
+  const text = await page.locator(".checks").innerText();
+  assert.match(text, /checks passed|problem|warning/);
+  assert.equal(await page.locator(".checks .error").count(), 0, text);
+});
+
+test("the cache and the settings are behind the footer", async () => {
+  await page.getByRole("button", { name: "Cache" }).click();
+  await page.locator(".dialog[open]", { hasText: "entr" }).getByRole("table").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: /^Settings/ }).click();
+  await page.locator(".dialog[open] .is-changed").first().waitFor();
+  await page.keyboard.press("Escape");
+});
+
+test("hostile names and labels of real containers are text", async () => {
+  const label = '\u202E<img src=x onerror="globalThis.hacked=1">\u001B[2J';
+  const labels = { "com.docker.compose.project": label, "com.docker.compose.service": label };
+  await using evil = await runContainer(shop.engine, { name: "evil", networks: ["shop_front"], labels });
+  await shop.instance.waitFor(evil.name, "attached");
+  await page.locator(".chip", { hasText: "evil" }).waitFor();
+  const name = `${Array.from({ length: 3 }, () => "y".repeat(63)).join(".")}.${"z".repeat(61)}`;
+  for (const each of ['<svg/onload="globalThis.hacked=1">.x', "\\226\\128\\174gnp.x", name]) await dig(evil, each);
+  await page.locator(".query", { hasText: "zzz" }).first().waitFor();
+  assert.equal(await page.evaluate("globalThis.hacked"), undefined);
+  const content = await page.content();
+  for (const raw of ["\u001B", "\u202E"]) assert.ok(!content.includes(raw));
+  assert.equal(await page.evaluate("document.body.scrollWidth - document.body.clientWidth"), 0);
+});
+
+test("a page of another origin gets nothing, with the token neither", async () => {
+  const other = await openPage(browser);
+  await other.route("http://127.0.0.1:1/**", async (route) => {
+    await route.fulfill({ contentType: "text/html", body: "<!doctype html><title>other</title>" });
+  });
+  await other.goto("http://127.0.0.1:1/");
+  const token = new URLSearchParams(new URL(ui.url).hash.slice(1)).get("token") ?? "";
+  const attempts = [
+    `fetch("${ui.origin}/v1/status").then((r) => r.text())`,
+    `fetch("${ui.origin}/v1/status", { headers: { "x-dns11-token": "${token}" } }).then((r) => r.text())`,
+    `fetch("${ui.origin}/", { mode: "no-cors" }).then((r) => r.text()).then((text) => text || Promise.reject(new Error("nothing")))`,
+    `new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = "${ui.origin}/app.js"; script.onload = resolve; script.onerror = () => reject(new Error("refused"));
+      document.head.append(script);
+    })`,
+    `new Promise((resolve, reject) => {
+      const frame = document.createElement("iframe");
+      frame.src = "${ui.origin}/";
+      frame.onload = () => { try { resolve(frame.contentDocument.title) } catch { reject(new Error("refused")) } };
+      document.documentElement.append(frame);
+    }).then((title) => title || Promise.reject(new Error("nothing")))`,
+  ];
+  for (const attempt of attempts) await assert.rejects(async () => await other.evaluate(attempt), Error, attempt);
+  await other.context().close();
+  const stranger = await openPage(browser);
+  await stranger.goto(`${ui.origin}/#token=${"0".repeat(64)}`);
+  await stranger.getByText("This page is not allowed to see dns11.").waitFor();
+  assert.equal(await stranger.locator(".chip").count(), 0);
+  await stranger.context().close();
+});
+
+test("the page goes on when dns11 is started again, and says what is missing until then", async () => {
+  await shop.instance.stop();
+  await page.getByText("dns11 is not running since").waitFor();
+  await page.locator(".chip", { hasText: "shop-db-1" }).waitFor();
+  await using _again = await startDns11(shop.engine, { stateDir: shop.instance.stateDir });
+  await page.locator(".connection.is-live").waitFor();
+  await dig(api, "after-restart.example");
+  await page.locator(".query", { hasText: "after-restart.example" }).first().waitFor();
+  await ui[Symbol.asyncDispose]();
+  await page.getByText("`dns11 ui` does not respond since").waitFor();
+  assert.deepEqual(errors, []);
+});

@@ -1,0 +1,124 @@
+// Which names of a container on a swarm network Docker's resolver is asked for, and which go where any other name goes.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
+import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { hashOf } from "../../../../../src/base/model/label-table.ts";
+import { StoredName } from "../../../../../src/base/model/stored-name.ts";
+import { ASKED, DENIED, MISS, NameSearch } from "../../../../../src/base/model/visible-names.ts";
+import { DockerNetworks } from "../../../../../src/container/names/docker/networks.ts";
+import { SwarmNetworks } from "../../../../../src/container/names/swarm/swarm-networks.ts";
+import type { SwarmNames } from "../../../../../src/container/names/swarm/swarm-names.ts";
+import { swarmList } from "../../../../../src/container/watch/swarm-json.ts";
+import { aContainer, aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
+
+const TASK = "web.1.mn3d8mjmcpnqwzperqfuomv2v";
+const NODE = "vwu2ff4a9fh4r26m97okwdoo6";
+const AGENT = `agent.${NODE}.sojlj3hno08z49y3zzr4mbyud`;
+const HOST = { "Host IP": "192.0.2.1" };
+
+function setUp({ isIngress = false } = {}): { source: SwarmNetworks; names: SwarmNames | undefined } {
+  const networks = new DockerNetworks();
+  const swarm = { isIngress, subnets: ["10.0.1.0/24", "fd00:1::/64"] };
+  const mesh = aNetworkFact({ name: "mesh", driver: "overlay", scope: "swarm", swarm });
+  networks.put(mesh);
+  networks.put(aNetworkFact({ name: "n1" }));
+  const endpoints = [anEndpoint({ networkName: "mesh", networkId: mesh.id, names: ["own"], ipv4: "10.0.1.7" })];
+  const container = aContainer({ endpoints: [...endpoints, anEndpoint({ networkName: "n1" })] });
+  networks.join(container, undefined);
+  const source = new SwarmNetworks(networks);
+  const task = (Name: string, EndpointIP: string): object => ({ Name, EndpointIP, Info: HOST });
+  const Services = {
+    "": { VIP: "<nil>", Tasks: [task("far.box", "10.0.1.9"), task("far", "10.0.1.10")] },
+    web: { VIP: "10.0.1.2", Tasks: [task(TASK, "10.0.1.3")] },
+    agent: { VIP: "10.0.1.4", Tasks: [task(AGENT, "10.0.1.5")] },
+  };
+  const sick = { Spec: { Name: "sick", TaskTemplate: { Networks: [{ Target: mesh.id, Aliases: ["old.name"] }] } } };
+  source.lists.put(mesh.id, swarmList(mesh.id, { Services }, [sick]));
+  return { source, names: source.namesFor(container, undefined) };
+}
+
+function found(names: SwarmNames | undefined, name: string): string {
+  const search = new NameSearch(DEFAULT_BEHAVIOUR);
+  const result = names?.find(new StoredName(wireLabels(name) ?? assert.fail()), search);
+  if (result !== ASKED) return result === DENIED ? "denied" : result === MISS ? "elsewhere" : String(result);
+  const { labels, isDenied } = search.ask ?? assert.fail();
+  return `${presentation(labels, 0, labels.length)}${isDenied ? ", or nobody" : ""}`;
+}
+
+test("names that may be the swarm's are asked for; others are not delayed", () => {
+  const { names } = setUp();
+  const expected: Record<string, string> = {
+    WEB: "web, or nobody",
+    alias: "alias",
+    "web.Mesh": "web.mesh, or nobody",
+    "alias.mesh": "alias.mesh",
+    "tasks.web": "tasks.web, or nobody",
+    "tasks.alias": "tasks.alias",
+    [TASK]: `${TASK}, or nobody`,
+    [`${TASK}.mesh`]: `${TASK}.mesh, or nobody`,
+    "web.1": `${TASK}, or nobody`,
+    "web.1.mesh": `${TASK}.mesh, or nobody`,
+    "web.2": "denied",
+    [`agent.${NODE}`]: `${AGENT}, or nobody`,
+    sick: "sick, or nobody",
+    "old.name": "old.name, or nobody",
+    "tasks.old.name": "tasks.old.name, or nobody",
+    "far.box": "far.box",
+    "example.org": "elsewhere",
+    "tasks.example.org": "elsewhere",
+    "db.n1": "elsewhere",
+    "other.1": "elsewhere",
+    "a.b.mesh": "a.b.mesh",
+  };
+  const actual = Object.fromEntries(Object.keys(expected).map((name) => [name, found(names, name)]));
+  assert.deepEqual(actual, expected);
+});
+
+test("reverse names of the networks' subnets are asked for, those of local containers are known", () => {
+  const { names } = setUp();
+  const pointer = (text: string): string => {
+    const labels = wireLabels(text) ?? assert.fail();
+    const reverse = names?.pointer(labels, labels.length, hashOf(labels), DEFAULT_BEHAVIOUR);
+    if (reverse === undefined) return "elsewhere";
+    const { target, ask } = reverse;
+    return presentation(target ?? ask?.labels ?? new Uint8Array(0), 0, (target ?? ask?.labels)?.length ?? 0);
+  };
+  assert.equal(pointer("7.1.0.10"), "own.mesh");
+  assert.equal(pointer("3.1.0.10"), "3.1.0.10.in-addr.arpa");
+  assert.equal(pointer("3.2.0.10"), "elsewhere");
+  assert.equal(pointer("1.0.10"), "elsewhere");
+  const nibbles = [..."1".padEnd(16, "0"), ..."0".repeat(8), ..."1000", ..."00df"].join(".");
+  assert.equal(pointer(nibbles), `${nibbles}.ip6.arpa`);
+});
+
+test("there are no such names on the ingress network, in strict mode or for a KIND node", () => {
+  assert.equal(setUp({ isIngress: true }).names, undefined);
+  const { source } = setUp();
+  const networkId = "id-of-mesh";
+  const container = aContainer({ endpoints: [anEndpoint({ networkName: "mesh", networkId })] });
+  assert.equal(source.leavesToDocker(container, undefined), false);
+  source.setSetting("as-docker");
+  assert.equal(source.namesFor(container, undefined), undefined);
+  assert.equal(source.leavesToDocker(container, undefined), true);
+  assert.equal(source.leavesToDocker(aContainer({ endpoints: [anEndpoint()] }), undefined), false);
+});
+
+test("the list names services, tasks, slots and containers of other machines, for people", () => {
+  const listed = [...(setUp().names?.list() ?? [])].map(({ name, source, records = [] }) => [name, source, ...records]);
+  assert.deepEqual(listed.slice(0, 2), [
+    ["far.box", "swarm container", "on 192.0.2.1"],
+    ["far", "swarm container", "on 192.0.2.1"],
+  ]);
+  assert.deepEqual(
+    listed.filter(([name]) => /web/.test(name ?? "")),
+    [
+      ["web", "swarm service", "virtual, for 1 task"],
+      ["tasks.web", "swarm service"],
+      [TASK, "swarm task", "on 192.0.2.1"],
+      ["web.1", "swarm task", "on 192.0.2.1"],
+    ],
+  );
+});

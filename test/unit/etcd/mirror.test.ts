@@ -1,0 +1,353 @@
+// The client against a scripted gateway on loopback, which does what a real etcd does not do on demand: it is slow,
+// ends streams, compacts between two pages, restores older data, and sends more than anybody should read.
+
+import assert from "node:assert/strict";
+import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+
+import { Fault } from "../../../src/base/lib/fault.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import type { StoredKey, StoredKeys } from "../../../src/base/model/stored-key.ts";
+import { Gateway } from "../../../src/etcd/gateway.ts";
+import { JsonLines } from "../../../src/etcd/json-lines.ts";
+import { Mirror } from "../../../src/etcd/mirror.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+
+const PREFIX = "/skydns/";
+
+type Handler = (body: Readonly<Record<string, unknown>>, response: ServerResponse, request: IncomingMessage) => void;
+
+// A gateway whose paths do what the test says.
+class FakeGateway implements AsyncDisposable {
+  readonly paths: string[] = [];
+  readonly bodies: Readonly<Record<string, unknown>>[] = [];
+  readonly #handlers: Record<string, Handler>;
+  readonly #server = createServer((request, response) => this.#answer(request, response));
+
+  constructor(handlers: Record<string, Handler>) {
+    this.#handlers = handlers;
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  count(path: string): number {
+    return this.paths.filter((each) => each === path).length;
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    let text = "";
+    request.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    request.on("end", () => {
+      const path = request.url ?? "";
+      const body = JSON.parse(text) as Readonly<Record<string, unknown>>;
+      this.paths.push(path);
+      this.bodies.push(body);
+      const handler = this.#handlers[path];
+      if (handler === undefined) response.end("{}");
+      else handler(body, response, request);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+// What a mirror has told.
+class Sink implements StoredKeys {
+  isFull = false;
+  keys = new Map<string, string | undefined>();
+  #listed: Map<string, string | undefined> | undefined;
+  readonly leases = new Map<string, number>();
+  readonly states: (string | undefined)[] = [];
+
+  begin(): void {
+    this.#listed = new Map();
+  }
+
+  commit(): void {
+    this.keys = this.#listed ?? this.keys;
+    this.#listed = undefined;
+  }
+
+  put({ key, value }: StoredKey): void {
+    (this.#listed ?? this.keys).set(key, value?.toString());
+  }
+
+  remove(key: string): void {
+    (this.#listed ?? this.keys).delete(key);
+  }
+
+  setLease(lease: string, ttlSeconds: number): void {
+    this.leases.set(lease, ttlSeconds);
+  }
+}
+
+interface Running extends AsyncDisposable {
+  readonly sink: Sink;
+  readonly mirror: Mirror;
+  readonly gateway: Gateway;
+}
+
+function startMirror(endpoints: readonly string[], user?: { name: string; password: string }): Running {
+  const gateway = new Gateway({ endpoints, ca: undefined, user });
+  const sink = new Sink();
+  const mirror = new Mirror({ gateway, prefix: PREFIX, keys: sink, onState: (why) => sink.states.push(why?.code) });
+  const stop = new AbortController();
+  const done = mirror.run(stop.signal);
+  return {
+    sink,
+    mirror,
+    gateway,
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      gateway.close();
+      await done;
+    },
+  };
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+function kv(name: string, value = "v"): object {
+  return { key: base64(PREFIX + name), value: base64(value) };
+}
+
+function header(revision: number): object {
+  return { header: { revision: String(revision) } };
+}
+
+function json(response: ServerResponse, body: object): void {
+  response.end(JSON.stringify(body));
+}
+
+function message(response: ServerResponse, result: object): void {
+  response.write(`${JSON.stringify({ result })}\n`);
+}
+
+function fault(response: ServerResponse, status: number, code: number, text: string): void {
+  response.writeHead(status);
+  json(response, { error: text, message: text, code });
+}
+
+test("a list in pages of one revision, then the changes after it", async () => {
+  const all = ["a", "b", "c"];
+  let stream: ServerResponse | undefined;
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (body, response) => {
+      const from = Buffer.from(String(body["key"]), "base64").toString().slice(PREFIX.length);
+      const rest = all.filter((name) => name >= from);
+      const page = rest.slice(0, 2);
+      json(response, { ...header(7), kvs: page.map((name) => kv(name)), more: rest.length > page.length });
+    },
+    "/v3/watch": (_, response) => {
+      stream = response;
+      message(response, { ...header(7), created: true });
+    },
+    "/v3/lease/timetolive": (_, response) => json(response, { ...header(7), grantedTTL: "90" }),
+  });
+  await using running = startMirror([await fake.listen()]);
+  const { sink } = running;
+  await waitFor("the list", () => (sink.states.at(-1) === undefined && sink.states.length > 0 ? true : undefined));
+  assert.deepEqual(
+    [...sink.keys.keys()],
+    all.map((name) => PREFIX + name),
+  );
+  const [first, second] = fake.bodies;
+  assert.deepEqual([first?.["revision"], second?.["revision"]], [undefined, "7"]);
+  const create = fake.bodies[fake.paths.indexOf("/v3/watch")]?.["create_request"] as Record<string, unknown>;
+  assert.equal(create["start_revision"], "8");
+  const events = [{ kv: { ...kv("d"), lease: "5" } }, { type: "DELETE", kv: kv("a") }];
+  message(stream as ServerResponse, { ...header(8), events });
+  await waitFor("the change", () => (sink.keys.has(`${PREFIX}d`) && !sink.keys.has(`${PREFIX}a`) ? true : undefined));
+  await waitFor("the lease", () => (sink.leases.get("5") === 90 ? true : undefined));
+  await waitFor("the revision", () => (running.mirror.revision === 8 ? true : undefined));
+});
+
+test("a page that is too large shrinks; a key that is too large on its own is reported without its value", async () => {
+  const limits: number[] = [];
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (body, response) => {
+      const from = Buffer.from(String(body["key"]), "base64").toString();
+      if (body["count_only"] === true) return json(response, header(3));
+      limits.push(Number(body["limit"]));
+      if (from !== PREFIX) return json(response, { ...header(3), kvs: [kv("small")] });
+      if (body["keys_only"] === true)
+        return json(response, { ...header(3), kvs: [{ key: base64(`${PREFIX}huge`) }], more: true });
+      return response.end("x".repeat(LIMITS.etcdReplyBytes + 1));
+    },
+    "/v3/watch": (_, response) => message(response, { ...header(3), created: true }),
+  });
+  await using running = startMirror([await fake.listen()]);
+  const { sink } = running;
+  await waitFor("the list", () => (sink.keys.size === 2 ? true : undefined));
+  assert.equal(sink.keys.get(`${PREFIX}huge`), undefined);
+  assert.equal(sink.keys.get(`${PREFIX}small`), "v");
+  assert.deepEqual(limits.slice(0, 5), [LIMITS.etcdPageKeys, 32, 4, 1, 1]);
+});
+
+test("a million keys: the list ends where there is no room", async () => {
+  let pages = 0;
+  let running: Running | undefined;
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (body, response) => {
+      if (body["count_only"] === true) return json(response, header(3));
+      pages++;
+      if (pages === 3 && running !== undefined) running.sink.isFull = true;
+      return json(response, { ...header(3), kvs: [kv(`k${String(pages).padStart(7, "0")}`)], more: true });
+    },
+    "/v3/watch": (_, response) => message(response, { ...header(3), created: true }),
+  });
+  running = startMirror([await fake.listen()]);
+  await using started = running;
+  await waitFor("the watch", () => (fake.count("/v3/watch") > 0 ? true : undefined));
+  assert.deepEqual([pages, started.sink.keys.size], [3, 3]);
+});
+
+test("compacted before the watch, restored from a copy: all is listed again", async () => {
+  let watches = 0;
+  let revision = 10;
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (body, response) =>
+      body["count_only"] === true
+        ? json(response, header(revision))
+        : json(response, { ...header(revision), kvs: [kv(`at${revision}`)] }),
+    "/v3/watch": (_, response) => {
+      watches++;
+      message(response, { ...header(revision), created: true });
+      if (watches === 1) message(response, { ...header(0), canceled: true, compact_revision: "20" });
+      // The next check finds an older revision.
+      else if (watches === 2) revision = 4;
+    },
+  });
+  await using running = startMirror([await fake.listen()]);
+  await waitFor("the restored list", () => (running.sink.keys.has(`${PREFIX}at4`) ? true : undefined));
+  assert.equal(running.mirror.counts.lists, 3);
+});
+
+test("a stream that ends goes on from the last revision, and one that ends at once is not opened in a loop", async () => {
+  const starts: unknown[] = [];
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (_, response) => json(response, { ...header(5), kvs: [] }),
+    "/v3/watch": (body, response) => {
+      starts.push((body["create_request"] as Record<string, unknown>)["start_revision"]);
+      message(response, { ...header(5), created: true });
+      message(response, { ...header(5 + starts.length), events: [{ kv: kv(`n${starts.length}`) }] });
+      response.end();
+    },
+  });
+  await using running = startMirror([await fake.listen()]);
+  await waitFor("four streams", () => (starts.length >= 4 ? true : undefined));
+  assert.deepEqual(starts.slice(0, 4), ["6", "7", "8", "9"]);
+  assert.equal(running.mirror.counts.lists, 1);
+  assert.ok(running.sink.keys.has(`${PREFIX}n3`));
+});
+
+test("a member that never replies, one that replies with garbage, and one that works: the last one is used", async () => {
+  await using silent = new FakeGateway({ "/v3/kv/range": () => {} });
+  await using broken = new FakeGateway({ "/v3/kv/range": (_, response) => response.end("<html>") });
+  await using works = new FakeGateway({
+    "/v3/kv/range": (_, response) => json(response, { ...header(5), kvs: [kv("a")] }),
+    "/v3/watch": (_, response) => message(response, { ...header(5), created: true }),
+  });
+  const endpoints = [await silent.listen(), await broken.listen(), await works.listen()];
+  await using running = startMirror(endpoints);
+  await waitFor("the list", () => (running.sink.keys.size === 1 ? true : undefined));
+  assert.equal(running.gateway.current.endpoint, endpoints[2]);
+  assert.match(running.gateway.members[0]?.fault?.message ?? "", /did not reply within 3000 ms/);
+  assert.match(running.gateway.members[1]?.fault?.message ?? "", /HTTP status 200 and no JSON/);
+});
+
+test("a stream whose member stops hearing the others is given up", async () => {
+  let isAlone = false;
+  const handlers = (name: string, canBeAlone: boolean): Record<string, Handler> => ({
+    "/v3/kv/range": (body, response) => {
+      if (canBeAlone && isAlone) fault(response, 503, 14, "etcdserver: no leader");
+      else json(response, { ...header(5), ...(body["count_only"] === true ? {} : { kvs: [kv(name)] }) });
+    },
+    "/v3/watch": (_, response) => {
+      message(response, { ...header(5), created: true });
+      if (!canBeAlone) message(response, { ...header(6), events: [{ kv: kv("from-other") }] });
+    },
+  });
+  await using one = new FakeGateway(handlers("one", true));
+  await using other = new FakeGateway(handlers("other", false));
+  await using running = startMirror([await one.listen(), await other.listen()]);
+  await waitFor("the list", () => (running.sink.keys.has(`${PREFIX}one`) ? true : undefined));
+  isAlone = true;
+  await waitFor("the other member", () => (running.sink.keys.has(`${PREFIX}from-other`) ? true : undefined));
+  assert.equal(running.mirror.counts.lists, 1, "nothing is listed again");
+  assert.ok(!running.sink.states.some((code) => code !== undefined), "the names were current all the time");
+});
+
+test("tokens: got before the first request, and again when they are refused, also for a stream", async () => {
+  let token = 0;
+  let isWatchRefused = true;
+  const accepts = (request: IncomingMessage): boolean => request.headers.authorization === `t${token}`;
+  await using fake = new FakeGateway({
+    "/v3/auth/authenticate": (body, response) => {
+      if (body["password"] === "secret") json(response, { ...header(1), token: `t${++token}` });
+      else fault(response, 400, 3, "etcdserver: authentication failed, invalid user ID or password");
+    },
+    "/v3/kv/range": (_, response, request) =>
+      accepts(request)
+        ? json(response, { ...header(1), kvs: [] })
+        : fault(response, 401, 16, "etcdserver: invalid auth token"),
+    "/v3/watch": (_, response) => {
+      const reason = "rpc error: code = Unauthenticated desc = etcdserver: invalid auth token";
+      if (isWatchRefused) message(response, { ...header(1), created: true, canceled: true, cancel_reason: reason });
+      else message(response, { ...header(1), created: true });
+      isWatchRefused = false;
+    },
+  });
+  const endpoint = await fake.listen();
+  {
+    await using running = startMirror([endpoint], { name: "u", password: "secret" });
+    await waitFor("a stream", () =>
+      running.sink.states.includes(undefined) && fake.count("/v3/watch") === 2 ? true : undefined,
+    );
+    token++;
+    assert.deepEqual(await running.gateway.call("/v3/kv/range", {}), { ...header(1), kvs: [] });
+  }
+  await using wrong = startMirror([endpoint], { name: "u", password: "wrong" });
+  await waitFor("the reason", () => (wrong.sink.states.includes("ETCD_CREDENTIALS") ? true : undefined));
+});
+
+test("errors of etcd have a code, a reason and a remedy", async () => {
+  const cases = [
+    [403, 7, "etcdserver: permission denied", "ETCD_PERMISSION"],
+    [429, 8, "etcdserver: mvcc: database space exceeded", "ETCD_NO_SPACE"],
+    [400, 3, "etcdserver: user name is empty", "ETCD_TOKEN"],
+    [503, 14, "etcdserver: leader changed", "ETCD_FAILED"],
+    [400, 11, "etcdserver: mvcc: required revision has been compacted", "ETCD_COMPACTED"],
+  ] as const;
+  let current: (typeof cases)[number] = cases[0];
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (_, response) => fault(response, current[0], current[1], current[2]),
+  });
+  const gateway = new Gateway({ endpoints: [await fake.listen()], ca: undefined, user: undefined });
+  for (const each of cases) {
+    current = each;
+    await assert.rejects(gateway.call("/v3/kv/range", {}), (error) => error instanceof Fault && error.code === each[3]);
+  }
+  gateway.close();
+});
+
+test("messages in pieces of one byte; a line that is too long, and one that is no JSON, end the stream", () => {
+  const seen: unknown[] = [];
+  const lines = new JsonLines(64, (each) => seen.push(each));
+  for (const byte of Buffer.from('{"a":1}\n\n{"b":"\u00e9"}\n')) assert.equal(lines.push(Buffer.of(byte)), undefined);
+  assert.deepEqual(seen, [{ a: 1 }, { b: "\u00e9" }]);
+  assert.equal(lines.push(Buffer.from("{]\n")), "no JSON");
+  const long = new JsonLines(64, () => {});
+  let problem;
+  for (let index = 0; index < 65 && problem === undefined; index++) problem = long.push(Buffer.from("x"));
+  assert.equal(problem, "too long");
+});

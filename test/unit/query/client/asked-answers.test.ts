@@ -1,0 +1,77 @@
+// An answer of Docker's resolver is repeated for a second, stands in while that resolver is away, and then ends. That a
+// name is unknown is never kept.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { LIMITS } from "../../../../src/base/limits.ts";
+import { type DockerAnswer, type DockerAsk, askKey } from "../../../../src/base/model/docker-ask.ts";
+import { AskedAnswers } from "../../../../src/query/client/asked-answers.ts";
+
+const KNOWN: DockerAnswer = { kind: "known", v4: Uint8Array.of(10, 0, 0, 1), v6: new Uint8Array(0), target: undefined };
+const AWAY: DockerAnswer = { kind: "away", reason: "timed out" };
+
+function askFor(name: string): DockerAsk {
+  const labels = Buffer.from(name);
+  return { labels, kind: "name", hasIPv6: false, isGuarded: true, isOnlyHere: false, isDenied: false };
+}
+
+function setUp(): { answers: AskedAnswers; clock: { ms: number } } {
+  const clock = { ms: 0 };
+  return { answers: new AskedAnswers(() => clock.ms), clock };
+}
+
+test("an answer is repeated for a second, and then asked for again", () => {
+  const { answers, clock } = setUp();
+  const ask = askFor("web");
+  answers.take(askKey(ask), KNOWN);
+  clock.ms = LIMITS.swarmFreshMs - 1;
+  assert.equal(answers.find(ask), KNOWN);
+  clock.ms++;
+  assert.equal(answers.find(ask), undefined);
+});
+
+test("while Docker's resolver is away, the last answer stands in, up to its limit; nothing else is known", () => {
+  const { answers, clock } = setUp();
+  const ask = askFor("web");
+  const key = askKey(ask);
+  answers.take(key, KNOWN);
+  clock.ms = LIMITS.swarmLastKnownMs;
+  assert.deepEqual(answers.take(key, AWAY), { ...KNOWN, isLast: true });
+  assert.deepEqual(answers.find(ask), { ...KNOWN, isLast: true }, "for the next second nobody asks");
+  assert.deepEqual(answers.find(askFor("other")), AWAY);
+  clock.ms += LIMITS.swarmAwayMs;
+  assert.equal(answers.find(ask), undefined);
+  assert.deepEqual(answers.take(key, AWAY), AWAY, "the limit is over");
+});
+
+test("that a name is unknown is not kept, and ends what was known; it holds for the query being answered", () => {
+  const { answers } = setUp();
+  const ask = askFor("web");
+  const key = askKey(ask);
+  answers.take(key, KNOWN);
+  const unknown = answers.take(key, { kind: "unknown" });
+  assert.equal(answers.find(ask), undefined);
+  assert.equal(
+    answers.during(new Map([[key, unknown]]), () => answers.find(ask)),
+    unknown,
+  );
+  assert.equal(answers.find(ask), undefined);
+  assert.deepEqual(answers.take(key, AWAY), AWAY);
+});
+
+test("names that Docker's resolver does not know are limited, and names kept as well", () => {
+  const { answers, clock } = setUp();
+  const { burst, perSecond } = LIMITS.swarmUnknown;
+  for (let count = 0; count < burst; count++) {
+    assert.equal(answers.refused("x"), undefined);
+    answers.take(`n${count}`, { kind: "unknown" });
+  }
+  assert.equal(answers.refused("x")?.kind, "away");
+  clock.ms = 1_000 / perSecond;
+  assert.equal(answers.refused("x"), undefined);
+  for (let count = 0; count <= LIMITS.swarmNamesKept; count++) answers.take(`nname${count}`, KNOWN);
+  clock.ms += LIMITS.swarmFreshMs;
+  assert.deepEqual(answers.take("nname0", AWAY), AWAY, "the oldest gave way");
+  assert.equal(answers.take("nname1", AWAY).kind, "known");
+});

@@ -1,0 +1,98 @@
+// The question to Docker's resolver carries the guard, and of the reply only what that resolver wrote itself counts.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { decode } from "dns-packet";
+
+import { wireLabels } from "../../../../src/base/dns/name.ts";
+import { TYPE } from "../../../../src/base/dns/record-type.ts";
+import type { DockerAsk } from "../../../../src/base/model/docker-ask.ts";
+import { askMessage, readAsked } from "../../../../src/query/docker/ask-message.ts";
+import { isReadable, Records } from "../../../../src/query/wire/records.ts";
+
+const ASK: DockerAsk = {
+  labels: wireLabels("tasks.web") ?? assert.fail(),
+  kind: "name",
+  hasIPv6: false,
+  isGuarded: true,
+  isOnlyHere: false,
+  isDenied: false,
+};
+const RA_NOERROR = 0x8180;
+const ADDRESS = Buffer.from("0a000103", "hex");
+
+function reply(flags: number, records: readonly Buffer[], additionals = 0, type: number = TYPE.A): Buffer {
+  const query = askMessage({ ...ASK, isGuarded: false }, type, 7);
+  const message = Buffer.concat([query.subarray(0, query.length - 11), ...records]);
+  message.writeUInt16BE(flags, 2);
+  message.writeUInt16BE(records.length - additionals, 6);
+  message.writeUInt16BE(additionals, 10);
+  return message;
+}
+
+function record(type: number, ttl: number, data: Buffer): Buffer {
+  const fixed = Buffer.from([0xc0, 12, type >> 8, type, 0, 1, 0, 0, ttl >> 8, ttl, data.length >> 8, data.length]);
+  return Buffer.concat([fixed, data]);
+}
+
+test("a guarded question is well-formed, has an SVCB record that names no protocol, and room for long replies", () => {
+  const message = askMessage(ASK, TYPE.A, 7);
+  assert.equal(isReadable(message, new Records(), false), true);
+  const { id, questions, additionals } = decode(message);
+  assert.deepEqual([id, questions?.map(({ name, type }) => `${name} ${type}`)], [7, ["tasks.web A"]]);
+  assert.deepEqual(
+    additionals?.map((each) => each.type),
+    ["UNKNOWN_64", "OPT"],
+  );
+  assert.ok(message.includes(Buffer.from([0, 1, 0, 0, 1, 0, 1, 0])), "priority 1, the root, alpn with an empty name");
+  assert.equal(decode(askMessage({ ...ASK, isGuarded: false }, TYPE.A, 7)).additionals?.length, 1);
+});
+
+test("with the guard, an answer is Docker's, an error means an unknown name, and a refusal no answer at all", () => {
+  const answer = readAsked(
+    reply(RA_NOERROR, [record(TYPE.A, 600, ADDRESS), record(TYPE.A, 600, ADDRESS)]),
+    TYPE.A,
+    true,
+  );
+  assert.deepEqual(answer, { kind: "records", data: Buffer.concat([ADDRESS, ADDRESS]) });
+  assert.deepEqual(readAsked(reply(RA_NOERROR, []), TYPE.AAAA, true), { kind: "records", data: Buffer.alloc(0) });
+  assert.equal(readAsked(reply(0x8102, []), TYPE.A, true).kind, "unknown");
+  assert.equal(readAsked(reply(0x8183, []), TYPE.A, true).kind, "unknown");
+  assert.equal(readAsked(reply(0x8105, []), TYPE.A, true).kind, "away");
+  assert.equal(readAsked(reply(0x8101, []), TYPE.A, true).kind, "away");
+});
+
+test("without the guard, only what looks as Docker writes it counts as known", () => {
+  const own = record(TYPE.A, 600, ADDRESS);
+  const kinds = {
+    own: reply(RA_NOERROR, [own]),
+    "another TTL": reply(RA_NOERROR, [record(TYPE.A, 300, ADDRESS)]),
+    "an OPT": reply(RA_NOERROR, [own, Buffer.from([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0])], 1),
+    authoritative: reply(RA_NOERROR | 0x400, [own]),
+    "without recursion": reply(0x8100, [own]),
+    empty: reply(RA_NOERROR, []),
+  };
+  const found = Object.entries(kinds).map(([what, message]) => [what, readAsked(message, TYPE.A, false).kind]);
+  assert.deepEqual(Object.fromEntries(found), {
+    own: "records",
+    "another TTL": "unknown",
+    "an OPT": "unknown",
+    authoritative: "unknown",
+    "without recursion": "unknown",
+    empty: "unknown",
+  });
+});
+
+test("records that are cut or of the wrong size are left out, and a compressed name is written out", () => {
+  const odd = [record(TYPE.A, 600, Buffer.of(1, 2, 3)), record(TYPE.A, 600, ADDRESS)];
+  assert.deepEqual(readAsked(reply(RA_NOERROR, odd), TYPE.A, true), { kind: "records", data: ADDRESS });
+  const cut = reply(RA_NOERROR, [record(TYPE.A, 600, ADDRESS)]).subarray(0, -2);
+  assert.deepEqual(readAsked(cut, TYPE.A, true), { kind: "records", data: Buffer.alloc(0) });
+  const target = Buffer.from([3, 0x77, 0x65, 0x62, 0xc0, 12]);
+  const pointer = readAsked(reply(RA_NOERROR, [record(TYPE.PTR, 600, target)], 0, TYPE.PTR), TYPE.PTR, true);
+  assert.deepEqual(pointer, { kind: "records", data: Buffer.from("\x03web\x05tasks\x03web\0", "latin1") });
+  const endless = Buffer.from([0xc0, 39]);
+  const loop = readAsked(reply(RA_NOERROR, [record(TYPE.PTR, 600, endless)], 0, TYPE.PTR), TYPE.PTR, true);
+  assert.equal(loop.kind, "records");
+});
