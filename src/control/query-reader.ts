@@ -48,13 +48,14 @@ export class QueryReader {
     filter: QueryFilter,
     last: number,
     signal: AbortSignal,
+    everyMs: number = LIMITS.tailEveryMs,
   ): AsyncGenerator<readonly (QueryReport | MissedReport)[], void> {
     const cursor = new HistoryCursor(this.#histories, filter);
     const { queries } = last > 0 ? await this.#read(filter, last, undefined, cursor.positions) : { queries: [] };
     yield queries;
     while (!signal.aborted) {
       yield this.#newReports(cursor.takeNew());
-      await sleep(LIMITS.tailEveryMs, undefined, { signal }).catch(() => undefined);
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
     }
   }
 

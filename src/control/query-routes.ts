@@ -36,6 +36,8 @@ const KEYS: readonly string[] = [
   "causes",
   "perSecond",
 ];
+/** Of a stream that is limited: what a batch needs to know costs more than its queries. */
+const LIMITED_EVERY_MS = 250;
 /** The default of `last`. */
 const DEFAULT_LAST = 1_000;
 
@@ -61,7 +63,7 @@ export function queryRoutes({ histories, reader, details, find, composeFilterOf,
       }
       if (since !== undefined)
         throw new Fault("BAD_QUERY", "The parameter since cannot be combined with follow: use last");
-      const batches = reader.follow(filter, last ?? 0, signal);
+      const batches = reader.follow(filter, last ?? 0, signal, perSecond === undefined ? undefined : LIMITED_EVERY_MS);
       return details.follow(perSecond === undefined ? batches : limitedRate(batches, perSecond), wantsCauses);
     },
     "GET /v1/counters": async ({ query }) => {

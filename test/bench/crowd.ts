@@ -22,7 +22,7 @@ const WINDOWS = { "at full speed": 1, steadily: 16 };
 export async function benchCrowd(engine: Engine, tally: Tally, pace: Pace): Promise<void> {
   const program = await compile("crowd", engine.folder);
   if (program === undefined) return;
-  const input = (await startContainers(engine)).map(({ netnsPath }) => `${netnsPath}\n`).join("");
+  const input = (await startContainers(engine, CONTAINERS)).map(({ netnsPath }) => `${netnsPath}\n`).join("");
   const runLoad: RunLoad = async (how, seconds) => {
     const perSecond = how === "steadily" ? STEADILY_PER_SECOND : 0;
     const args = [perSecond, seconds * 1_000, WINDOWS[how]].map(String);
@@ -33,12 +33,12 @@ export async function benchCrowd(engine: Engine, tally: Tally, pace: Pace): Prom
   });
 }
 
-async function startContainers(engine: Engine): Promise<Container[]> {
+export async function startContainers(engine: Engine, count: number): Promise<Container[]> {
   await createNetwork(engine, NETWORK);
   const containers: Container[] = [];
   let next = 0;
   const startOn = async (): Promise<void> => {
-    while (next < CONTAINERS) {
+    while (next < count) {
       const name = `crowd${next++}`;
       containers.push(await runContainer(engine, { name, networks: [NETWORK] }));
     }

@@ -17,6 +17,7 @@ import { type Report, save, thisMachine } from "./report.ts";
 import type { Line } from "./tally.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
+import { benchPage } from "./page.ts";
 import { benchStalls } from "./stalls.ts";
 import { benchUi } from "./ui.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
@@ -29,6 +30,7 @@ const LAST: readonly Part[] = [
   ["failover", "Upstream servers that fail under load", benchFailover],
   ["events", "From the start event to the answer", benchEvents],
   ["failures", "From a failing name to its cause", benchFailures],
+  ["page", "The page of dns11 ui beside 200 containers", benchPage],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],
   ["host", "Names on the host", benchHost],
