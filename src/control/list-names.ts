@@ -28,9 +28,10 @@ export async function listNames(
   const isWanted = ({ compose }: KnownContainer): boolean =>
     filter === undefined || filter.acceptsPlace({ project: null, service: null, ...compose });
   const wanted = new Set(known.all.filter((each) => isWanted(each)).map(({ id }) => id));
-  const byName = holdersByName(known.all);
   const { facts } = ports.containers;
   const owner = fact === undefined ? undefined : namespaceOwner(facts, fact);
+  // On the host itself no name of a network exists as it is: its sources list theirs.
+  const byName = owner?.networkMode === "host" ? new Map<string, Holder[]>() : holdersByName(known.all);
   const view = owner === undefined ? undefined : ports.containers.viewOf(owner);
   const places = view?.names.flatMap((source) => source.places) ?? networksOf(known.all);
   const resolver =

@@ -290,7 +290,7 @@ for (const signal of ["SIGTERM", "SIGKILL", "SIGSTOP"] as const) {
   });
 }
 
-test("explain says what a name is on the host, and who shares it", async () => {
+test("explain says what a name is on the host, and who shares it; names lists them", async () => {
   await using instance = await startWithHost();
   const explain = async (name: string): Promise<string> =>
     stdoutOf(
@@ -303,6 +303,11 @@ test("explain says what a name is on the host, and who shares it", async () => {
   assert.match(shared, /web \(network shop_default\)/);
   assert.match(shared, /2 have this name, and all their addresses are given/);
   assert.match(await explain("nobody.docker"), /no container that the host can reach has this name/);
+  const where = ["--in", "host", "-H", engine.host, "--state-dir", instance.stateDir];
+  const listed = stdoutOf(await dns11(["names", ...where]), "names");
+  assert.match(listed, new RegExp(`^front\\.shop\\.docker .*${address.replaceAll(".", "\\.")}`, "m"));
+  assert.match(listed, /^shared\.docker /m);
+  assert.doesNotMatch(listed, /^(?:web|shared) /m, "names of networks do not resolve there");
 });
 
 test("the ports of the listener are closed to containers, even where packets to loopback may enter", async () => {

@@ -12,6 +12,7 @@ import {
   type NameAddresses,
   type NameSearch,
   type NamesTrace,
+  type OwnName,
   type QuestionName,
   type ReverseName,
   type VisibleNames,
@@ -90,6 +91,12 @@ export class HostZone implements VisibleNames {
     return this.#names.pointer(labels, length, hash);
   }
 
+  *list(): Iterable<OwnName> {
+    const { text } = this.#domain;
+    for (const [name, { holders, v4, v6 }] of this.#names.list())
+      yield { name: `${name}.${text}`, source: `domain ${text}`, holders: [...new Set(holders.map(idOf))], v4, v6 };
+  }
+
   #explain(trace: NamesTrace, labels: Uint8Array): void {
     const name = textOf(labels);
     const holders = [...this.#members.values()].filter(({ names }) =>
@@ -103,6 +110,10 @@ export class HostZone implements VisibleNames {
 
 function holderOf(id: string, { networkId }: EndpointFact): string {
   return `${id}/${networkId}`;
+}
+
+function idOf(holder: string): string {
+  return holder.slice(0, holder.indexOf("/"));
 }
 
 function textOf(labels: Uint8Array): string {

@@ -49,6 +49,17 @@ test("a container has its names, alone and with its network, and those of its Co
     assert.equal(find(zone, `${name}.docker`)[0], DENIED, name);
 });
 
+test("all names are listed with their containers, each once", () => {
+  const both = aContainer({ id: "other", name: "b", endpoints: [anEndpoint({ names: ["web"], ipv4: "172.20.0.3" })] });
+  const listed = [...zoneOf(WEB, both).list()];
+  const web = listed.find(({ name }) => name === "web.docker");
+  assert.deepEqual(web?.holders, [WEB.id, "other"]);
+  assert.equal(web.v4.length, 8);
+  const names = listed.map(({ name }) => name);
+  assert.equal(new Set(names).size, names.length);
+  assert.ok(names.includes("2.front.shop.docker") && names.includes("alias.net.docker"));
+});
+
 test("names outside the domain are somebody else's, and the domain itself exists", () => {
   const zone = zoneOf(WEB);
   for (const name of ["web", "web.net", "web.dockers", "web.docker.com", "xdocker"])
