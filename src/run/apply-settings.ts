@@ -9,9 +9,15 @@ import type { Serving } from "./serving.ts";
 export async function applySettings(serving: Serving, settings: RunSettings): Promise<void> {
   const { querySide, containerSide, counts, queryLog, records, etcd } = serving;
   const stored = await etcd.prepare(settings.etcd);
-  const apply = await containerSide.prepare(settings, stored.names);
-  // It may fail for want of memory: then nothing has changed.
-  querySide.reconfigure(settings);
+  let apply: () => void;
+  try {
+    apply = await containerSide.prepare(settings, stored.names);
+    // It may fail for want of memory: then nothing has changed.
+    querySide.reconfigure(settings);
+  } catch (error) {
+    await stored.discard();
+    throw error;
+  }
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);
   apply();

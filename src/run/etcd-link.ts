@@ -19,6 +19,8 @@ export interface PreparedEtcd {
   readonly names: StoredNames;
   /** They are in force from now on. */
   apply(): void;
+  /** They will not be. */
+  discard(): Promise<void>;
 }
 
 export class EtcdLink {
@@ -50,7 +52,9 @@ export class EtcdLink {
 
   /** Connects where a setting has changed, and waits for the first list, but not for long. Throws a Fault as `start`. */
   async prepare(policy: EtcdPolicy): Promise<PreparedEtcd> {
-    if (JSON.stringify(policy) === JSON.stringify(this.#policy)) return { names: this.#names, apply: () => {} };
+    if (JSON.stringify(policy) === JSON.stringify(this.#policy)) {
+      return { names: this.#names, apply: () => undefined, discard: async () => await Promise.resolve() };
+    }
     const names = new StoredNames(policy);
     const connection = await this.#open(policy, names);
     await connection?.settled();
@@ -62,6 +66,7 @@ export class EtcdLink {
         this.#names = names;
         this.#connection = connection;
       },
+      discard: async () => await connection?.close(),
     };
   }
 
