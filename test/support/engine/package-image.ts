@@ -59,7 +59,7 @@ async function made(folder: string): Promise<string> {
 
 /** Expects a checkout after `npm ci` and `npm run build`. */
 async function fillContext(context: string): Promise<void> {
-  const built = ["build.json", "cmd", "man", "src"].map((path) => `dist/${path}`);
+  const built = ["build.json", "cmd", "man", "src", "ui"].map((path) => `dist/${path}`);
   for (const path of ["package.json", "package-lock.json", "LICENSE", "scripts", ...built]) {
     await cp(path, join(context, path), { recursive: true, dereference: true });
   }
