@@ -56,6 +56,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 cache stats", "how much is cached, and how often it is used"],
     ["dns11 cache flush example.com", "remove one name"],
   ],
+  ui: [
+    ["dns11 ui", "what fails and why, in the browser"],
+    ["dns11 ui --static snapshot", "the same as a folder, for a bug report"],
+  ],
   "cache stats": [["dns11 cache stats", "how much is cached, and how often it is used"]],
   "cache flush": [
     ["dns11 cache flush example.com", "remove one name"],

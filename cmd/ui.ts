@@ -32,7 +32,7 @@ const PROGRAM = fileURLToPath(new URL("dist/cmd/dns11.js", import.meta.resolve("
 export function addUi(program: Command): void {
   const command = program
     .command("ui")
-    .summary("Show a page in the browser: what fails and why, who sees whom, live queries")
+    .summary("Show what fails and why on a page in the browser")
     .description("Show a page in the browser on 127.0.0.1, for as long as the command runs")
     .addOption(
       new Option("--port <port>", "port of 127.0.0.1; 0 for any free one").default(DEFAULT_PORT).argParser(readPort),
