@@ -4,6 +4,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 
+import { readBody } from "../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 
@@ -62,7 +63,7 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
   const closed = new AbortController();
   outgoing.on("close", () => closed.abort());
   try {
-    const answer = await route({ body: await readBody(incoming), query, signal: closed.signal });
+    const answer = await route({ body: await readJson(incoming), query, signal: closed.signal });
     if (answer instanceof TextResponse) sendText(outgoing, answer);
     else if (isStream(answer)) await sendLines(outgoing, answer, closed.signal);
     else send(outgoing, 200, answer);
@@ -95,18 +96,11 @@ async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>
   outgoing.end();
 }
 
-async function readBody(incoming: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > BODY_BYTES_MAX)
-      throw new Fault("TOO_LONG", `Request body too large: the limit is ${BODY_BYTES_MAX} bytes`);
-    chunks.push(chunk);
-  }
-  if (length === 0) return undefined;
+async function readJson(incoming: IncomingMessage): Promise<unknown> {
+  const body = await readBody(incoming, BODY_BYTES_MAX);
+  if (body.length === 0) return undefined;
   try {
-    return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    return JSON.parse(body.toString("utf8"));
   } catch (error) {
     throw new Fault("NOT_JSON", "Invalid JSON in the request body", { cause: error });
   }

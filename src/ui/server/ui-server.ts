@@ -7,6 +7,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 
 import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
+import { readBody } from "../../base/lib/request-body.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { ConnectionLimit } from "../../control/connection-limit.ts";
 import { DoctorRun } from "./doctor-run.ts";
@@ -99,9 +100,9 @@ export class UiServer {
     const refusal = this.#gate.refusal(incoming.headers, path.startsWith(API));
     if (refusal !== undefined) return sendJson(outgoing, refusal.status, refusal);
     const route = `${method} ${path}`;
-    if (route === DOCTOR) return await this.#doctor.pass(await readBody(incoming), outgoing);
+    if (route === DOCTOR) return await this.#doctor.pass(await readBody(incoming, BODY_BYTES_MAX), outgoing);
     if (RELAYED.has(route)) {
-      const body = method === "GET" ? Buffer.alloc(0) : await readBody(incoming);
+      const body = method === "GET" ? Buffer.alloc(0) : await readBody(incoming, BODY_BYTES_MAX);
       return await this.#relay.pass({ method, path, query, body }, outgoing);
     }
     this.#sendFile(method, path, outgoing);
@@ -120,18 +121,6 @@ export class UiServer {
     outgoing.writeHead(200, { "content-type": file.type, "content-length": file.bytes.length });
     outgoing.end(file.bytes);
   }
-}
-
-async function readBody(incoming: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > BODY_BYTES_MAX)
-      throw new Fault("TOO_LONG", `Request body too large: the limit is ${BODY_BYTES_MAX} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 function sendError(outgoing: ServerResponse, error: unknown): void {
