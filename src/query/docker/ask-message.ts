@@ -17,7 +17,7 @@ import {
   isAuthoritative,
   rcodeOf,
 } from "../../base/dns/header.ts";
-import { POINTER, pointerTarget } from "../../base/dns/name.ts";
+import { LABELS_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../base/dns/name.ts";
 import { OPT_BYTES, OPT_SIZE_AT, writeOpt } from "../../base/dns/opt.ts";
 import { queryOf } from "../../base/dns/query.ts";
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
@@ -40,8 +40,8 @@ const SVCB = 64;
 const REPLY_BYTES = 0xffff;
 /** Of all that Docker's resolver answers itself. */
 const DOCKER_TTL = 600;
-/** Labels and pointers of a name, more than any has. */
-const NAME_STEPS_MAX = 256;
+/** Labels and pointers of a name: as many as a name has labels, each behind a pointer. */
+const NAME_STEPS_MAX = 2 * LABELS_MAX;
 
 /** The query, with an OPT for long replies and the guard. */
 export function askMessage({ labels, isGuarded }: DockerAsk, type: number, id: number): Buffer {
@@ -105,9 +105,10 @@ function dataOf(message: Buffer, type: number, at: number, end: number): Uint8Ar
   return end - at === (type === TYPE.A ? 4 : 16) ? Uint8Array.from(message.subarray(at, end)) : undefined;
 }
 
-/** The name at `start`, without compression and with its terminating zero; undefined if it is none. */
+/** The name at `start`, without compression and with its terminating zero; undefined if it is none, or too long. */
 function expandedName(message: Buffer, start: number): Uint8Array | undefined {
   const labels: Uint8Array[] = [];
+  let bytes = 0;
   let at = start;
   for (let step = 0; step < NAME_STEPS_MAX; step++) {
     const length = message[at];
@@ -115,6 +116,8 @@ function expandedName(message: Buffer, start: number): Uint8Array | undefined {
     if (length === 0) return Buffer.concat([...labels, Uint8Array.of(0)]);
     if (length >= POINTER) at = pointerTarget(message, at);
     else {
+      bytes += 1 + length;
+      if (bytes > NAME_BYTES_MAX) return undefined;
       labels.push(Uint8Array.from(message.subarray(at, at + 1 + length)));
       at += 1 + length;
     }

@@ -95,4 +95,9 @@ test("records that are cut or of the wrong size are left out, and a compressed n
   const endless = Buffer.from([0xc0, 39]);
   const loop = readAsked(reply(RA_NOERROR, [record(TYPE.PTR, 600, endless)], 0, TYPE.PTR), TYPE.PTR, true);
   assert.equal(loop.kind, "records");
+  // The question's name of 9 bytes, behind labels that make it longer than any name may be.
+  const label = Buffer.concat([Buffer.of(63), Buffer.alloc(63, 0x61)]);
+  const long = Buffer.concat([label, label, label, label, Buffer.of(0xc0, 12)]);
+  const tooLong = readAsked(reply(RA_NOERROR, [record(TYPE.PTR, 600, long)], 0, TYPE.PTR), TYPE.PTR, true);
+  assert.deepEqual(tooLong, { kind: "records", data: new Uint8Array(0) });
 });
