@@ -40,6 +40,7 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
   const project = query.get("project") ?? "";
   const { known } = await Situations.open(ports);
   const wanted = known.all.filter(({ compose }) => project === "" || compose?.project === project);
+  const composeOf = new Map(wanted.map(({ id, compose }) => [id, compose]));
   const targets = targetsOf(wanted);
   const facts = wanted
     .flatMap(({ id }) => ports.containers.facts.get(id) ?? [])
@@ -55,7 +56,7 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
       if (++looked % CELLS_A_TURN === 0) await turn();
       cells.push(view === undefined ? 0 : cellOf(view, target, search));
     }
-    rows.push(rowOf(fact, wanted, view, cells));
+    rows.push(rowOf(fact, composeOf.get(fact.id), view, cells));
   }
   return {
     columns: shown.map(({ column }) => column),
@@ -108,11 +109,10 @@ function viewOf({ containers }: ControlPorts, fact: ContainerFact): View | undef
 
 function rowOf(
   { id, name, endpoints }: ContainerFact,
-  all: readonly KnownContainer[],
+  compose: KnownContainer["compose"],
   view: View | undefined,
   cells: readonly number[],
 ): MatrixRow {
-  const compose = all.find((each) => each.id === id)?.compose;
   return {
     container: name,
     containerId: id,
