@@ -13,11 +13,12 @@ import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { etcdLines } from "./etcd-lines.ts";
 import { isCurrent } from "./failures.ts";
 import { type Line, lines } from "./lines.ts";
 import { whyOf, wideOption } from "./ps.ts";
 import { type Display, PLAIN, displayOf } from "./terminal.ts";
-import { age, ago, duration, localTime } from "./time.ts";
+import { age, ago, localTime } from "./time.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
 
 interface StatusOptions extends ControlOptions, ProjectOptions, WatchOptions {
@@ -94,7 +95,7 @@ export function statusText(
     { label: "settings", text: settingsText(status) },
     ...zoneLines(status),
     ...recordsLines(status),
-    ...etcdLines(status),
+    ...etcdLines(status.etcd),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
 }
@@ -218,31 +219,6 @@ function recordsLines({ records = { names: 0, problems: [] } }: Status): Line[] 
   return [
     ...(names === 0 && problems.length === 0 ? [] : [{ label: "records", text: `${names} declared names` }]),
     ...problems.map((text): Line => ({ label: "", text, colour: "red" })),
-  ];
-}
-
-const PROBLEMS_SHOWN = 3;
-
-/** The connection to etcd, if it is used, and the records that are left out. */
-function etcdLines({ etcd }: Status): Line[] {
-  if (etcd === null || etcd === undefined) return [];
-  const { state, reason, staleSeconds, zones, records, skipped, refused, problems, alarms } = etcd;
-  const left = [...(skipped === 0 ? [] : [`${skipped} skipped`]), ...(refused === 0 ? [] : [`${refused} too many`])];
-  const what = [count(records, "record"), ...left, `for ${zones.join(", ")}`].join(", ").replace(", for", " for");
-  const since = staleSeconds === null ? "" : ` for ${duration(staleSeconds * 1000)}`;
-  const current = etcd.members.find((each) => each.isCurrent)?.endpoint ?? "";
-  const text =
-    state === "current"
-      ? `${what}, from ${current}`
-      : state === "last-known"
-        ? `${what}, last known${since}: ${reason ?? "connecting"}`
-        : `queries for ${zones.join(", ")} fail: ${reason ?? "connecting"}`;
-  return [
-    { label: "etcd", text, colour: state === "current" ? undefined : state === "last-known" ? "yellow" : "red" },
-    ...alarms.map((alarm): Line => ({ label: "", text: `alarm ${alarm}`, colour: "red" })),
-    ...problems
-      .slice(0, PROBLEMS_SHOWN)
-      .map(({ key, problem }): Line => ({ label: "", text: `skipped ${key}: ${problem}`, colour: "yellow" })),
   ];
 }
 

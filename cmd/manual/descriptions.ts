@@ -38,6 +38,13 @@ export const KEY_DESCRIPTIONS: Readonly<Record<Exclude<Key, SwitchKey | FlagKey>
   "etcd.max-stale": "how long the last known records are answered while etcd cannot be reached; then queries fail",
   "etcd.quirks":
     "what CoreDNS does and dns11 does not: subtree (a name answers with all records below it), text-only (a record with a text is no CNAME)",
+  "etcd.publish": "write the containers of this machine to etcd, and resolve those that other machines have written",
+  "etcd.machine": "name of this machine in etcd; without it, the host name of the engine",
+  "etcd.address":
+    "addresses at which other machines reach the published ports of this one; without it, the one that connects to etcd",
+  "etcd.routed-networks": "networks whose containers other machines reach at their own addresses",
+  "etcd.lease": "how long the containers of a machine are in etcd after it has failed",
+  "etcd.nearest-first": "answer with the members of a service on this machine first",
   "forward.domain-needed": "do not forward names without a dot, unless a route names them",
   "forward.bogus-priv": "do not forward reverse queries for private addresses, unless a route names them",
 };

@@ -61,6 +61,8 @@ export const CHECK_MEANINGS = {
   "host-names": "whether container names resolve on the machine itself, and which of its programs do not see them",
   etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
   "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
+  "etcd-publishing":
+    "whether the containers of this machine are [published](etcd.md#publishing) in etcd, and which of them other machines cannot reach",
   namespace: "whether the container's namespace can be entered",
   attachment:
     "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",
@@ -137,6 +139,19 @@ const LOG_MEANINGS = [
   [
     /etcd is away/,
     "No member of etcd can be used; `reason` says why, and `remedy` what to do. The last known names are answered for `etcd.max-stale`, then queries below the zones fail.",
+  ],
+  [
+    /publishing to etcd/,
+    "The containers of this machine are in etcd: at the start, and after etcd was away or the lease had ended.",
+  ],
+  [
+    /cannot publish to etcd/,
+    "What has changed is not written yet; `reason` says why, and `remedy` what to do. What is written stays for as long as the lease can be renewed.",
+  ],
+  [/withdrew the containers/, "dns11 has stopped, and other machines do not see the containers of this one any more."],
+  [
+    /cannot withdraw the containers/,
+    "etcd could not be reached when dns11 stopped. Other machines see the containers of this one until its lease (`etcd.lease`) ends.",
   ],
   [
     /skipped records of etcd/,

@@ -27,6 +27,45 @@ export interface EtcdReport {
   /** Not readable; the first of them with the reason. */
   readonly skipped: number;
   readonly problems: readonly { readonly key: string; readonly problem: string }[];
+  /** What other machines publish, and what this one does; null where nothing is published. */
+  readonly machines: MachinesReport | null;
+  readonly publishing: PublishReport | null;
+}
+
+export interface MachinesReport {
+  /** Other machines that publish containers, and how many containers. */
+  readonly machines: number;
+  readonly members: number;
+  readonly refused: number;
+  readonly skipped: number;
+  readonly problems: readonly { readonly key: string; readonly problem: string }[];
+}
+
+export interface PublishReport {
+  /** `behind`: not everything is written; `unpublished`: the lease is not held, so nothing may be there. */
+  readonly state: "current" | "behind" | "unpublished";
+  /** Why it is not current; null if it is, or if that is a matter of time. */
+  readonly code: string | null;
+  readonly reason: string | null;
+  readonly remedy: string | null;
+  readonly machine: string;
+  /** At which others reach published ports. */
+  readonly addresses: readonly string[];
+  /** The first part of all its keys. */
+  readonly root: string;
+  readonly lease: string | null;
+  /** Containers that are to be published, and members of services that others do not reach. */
+  readonly records: number;
+  readonly leftOut: number;
+  /** Keys in etcd; still to be written; of other writers. */
+  readonly written: number;
+  readonly pending: number;
+  readonly foreign: number;
+  readonly transactions: number;
+  readonly writes: number;
+  readonly failures: number;
+  /** How often the lease was lost. */
+  readonly losses: number;
 }
 
 interface EtcdMemberReport {

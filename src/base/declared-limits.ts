@@ -33,6 +33,8 @@ export const DECLARED_LIMITS = {
    * otherwise make every query as expensive as there are containers.
    */
   zoneAnswerMembers: 256,
+  /** Containers with one address: of those that other machines publish, any number may claim it. */
+  zoneAddressMembers: 16,
   /**
    * Containers that are not running whose names stay local, names of each, and for how long. Of more containers those that
    * ended first are forgotten, and their names are forwarded, as in Docker.

@@ -36,6 +36,24 @@ export const ETCD_LIMITS = {
   /** Backoff of reconnections to etcd. */
   etcdRetryFirstMs: 200,
   etcdRetryLastMs: 5_000,
+  /** Members of services that one machine publishes, and that are read from one: the others are left out and counted. */
+  etcdMachineMembers: 10_000,
+  /** Machines whose members are read, so that no writer makes up more. */
+  etcdMachines: 4_096,
+  /** Bytes of a published member: twice what the longest can have. */
+  etcdMemberBytes: 4_096,
+  /** Members of one other machine in an answer, so that no machine fills it alone. */
+  etcdAnswerMembers: 64,
+  /** Changes in one transaction: etcd accepts 128 operations. */
+  etcdWriteKeys: 100,
+  /** Time between two transactions: changes that come faster are written together. */
+  etcdWriteEveryMs: 50,
+  /** Between two lists of the own keys because another writer has changed one. */
+  etcdListAgainMs: 5_000,
+  /** Renewals of a lease in the time that it is granted for. */
+  etcdRenewals: 3,
+  /** Time for withdrawing what is published before dns11 exits. */
+  etcdWithdrawMs: 2_000,
   /** Bytes of the file with the authority's certificates, and of the file with the password. */
   etcdFileBytes: 256 * 1024,
 } as const;

@@ -18,6 +18,7 @@ export function findConflicts(precedence: Precedence, settings: Settings, option
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...etcdProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...unpublished(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -77,6 +78,14 @@ function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[]
 function etcdProblems({ etcd, zones, hostNames }: Settings): readonly Conflict[] {
   const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
   return etcdConflicts(etcd, { zones, hostDomain }) as readonly Conflict[];
+}
+
+/** How to publish, where nothing is published. */
+function unpublished(precedence: Precedence, { etcd }: Settings): readonly Conflict[] {
+  if (etcd.publish !== undefined) return [];
+  const what = "has no effect without etcd.publish: set etcd.publish: true, or remove this setting";
+  const keys = ["etcd.machine", "etcd.address", "etcd.routed-networks", "etcd.lease", "etcd.nearest-first"] as const;
+  return precedence.changed(...keys).map((key) => [key, what]);
 }
 
 /** Choices about names that Docker does not have. */

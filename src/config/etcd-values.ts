@@ -1,7 +1,8 @@
 /**
  * EtcdValues: reads the values of the keys for etcd, and finds those that contradict each other.
  */
-import { ETCD_QUIRKS, type EtcdPolicy, type EtcdQuirk } from "../base/model/etcd-policy.ts";
+import { ETCD_QUIRKS, type EtcdPolicy, type EtcdQuirk, type PublishPolicy } from "../base/model/etcd-policy.ts";
+import { addressBytes, isHostScoped } from "../base/model/address.ts";
 import { domainLabels, parseDomain } from "../base/model/server-text.ts";
 import { isNested, zoneName, zoneProblem } from "./zone-name.ts";
 
@@ -12,6 +13,8 @@ const NAME_CHARS = 128;
 const PREFIX = /^(\/[\w.-]+)+$/;
 const REVERSE = /\.(in-addr|ip6)\.arpa$/;
 const PRINTABLE = /^[!-~]+$/;
+/** Room for a host name in front of it in one label. */
+const MACHINE = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 
 /** Quotes a value in an error. */
 type Quote = (value: unknown) => string;
@@ -62,20 +65,49 @@ export function readQuirk(value: unknown, quote: Quote): EtcdQuirk {
   throw new Error(`invalid value ${quote(value)}: use one of ${ETCD_QUIRKS.join(", ")}`);
 }
 
+/** One label of a name. */
+export function readMachine(value: unknown, quote: Quote): string {
+  const label = typeof value === "string" ? value.toLowerCase() : "";
+  if (MACHINE.test(label)) return label;
+  throw new Error(`invalid machine ${quote(value)}: use letters, digits and "-", at most 32, such as node-1`);
+}
+
+/** The name of a machine from the host name that it has; undefined if that is none. */
+export function machineNameOf(hostName: string): string | undefined {
+  const label = hostName.toLowerCase().split(".", 1)[0] ?? "";
+  return MACHINE.test(label) ? label : undefined;
+}
+
+/** An address that means this machine on all others. */
+export function readMachineAddress(value: unknown, quote: Quote): string {
+  if (typeof value === "string" && !value.includes("%") && addressBytes(value) !== undefined && !isHostScoped(value))
+    return value;
+  throw new Error(`invalid address ${quote(value)}: use an IP address of this machine that other machines reach`);
+}
+
+export function readNetworkName(value: unknown, quote: Quote): string {
+  if (typeof value === "string" && value.length <= NAME_CHARS && PRINTABLE.test(value)) return value;
+  throw new Error(`invalid network ${quote(value)}: use the name of a network, as docker network ls prints it`);
+}
+
 /** The keys whose values contradict others, each with what to do. */
 export function etcdConflicts(
   etcd: EtcdPolicy,
   others: { readonly zones: readonly string[]; readonly hostDomain: string | undefined },
 ): readonly (readonly [`etcd.${string}`, string])[] {
-  const { endpoints, zones, ca, user, passwordFile } = etcd;
+  const { endpoints, zones, ca, user, passwordFile, publish } = etcd;
   if (endpoints.length === 0) {
-    return zones.length === 0 && user === undefined && ca === undefined && passwordFile === undefined
+    const isUnused = [user, ca, passwordFile, publish].every((each) => each === undefined);
+    return zones.length === 0 && isUnused
       ? []
       : [["etcd.zones", "has no effect without etcd.endpoints: set the client URLs of etcd, or remove this setting"]];
   }
   const hosts = new Set(endpoints);
   return [
-    ...(zones.length > 0 ? [] : [need("etcd.endpoints", "etcd.zones: list the domains whose names are in etcd")]),
+    ...(zones.length > 0 || publish !== undefined
+      ? []
+      : [need("etcd.endpoints", "etcd.zones: list the domains whose names are in etcd")]),
+    ...(publish === undefined ? [] : publishConflicts(publish, others.zones)),
     ...(hosts.size === endpoints.length ? [] : [twice]),
     ...(passwordFile === undefined && user !== undefined
       ? [need("etcd.user", "etcd.password-file: set the file with the user's password")]
@@ -85,6 +117,18 @@ export function etcdConflicts(
       : []),
     ...(ca !== undefined && endpoints.every((each) => each.startsWith("http:")) ? [plainCa] : []),
     ...zones.flatMap((zone, index) => overlaps(zone, zones.slice(0, index), others)),
+  ];
+}
+
+function publishConflicts({ zone, addresses }: PublishPolicy, zones: readonly string[]): Conflict[] {
+  const families = new Set(addresses.map((each) => each.includes(":")));
+  return [
+    ...(zone !== "" && zones.includes(zone)
+      ? []
+      : [need("etcd.publish", "zone: set the zone that the machines share, such as cluster.local")]),
+    ...(families.size === addresses.length
+      ? []
+      : [["etcd.address", "lists two addresses of one family: use one of IPv4, one of IPv6, or both"] as const]),
   ];
 }
 

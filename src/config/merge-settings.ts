@@ -4,7 +4,7 @@
  */
 import { QUERIES_DEFAULTS } from "../base/model/query-record.ts";
 import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/model/behaviour.ts";
-import { ETCD_DEFAULTS, type EtcdPolicy } from "../base/model/etcd-policy.ts";
+import { ETCD_DEFAULTS, type EtcdPolicy, PUBLISH_DEFAULTS, type PublishPolicy } from "../base/model/etcd-policy.ts";
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import { KIND_DEFAULTS, type KindPolicy } from "../base/model/kind-policy.ts";
@@ -72,7 +72,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const records = precedence.take("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
   const upstream = upstreamOf(precedence, options);
-  const etcd = etcdOf(precedence);
+  const etcd = etcdOf(precedence, zones);
   const settings: Settings = {
     behaviour,
     isStrict,
@@ -166,7 +166,7 @@ function kindOf(precedence: Precedence): KindPolicy {
   };
 }
 
-function etcdOf(precedence: Precedence): EtcdPolicy {
+function etcdOf(precedence: Precedence, zones: readonly string[]): EtcdPolicy {
   return {
     endpoints: precedence.take("etcd.endpoints", ETCD_DEFAULTS.endpoints),
     prefix: precedence.take("etcd.prefix", ETCD_DEFAULTS.prefix),
@@ -176,7 +176,21 @@ function etcdOf(precedence: Precedence): EtcdPolicy {
     passwordFile: precedence.takeOptional("etcd.password-file"),
     staleSecondsMax: seconds(precedence.take("etcd.max-stale", ETCD_DEFAULTS.staleSecondsMax * 1000, durationText)),
     quirks: precedence.take("etcd.quirks", ETCD_DEFAULTS.quirks),
+    publish: publishOf(precedence, zones),
   };
+}
+
+function publishOf(precedence: Precedence, [zone = ""]: readonly string[]): PublishPolicy | undefined {
+  const isOn = precedence.take("etcd.publish", false);
+  const policy = {
+    zone,
+    machine: precedence.takeOptional("etcd.machine"),
+    addresses: precedence.take("etcd.address", PUBLISH_DEFAULTS.addresses),
+    routedNetworks: precedence.take("etcd.routed-networks", PUBLISH_DEFAULTS.routedNetworks),
+    leaseSeconds: seconds(precedence.take("etcd.lease", PUBLISH_DEFAULTS.leaseSeconds * 1000, durationText)),
+    isNearestFirst: precedence.take("etcd.nearest-first", PUBLISH_DEFAULTS.isNearestFirst),
+  };
+  return isOn ? policy : undefined;
 }
 
 /** The option `timeout:N` sets the same limit; the layer with the higher precedence decides which one is used. */

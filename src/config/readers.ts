@@ -32,7 +32,16 @@ import { durationText, parseDuration, parseSize, sizeText } from "../base/lib/qu
 import { ANSWERED_BY } from "../base/model/answered-by.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { successorOfValue } from "./retired-names.ts";
-import { readEndpoint, readEtcdZone, readPrefix, readQuirk, readUser } from "./etcd-values.ts";
+import {
+  readEndpoint,
+  readEtcdZone,
+  readMachine,
+  readMachineAddress,
+  readNetworkName,
+  readPrefix,
+  readQuirk,
+  readUser,
+} from "./etcd-values.ts";
 import { zoneName, zoneProblem } from "./zone-name.ts";
 import { CAPABILITY_SETTINGS, KEEPER_SETTINGS } from "./settings.ts";
 
@@ -106,6 +115,10 @@ export const READERS = {
   "etcd.user": (value: unknown) => readUser(value, quoteValue),
   "etcd.password-file": readPath,
   "etcd.max-stale": duration(0, 7 * DAY_MS, SECOND_MS),
+  "etcd.machine": (value: unknown) => readMachine(value, quoteValue),
+  "etcd.address": (value: unknown) => readMachineAddress(value, quoteValue),
+  "etcd.routed-networks": (value: unknown) => readNetworkName(value, quoteValue),
+  "etcd.lease": duration(10 * SECOND_MS, 10 * MINUTE_MS, SECOND_MS),
 } as const;
 
 const SHOWN_MAX = 60;

@@ -87,6 +87,12 @@ export type Values = {
   "etcd.password-file": string;
   "etcd.max-stale": number;
   "etcd.quirks": readonly EtcdQuirk[];
+  "etcd.publish": boolean;
+  "etcd.machine": string;
+  "etcd.address": readonly string[];
+  "etcd.routed-networks": readonly string[];
+  "etcd.lease": number;
+  "etcd.nearest-first": boolean;
 } & Record<SwitchKey, boolean>;
 
 export type Key = keyof Values;

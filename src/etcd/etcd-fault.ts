@@ -16,6 +16,8 @@ const ETCD_NO_SPACE = "ETCD_NO_SPACE";
 export const ETCD_TOO_LARGE = "ETCD_TOO_LARGE";
 const ETCD_COMPACTED = "ETCD_COMPACTED";
 const ETCD_FAILED = "ETCD_FAILED";
+export const ETCD_LEASE_LOST = "ETCD_LEASE_LOST";
+const ETCD_MACHINE_TAKEN = "ETCD_MACHINE_TAKEN";
 
 /** Another member may do better. */
 const MEMBER_FAULTS: ReadonlySet<string> = new Set([ETCD_UNREACHABLE, ETCD_CERTIFICATE, ETCD_FAILED]);
@@ -75,6 +77,7 @@ export function reportedFault(endpoint: string, code: number, message: string): 
   if (/authentication failed/.test(message)) {
     return new Fault(ETCD_CREDENTIALS, what, { remedy: "Check etcd.user and the password in etcd.password-file." });
   }
+  if (/lease not found/.test(message)) return new Fault(ETCD_LEASE_LOST, what);
   if (code === GRPC.PERMISSION_DENIED) {
     const remedy = "Grant the user's role permission for the keys below the prefix.";
     return new Fault(ETCD_PERMISSION, what, { remedy });
@@ -90,6 +93,21 @@ export function reportedFault(endpoint: string, code: number, message: string): 
 export function canceledFault(endpoint: string, reason: string): Fault {
   const code = reason.includes("PermissionDenied") ? GRPC.PERMISSION_DENIED : 0;
   return reportedFault(endpoint, code, reason.replace(/^.*desc = /s, ""));
+}
+
+/** Another dns11 publishes as this machine. */
+export function machineTakenFault(machine: string): Fault {
+  return new Fault(ETCD_MACHINE_TAKEN, `another dns11 publishes as the machine "${machine}"`, {
+    remedy: "Give each machine a name of its own with etcd.machine. If the other one has ended, its lease ends soon.",
+  });
+}
+
+/** As a fault of writing: which permission is missing. */
+export function notWrittenFault(fault: Fault, root: string): Fault {
+  if (fault.code !== ETCD_PERMISSION) return fault;
+  return new Fault(fault.code, fault.message, {
+    remedy: `Grant the user's role permission to read and write the keys below ${root}.`,
+  });
 }
 
 const REASON_CHARS = 200;

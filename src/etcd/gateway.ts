@@ -30,6 +30,11 @@ export class Gateway {
     return this.members[this.#current] as Member;
   }
 
+  /** This machine's address in the last connection to a member; undefined before the first. */
+  get localAddress(): string | undefined {
+    return this.current.localAddress;
+  }
+
   /** Throws a Fault: the first one that is no reason to try another member, or that of the last member. */
   async call(path: string, body: object, signal?: AbortSignal): Promise<unknown> {
     return await this.#withMembers(async () => await this.#onMember(path, body, signal), signal);

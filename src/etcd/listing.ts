@@ -5,11 +5,11 @@
 import { LIMITS } from "../base/limits.ts";
 import type { StoredKeys } from "../base/model/stored-key.ts";
 import { ETCD_TOO_LARGE, isEtcdFault } from "./etcd-fault.ts";
-import type { Gateway } from "./gateway.ts";
+import type { Calls } from "./publish/lease.ts";
 import { type Page, encoded, endOf, readPage } from "./messages.ts";
 
 /** Returns the revision of the list. Throws a Fault; what was put until then is not committed. */
-export async function list(gateway: Gateway, prefix: string, keys: StoredKeys, signal: AbortSignal): Promise<number> {
+export async function list(gateway: Calls, prefix: string, keys: StoredKeys, signal: AbortSignal): Promise<number> {
   const listing = new Listing(gateway, prefix, signal);
   keys.begin();
   let next: string | undefined = prefix;
@@ -24,13 +24,13 @@ export async function list(gateway: Gateway, prefix: string, keys: StoredKeys, s
 }
 
 class Listing {
-  readonly #gateway: Gateway;
+  readonly #gateway: Calls;
   readonly #end: string;
   readonly #signal: AbortSignal;
   #keysMax: number = LIMITS.etcdPageKeys;
   revision = 0;
 
-  constructor(gateway: Gateway, prefix: string, signal: AbortSignal) {
+  constructor(gateway: Calls, prefix: string, signal: AbortSignal) {
     this.#gateway = gateway;
     this.#end = encoded(endOf(prefix));
     this.#signal = signal;

@@ -34,6 +34,8 @@ export class Member {
   readonly endpoint: string;
   /** Why the last request to it failed. */
   fault: Fault | undefined;
+  /** This machine's, in the last connection. */
+  localAddress: string | undefined;
   readonly #url: URL;
   readonly #agent: http.Agent;
   readonly #request: typeof http.request;
@@ -123,7 +125,10 @@ export class Member {
         },
         ...(signal !== undefined && { signal }),
       },
-      onResponse,
+      (response) => {
+        this.localAddress = response.socket.localAddress;
+        onResponse(response);
+      },
     );
     // A path that drops all packets would otherwise keep a silent stream alive.
     request.on("socket", (socket) => socket.setKeepAlive(true, LIMITS.etcdKeepAliveMs));

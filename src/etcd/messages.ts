@@ -72,6 +72,7 @@ function readKey(value: unknown): StoredKey | undefined {
     key: Buffer.from(key, "base64").toString("latin1"),
     value: Buffer.from(textOf(json["value"]), "base64"),
     lease: typeof lease === "string" && lease !== "0" ? lease : undefined,
+    revision: numberOf(json["mod_revision"]),
   };
 }
 

@@ -90,7 +90,8 @@ function processInfoFamilies({ version, settings, reloads, isReady }: MetricsSou
   ];
 }
 
-function etcdFamilies({ state, staleSeconds, records, skipped, refused, lists, reconnects }: EtcdReport): Family[] {
+function etcdFamilies(report: EtcdReport): Family[] {
+  const { state, staleSeconds, records, skipped, refused, lists, reconnects } = report;
   return [
     gauge("dns11_etcd_up", "1 while the names are those of etcd, 0 while they are the last known ones or none.", [
       sample(Number(state === "current")),
@@ -105,6 +106,37 @@ function etcdFamilies({ state, staleSeconds, records, skipped, refused, lists, r
     ]),
     counter("dns11_etcd_lists_total", "How often all records were read.", [sample(lists)]),
     counter("dns11_etcd_reconnects_total", "How often the stream of changes ended.", [sample(reconnects)]),
+    ...publishFamilies(report),
+  ];
+}
+
+/** None where nothing is published. */
+function publishFamilies({ publishing, machines }: EtcdReport): Family[] {
+  if (publishing === null || machines === null) return [];
+  const { state, records, pending, leftOut, writes, transactions, failures, losses } = publishing;
+  return [
+    gauge("dns11_etcd_published", "1 while everything that is to be published is in etcd, otherwise 0.", [
+      sample(Number(state === "current")),
+    ]),
+    gauge("dns11_etcd_published_containers", "Containers of this machine, by what becomes of them in etcd.", [
+      sample(records, { state: "published" }),
+      sample(leftOut, { state: "unreachable" }),
+    ]),
+    gauge("dns11_etcd_pending_writes", "Changes that are to be written to etcd.", [sample(pending)]),
+    counter("dns11_etcd_writes_total", "Keys that were written to etcd or deleted there.", [sample(writes)]),
+    counter("dns11_etcd_transactions_total", "Transactions that wrote them.", [sample(transactions)]),
+    counter("dns11_etcd_write_failures_total", "Failed attempts to write to etcd or to renew the lease.", [
+      sample(failures),
+    ]),
+    counter("dns11_etcd_lease_losses_total", "How often the lease had ended and everything was published again.", [
+      sample(losses),
+    ]),
+    gauge("dns11_etcd_machines", "Other machines that publish containers.", [sample(machines.machines)]),
+    gauge("dns11_etcd_remote_containers", "Containers of other machines, by what becomes of them.", [
+      sample(machines.members, { state: "known" }),
+      sample(machines.skipped, { state: "invalid" }),
+      sample(machines.refused, { state: "limit" }),
+    ]),
   ];
 }
 

@@ -235,11 +235,11 @@ export class Answerer {
     return this.#decideForwarding(client, block);
   }
 
-  #answerPointer(block: Buffer, { target, ttlSeconds, ask }: ReverseName): number {
+  #answerPointer(block: Buffer, { target, ttlSeconds, ask, isTimed }: ReverseName): number {
     const question = this.#question;
     const behaviour = this.#behaviour;
     this.outcome.source = this.#names.source;
-    if (target !== undefined && ask === undefined) this.#repeats.mark(0);
+    if (target !== undefined && ask === undefined && isTimed !== true) this.#repeats.mark(0);
     if (target !== undefined) return pointerAnswer(block, question, target, behaviour, this.#limit, ttlSeconds);
     if (ask !== undefined) return nameError(block, question, behaviour);
     return failure(block, question, RCODE.SERVFAIL, behaviour);

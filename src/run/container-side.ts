@@ -5,7 +5,8 @@
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
-import type { NameSource } from "../container/names/name-source.ts";
+import type { SharedNames } from "../container/names/shared-names.ts";
+import type { Publication } from "../container/publish/publication.ts";
 import type { Journal } from "../container/kind/journal.ts";
 import type { EventRing } from "../control/event-ring.ts";
 import type { ControlPorts } from "../control/ports.ts";
@@ -21,6 +22,8 @@ import type { QuerySide } from "./query-side.ts";
 export interface ContainerSide extends Pick<ControlPorts, "containers" | "repairs" | "inside"> {
   /** null inside a KIND node. */
   readonly engine: Status["engine"];
+  /** Its containers as other machines are to know them; undefined inside a KIND node. */
+  readonly publication: Publication | undefined;
   /** Every running container is known. */
   readonly isSynced: boolean;
   /** Every known container is attached and verified, or has been refused. */
@@ -28,7 +31,7 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   /** Time of the last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: number;
   /** Prepares other settings while the current ones stay in force; the result puts them into force. */
-  prepare(settings: RunSettings, stored?: NameSource): Promise<() => void>;
+  prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void>;
   /** Resolves when every container has the names and servers that follow from the settings in force. */
   refreshed(): Promise<void>;
   /** Sets the names that the operator declares. */
@@ -54,8 +57,8 @@ export interface ContainerSideParts {
   readonly limitedLog: RateLimitedLog;
   readonly platform: Platform;
   readonly querySide: QuerySide;
-  /** The names of etcd. */
-  readonly stored?: NameSource | undefined;
+  /** The names of etcd, and the containers of other machines. */
+  readonly shared?: SharedNames | undefined;
   readonly counts: ContainerMetrics;
   /** Records what happens to containers. */
   readonly events: EventRing;
@@ -75,6 +78,8 @@ export interface ContainerSideParts {
 export interface ServeTarget {
   /** One instance serves each id. */
   readonly instanceId: string;
+  /** The host name of the engine; empty where it has none. */
+  readonly hostName: string;
   /** Whether the group docker may look into the run; the rootless engine of a user is nobody else's business. */
   readonly isShared: boolean;
   openQuarantines(folder: string): Quarantines;

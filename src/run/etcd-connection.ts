@@ -7,12 +7,17 @@ import { LIMITS } from "../base/limits.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { ReportEvent } from "../base/model/event.ts";
 import type { StoredNames } from "../container/names/etcd/stored-names.ts";
+import type { RemoteMembers } from "../container/names/zone/remote-members.ts";
+import type { Publication } from "../container/publish/publication.ts";
 import { Gateway, type GatewayOptions } from "../etcd/gateway.ts";
 import { Mirror } from "../etcd/mirror.ts";
+import { EtcdKeys } from "./etcd-keys.ts";
+import { EtcdPublishing, type PublishingMachine } from "./etcd-publishing.ts";
 
 export interface EtcdConnectionParts {
   readonly policy: EtcdPolicy;
   readonly names: StoredNames;
+  readonly remote: RemoteMembers | undefined;
   readonly options: GatewayOptions;
   readonly onEvent: ReportEvent;
 }
@@ -23,6 +28,8 @@ export class EtcdConnection {
   readonly #parts: EtcdConnectionParts;
   readonly #gateway: Gateway;
   readonly #mirror: Mirror;
+  readonly #keys: EtcdKeys;
+  #publishing: EtcdPublishing | undefined;
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
   /** Why etcd is away; undefined while it is not, or before the first list. */
@@ -33,10 +40,12 @@ export class EtcdConnection {
   constructor(parts: EtcdConnectionParts) {
     this.#parts = parts;
     this.#gateway = new Gateway(parts.options);
+    const { policy, names, remote } = parts;
+    this.#keys = new EtcdKeys(names, remote);
     this.#mirror = new Mirror({
       gateway: this.#gateway,
-      prefix: `${parts.policy.prefix}/`,
-      keys: parts.names,
+      prefix: policy.zones.length === 0 && remote !== undefined ? remote.prefix : `${policy.prefix}/`,
+      keys: this.#keys,
       onState: (fault) => this.#note(fault),
     });
     this.#done = this.#mirror.run(this.#stop.signal);
@@ -68,7 +77,24 @@ export class EtcdConnection {
       ignored,
       skipped,
       problems,
+      machines: this.#parts.remote?.report ?? null,
+      publishing: this.#publishing?.report ?? null,
     };
+  }
+
+  /** The first part of the keys that it publishes. */
+  get root(): string | undefined {
+    return this.#publishing?.root;
+  }
+
+  /** Writes what is wanted from now on, where the settings ask for it. */
+  publish(machine: PublishingMachine, keys: Publication): void {
+    const { policy, onEvent } = this.#parts;
+    const { publish } = policy;
+    if (publish === undefined) return;
+    const publishing = new EtcdPublishing({ gateway: this.#gateway, machine, policy, publish, keys, onEvent });
+    this.#publishing = publishing;
+    this.#keys.onOwnKey = (key, value) => publishing.noteStored(key, value);
   }
 
   /** Resolves when the names are known, or it is known that they are not, or after a while. */
@@ -83,8 +109,10 @@ export class EtcdConnection {
     });
   }
 
-  async close(): Promise<void> {
+  /** `isWithdrawn`: what is published ends with it. */
+  async close(isWithdrawn: boolean): Promise<void> {
     this.#stop.abort();
+    await this.#publishing?.close(isWithdrawn);
     this.#gateway.close();
     await this.#done;
   }
@@ -94,7 +122,7 @@ export class EtcdConnection {
     const [wasCurrent, before] = [this.#isCurrent, this.#fault];
     this.#isCurrent = fault === undefined;
     this.#fault = fault;
-    names.setCurrent(this.#isCurrent);
+    this.#keys.setCurrent(this.#isCurrent);
     this.#onState();
     const { records, skipped, problems } = names.report;
     if (fault === undefined && !wasCurrent) {

@@ -10,33 +10,56 @@ import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { ReportEvent } from "../base/model/event.ts";
+import { machineNameOf } from "../config/etcd-values.ts";
 import { StoredNames } from "../container/names/etcd/stored-names.ts";
+import type { SharedNames } from "../container/names/shared-names.ts";
+import { RemoteMembers } from "../container/names/zone/remote-members.ts";
+import type { Publication } from "../container/publish/publication.ts";
 import type { GatewayOptions } from "../etcd/gateway.ts";
 import { EtcdConnection } from "./etcd-connection.ts";
+import type { PublishingMachine } from "./etcd-publishing.ts";
 
 /** Other settings that are not in force yet. */
 export interface PreparedEtcd {
-  readonly names: StoredNames;
+  readonly names: SharedNames;
   /** They are in force from now on. */
   apply(): void;
   /** They will not be. */
   discard(): Promise<void>;
 }
 
+/** The machine that a run serves. */
+export interface OwnMachine {
+  /** The host name of its engine. */
+  readonly hostName: string;
+  readonly instance: string;
+}
+
+/** The names for one policy, before and while there is a connection. */
+interface EtcdNames extends SharedNames {
+  readonly source: StoredNames;
+}
+
 export class EtcdLink {
+  readonly #machine: OwnMachine;
   readonly #onEvent: ReportEvent;
   #policy: EtcdPolicy;
-  #names: StoredNames;
+  #names: EtcdNames;
   #connection: EtcdConnection | undefined;
+  /** What to publish, from the time on that containers are served. */
+  #keys: Publication | undefined;
+  /** The connection before, while it ends. */
+  #ending: Promise<void> = Promise.resolve();
 
-  constructor(policy: EtcdPolicy, onEvent: ReportEvent) {
+  constructor(policy: EtcdPolicy, machine: OwnMachine, onEvent: ReportEvent) {
     this.#policy = policy;
+    this.#machine = machine;
     this.#onEvent = onEvent;
-    this.#names = new StoredNames(policy);
+    this.#names = this.#namesFor(policy);
   }
 
   /** Those of the settings in force. */
-  get names(): StoredNames {
+  get names(): SharedNames {
     return this.#names;
   }
 
@@ -50,36 +73,93 @@ export class EtcdLink {
     this.#connection = await this.#open(this.#policy, this.#names);
   }
 
+  /** This process serves now: what it publishes is what is there. */
+  publish(keys: Publication | undefined): void {
+    this.#keys = keys;
+    this.#publish();
+  }
+
   /** Connects where a setting has changed, and waits for the first list, but not for long. Throws a Fault as `start`. */
   async prepare(policy: EtcdPolicy): Promise<PreparedEtcd> {
     if (JSON.stringify(policy) === JSON.stringify(this.#policy)) {
       return { names: this.#names, apply: () => undefined, discard: async () => await Promise.resolve() };
     }
-    const names = new StoredNames(policy);
+    const names = this.#namesFor(policy);
     const connection = await this.#open(policy, names);
     await connection?.settled();
     return {
       names,
-      apply: () => {
-        void this.close();
-        this.#policy = policy;
-        this.#names = names;
-        this.#connection = connection;
-      },
-      discard: async () => await connection?.close(),
+      apply: () => this.#succeed(policy, names, connection),
+      discard: async () => await connection?.close(false),
     };
   }
 
-  async close(): Promise<void> {
+  /** `isWithdrawn`: what is published ends with it; else another process goes on with it. */
+  async close(isWithdrawn: boolean): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
-    await connection?.close();
+    await this.#ending;
+    await connection?.close(isWithdrawn);
   }
 
-  async #open(policy: EtcdPolicy, names: StoredNames): Promise<EtcdConnection | undefined> {
-    if (policy.endpoints.length === 0) return undefined;
-    return new EtcdConnection({ policy, names, onEvent: this.#onEvent, options: await gatewayOptions(policy) });
+  #succeed(policy: EtcdPolicy, names: EtcdNames, connection: EtcdConnection | undefined): void {
+    const before = this.#connection;
+    // The next publisher goes on below the same key; what is published elsewhere is not.
+    const isSamePlace = JSON.stringify(placeOf(policy)) === JSON.stringify(placeOf(this.#policy));
+    this.#policy = policy;
+    this.#names = names;
+    this.#connection = connection;
+    this.#ending = this.#after(before, isSamePlace, connection);
   }
+
+  /** Publishes when the connection before has ended, unless there is another one by then. */
+  async #after(
+    before: EtcdConnection | undefined,
+    isSamePlace: boolean,
+    connection: EtcdConnection | undefined,
+  ): Promise<void> {
+    await before?.close(!isSamePlace);
+    if (this.#connection === connection) this.#publish();
+  }
+
+  #publish(): void {
+    const machine = machineOf(this.#policy, this.#machine);
+    if (this.#keys !== undefined && machine !== undefined) this.#connection?.publish(machine, this.#keys);
+  }
+
+  #namesFor(policy: EtcdPolicy): EtcdNames {
+    const { publish, prefix, staleSecondsMax } = policy;
+    const machine = machineOf(policy, this.#machine);
+    const remote =
+      publish === undefined || machine === undefined
+        ? undefined
+        : new RemoteMembers({ ...publish, prefix, staleSecondsMax, machine: machine.name });
+    return { source: new StoredNames(policy), remote };
+  }
+
+  async #open(policy: EtcdPolicy, { source, remote }: EtcdNames): Promise<EtcdConnection | undefined> {
+    if (policy.endpoints.length === 0) return undefined;
+    if (policy.publish !== undefined && remote === undefined) throw namelessFault(this.#machine.hostName);
+    const options = await gatewayOptions(policy);
+    return new EtcdConnection({ policy, names: source, remote, onEvent: this.#onEvent, options });
+  }
+}
+
+/** Undefined where nothing is published, or the machine has no name. */
+function machineOf({ publish }: EtcdPolicy, { hostName, instance }: OwnMachine): PublishingMachine | undefined {
+  const name = publish === undefined ? undefined : (publish.machine ?? machineNameOf(hostName));
+  return name === undefined ? undefined : { name, instance };
+}
+
+/** Where keys are published. */
+function placeOf({ endpoints, prefix, publish }: EtcdPolicy): object {
+  return { endpoints, prefix, zone: publish?.zone, machine: publish?.machine };
+}
+
+function namelessFault(hostName: string): Fault {
+  return new Fault("ETCD_MACHINE", `the host name of the engine, "${hostName}", cannot name this machine in etcd`, {
+    remedy: "Set etcd.machine to letters, digits and hyphens, at most 32.",
+  });
 }
 
 async function gatewayOptions({ endpoints, ca, user, passwordFile }: EtcdPolicy): Promise<GatewayOptions> {

@@ -202,6 +202,7 @@ export class Service {
         });
         internalErrors.begin(quarantines.recorder.currentClient);
       }
+      etcd.publish(containerSide.publication);
       quarantines.watch(() => containerSide.refresh());
       this.#lifecycle.setServing(() => ({
         isSynced: containerSide.isSynced,
@@ -215,6 +216,7 @@ export class Service {
       trimMallocOnce(() => containerSide.isSynced && containerSide.isSettled);
       await following;
     } finally {
+      const withdrawn = etcd.close(handover.isServing);
       if (handover.isServing) {
         this.#lifecycle.stopping();
         this.#log.info("handing back to Docker's resolver");
@@ -225,7 +227,7 @@ export class Service {
         keeper.detach();
       }
       records.close();
-      await etcd.close();
+      await withdrawn;
       history.end();
       queryLog.stop();
       guard.stop();

@@ -58,7 +58,11 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     (client, id) => quarantines.recorder.setContainer(client, id),
     (server, isUp, detail) => events.record({ kind: isUp ? "server-up" : "server-down", server, detail }),
   );
-  const etcd = new EtcdLink(settings.etcd, eventLogger(log));
+  const etcd = new EtcdLink(
+    settings.etcd,
+    { hostName: target.hostName, instance: target.instanceId },
+    eventLogger(log),
+  );
   const journal = new Journal(folder);
   const { hold, inherit } = keeper;
   const sideParts = {
@@ -67,7 +71,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     limitedLog,
     platform,
     querySide,
-    stored: etcd.names,
+    shared: etcd.names,
     counts,
     events,
     journal,

@@ -23,7 +23,31 @@ export interface EtcdPolicy {
   /** How long records are answered that etcd has not confirmed. */
   readonly staleSecondsMax: number;
   readonly quirks: readonly EtcdQuirk[];
+  /** Undefined: nothing is written to etcd. */
+  readonly publish: PublishPolicy | undefined;
 }
+
+/** How the containers of this machine are published for others. */
+export interface PublishPolicy {
+  /** The zone that the machines share: the first of the setting `zone`. */
+  readonly zone: string;
+  /** The label that names this machine; undefined: the host name of the engine. */
+  readonly machine: string | undefined;
+  /** At which other machines reach published ports, at most one of each family; none: as this machine connects to etcd. */
+  readonly addresses: readonly string[];
+  /** Networks whose container addresses other machines reach. */
+  readonly routedNetworks: readonly string[];
+  readonly leaseSeconds: number;
+  /** Members on this machine come first in answers. */
+  readonly isNearestFirst: boolean;
+}
+
+export const PUBLISH_DEFAULTS: Omit<PublishPolicy, "zone" | "machine"> = {
+  addresses: [],
+  routedNetworks: [],
+  leaseSeconds: 30,
+  isNearestFirst: false,
+};
 
 export const ETCD_DEFAULTS: EtcdPolicy = {
   endpoints: [],
@@ -34,4 +58,5 @@ export const ETCD_DEFAULTS: EtcdPolicy = {
   passwordFile: undefined,
   staleSecondsMax: 86_400,
   quirks: [],
+  publish: undefined,
 };

@@ -18,6 +18,7 @@ export const CHECKS = {
   "host-names": "host names",
   etcd: "etcd",
   "etcd-records": "records in etcd",
+  "etcd-publishing": "publishing to etcd",
   namespace: "network namespace",
   attachment: "resolver",
   "resolv-conf": "resolv.conf",

@@ -8,6 +8,8 @@ export interface StoredKey {
   readonly value: Buffer | undefined;
   /** The lease that it ends with; undefined for none. */
   readonly lease: string | undefined;
+  /** Of the store, when the key was changed last. */
+  readonly revision?: number;
 }
 
 /** Receives what is below a prefix of the store, and every change of it. */

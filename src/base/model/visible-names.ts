@@ -42,6 +42,8 @@ export interface ReverseName {
   readonly target: Uint8Array | undefined;
   /** Undefined for the TTL of container names. */
   readonly ttlSeconds?: number | undefined;
+  /** It ends by itself, so nobody may repeat it. */
+  readonly isTimed?: boolean;
   /** Set if only Docker's resolver knows whose address it is; there is no target then. */
   readonly ask?: DockerAsk;
 }
@@ -77,6 +79,8 @@ export interface NameRecords {
   readonly isMissing?: boolean;
   /** It is not known whether there is: the query fails. */
   readonly isUnavailable?: boolean;
+  /** Addresses are answered in this order. */
+  readonly isSorted?: boolean;
   /** The addresses of the names that its records of a type point to. */
   readonly additional?: (type: number) => readonly OwnedRecord[];
 }

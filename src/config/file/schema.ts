@@ -140,6 +140,12 @@ export const SCHEMA = map({
     "password-file": leaf(READERS["etcd.password-file"]).optional(),
     "max-stale": leaf(READERS["etcd.max-stale"]).optional(),
     quirks: oneOrMore(READERS["etcd.quirks"]),
+    publish: leaf(readBoolean).optional(),
+    machine: leaf(READERS["etcd.machine"]).optional(),
+    address: oneOrMore(READERS["etcd.address"]),
+    "routed-networks": oneOrMore(READERS["etcd.routed-networks"]),
+    lease: leaf(READERS["etcd.lease"]).optional(),
+    "nearest-first": leaf(readBoolean).optional(),
   }).optional(),
   queries: map({
     names: leaf(READERS["queries.names"]).optional(),

@@ -2,13 +2,14 @@
  * HostReach: which addresses of containers the host is told below a zone: those that it can reach, whatever `visible`
  * says, as for all names on the host.
  */
-import type { Addresses, MemberEndpoint, ZoneMember } from "../names/zone/members.ts";
+import { type Addresses, EVERYWHERE, type MemberEndpoint, type ZoneMember } from "../names/zone/member.ts";
 import { NOTHING, Reach } from "../names/zone/reach.ts";
 import type { EndpointFact } from "../registry/fact.ts";
 
 /** `reachable`: the endpoints of a container, with those of its addresses that the host can reach. */
 export function hostReach(reachable: (id: string) => readonly EndpointFact[]): Reach {
   const told = ({ networkId, v4, v6 }: MemberEndpoint, { id }: ZoneMember): Addresses => {
+    if (networkId === EVERYWHERE) return { v4, v6 };
     const found = reachable(id).find((each) => each.networkId === networkId);
     if (found === undefined) return NOTHING;
     return { v4: found.ipv4 === undefined ? [] : v4, v6: found.ipv6 === undefined ? [] : v6 };

@@ -23,6 +23,7 @@ import { ProjectNames } from "../names/projects/project-names.ts";
 import { StoppedNames } from "../names/stopped/stopped-names.ts";
 import { nameSources } from "../names/name-sources.ts";
 import type { NameSource, NodeContext } from "../names/name-source.ts";
+import type { SharedNames } from "../names/shared-names.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
@@ -50,7 +51,7 @@ export interface DirectoryOptions {
   /** dns11's own address: as a server of a container it would be a forwarding loop. */
   readonly ownAddress: string;
   /** The names of etcd. */
-  readonly stored?: NameSource | undefined;
+  readonly shared?: SharedNames | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames?: () => void;
 }
@@ -63,7 +64,7 @@ export class Directory {
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();
   readonly #elsewhere = new OtherNetworks(this.#networks);
-  readonly #zones = new ServiceZones(this.#networks);
+  readonly #zones: ServiceZones;
   readonly #projects = new ProjectNames((id) => this.network(id));
   readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
   readonly #engineHost = new EngineHostName((id) => this.network(id));
@@ -88,6 +89,7 @@ export class Directory {
   constructor(options: DirectoryOptions) {
     this.#options = options;
     this.#onNames = options.onNames;
+    this.#zones = new ServiceZones(this.#networks, options.shared?.remote);
     this.#sources = nameSources({
       hostDomain: this.#hostDomain,
       swarm: this.swarm,
@@ -100,7 +102,7 @@ export class Directory {
       zones: this.#zones,
       projects: this.#projects,
       stopped: this.#stopped,
-      stored: options.stored,
+      stored: options.shared?.source,
     });
   }
 

@@ -81,6 +81,16 @@ interface PortsFact {
   readonly exposed: readonly string[];
   /** Exposed by its image (EXPOSE), or perhaps: while the image is not known, all that are exposed. */
   readonly ofImage: readonly string[];
+  /** Where the published ones are bound on the host; missing if none is. */
+  readonly bound?: readonly BoundPort[];
+}
+
+export interface BoundPort {
+  /** Of the container, such as 80/tcp. */
+  readonly port: string;
+  /** 0.0.0.0 or :: for all addresses of the host. */
+  readonly address: string;
+  readonly hostPort: number;
 }
 
 export type BridgeEndpoint = Pick<EndpointFact, "names" | "links" | "ipv4" | "ipv6">;

@@ -43,7 +43,14 @@ export interface ContainerJson {
   readonly NetworkSettings?: {
     readonly SandboxKey?: string;
     readonly Networks?: Readonly<Record<string, EndpointJson>> | null;
+    /** By port, such as 80/tcp; null for one that is exposed only. */
+    readonly Ports?: Readonly<Record<string, readonly BindingJson[] | null>> | null;
   };
+}
+
+interface BindingJson {
+  readonly HostIp?: string;
+  readonly HostPort?: string;
 }
 
 export interface EndpointJson {

@@ -3,7 +3,7 @@
  * exposed ports of both. What the image has as well counts as the image's.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { ContainerFact } from "../registry/fact.ts";
+import type { BoundPort, ContainerFact } from "../registry/fact.ts";
 import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
 import type { ContainerJson } from "./engine-json.ts";
 
@@ -22,6 +22,7 @@ export interface SplitConfig extends SplitLabels, Pick<ContainerFact, "ports"> {
 export function splitConfig(json: ContainerJson, image: ImageConfig | "awaited" | undefined): SplitConfig {
   const ofImage = typeof image === "object" ? image.exposed : undefined;
   const exposed = portsIn(json.Config?.ExposedPorts);
+  const bound = boundPorts(json);
   const isOwn = (port: string): boolean => ofImage?.has(port) === false;
   return {
     ...splitLabels(mergedLabels(json), typeof image === "object" ? image.labels : image),
@@ -29,6 +30,7 @@ export function splitConfig(json: ContainerJson, image: ImageConfig | "awaited" 
       published: limited(portsIn(json.HostConfig?.PortBindings)),
       exposed: limited(exposed.filter((port) => isOwn(port))),
       ofImage: limited(exposed.filter((port) => !isOwn(port))),
+      ...(bound.length > 0 && { bound }),
     },
   };
 }
@@ -47,6 +49,18 @@ function mergedLabels(json: ContainerJson): Labels {
 
 export function portsIn(ports: Readonly<Record<string, unknown>> | null | undefined): string[] {
   return Object.keys(ports ?? {});
+}
+
+/** Only what its creator has published is bound. */
+function boundPorts({ NetworkSettings: settings }: ContainerJson): readonly BoundPort[] {
+  const all = Object.entries(settings?.Ports ?? {}).flatMap(([port, bindings]) =>
+    (bindings ?? []).flatMap(({ HostIp: address = "", HostPort: text = "" }): BoundPort[] => {
+      const hostPort = Number(text);
+      return Number.isInteger(hostPort) && hostPort > 0 ? [{ port, address: address || "0.0.0.0", hostPort }] : [];
+    }),
+  );
+  // Each has one for IPv4 and one for IPv6.
+  return all.slice(0, 2 * LIMITS.labelPorts);
 }
 
 /** The author of an image decides how many there are. */

@@ -4,6 +4,7 @@
  */
 import type { EtcdReport } from "../../api/etcd.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
+import { publishingFindings } from "./etcd-publishing.ts";
 
 const ALARM_REMEDIES: Readonly<Record<string, string>> = {
   NOSPACE:
@@ -15,14 +16,25 @@ const PROBLEMS_SHOWN = 3;
 /** Nothing where etcd is not used, or dns11 does not run. */
 export function etcdFindings(report: EtcdReport | null | undefined): Finding[] {
   if (report === null || report === undefined) return [];
-  return [connectionFinding(report), ...memberFindings(report), ...alarmFindings(report), ...recordFindings(report)];
+  return [
+    connectionFinding(report),
+    ...memberFindings(report),
+    ...alarmFindings(report),
+    ...recordFindings(report),
+    ...publishingFindings(report),
+  ];
 }
 
 function connectionFinding(report: EtcdReport): Finding {
   const { state, zones, records, staleSeconds, reason } = report;
   const remedy = report.remedy ?? "Run `dns11 doctor` again in a moment.";
-  const below = `names below ${zones.join(", ")}`;
-  if (state === "current") return finding("etcd", "ok", `${below} are current, ${records} records`);
+  const { machines } = report;
+  const below = zones.length === 0 ? "containers of other machines" : `names below ${zones.join(", ")}`;
+  const of =
+    zones.length === 0 && machines !== null
+      ? `${machines.members} of ${machines.machines} machines`
+      : `${records} records`;
+  if (state === "current") return finding("etcd", "ok", `${below} are current, ${of}`);
   if (state === "unavailable") {
     return finding("etcd", "problem", `queries for ${below} fail: ${reason ?? "etcd has not replied yet"}`, remedy);
   }

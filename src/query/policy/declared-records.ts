@@ -73,11 +73,15 @@ export class DeclaredRecords {
     };
   }
 
-  #recordsOf({ sets, containers, ttlSeconds }: NameRecords, type: number, view: View): AnswerRecord[] {
+  #recordsOf(
+    { sets, containers, ttlSeconds, isSorted = false }: NameRecords,
+    type: number,
+    view: View,
+  ): AnswerRecord[] {
     const ttl = ttlSeconds ?? this.#behaviour.ttlSeconds;
     const own = [...sets].flatMap(([each, data]) =>
       type === TYPE.ANY || each === type
-        ? this.#inOrder(data, each).map((bytes) => ({ type: each, ttlSeconds: ttl, data: bytes }))
+        ? (isSorted ? data : this.#inOrder(data, each)).map((bytes) => ({ type: each, ttlSeconds: ttl, data: bytes }))
         : [],
     );
     return containers.length === 0

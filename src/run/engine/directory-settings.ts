@@ -4,16 +4,18 @@
 import { LIMITS } from "../../base/limits.ts";
 import type { HealthPolicy } from "../../base/model/health-policy.ts";
 import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
+import { machineNameOf } from "../../config/etcd-values.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import type { NameSource } from "../../container/names/name-source.ts";
+import type { SharedNames } from "../../container/names/shared-names.ts";
+import type { PublicationSettings } from "../../container/publish/publication.ts";
 import { Directory } from "../../container/registry/directory.ts";
 
-export function newDirectory(settings: RunSettings, stored: NameSource | undefined, onNames?: () => void): Directory {
+export function newDirectory(settings: RunSettings, shared: SharedNames | undefined, onNames?: () => void): Directory {
   const directory = new Directory({
     serversMax: serversMax(settings),
     ownAddress: DOCKER_RESOLVER,
-    stored,
+    shared,
     ...(onNames !== undefined && { onNames }),
   });
   directory.setRules(settings.routes);
@@ -28,6 +30,13 @@ export function newDirectory(settings: RunSettings, stored: NameSource | undefin
   directory.setZones(settings.zones);
   directory.swarm.setSetting(settings.isStrict ? "as-docker" : "asked");
   return directory;
+}
+
+/** How containers are published, with the host name of the engine. */
+export function publicationSettings(settings: RunSettings, hostName: string): PublicationSettings {
+  const { publish: policy } = settings.etcd;
+  const machine = policy?.machine ?? machineNameOf(hostName) ?? "";
+  return { policy, machine, labels: settings.labels, ttlSeconds: settings.behaviour.ttlSeconds };
 }
 
 /** Docker uses three servers of a list and ignores the others. */

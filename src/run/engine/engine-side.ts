@@ -11,10 +11,11 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import type { NameSource } from "../../container/names/name-source.ts";
+import type { SharedNames } from "../../container/names/shared-names.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
+import { Publication } from "../../container/publish/publication.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
@@ -26,7 +27,7 @@ import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
-import { newDirectory } from "./directory-settings.ts";
+import { newDirectory, publicationSettings } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
@@ -51,6 +52,7 @@ export class EngineSide implements ContainerSide {
   readonly stopped: StoppedContainers;
   readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
+  readonly publication: Publication;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
@@ -66,6 +68,11 @@ export class EngineSide implements ContainerSide {
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
     this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
+    this.publication = new Publication(
+      publicationSettings(parts.settings, link.info.name),
+      (id) => this.directory.network(id),
+      () => this.directory.containers.values(),
+    );
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
     this.#events = new EngineEvents({
@@ -117,8 +124,8 @@ export class EngineSide implements ContainerSide {
     return this.follower.lastActivityMs;
   }
 
-  async prepare(settings: RunSettings, stored?: NameSource): Promise<() => void> {
-    const next = newDirectory(settings, stored);
+  async prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void> {
+    const next = newDirectory(settings, shared);
     next.setHostDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
@@ -132,6 +139,7 @@ export class EngineSide implements ContainerSide {
       void this.refreshed().then(() => next.forgetPredecessor());
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
+      this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
 
@@ -179,8 +187,8 @@ export class EngineSide implements ContainerSide {
   }
 
   #openDirectory(): Directory {
-    const { settings, platform, stored } = this.#parts;
-    const directory = newDirectory(settings, stored, () => platform.kernelAnswers?.forgetAll());
+    const { settings, platform, shared } = this.#parts;
+    const directory = newDirectory(settings, shared, () => platform.kernelAnswers?.forgetAll());
     directory.setComplete(false);
     return directory;
   }
@@ -317,6 +325,7 @@ export class EngineSide implements ContainerSide {
       onSynced: () => {
         log.info({ containers: this.directory.containers.size }, "loaded the running containers");
         if (this.directory.setComplete(true)) this.roster.refresh();
+        this.publication.setComplete();
         void this.#restoreLeftoverNodes();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
@@ -326,6 +335,7 @@ export class EngineSide implements ContainerSide {
         this.#events.onContainer(fact);
         quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
+        this.publication.put(fact);
       },
       onContainerGone: (id, exitCode) => {
         this.#events.onGone(id, exitCode);
@@ -334,6 +344,7 @@ export class EngineSide implements ContainerSide {
         this.stopped.forget(id);
         this.roster.remove(id);
         this.hostNames.remove(id);
+        this.publication.remove(id);
       },
       stopped: {
         known: () => this.directory.stoppedIds,

@@ -22,6 +22,7 @@ export async function findEngine(search: TargetSearch): Promise<ServeTarget | un
   return (
     link && {
       instanceId: link.info.id,
+      hostName: link.info.name,
       isShared: !link.info.isRootless,
       openQuarantines: (folder) => Quarantines.open(folder, search.log),
       compose: (parts: ContainerSideParts) => new EngineSide(parts, link),

@@ -37,6 +37,7 @@ const CHECK_EVERY_MS = 2_000;
 export async function findNode(): Promise<ServeTarget> {
   return await Promise.resolve({
     instanceId: NODE_INSTANCE_ID,
+    hostName: "",
     isShared: true,
     // There is no other container to serve while this one is quarantined.
     openQuarantines: () => Quarantines.none(),
@@ -50,6 +51,7 @@ class NodeSide implements ContainerSide {
   readonly repairs: ControlPorts["repairs"];
   readonly inside: ControlPorts["inside"];
   readonly engine = null;
+  readonly publication = undefined;
   readonly isSynced = true;
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { BadSettings } from "../../../src/config/bad-settings.ts";
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import type { EtcdPolicy } from "../../../src/base/model/etcd-policy.ts";
+import { type EtcdPolicy, PUBLISH_DEFAULTS } from "../../../src/base/model/etcd-policy.ts";
 
 function read(etcd: object, more: object = {}): EtcdPolicy {
   const text = JSON.stringify({ version: 1, etcd, ...more });
@@ -81,4 +81,42 @@ test("each invalid value, and values that contradict others, say what to use", (
       (error) => found(error) || assert.fail(`${JSON.stringify(etcd)}: ${String(error)}`),
     );
   }
+});
+
+test("publishing: off by default, with the first zone; what it needs and what has no effect is named", () => {
+  const publish = { ...ENDPOINT, publish: true };
+  const { publish: policy } = read(publish, { zone: ["cluster.test", "other.test"] });
+  assert.deepEqual(policy, { ...PUBLISH_DEFAULTS, zone: "cluster.test", machine: undefined });
+  const all = {
+    ...publish,
+    machine: "Node-1",
+    address: ["192.0.2.1", "2001:db8::1"],
+    "routed-networks": "back",
+    lease: "1m",
+    "nearest-first": true,
+  };
+  assert.deepEqual(read(all, { zone: "cluster.test" }).publish, {
+    zone: "cluster.test",
+    machine: "node-1",
+    addresses: ["192.0.2.1", "2001:db8::1"],
+    routedNetworks: ["back"],
+    leaseSeconds: 60,
+    isNearestFirst: true,
+  });
+  const zone = { zone: "cluster.test" };
+  for (const [etcd, message, more = zone] of [
+    [publish, /etcd\.publish: needs zone: set the zone that the machines share/, {}],
+    [{ ...publish, zones: ["cluster.test"] }, /same or nested/],
+    [{ publish: true }, /has no effect without etcd\.endpoints/],
+    [{ ...publish, machine: "a.b" }, /invalid machine "a\.b": use letters, digits/],
+    [{ ...publish, machine: "../m2" }, /invalid machine/],
+    [{ ...publish, machine: "x".repeat(33) }, /at most 32/],
+    [{ ...publish, address: "127.0.0.1" }, /invalid address "127\.0\.0\.1": use an IP address of this machine/],
+    [{ ...publish, address: ["192.0.2.1", "192.0.2.2"] }, /two addresses of one family/],
+    [{ ...publish, lease: "5s" }, /from 10s to 10m/],
+    [{ ...publish, "routed-networks": "a b" }, /use the name of a network/],
+    [{ ...ENDPOINT, zones: ["a.test"], machine: "m1" }, /etcd\.machine: has no effect without etcd\.publish/],
+    [{ ...ENDPOINT, zones: ["a.test"], "nearest-first": true }, /has no effect without etcd\.publish/],
+  ] as const)
+    assert.throws(() => read(etcd, more), (error: Error) => message.test(`${error.message} ${JSON.stringify(error)}`) || assert.fail(`${JSON.stringify(etcd)}: ${String(error)}`));
 });

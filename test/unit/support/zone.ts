@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { VisibleSetting } from "../../../src/base/model/visible-setting.ts";
 import { Directory } from "../../../src/container/registry/directory.ts";
+import type { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
 import type { ContainerFact, NetworkFact } from "../../../src/container/registry/fact.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
 import { type AnswerResult, type Reply, addressesIn, answerOnce, readName } from "./reply.ts";
@@ -47,13 +48,18 @@ export interface ZoneParts {
   readonly visible?: VisibleSetting;
   readonly trustsImages?: boolean;
   readonly networks?: readonly Partial<NetworkFact>[];
+  // What other machines publish.
+  readonly remote?: RemoteMembers;
 }
 
 export class ZoneWorld {
-  readonly directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  readonly directory: Directory;
 
   constructor(containers: readonly ContainerFact[], parts: ZoneParts = {}) {
     const { zones = [ZONE], visible = "network", trustsImages = false, networks = [{ name: "one" }] } = parts;
+    const { remote } = parts;
+    const shared = { source: { namesFor: () => undefined }, remote };
+    this.directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", shared });
     for (const network of networks) this.directory.putNetwork(aNetworkFact(network));
     this.directory.setLabelPolicy({ trustsImages, servers: "container" });
     this.directory.setVisible(visible);

@@ -10,24 +10,31 @@ import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import type { ServicePort } from "../../../base/model/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
-import { type Addresses, type ZoneMember, type ZoneMembers, isAny } from "./members.ts";
+import { type Addresses, type MemberSet, type ZoneMember, isAny } from "./member.ts";
 import type { Reach } from "./reach.ts";
+import type { RemoteMembers } from "./remote-members.ts";
 import type { DnsZone } from "../dns-zone.ts";
 
 /** All endpoints of a service are equal. */
 const EQUAL = { priority: 0, weight: 100 };
+/** On another machine, where the nearest come first. */
+const FARTHER = { priority: 10, weight: 100 };
 /** Of the schema, as `dns-version` reports it. */
 const SCHEMA_VERSION = "1.1.0";
 
 export interface ZoneFinding {
   readonly sets: NameRecords["sets"];
   readonly additional?: readonly OwnedRecord[];
+  /** Addresses are answered in this order. */
+  readonly isSorted?: boolean;
   /** For explain. */
   readonly why: string;
 }
 
-interface LookupParts {
-  readonly members: ZoneMembers;
+export interface LookupParts {
+  readonly members: MemberSet;
+  /** What other machines publish. */
+  readonly remote: RemoteMembers | undefined;
   readonly reach: Reach;
   /** The addresses at which dns11 answers the container. */
   readonly servers: readonly string[];
@@ -38,12 +45,14 @@ type Branch = "svc" | "endpoints";
 const NO_RECORDS: NameRecords["sets"] = new Map();
 
 export class ZoneLookup {
-  readonly #members: ZoneMembers;
+  readonly #members: MemberSet;
+  readonly #remote: RemoteMembers | undefined;
   readonly #reach: Reach;
   readonly #servers: Addresses;
 
-  constructor({ members, reach, servers }: LookupParts) {
+  constructor({ members, remote, reach, servers }: LookupParts) {
     this.#members = members;
+    this.#remote = remote;
     this.#reach = reach;
     const bytes = servers.flatMap((each) => addressBytes(each) ?? []);
     this.#servers = { v4: bytes.filter(({ length }) => length === 4), v6: bytes.filter(({ length }) => length === 16) };
@@ -56,6 +65,7 @@ export class ZoneLookup {
     if (branch === "dns-version" && path.length === 1)
       return { sets: new Map([[TYPE.TXT, [textData(Buffer.from(SCHEMA_VERSION))]]]), why: "the version of the schema" };
     if (branch === "dns") return this.#server(path);
+    if (branch === "machine") return this.#machine(path);
     if (branch !== "svc" && branch !== "endpoints" && branch !== "pod") return undefined;
     if (path.length === 1) return between("all projects");
     if (path.length === 2) return this.#hasAny(project) ? between("a project") : undefined;
@@ -87,14 +97,30 @@ export class ZoneLookup {
       return members.some(({ ports }) => ports.some((each) => isProtocol(each, host)))
         ? between("a protocol")
         : undefined;
-    const addresses = members.map((each) => (branch === "svc" ? this.#reach.first(each) : this.#reach.all(each)));
-    return { sets: addressSets(addresses), why: membersText(members, branch, host) };
+    // The address of a machine is no way to a service whose ports are other ones there.
+    const isOfAll = branch === "svc" && (host === undefined || isAny(host));
+    const addressed = isOfAll ? members.filter(({ remote }) => remote?.reach !== "ports") : members;
+    const isSorted = this.#remote?.isNearestFirst === true;
+    const addresses = (isSorted ? nearestFirst(addressed) : addressed).map((each) =>
+      branch === "svc" ? this.#reach.first(each) : this.#reach.all(each),
+    );
+    return { sets: addressSets(addresses), isSorted, why: membersText(members, branch, host) };
+  }
+
+  /** MACHINE.machine: the addresses of a machine that publishes. */
+  #machine([, machine, more]: readonly string[]): ZoneFinding | undefined {
+    if (this.#remote === undefined) return undefined;
+    if (machine === undefined) return between("all machines");
+    const host = more === undefined ? this.#remote.hostOf(machine) : undefined;
+    return host && { sets: addressSets([host]), why: "a machine that publishes its containers" };
   }
 
   /** Those that count, and that the container is told an address of. */
   #visible(branch: Branch, project: string, service: string, host: string): ZoneMember[] {
     const found: ZoneMember[] = [];
     for (const member of this.#members.matching(project, service)) {
+      // A host name that a member of this machine has is not that of another.
+      if (member.remote !== undefined && found[0]?.remote === undefined && found.length > 0 && !isAny(host)) break;
       if (branch === "svc" && !member.isReady) continue;
       if (!isAny(host) && !member.hosts.includes(host)) continue;
       if (!this.#reach.sees(member)) continue;
@@ -113,7 +139,8 @@ export class ZoneLookup {
       );
       const target = ports.length === 0 ? undefined : hostName(zone, member);
       if (target === undefined) continue;
-      for (const { number } of ports) records.push(serviceData({ ...EQUAL, port: number, target }));
+      const rank = this.#remote?.isNearestFirst === true && member.remote !== undefined ? FARTHER : EQUAL;
+      for (const { number } of ports) records.push(serviceData({ ...rank, port: number, target }));
       const sets = addressSets([this.#reach.first(member)]);
       for (const [type, all] of sets) additional.push(...all.map((data) => ({ owner: target, type, data })));
     }
@@ -167,7 +194,19 @@ function addressSets(all: readonly Addresses[]): Map<number, Uint8Array[]> {
 
 function membersText(members: readonly ZoneMember[], branch: Branch, host: string | undefined): string {
   const ready = branch === "svc" ? " ready" : "";
-  return `${host === undefined ? "a service with" : "a host name of"} ${counted(members.length, ready)}`;
+  const machines = [...new Set(members.flatMap(({ remote }) => remote?.machine ?? []))];
+  const shown = machines.slice(0, MACHINES_SHOWN).join(", ");
+  const more = machines.length > MACHINES_SHOWN ? ` and ${machines.length - MACHINES_SHOWN} more` : "";
+  const elsewhere = machines.length === 0 ? "" : `, some on ${shown}${more}`;
+  return `${host === undefined ? "a service with" : "a host name of"} ${counted(members.length, ready)}${elsewhere}`;
+}
+
+const MACHINES_SHOWN = 3;
+
+/** Those of this machine, then all others, each in random order. */
+function nearestFirst(members: readonly ZoneMember[]): ZoneMember[] {
+  const shuffled = members.map((member) => ({ member, at: Math.random() + (member.remote === undefined ? 0 : 1) }));
+  return shuffled.toSorted((a, b) => a.at - b.at).map(({ member }) => member);
 }
 
 function counted(count: number, ready = " ready"): string {

@@ -2,64 +2,40 @@
  * ZoneMembers: the containers that have names in zones, by project and service, and by address. A change touches one
  * container only.
  */
+import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import type { ContainerFact, EndpointFact } from "../../registry/fact.ts";
-import { type ServicePlace, servicePlace } from "../../registry/label-service.ts";
-
-export interface Addresses {
-  readonly v4: readonly Uint8Array[];
-  readonly v6: readonly Uint8Array[];
-}
-
-/** Its addresses on one network: at most one of each family. */
-export interface MemberEndpoint extends Addresses {
-  readonly networkId: string;
-}
-
-export interface ZoneMember extends ServicePlace {
-  readonly id: string;
-  /** It is neither paused nor unhealthy nor still starting. */
-  readonly isReady: boolean;
-  readonly endpoints: readonly MemberEndpoint[];
-}
-
-/** One address of a container, and where it has it. */
-export interface AddressHolder {
-  readonly member: ZoneMember;
-  readonly endpoint: MemberEndpoint;
-  readonly address: Uint8Array;
-}
+import { servicePlace } from "../../registry/label-service.ts";
+import { type AddressHolder, type MemberEndpoint, type MemberSet, type ZoneMember, isAny } from "./member.ts";
 
 type Services = Map<string, Map<string, ZoneMember>>;
 
 const NO_HOLDERS: readonly AddressHolder[] = [];
 
-/** What matches every label, as in SkyDNS. */
-const ANY = new Set(["*", "any"]);
-
-export function isAny(label: string): boolean {
-  return ANY.has(label);
-}
-
-export class ZoneMembers {
+export class ZoneMembers implements MemberSet {
   readonly #byId = new Map<string, ZoneMember>();
   readonly #projects = new Map<string, Services>();
   readonly #byAddress = new LabelTable<readonly AddressHolder[]>();
 
   /** Replaces what is known of a container. */
   put(fact: ContainerFact, policy: LabelPolicy): void {
-    this.remove(fact.id);
     const member = memberOf(fact, policy);
-    if (member === undefined) return;
+    if (member === undefined) this.remove(fact.id);
+    else this.add(member);
+  }
+
+  add(member: ZoneMember): void {
+    this.remove(member.id);
     this.#byId.set(member.id, member);
     const services = this.#projects.get(member.project) ?? new Map<string, Map<string, ZoneMember>>();
     const others = services.get(member.service) ?? new Map<string, ZoneMember>();
     this.#projects.set(member.project, services.set(member.service, others.set(member.id, member)));
     for (const holder of holdersIn(member)) {
       const key = reverseLabels(holder.address);
-      this.#byAddress.set(key, [...(this.#byAddress.get(key) ?? []), holder]);
+      const known = this.#byAddress.get(key) ?? NO_HOLDERS;
+      if (known.length < LIMITS.zoneAddressMembers) this.#byAddress.set(key, [...known, holder]);
     }
   }
 
@@ -123,7 +99,9 @@ function bytesOf(text: string | undefined): Uint8Array[] {
   return bytes === undefined ? [] : [bytes];
 }
 
+/** Many members may have the address of a machine: it is that of none. */
 function holdersIn(member: ZoneMember): AddressHolder[] {
+  if (member.remote !== undefined && member.remote.reach !== "container") return [];
   return member.endpoints.flatMap((endpoint) =>
     [...endpoint.v4, ...endpoint.v6].map((address) => ({ member, endpoint, address })),
   );

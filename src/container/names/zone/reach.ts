@@ -3,8 +3,9 @@
  * container without any does not exist for it.
  */
 import type { NetworkFact } from "../../registry/fact.ts";
+import type { Gateways } from "../gateways.ts";
 import type { Outlook } from "../outlook.ts";
-import type { AddressHolder, Addresses, MemberEndpoint, ZoneMember } from "./members.ts";
+import { type AddressHolder, type Addresses, EVERYWHERE, type MemberEndpoint, type ZoneMember } from "./member.ts";
 
 /** Its addresses on one network, as far as they are told. */
 type Told = (endpoint: MemberEndpoint, member: ZoneMember) => Addresses;
@@ -53,6 +54,7 @@ interface ReachParts {
   /** The container's own networks, in search order. */
   readonly networks: readonly string[];
   readonly outlook: Outlook | undefined;
+  readonly gateways: Gateways;
   readonly networkOf: (id: string) => NetworkFact | undefined;
 }
 
@@ -60,10 +62,12 @@ const NONE = new Uint8Array(0);
 export const NOTHING: Addresses = { v4: [], v6: [] };
 
 /** Of a container: those on its own networks, in Docker's order, then those with a route that `visible` adds. */
-export function containerReach({ networks, outlook, networkOf }: ReachParts): Reach {
+export function containerReach({ networks, outlook, gateways, networkOf }: ReachParts): Reach {
   const ranks = new Map(networks.map((id, rank) => [id, rank]));
   const told = (endpoint: MemberEndpoint): Addresses => {
     if (ranks.has(endpoint.networkId)) return endpoint;
+    if (endpoint.networkId === EVERYWHERE)
+      return { v4: gateways.ipv4 === undefined ? [] : endpoint.v4, v6: gateways.ipv6 === undefined ? [] : endpoint.v6 };
     const network = outlook === undefined ? undefined : networkOf(endpoint.networkId);
     if (outlook === undefined || network === undefined || !outlook.sees(network)) return NOTHING;
     const { v4, v6 } = outlook.reachable({ v4: endpoint.v4[0] ?? NONE, v6: endpoint.v6[0] ?? NONE });

@@ -7,9 +7,13 @@ import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import type { ContainerFact } from "../../registry/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource, NodeContext } from "../name-source.ts";
+import { gatewaysOf } from "../gateways.ts";
 import { outlookOf } from "../outlook.ts";
+import { JoinedMembers } from "./joined-members.ts";
+import type { MemberSet } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
 import { type Reach, containerReach } from "./reach.ts";
+import type { RemoteMembers } from "./remote-members.ts";
 import { DnsZone } from "../dns-zone.ts";
 import { ZoneNames, ZonePointers } from "./zone-names.ts";
 
@@ -19,14 +23,19 @@ const RESOLVER = "127.0.0.11";
 export class ServiceZones implements NameSource {
   readonly #networks: DockerNetworks;
   readonly #members = new ZoneMembers();
+  /** Those of this machine, and with etcd those that others publish. */
+  readonly #all: MemberSet;
+  readonly #remote: RemoteMembers | undefined;
   #zones: readonly DnsZone[] = [];
   #visible: VisibleSetting = "network";
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
   /** The reverse names, a source of their own: they come first. */
   readonly pointers: NameSource = { namesFor: (container) => this.#pointersFor(container) };
 
-  constructor(networks: DockerNetworks) {
+  constructor(networks: DockerNetworks, remote?: RemoteMembers) {
     this.#networks = networks;
+    this.#remote = remote;
+    this.#all = remote === undefined ? this.#members : new JoinedMembers(this.#members, remote);
   }
 
   /** Sets the zones, for containers from now on. */
@@ -53,7 +62,7 @@ export class ServiceZones implements NameSource {
 
   namesFor(container: ContainerFact, node: NodeContext | undefined): ZoneNames | undefined {
     if (this.#zones.length === 0) return undefined;
-    return new ZoneNames(this.#zones, this.#members, this.#reachOf(container), serversOf(container, node));
+    return this.#namesIn(this.#zones, this.#reachOf(container), serversOf(container, node));
   }
 
   /** The zones with these names as the host resolves them, its reverse names first. */
@@ -61,7 +70,11 @@ export class ServiceZones implements NameSource {
     const zones = this.#zones.filter(({ name }) => names.includes(name));
     const [first] = zones;
     if (first === undefined) return [];
-    return [new ZonePointers(first, this.#members, reach), new ZoneNames(zones, this.#members, reach, servers)];
+    return [new ZonePointers(first, this.#members, reach), this.#namesIn(zones, reach, servers)];
+  }
+
+  #namesIn(zones: readonly DnsZone[], reach: Reach, servers: readonly string[]): ZoneNames {
+    return new ZoneNames(zones, { members: this.#all, remote: this.#remote, reach, servers });
   }
 
   #pointersFor(container: ContainerFact): ZonePointers | undefined {
@@ -74,6 +87,7 @@ export class ServiceZones implements NameSource {
     return containerReach({
       networks: this.#networks.joinedBy(container).map(({ network }) => network.id),
       outlook: outlookOf(container, this.#visible, networkOf),
+      gateways: gatewaysOf(container, networkOf),
       networkOf,
     });
   }

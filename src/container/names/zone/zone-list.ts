@@ -2,12 +2,12 @@
  * ZoneList: the names in a zone that one container resolves, for `dns11 names`. Those of single addresses are left out.
  */
 import type { OwnName } from "../../../base/model/visible-names.ts";
-import type { Addresses, ZoneMember, ZoneMembers } from "./members.ts";
+import type { Addresses, MemberSet, ZoneMember } from "./member.ts";
 import type { Reach } from "./reach.ts";
 import type { DnsZone } from "../dns-zone.ts";
 
 /** One service after the other, so that the reader can stop, or let other work run. */
-export function* namesIn(zone: DnsZone, members: ZoneMembers, reach: Reach): Iterable<OwnName> {
+export function* namesIn(zone: DnsZone, members: MemberSet, reach: Reach): Iterable<OwnName> {
   for (const service of members.services()) {
     const visible = service.filter((each) => reach.sees(each));
     const ready = visible.filter(({ isReady }) => isReady);
@@ -16,8 +16,8 @@ export function* namesIn(zone: DnsZone, members: ZoneMembers, reach: Reach): Ite
     const place = `${one.service}.${one.project}`;
     const list = (prefix: string, holders: readonly ZoneMember[], of: (each: ZoneMember) => Addresses): OwnName => ({
       name: `${prefix}.${zone.name}`,
-      source: `zone ${zone.name}`,
-      holders: holders.map(({ id }) => id),
+      source: `zone ${zone.name}${machinesText(holders)}`,
+      holders: holders.filter(({ remote }) => remote === undefined).map(({ id }) => id),
       ...joined(holders.map((each) => of(each))),
     });
     const first = (each: ZoneMember): Addresses => reach.first(each);
@@ -36,6 +36,14 @@ export function* namesIn(zone: DnsZone, members: ZoneMembers, reach: Reach): Ite
         () => NO_ADDRESSES,
       );
   }
+}
+
+/** The other machines that have some of them. */
+function machinesText(members: readonly ZoneMember[]): string {
+  const machines = new Set(members.flatMap(({ remote }) => remote?.machine ?? []));
+  const [first] = machines;
+  if (first === undefined) return "";
+  return machines.size === 1 ? `, machine ${first}` : `, ${machines.size} machines`;
 }
 
 const NO_ADDRESSES: Addresses = { v4: [], v6: [] };

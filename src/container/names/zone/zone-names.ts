@@ -13,13 +13,14 @@ import {
   type ReverseName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import { ZoneLookup, hostName } from "./lookup.ts";
-import type { ZoneMembers } from "./members.ts";
+import { type LookupParts, ZoneLookup, hostName } from "./lookup.ts";
+import type { AddressHolder, MemberSet } from "./member.ts";
 import type { Reach } from "./reach.ts";
 import { type DnsZone, pathOf } from "../dns-zone.ts";
 import { namesIn } from "./zone-list.ts";
 
 const NO_SETS: NameRecords["sets"] = new Map();
+const UNKNOWN = "none on this machine, and etcd cannot be reached";
 /** `_PORT._PROTOCOL.SERVICE.PROJECT.svc` */
 const PATH_LABELS_MAX = 5;
 
@@ -27,15 +28,13 @@ export class ZoneNames implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.zone;
   readonly #zones: readonly DnsZone[];
-  readonly #members: ZoneMembers;
-  readonly #reach: Reach;
+  readonly #parts: LookupParts;
   readonly #lookup: ZoneLookup;
 
-  constructor(zones: readonly DnsZone[], members: ZoneMembers, reach: Reach, servers: readonly string[]) {
+  constructor(zones: readonly DnsZone[], parts: LookupParts) {
     this.#zones = zones;
-    this.#members = members;
-    this.#reach = reach;
-    this.#lookup = new ZoneLookup({ members, reach, servers });
+    this.#parts = parts;
+    this.#lookup = new ZoneLookup(parts);
   }
 
   find(name: QuestionName, search: NameSearch): number {
@@ -46,19 +45,28 @@ export class ZoneNames implements VisibleNames {
     return MISS;
   }
 
-  /** Addresses lead to the zone before they lead to a network: see `ZonePointers`. */
-  pointer(): undefined {
-    return undefined;
+  /**
+   * Addresses of this machine's containers lead to the zone before they lead to a network: see `ZonePointers`. Those of
+   * other machines come after all names of Docker.
+   */
+  pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
+    const { remote, reach } = this.#parts;
+    const [zone] = this.#zones;
+    if (remote === undefined || zone === undefined) return undefined;
+    const found = pointerTo(zone, remote.members.withAddress(labels, length, hash), reach);
+    return found && { ...found, isTimed: true };
   }
 
   *list(): Iterable<OwnName> {
-    for (const zone of this.#zones) yield* namesIn(zone, this.#members, this.#reach);
+    const { members, reach } = this.#parts;
+    for (const zone of this.#zones) yield* namesIn(zone, members, reach);
   }
 
   #answer(zone: DnsZone, name: QuestionName, labels: number, search: NameSearch): number {
     const { ttlSeconds } = search.behaviour;
     const found = labels > PATH_LABELS_MAX ? undefined : this.#lookup.find(zone, pathOf(name, labels), ttlSeconds);
-    const { sets, why } = found ?? { sets: NO_SETS, why: "no such name" };
+    const isUnknown = found === undefined && this.#isUnknown(labels > PATH_LABELS_MAX);
+    const { sets, why, isSorted = false } = found ?? { sets: NO_SETS, why: isUnknown ? UNKNOWN : "no such name" };
     search.trace?.record("names", `in zone "${zone.name}": ${why}`);
     return search.declared({
       ttlSeconds: undefined,
@@ -67,8 +75,16 @@ export class ZoneNames implements VisibleNames {
       containers: [],
       zone: zone.authority(ttlSeconds),
       isMissing: found === undefined,
+      isUnavailable: isUnknown,
+      isSorted,
       additional: (type) => (type === TYPE.SRV ? (found?.additional ?? []) : []),
     });
+  }
+
+  /** Another machine may have what this one does not. */
+  #isUnknown(isTooLong: boolean): boolean {
+    const { remote } = this.#parts;
+    return remote !== undefined && !remote.isUsable && !isTooLong;
   }
 }
 
@@ -77,10 +93,10 @@ export class ZonePointers implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.zone;
   readonly #zone: DnsZone;
-  readonly #members: ZoneMembers;
+  readonly #members: MemberSet;
   readonly #reach: Reach;
 
-  constructor(zone: DnsZone, members: ZoneMembers, reach: Reach) {
+  constructor(zone: DnsZone, members: MemberSet, reach: Reach) {
     this.#zone = zone;
     this.#members = members;
     this.#reach = reach;
@@ -91,12 +107,16 @@ export class ZonePointers implements VisibleNames {
   }
 
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
-    for (const holder of this.#members.withAddress(labels, length, hash)) {
-      const { member } = holder;
-      if (!member.isReady || !this.#reach.tells(holder)) continue;
-      const target = hostName(this.#zone, member);
-      if (target !== undefined) return { target };
-    }
-    return undefined;
+    return pointerTo(this.#zone, this.#members.withAddress(labels, length, hash), this.#reach);
   }
+}
+
+function pointerTo(zone: DnsZone, holders: readonly AddressHolder[], reach: Reach): ReverseName | undefined {
+  for (const holder of holders) {
+    const { member } = holder;
+    if (!member.isReady || !reach.tells(holder)) continue;
+    const target = hostName(zone, member);
+    if (target !== undefined) return { target };
+  }
+  return undefined;
 }

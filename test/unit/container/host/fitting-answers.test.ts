@@ -9,7 +9,7 @@ import { UDP_BYTES_MIN } from "../../../../src/base/dns/sizes.ts";
 import { TYPE } from "../../../../src/base/dns/record-type.ts";
 import { FittingNames } from "../../../../src/container/host/fitting-answers.ts";
 import { hostReach } from "../../../../src/container/host/host-reach.ts";
-import type { MemberEndpoint, ZoneMember } from "../../../../src/container/names/zone/members.ts";
+import type { MemberEndpoint, ZoneMember } from "../../../../src/container/names/zone/member.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { DECLARED, NameSearch, type NameRecords, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
 import { anEndpoint, aQuery } from "../../../support/scripted/builders.ts";

@@ -1,0 +1,61 @@
+/**
+ * ZoneMember: a container that has names in zones, and the set of them that lookups read: on this machine, or on all.
+ */
+import type { ServicePlace } from "../../registry/label-service.ts";
+
+/**
+ * What its addresses are. `container`: its own. `machine`: the machine's, where each of its ports is published under its
+ * own number. `ports`: the machine's, and its ports have other numbers, so that an address alone leads elsewhere.
+ */
+export const MEMBER_REACHES = ["container", "machine", "ports"] as const;
+export type MemberReach = (typeof MEMBER_REACHES)[number];
+
+export interface Addresses {
+  readonly v4: readonly Uint8Array[];
+  readonly v6: readonly Uint8Array[];
+}
+
+/** Its addresses on one network: at most one of each family. */
+export interface MemberEndpoint extends Addresses {
+  readonly networkId: string;
+}
+
+export interface ZoneMember extends ServicePlace {
+  readonly id: string;
+  /** It is neither paused nor unhealthy nor still starting. */
+  readonly isReady: boolean;
+  readonly endpoints: readonly MemberEndpoint[];
+  /** Set for one that another machine has published. */
+  readonly remote?: RemoteTraits;
+}
+
+interface RemoteTraits {
+  readonly machine: string;
+  readonly reach: MemberReach;
+}
+
+/** The network of an endpoint whose addresses are reached from all networks with a way out. */
+export const EVERYWHERE = "";
+
+/** One address of a container, and where it has it. */
+export interface AddressHolder {
+  readonly member: ZoneMember;
+  readonly endpoint: MemberEndpoint;
+  readonly address: Uint8Array;
+}
+
+export interface MemberSet {
+  /** Those of a project, or of one service in it; either label may be a wildcard. */
+  matching(project: string, service?: string): Iterable<ZoneMember>;
+  /** The containers of each service. */
+  services(): Iterable<readonly ZoneMember[]>;
+  /** Those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
+  withAddress(labels: Uint8Array, length: number, hash: number): readonly AddressHolder[];
+}
+
+/** What matches every label, as in SkyDNS. */
+const ANY = new Set(["*", "any"]);
+
+export function isAny(label: string): boolean {
+  return ANY.has(label);
+}

@@ -1,0 +1,141 @@
+/**
+ * PublishedMember: a container as its machine writes it to etcd for all others: the key, below that of the machine, and
+ * the value. A value is a record of SkyDNS's schema, with more fields, so that other readers have its address and port.
+ */
+import { LIMITS } from "../../../base/limits.ts";
+import { addressText, isHostScoped, plain } from "../../../base/model/address.ts";
+import { type ServicePort, namedPort } from "../../../base/model/service-port.ts";
+import { type Addresses, MEMBER_REACHES, type MemberReach } from "./member.ts";
+
+export interface PublishedMember extends Addresses {
+  readonly project: string;
+  readonly service: string;
+  /** Of the container: the first characters. */
+  readonly id: string;
+  readonly isReady: boolean;
+  readonly hosts: readonly string[];
+  readonly ports: readonly ServicePort[];
+  readonly reach: MemberReach;
+  /** The swarm network that its addresses are on; undefined if they do not depend on one. */
+  readonly networkId: string | undefined;
+}
+
+/** A label of a name, without wildcards. */
+const LABEL = /^(?!any$)[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/;
+const ID = /^[0-9a-f]{12}$/;
+const NETWORK = /^[a-z0-9]{1,64}$/;
+const HOSTS_MAX = 4;
+const TEXT_CHARS = 300;
+
+/** Those that are ready are below `svc`, as in names. */
+const BRANCHES = ["svc", "endpoints"] as const;
+const PATH_LABELS = 4;
+
+/** Its key below that of the machine. Throws an Error if it cannot be one. */
+export function keyOf({ project, service, id, isReady }: PublishedMember): string {
+  const path = [isReady ? "svc" : "endpoints", project, service, id];
+  checkPath(path);
+  return path.join("/");
+}
+
+export function valueOf(member: PublishedMember, machine: string, ttlSeconds: number): string {
+  const addresses = [...member.v4, ...member.v6].map((each) => addressText(each));
+  const { hosts, ports, reach, networkId } = member;
+  const [first] = ports;
+  return JSON.stringify({
+    host: addresses[0],
+    ...(first !== undefined && { port: first.number }),
+    ttl: ttlSeconds,
+    machine,
+    reach,
+    addresses,
+    hosts: hosts.slice(0, HOSTS_MAX),
+    ports: ports.map(({ name, protocol, number }) => `${name}=${number}/${protocol}`),
+    ...(networkId !== undefined && { network: networkId }),
+  });
+}
+
+/** Reads what a machine has written. `path`: its key below that of the machine. Throws an Error with the reason. */
+export function readMember(path: readonly string[], value: Buffer | undefined): PublishedMember {
+  checkPath(path);
+  const [branch, project = "", service = "", id = ""] = path;
+  const fields = readFields(value);
+  const addresses = listIn(fields, "addresses", 2).map((text) => addressIn(text));
+  const v4 = addresses.filter(({ length }) => length === 4);
+  const v6 = addresses.filter(({ length }) => length === 16);
+  if (addresses.length === 0 || v4.length > 1 || v6.length > 1) throw new Error("it has not one address of a family");
+  const reach = MEMBER_REACHES.find((each) => each === fields["reach"]);
+  if (reach === undefined) throw new Error(`its reach is not one of ${MEMBER_REACHES.join(", ")}`);
+  const networkId = fields["network"];
+  if (networkId !== undefined && (typeof networkId !== "string" || !NETWORK.test(networkId)))
+    throw new Error("its network is not the id of one");
+  return {
+    project,
+    service,
+    id,
+    isReady: branch === "svc",
+    hosts: listIn(fields, "hosts", HOSTS_MAX).map((text) => labelIn(text)),
+    ports: listIn(fields, "ports", LIMITS.labelPorts).map((text) => portIn(text)),
+    reach,
+    networkId,
+    v4,
+    v6,
+  };
+}
+
+/** The record of the machine itself. */
+export function readMachine(value: Buffer | undefined): Addresses {
+  const addresses = listIn(readFields(value), "addresses", 2).map((text) => addressIn(text));
+  return { v4: addresses.filter(({ length }) => length === 4), v6: addresses.filter(({ length }) => length === 16) };
+}
+
+export function isMachineName(text: string): boolean {
+  return LABEL.test(text);
+}
+
+function checkPath(path: readonly string[]): void {
+  const [branch, project = "", service = "", id = ""] = path;
+  const isPath = path.length === PATH_LABELS && BRANCHES.some((each) => each === branch);
+  if (!isPath || !LABEL.test(project) || !LABEL.test(service) || !ID.test(id))
+    throw new Error("its key is not svc or endpoints, a project, a service and an id");
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function readFields(value: Buffer | undefined): Fields {
+  if (value === undefined || value.length > LIMITS.etcdMemberBytes)
+    throw new Error(`the value has more than ${LIMITS.etcdMemberBytes} bytes`);
+  let json: unknown;
+  try {
+    json = JSON.parse(value.toString());
+  } catch {
+    throw new Error("it is not valid JSON");
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error("it is not a JSON object");
+  return json as Fields;
+}
+
+function listIn(fields: Fields, key: string, max: number): readonly string[] {
+  const field = fields[key] ?? [];
+  const isList = Array.isArray(field) && field.length <= max;
+  if (isList && field.every((each) => typeof each === "string" && each.length <= TEXT_CHARS)) return field as string[];
+  throw new Error(`its ${key} are not a list of at most ${max} strings`);
+}
+
+function addressIn(text: string): Uint8Array {
+  const bytes = plain(text);
+  if (bytes === undefined || text.includes("%") || isHostScoped(text))
+    throw new Error("an address of it is none that means one machine");
+  return bytes;
+}
+
+function labelIn(text: string): string {
+  if (LABEL.test(text)) return text;
+  throw new Error("a host name of it is no label of a name");
+}
+
+function portIn(text: string): ServicePort {
+  const port = namedPort(text);
+  if (port !== undefined) return port;
+  throw new Error("a port of it is not NAME=PORT/PROTOCOL");
+}

@@ -1,0 +1,219 @@
+/**
+ * RemoteMembers: the containers that other machines publish in etcd, as members of services. Each machine has the keys
+ * below its own name and a share of all members. What is not valid is left out and named; the records of this machine
+ * are left out, too, because its containers are known first hand.
+ */
+import { LIMITS } from "../../../base/limits.ts";
+import type { StoredKey, StoredKeys } from "../../../base/model/stored-key.ts";
+import { type Addresses, EVERYWHERE, type ZoneMember } from "./member.ts";
+import { ZoneMembers } from "./members.ts";
+import { isMachineName, readMachine, readMember } from "./published-member.ts";
+
+export interface RemoteMembersOptions {
+  /** The first part of all keys, without a slash at its end. */
+  readonly prefix: string;
+  readonly zone: string;
+  /** This machine. */
+  readonly machine: string;
+  readonly isNearestFirst: boolean;
+  readonly staleSecondsMax: number;
+  readonly now?: (() => number) | undefined;
+}
+
+/** What is known, and how well. */
+export interface RemoteReport {
+  readonly machines: number;
+  readonly members: number;
+  /** Left out because a machine, or all together, have too many. */
+  readonly refused: number;
+  readonly skipped: number;
+  readonly problems: readonly { readonly key: string; readonly problem: string }[];
+}
+
+/** The records of one machine. */
+interface Machine {
+  readonly keys: Set<string>;
+  host: Addresses | undefined;
+}
+
+/** Everything that a list brings. */
+class Known {
+  readonly members = new ZoneMembers();
+  readonly machines = new Map<string, Machine>();
+  readonly problems = new Map<string, string>();
+  size = 0;
+  refused = 0;
+  skippedMore = 0;
+}
+
+/** The key of a machine's own record, below its name. */
+export const MACHINE_KEY = "host";
+const MS = 1_000;
+const KEY_CHARS = 300;
+const PROBLEMS_REPORTED = 20;
+const PATH_READ = 7;
+const LABEL_CHARS = 63;
+
+/** The part of all keys that machines publish in a zone, with a slash at its end. */
+export function machinesPrefix(prefix: string, zone: string): string {
+  return `${prefix}/${zone.split(".").toReversed().join("/")}/machine/`;
+}
+
+export class RemoteMembers implements StoredKeys {
+  readonly isNearestFirst: boolean;
+  readonly prefix: string;
+  readonly #options: RemoteMembersOptions;
+  readonly #now: () => number;
+  #known = new Known();
+  /** What a list has brought so far. */
+  #listed: Known | undefined;
+  #hasList = false;
+  /** Undefined while etcd confirms what is known. */
+  #staleSince: number | undefined;
+
+  constructor(options: RemoteMembersOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    this.isNearestFirst = options.isNearestFirst;
+    this.prefix = machinesPrefix(options.prefix, options.zone);
+  }
+
+  /** None after etcd was away for too long. */
+  get members(): ZoneMembers {
+    return this.isUsable ? this.#known.members : NONE;
+  }
+
+  /** Whether other members than those of this machine are known: if not, nothing can be denied. */
+  get isUsable(): boolean {
+    if (!this.#hasList) return false;
+    return this.#staleSince === undefined || this.#now() - this.#staleSince <= this.#options.staleSecondsMax * MS;
+  }
+
+  get isStale(): boolean {
+    return this.#staleSince !== undefined;
+  }
+
+  get report(): RemoteReport {
+    const { machines, size, refused, problems, skippedMore } = this.#known;
+    const others = [...machines].filter(([name, { keys }]) => name !== this.#options.machine && keys.size > 0);
+    return {
+      machines: others.length,
+      members: size,
+      refused,
+      skipped: problems.size + skippedMore,
+      problems: [...problems].slice(0, PROBLEMS_REPORTED).map(([key, problem]) => ({ key, problem })),
+    };
+  }
+
+  /** Whether a key is one that machines publish, and not a name. */
+  takes(key: string): boolean {
+    return key.startsWith(this.prefix);
+  }
+
+  isOwn(key: string): boolean {
+    return key.startsWith(`${this.prefix}${this.#options.machine}/`);
+  }
+
+  /** The addresses of a machine, as it has published them. */
+  hostOf(machine: string): Addresses | undefined {
+    return this.isUsable ? this.#known.machines.get(machine)?.host : undefined;
+  }
+
+  /** Whether etcd confirms what is known. */
+  setCurrent(isCurrent: boolean): void {
+    this.#staleSince = isCurrent ? undefined : (this.#staleSince ?? this.#now());
+  }
+
+  /** Each machine has its share, so the list goes on. */
+  get isFull(): boolean {
+    return (this.#listed ?? this.#known).size >= LIMITS.etcdRecords;
+  }
+
+  begin(): void {
+    this.#listed = new Known();
+  }
+
+  commit(): void {
+    this.#known = this.#listed ?? this.#known;
+    this.#listed = undefined;
+    this.#hasList = true;
+  }
+
+  put({ key, value }: StoredKey): void {
+    const known = this.#listed ?? this.#known;
+    this.#forget(known, key);
+    const [name = "", ...path] = this.#pathOf(key);
+    try {
+      const machine = this.#machineOf(known, name);
+      if (path.length === 1 && path[0] === MACHINE_KEY) return void (machine.host = readMachine(value));
+      if (name === this.#options.machine) return;
+      const member = remoteMember(key, name, path, value);
+      if (machine.keys.size >= LIMITS.etcdMachineMembers || known.size >= LIMITS.etcdRecords) {
+        known.refused++;
+        return;
+      }
+      machine.keys.add(key);
+      known.size++;
+      known.members.add(member);
+    } catch (error) {
+      if (known.problems.size < LIMITS.etcdProblems) known.problems.set(key.slice(0, KEY_CHARS), textOf(error));
+      else known.skippedMore++;
+    }
+  }
+
+  remove(key: string): void {
+    const known = this.#listed ?? this.#known;
+    this.#forget(known, key);
+    const [name = "", leaf] = this.#pathOf(key);
+    const machine = known.machines.get(name);
+    if (machine === undefined) return;
+    if (leaf === MACHINE_KEY) machine.host = undefined;
+    if (machine.host === undefined && machine.keys.size === 0) known.machines.delete(name);
+  }
+
+  /** Members have a TTL of their own. */
+  setLease(): void {}
+
+  #forget(known: Known, key: string): void {
+    known.problems.delete(key.slice(0, KEY_CHARS));
+    const [name = ""] = this.#pathOf(key);
+    if (known.machines.get(name)?.keys.delete(key) !== true) return;
+    known.size--;
+    known.members.remove(key);
+  }
+
+  #machineOf(known: Known, name: string): Machine {
+    const found = known.machines.get(name);
+    if (found !== undefined) return found;
+    if (!isMachineName(name)) throw new Error("its key has no name of a machine");
+    if (known.machines.size >= LIMITS.etcdMachines)
+      throw new Error(`there are more than ${LIMITS.etcdMachines} machines`);
+    const machine = { keys: new Set<string>(), host: undefined };
+    known.machines.set(name, machine);
+    return machine;
+  }
+
+  #pathOf(key: string): string[] {
+    return key.slice(this.prefix.length).split("/", PATH_READ);
+  }
+}
+
+const NONE = new ZoneMembers();
+
+function remoteMember(key: string, machine: string, path: readonly string[], value: Buffer | undefined): ZoneMember {
+  const { v4, v6, networkId = EVERYWHERE, hosts, id, ...member } = readMember(path, value);
+  const [host = id] = hosts;
+  // Members on several machines may be number 1 of their service: only together with the machine it is a name.
+  const own = `${host}-${machine}`;
+  return {
+    ...member,
+    id: key,
+    hosts: [own.length > LABEL_CHARS ? id : own, ...hosts],
+    endpoints: [{ networkId, v4, v6 }],
+    remote: { machine, reach: member.reach },
+  };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,131 @@
+/**
+ * Publication: the containers of this machine as other machines are to know them: one key for each that is a member of a
+ * service and that others can reach. It follows each change of a container.
+ */
+import { LIMITS } from "../../base/limits.ts";
+import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
+import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import type { WantedKeys } from "../../base/model/wanted-keys.ts";
+import { keyOf, valueOf } from "../names/zone/published-member.ts";
+import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import { LeftOut, publishedMember } from "./published-endpoint.ts";
+
+export interface PublicationSettings {
+  /** Undefined: nothing is published. */
+  readonly policy: PublishPolicy | undefined;
+  readonly machine: string;
+  readonly labels: LabelPolicy;
+  readonly ttlSeconds: number;
+}
+
+type FindNetwork = (id: string) => NetworkFact | undefined;
+
+/** What becomes of one container; a key, or why it has none. */
+export type Published = { readonly key: string } | { readonly leftOut: string };
+
+export class Publication implements WantedKeys {
+  readonly wanted = new Map<string, string>();
+  onChange: WantedKeys["onChange"] = () => {};
+  readonly #published = new Map<string, Published>();
+  readonly #networkOf: FindNetwork;
+  readonly #containers: () => Iterable<ContainerFact>;
+  #settings: PublicationSettings;
+  #connected: string | undefined;
+  #isComplete = false;
+
+  /** `containers`: all that run, to go through them again. */
+  constructor(settings: PublicationSettings, networkOf: FindNetwork, containers: () => Iterable<ContainerFact>) {
+    this.#settings = settings;
+    this.#networkOf = networkOf;
+    this.#containers = containers;
+  }
+
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  get addresses(): readonly string[] {
+    const { policy } = this.#settings;
+    if (policy === undefined) return [];
+    return policy.addresses.length > 0 ? policy.addresses : this.#connected === undefined ? [] : [this.#connected];
+  }
+
+  /** What becomes of a container; undefined where nothing is published. */
+  of(id: string): Published | undefined {
+    return this.#published.get(id);
+  }
+
+  /** How many members of services are left out, because others cannot reach them, or there are too many. */
+  get leftOut(): number {
+    let count = 0;
+    for (const each of this.#published.values()) if ("leftOut" in each) count++;
+    return count;
+  }
+
+  configure(settings: PublicationSettings): void {
+    this.#settings = settings;
+    this.#again();
+  }
+
+  /** Every container that runs is known. */
+  setComplete(): void {
+    this.#isComplete = true;
+    this.onChange(undefined);
+  }
+
+  setConnectedAddress(address: string | undefined): void {
+    if (address === this.#connected) return;
+    this.#connected = address;
+    if (this.#settings.policy?.addresses.length === 0) this.#again();
+  }
+
+  put(fact: ContainerFact): void {
+    const { policy, labels, machine, ttlSeconds } = this.#settings;
+    if (policy === undefined) return;
+    const before = this.#keyOf(fact.id);
+    let published: Published | undefined;
+    try {
+      const { addresses } = this;
+      const member = publishedMember(fact, { policy, labels, addresses, networkOf: this.#networkOf });
+      if (member === undefined) return this.remove(fact.id);
+      const key = keyOf(member);
+      if (!this.wanted.has(key) && before === undefined && this.wanted.size >= LIMITS.etcdMachineMembers)
+        throw new LeftOut(`more than ${LIMITS.etcdMachineMembers} containers are published`);
+      this.#set(key, valueOf(member, machine, ttlSeconds));
+      published = { key };
+    } catch (error) {
+      published = { leftOut: (error as Error).message };
+    }
+    this.#published.set(fact.id, published);
+    if (before !== undefined && before !== this.#keyOf(fact.id)) this.#delete(before);
+  }
+
+  remove(id: string): void {
+    const key = this.#keyOf(id);
+    this.#published.delete(id);
+    if (key !== undefined) this.#delete(key);
+  }
+
+  #again(): void {
+    this.wanted.clear();
+    this.#published.clear();
+    for (const fact of this.#containers()) this.put(fact);
+    this.onChange(undefined);
+  }
+
+  #keyOf(id: string): string | undefined {
+    const published = this.#published.get(id);
+    return published !== undefined && "key" in published ? published.key : undefined;
+  }
+
+  #set(key: string, value: string): void {
+    if (this.wanted.get(key) === value) return;
+    this.wanted.set(key, value);
+    this.onChange(key);
+  }
+
+  #delete(key: string): void {
+    this.wanted.delete(key);
+    this.onChange(key);
+  }
+}

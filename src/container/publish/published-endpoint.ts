@@ -1,0 +1,97 @@
+/**
+ * PublishedEndpoint: at which address other machines reach a container: its own on a network that they are on or have a
+ * route to, otherwise that of this machine and the ports that are published there.
+ */
+import { addressBytes, isHostScoped } from "../../base/model/address.ts";
+import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
+import type { LabelPolicy } from "../../base/model/label-policy.ts";
+import type { ServicePort } from "../../base/model/service-port.ts";
+import type { PublishedMember } from "../names/zone/published-member.ts";
+import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
+import { servicePlace } from "../registry/label-service.ts";
+
+interface PublishContext {
+  readonly policy: PublishPolicy;
+  readonly labels: LabelPolicy;
+  /** Of this machine. */
+  readonly addresses: readonly string[];
+  readonly networkOf: (id: string) => NetworkFact | undefined;
+}
+
+/** Why a member of a service is not published. */
+export class LeftOut extends Error {}
+
+/** Networks whose containers have addresses of the network that the machine itself is on. */
+const ON_THE_WIRE: ReadonlySet<string> = new Set(["macvlan", "ipvlan"]);
+const ID_CHARS = 12;
+/** All addresses of the host. */
+const UNSPECIFIED: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+type Reached = Pick<PublishedMember, "reach" | "networkId" | "v4" | "v6" | "ports">;
+
+/** Undefined for a container that is no member of a service. Throws `LeftOut` for one that others do not reach. */
+export function publishedMember(fact: ContainerFact, context: PublishContext): PublishedMember | undefined {
+  const place = servicePlace(fact, context.labels);
+  if (place === undefined) return undefined;
+  const isReady = !fact.isPaused && (fact.health === undefined || fact.health === "healthy");
+  const { project, service, hosts, ports } = place;
+  const reached = ownAddress(fact, ports, context) ?? machineAddress(fact, ports, context);
+  return { project, service, hosts, id: fact.id.slice(0, ID_CHARS), isReady, ...reached };
+}
+
+/** On the wire or routed first, then on a swarm network, where only containers of that network reach it. */
+function ownAddress(
+  { endpoints }: ContainerFact,
+  ports: readonly ServicePort[],
+  { policy, networkOf }: PublishContext,
+): Reached | undefined {
+  const usable = endpoints.flatMap((endpoint) => {
+    const { v4, v6 } = addressesOf(endpoint);
+    const network = networkOf(endpoint.networkId);
+    if (network === undefined || v4.length + v6.length === 0) return [];
+    const isReached = ON_THE_WIRE.has(network.driver) || policy.routedNetworks.includes(network.name);
+    const isSwarm = network.swarm !== undefined && !network.swarm.isIngress;
+    if (!isReached && !isSwarm) return [];
+    const networkId = isReached ? undefined : network.id;
+    return [{ reach: "container" as const, networkId, v4, v6, ports }];
+  });
+  return usable.find(({ networkId }) => networkId === undefined) ?? usable[0];
+}
+
+function machineAddress(
+  { ports: { bound = [] } }: ContainerFact,
+  ports: readonly ServicePort[],
+  { addresses }: PublishContext,
+): Reached {
+  const own = addresses.filter((text) => !isHostScoped(text));
+  const used = bound.filter(({ address }) => UNSPECIFIED.has(address) || own.includes(address));
+  if (used.length === 0)
+    throw new LeftOut("it has no published port, and no address on a network that other machines reach");
+  if (own.length === 0)
+    throw new LeftOut("no address of this machine is known that other machines reach: set etcd.address");
+  const isSame = used.every(({ port, hostPort }) => Number.parseInt(port, 10) === hostPort);
+  const mapped = ports.flatMap((port) => mappedPort(port, used));
+  if (!isSame && mapped.length === 0)
+    throw new LeftOut("its published ports have no names: name them with the label io.dns11.ports");
+  const bytes = own.flatMap((text) => addressBytes(text) ?? []);
+  return {
+    reach: isSame ? "machine" : "ports",
+    networkId: undefined,
+    v4: bytes.filter(({ length }) => length === 4),
+    v6: bytes.filter(({ length }) => length === 16),
+    ports: mapped,
+  };
+}
+
+function mappedPort(port: ServicePort, bound: readonly BoundPort[]): ServicePort[] {
+  const found = bound.find((each) => each.port === `${port.number}/${port.protocol}`);
+  return found === undefined ? [] : [{ ...port, number: found.hostPort }];
+}
+
+function addressesOf({ ipv4, ipv6 }: EndpointFact): { readonly v4: Uint8Array[]; readonly v6: Uint8Array[] } {
+  const of = (text: string | undefined): Uint8Array[] => {
+    const bytes = text === undefined || isHostScoped(text) ? undefined : addressBytes(text);
+    return bytes === undefined ? [] : [bytes];
+  };
+  return { v4: of(ipv4), v6: of(ipv6) };
+}

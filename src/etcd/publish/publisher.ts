@@ -1,0 +1,313 @@
+/**
+ * Publisher: writes what is wanted below the key of this machine, under a lease that it renews, for as long as it is not
+ * stopped. Times are those of a clock that no step changes.
+ *
+ *   claim -> write differences, renew the lease -> (lease or owner lost) -> claim, and everything again
+ *                                               -> (write refused)       -> again, with the lease renewed meanwhile
+ *
+ * The next run of the same machine finds the lease in the owner's key, and goes on with it: nothing is written twice.
+ */
+import { backoffMs } from "../../base/lib/backoff.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import { guard } from "../../base/lib/guard.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { WantedKeys } from "../../base/model/wanted-keys.ts";
+import { ETCD_LEASE_LOST, isEtcdFault, machineTakenFault, notWrittenFault } from "../etcd-fault.ts";
+import type { Gateway } from "../gateway.ts";
+import { list } from "../listing.ts";
+import { encoded, objectOf, revisionOf } from "../messages.ts";
+import { sleep } from "../watch.ts";
+import { grantLease, grantedSeconds, renewLease, revokeLease } from "./lease.ts";
+import { OwnKeys } from "./own-keys.ts";
+import { type StoredOwner, ownerOfFailure, readOwner, unchanged } from "./owner-record.ts";
+
+export interface PublisherParts {
+  readonly gateway: Pick<Gateway, "call" | "localAddress">;
+  /** The first part of all keys of this machine, with a slash at its end. */
+  readonly root: string;
+  /** The key of the owner below it. */
+  readonly ownerKey: string;
+  readonly machine: string;
+  /** Which dns11 this is, on this machine, and which run of it. */
+  readonly instance: string;
+  readonly run: string;
+  readonly leaseSeconds: number;
+  readonly keys: WantedKeys;
+  /** What is wrong, or nothing any more. */
+  readonly onState: (fault: Fault | undefined) => void;
+  readonly now?: (() => number) | undefined;
+  readonly wait?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+export interface PublisherCounts {
+  transactions: number;
+  writes: number;
+  failures: number;
+  /** How often everything had to be published again. */
+  losses: number;
+}
+
+interface Claim {
+  readonly lease: string;
+  /** With it, that of the run before. */
+  readonly leases: ReadonlySet<string>;
+  readonly revision: number;
+}
+
+const MS = 1_000;
+
+export class Publisher {
+  readonly counts: PublisherCounts = { transactions: 0, writes: 0, failures: 0, losses: 0 };
+  readonly #parts: PublisherParts;
+  readonly #own: OwnKeys;
+  readonly #now: () => number;
+  readonly #wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly #dirty = new Set<string>();
+  #claim: Claim | undefined;
+  /** It was the owner once: what another run writes then has replaced it. */
+  #hasClaimed = false;
+  #wake: () => void = () => {};
+  #fault: Fault | undefined;
+  #renewedAt = -Infinity;
+  #listedAt = -Infinity;
+  #isChangedByOthers = false;
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts;
+    this.#own = new OwnKeys(parts.root, this.#ownerKey);
+    this.#now = parts.now ?? (() => performance.now());
+    this.#wait = parts.wait ?? sleep;
+    parts.keys.onChange = (key) => this.#change(key);
+  }
+
+  get fault(): Fault | undefined {
+    return this.#fault;
+  }
+
+  /** It is the owner, and etcd has confirmed the lease in time. */
+  get isHeld(): boolean {
+    return this.#claim !== undefined && this.#now() - this.#renewedAt < this.#parts.leaseSeconds * MS;
+  }
+
+  get lease(): string | undefined {
+    return this.#claim?.lease;
+  }
+
+  /** How many keys etcd has, how many are still to be written, and how many of others are among them. */
+  get sizes(): { readonly written: number; readonly pending: number; readonly foreign: number } {
+    const foreign = this.#own.foreign(this.#claim?.leases ?? new Set(), this.#parts.keys.wanted);
+    return { written: this.#own.size - foreign, pending: this.#dirty.size, foreign };
+  }
+
+  /** etcd has this value now; undefined: it is deleted. */
+  noteStored(key: string, value: string | undefined): void {
+    const name = key.slice(this.#parts.root.length);
+    const isKnown = value === this.#own.valueOf(name) || value === this.#parts.keys.wanted.get(name);
+    if (this.#claim === undefined || key === this.#ownerKey || isKnown) return;
+    this.#isChangedByOthers = true;
+    this.#wake();
+  }
+
+  /** Until it is stopped: what is written stays as long as the lease. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        await this.#take(signal);
+        if (signal.aborted) return;
+        failures = 0;
+        await this.#hold(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#claim = isEtcdFault(error, ETCD_LEASE_LOST) ? undefined : this.#claim;
+        if (isEtcdFault(error, ETCD_LEASE_LOST)) this.counts.losses++;
+        this.#note(error);
+        await this.#wait(backoffMs(failures, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
+      }
+    }
+  }
+
+  /** Ends what is published, if it is still ours. Call it after `run` has ended. */
+  async withdraw(signal: AbortSignal): Promise<void> {
+    if (this.#claim === undefined) return;
+    const owner = await readOwner(this.#parts.gateway, this.#ownerKey, signal);
+    if (owner?.run === this.#parts.run) await revokeLease(this.#parts.gateway, this.#claim.lease, signal);
+  }
+
+  get #ownerKey(): string {
+    return this.#parts.root + this.#parts.ownerKey;
+  }
+
+  #change(key: string | undefined): void {
+    const { wanted } = this.#parts.keys;
+    for (const each of key === undefined ? [...wanted.keys(), ...this.#own.keys] : [key]) this.#dirty.add(each);
+    this.#wake();
+  }
+
+  /** Becomes the owner. Throws a Fault where that is not possible. */
+  async #take(signal: AbortSignal): Promise<void> {
+    const { gateway, instance, run, keys } = this.#parts;
+    const before = await readOwner(gateway, this.#ownerKey, signal);
+    keys.setConnectedAddress(gateway.localAddress);
+    const isOther = before !== undefined && before.run !== run;
+    if (isOther && (before.instance !== instance || this.#hasClaimed)) {
+      this.#claim = undefined;
+      throw machineTakenFault(this.#parts.machine);
+    }
+    const lease = await this.#leaseAfter(before, signal);
+    const revision = await this.#putOwner(before, lease, signal);
+    this.#claim = { lease, leases: new Set([lease, before?.lease ?? lease]), revision };
+    this.#hasClaimed = true;
+    await this.#list(signal);
+  }
+
+  /** That of the run before, if it still exists and is granted for as long as is wanted. */
+  async #leaseAfter(before: StoredOwner | undefined, signal: AbortSignal): Promise<string> {
+    const { gateway, leaseSeconds } = this.#parts;
+    this.#renewedAt = this.#now();
+    if (before?.lease !== undefined && (await renewLease(gateway, before.lease, signal))) {
+      // Else its keys last until they have the new one.
+      if ((await grantedSeconds(gateway, before.lease, signal)) === leaseSeconds) return before.lease;
+    }
+    return await grantLease(gateway, leaseSeconds, signal);
+  }
+
+  async #putOwner(before: StoredOwner | undefined, lease: string, signal: AbortSignal): Promise<number> {
+    const { gateway, instance, run, machine, keys } = this.#parts;
+    const [host] = keys.addresses;
+    const record = { ...(host !== undefined && { host }), text: "dns11", machine, addresses: keys.addresses };
+    const reply = await gateway.call(
+      "/v3/kv/txn",
+      {
+        compare: [unchanged(this.#ownerKey, before?.revision ?? 0)],
+        success: [
+          {
+            request_put: {
+              key: encoded(this.#ownerKey),
+              value: encoded(JSON.stringify({ ...record, instance, run })),
+              lease,
+            },
+          },
+        ],
+      },
+      signal,
+    );
+    // Another one was faster, or this very request was sent twice: what there is decides the next time.
+    if (objectOf(reply)["succeeded"] !== true) throw machineTakenFault(machine);
+    return revisionOf(reply);
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    this.#isChangedByOthers = false;
+    this.#listedAt = this.#now();
+    await list(this.#parts.gateway, this.#parts.root, this.#own, signal);
+    this.#change(undefined);
+  }
+
+  /** Renews the lease and writes, side by side: neither waits for the other. */
+  async #hold(signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    const both = AbortSignal.any([signal, ended.signal]);
+    const end = (error: unknown): never => {
+      ended.abort();
+      throw error;
+    };
+    await Promise.all([this.#renew(both).catch(end), this.#write(both).catch(end)]);
+  }
+
+  async #renew(signal: AbortSignal): Promise<void> {
+    const { gateway, leaseSeconds } = this.#parts;
+    const everyMs = (leaseSeconds * MS) / LIMITS.etcdRenewals;
+    for (let waitMs = everyMs; ;) {
+      await this.#wait(waitMs, signal);
+      if (signal.aborted || this.#claim === undefined) return;
+      const askedAt = this.#now();
+      try {
+        if (!(await renewLease(gateway, this.#claim.lease, signal))) throw lost();
+        this.#renewedAt = askedAt;
+        waitMs = everyMs;
+      } catch (error) {
+        if (signal.aborted || isEtcdFault(error, ETCD_LEASE_LOST)) throw error;
+        this.#note(error);
+        waitMs = Math.min(everyMs, LIMITS.etcdRetryFirstMs * LIMITS.etcdRenewals);
+      }
+    }
+  }
+
+  async #write(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted;) {
+      const isListDue = this.#isChangedByOthers && this.#now() - this.#listedAt >= LIMITS.etcdListAgainMs;
+      // Before everything is known, what the run before has written stays as it is.
+      if (!this.#parts.keys.isComplete || (this.#dirty.size === 0 && !isListDue)) {
+        this.#note(undefined);
+        await this.#woken(LIMITS.etcdListAgainMs, signal);
+        continue;
+      }
+      try {
+        if (isListDue) await this.#list(signal);
+        await this.#writeBatch(signal);
+        failures = 0;
+        await this.#wait(LIMITS.etcdWriteEveryMs, signal);
+      } catch (error) {
+        if (signal.aborted || isEtcdFault(error, ETCD_LEASE_LOST)) throw error;
+        this.#note(error);
+        await this.#wait(backoffMs(failures++, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
+      }
+    }
+  }
+
+  /** Throws a Fault; the keys are tried again then. */
+  async #writeBatch(signal: AbortSignal): Promise<void> {
+    const { gateway, keys } = this.#parts;
+    const claim = this.#claim as Claim;
+    const batch = this.#own.batch(this.#dirty, keys.wanted, { ...claim, keysMax: LIMITS.etcdWriteKeys });
+    if (batch.changes.size === 0) return;
+    try {
+      const reply = await gateway.call(
+        "/v3/kv/txn",
+        {
+          compare: [unchanged(this.#ownerKey, claim.revision), ...batch.compare],
+          success: batch.success,
+          failure: [{ request_range: { key: encoded(this.#ownerKey) } }],
+        },
+        signal,
+      );
+      this.counts.transactions++;
+      if (objectOf(reply)["succeeded"] !== true) return await this.#refused(reply, claim, signal);
+      this.counts.writes += batch.changes.size;
+      this.#own.done(batch, claim.lease, revisionOf(reply));
+    } catch (error) {
+      for (const key of batch.changes.keys()) this.#dirty.add(key);
+      throw error;
+    }
+  }
+
+  /** The owner is another one, or keys are not as they are known. */
+  async #refused(reply: unknown, claim: Claim, signal: AbortSignal): Promise<void> {
+    if (ownerOfFailure(reply)?.revision !== claim.revision) throw lost();
+    await this.#list(signal);
+  }
+
+  #note(error: unknown): void {
+    if (error !== undefined && !(error instanceof Fault)) guard.report(error, "elsewhere");
+    if (error !== undefined) this.counts.failures++;
+    const fault = error instanceof Fault ? notWrittenFault(error, this.#parts.root) : undefined;
+    if (fault?.code === this.#fault?.code) return;
+    this.#fault = fault;
+    this.#parts.onState(fault);
+  }
+
+  async #woken(ms: number, signal: AbortSignal): Promise<void> {
+    const awake = new AbortController();
+    this.#wake = () => awake.abort();
+    signal.addEventListener("abort", this.#wake, { once: true });
+    await this.#wait(ms, awake.signal);
+    signal.removeEventListener("abort", this.#wake);
+    this.#wake = () => {};
+  }
+}
+
+function lost(): Fault {
+  return new Fault(ETCD_LEASE_LOST, "the lease of this machine has ended", {
+    remedy: "Nothing to do: everything is published again.",
+  });
+}

@@ -1,0 +1,397 @@
+// Two machines and one etcd: what runs on one resolves on the other, for as long as its dns11 or its lease lives. Each
+// machine has a user of its own, which may write below its own name only.
+
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import type { EtcdReport } from "../../src/api/etcd.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { check } from "../support/program/command.ts";
+import { type Dns11, type Dns11Options, dns11, startDns11 } from "../support/program/dns11.ts";
+import { page } from "../support/program/scrape.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
+import { connectByWire } from "../support/rig/wire.ts";
+import { type Etcd, base64, startEtcd } from "../support/servers/etcd.ts";
+
+const MACHINES = "/skydns/test/cluster/machine/";
+const SVC = "svc.cluster.test";
+const ADDRESSES = { m1: "192.168.78.1", m2: "192.168.78.2" } as const;
+type Machine = keyof typeof ADDRESSES;
+
+const folder = mkdtempSync(join(tmpdir(), "d11-publish-"));
+let engines: Record<Machine, Engine>;
+let wire: AsyncDisposable;
+let etcd: Etcd;
+let token: string;
+let clients: Record<Machine, Container>;
+let runs: Record<Machine, Dns11>;
+
+before(async () => {
+  const [m1, m2] = await Promise.all([startEngine({ suite: "forky" }), startEngine({ suite: "forky" })]);
+  engines = { m1, m2 };
+  wire = await connectByWire(
+    new Map([
+      [m1.id, `${ADDRESSES.m1}/24`],
+      [m2.id, `${ADDRESSES.m2}/24`],
+    ]),
+  );
+  etcd = await startEtcd(m1);
+  await check("ip", ["-n", m2.id, "route", "add", "10.99.1.0/24", "via", ADDRESSES.m1]);
+  await addUsers();
+  for (const each of [m1, m2]) await createNetwork(each, "one");
+  await createNetwork(m1, "routed", { subnet: "172.29.5.0/24" });
+  clients = {
+    m1: await runContainer(m1, { name: "client", networks: ["one"] }),
+    m2: await runContainer(m2, { name: "client", networks: ["one"] }),
+  };
+  // The first is reached at an address of the settings, the second at the one that it connects with.
+  configure("m1", { address: ADDRESSES.m1, "routed-networks": "routed" });
+  configure("m2");
+  const [one, two] = await Promise.all([start("m1"), start("m2")]);
+  runs = { m1: one, m2: two };
+});
+after(async () => {
+  for (const each of [runs?.m1, runs?.m2, etcd, wire, engines?.m1, engines?.m2]) await each?.[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+// Root, and a user for each machine, with permission to read those of all and to write its own.
+async function addUsers(): Promise<void> {
+  const call = async (path: string, body: object): Promise<void> => {
+    const { status, json } = await etcd.call(path, body);
+    assert.equal(status, 200, `${path}: ${JSON.stringify(json)}`);
+  };
+  const range = (prefix: string): object => ({ key: base64(prefix), range_end: base64(`${prefix.slice(0, -1)}0`) });
+  for (const name of ["root", "m1", "m2"]) {
+    await call("/v3/auth/user/add", { name, password: name });
+    await call("/v3/auth/role/add", { name });
+    await call("/v3/auth/user/grant", { user: name, role: name });
+    if (name === "root") continue;
+    await call("/v3/auth/role/grant", { name, perm: { permType: "READ", ...range(MACHINES) } });
+    await call("/v3/auth/role/grant", { name, perm: { permType: "READWRITE", ...range(`${MACHINES}${name}/`) } });
+    writeFileSync(join(folder, `${name}.password`), name);
+  }
+  await call("/v3/auth/enable", {});
+  token = await tokenOf("root");
+}
+
+async function tokenOf(name: string): Promise<string> {
+  const { json } = await etcd.call("/v3/auth/authenticate", { name, password: name });
+  return String(json["token"]);
+}
+
+function configure(machine: Machine, more: object = {}): void {
+  const settings = {
+    version: 1,
+    zone: "cluster.test",
+    etcd: {
+      endpoints: etcd.endpoints,
+      user: machine,
+      "password-file": join(folder, `${machine}.password`),
+      publish: true,
+      machine,
+      // The first one is killed and started again while its lease lasts, the end of the second one's is waited for.
+      lease: machine === "m1" ? "5m" : "10s",
+      ...more,
+    },
+  };
+  writeFileSync(join(folder, `${machine}.yaml`), JSON.stringify(settings));
+}
+
+async function start(machine: Machine, options: Dns11Options = {}): Promise<Dns11> {
+  const engine = engines[machine];
+  const { args = [], ...others } = options;
+  const stateDir = join(folder, `state-${machine}`);
+  mkdirSync(stateDir, { recursive: true });
+  const prefix = inNetns(engine.netnsPath, "env");
+  return await startDns11(engine, {
+    args: ["--config", join(folder, `${machine}.yaml`), ...args],
+    prefix,
+    stateDir,
+    ...others,
+  });
+}
+
+function runWeb(machine: Machine, name: string, port: string, more: { service?: string; networks?: string[] } = {}) {
+  const { service = "web", networks = ["one"] } = more;
+  const labels = {
+    "com.docker.compose.project": "shop",
+    "com.docker.compose.service": service,
+    "com.docker.compose.container-number": "1",
+  };
+  return runContainer(engines[machine], { name, labels, networks, args: port === "" ? [] : ["--publish", port] });
+}
+
+async function answers(machine: Machine, name: string, type = "A"): Promise<string> {
+  const reply = await dig(clients[machine], name, type);
+  return [reply.status, ...dataOf(reply).toSorted()].join(" ");
+}
+
+async function resolves(machine: Machine, name: string, expected: string, type = "A"): Promise<void> {
+  let last = "";
+  try {
+    await waitFor(`${name} on ${machine}`, async () =>
+      (last = await answers(machine, name, type)) === expected ? true : undefined,
+    );
+  } catch (error) {
+    throw new Error(`${name} on ${machine} is ${last}, not ${expected}: ${runs[machine].log.slice(-3000)}`, {
+      cause: error,
+    });
+  }
+}
+
+async function reportOf(machine: Machine): Promise<EtcdReport> {
+  const { etcd: report } = await runs[machine].status();
+  assert.ok(report);
+  return report;
+}
+
+async function command(machine: Machine, name: string, ...args: string[]): Promise<string> {
+  const { stdout, stderr } = await dns11([
+    name,
+    "-H",
+    engines[machine].host,
+    "--state-dir",
+    runs[machine].stateDir,
+    ...args,
+  ]);
+  return stdout + stderr;
+}
+
+// Between the second machine and etcd.
+async function nft(rules: string): Promise<void> {
+  const [first = "", ...rest] = inNetns(engines.m2.netnsPath, "nft", [rules]);
+  await check(first, rest);
+}
+
+interface Key {
+  readonly value: Readonly<Record<string, unknown>>;
+  // A key that was never gone has the one that it had.
+  readonly created: string;
+  readonly lease: string;
+}
+
+// The keys of a machine, below its name; root's token ends after a while.
+async function keysOf(machine: Machine): Promise<ReadonlyMap<string, Key>> {
+  const prefix = `${MACHINES}${machine}/`;
+  const { json } = await asRoot("/v3/kv/range", { key: base64(prefix), range_end: base64(`${prefix.slice(0, -1)}0`) });
+  const kvs = (json["kvs"] ?? []) as readonly Record<"key" | "value" | "create_revision" | "lease", string>[];
+  const text = (encoded: string): string => Buffer.from(encoded, "base64").toString();
+  return new Map(
+    kvs.map(({ key, value, create_revision: created, lease }) => [
+      text(key).slice(prefix.length),
+      { value: JSON.parse(text(value)) as Key["value"], created, lease },
+    ]),
+  );
+}
+
+async function asRoot(path: string, body: object): ReturnType<Etcd["call"]> {
+  const reply = await etcd.call(path, body, { token });
+  if (reply.status === 200) return reply;
+  token = await tokenOf("root");
+  return await etcd.call(path, body, { token });
+}
+
+async function serviceKey(machine: Machine, service: string): Promise<Key | undefined> {
+  for (const [key, found] of await keysOf(machine)) if (key.includes(`/shop/${service}/`)) return found;
+  return undefined;
+}
+
+test("a container that starts on one machine is answered on the other, at an address that it can be reached at", async () => {
+  const one = await runWeb("m1", "web-1", "80:80");
+  const two = await runWeb("m2", "web-2", "8080:80");
+  await resolves("m2", `web.shop.${SVC}`, `NOERROR ${[two.address("one"), ADDRESSES.m1].toSorted().join(" ")}`);
+  // Under another port, so that an address alone would lead elsewhere.
+  await resolves("m1", `1-m2.web.shop.${SVC}`, `NOERROR ${ADDRESSES.m2}`);
+  await resolves("m1", `web.shop.${SVC}`, `NOERROR ${one.address("one")}`);
+  const ports = `_http._tcp.web.shop.${SVC}`;
+  await resolves("m1", ports, `NOERROR 0 100 80 1.web.shop.${SVC}. 0 100 8080 1-m2.web.shop.${SVC}.`, "SRV");
+  const additional = (await dig(clients.m1, ports, "SRV")).additional.map(({ name, data }) => `${name} ${data}`);
+  assert.deepEqual(additional.toSorted(), [
+    `1-m2.web.shop.${SVC}. ${ADDRESSES.m2}`,
+    `1.web.shop.${SVC}. ${one.address("one")}`,
+  ]);
+  await resolves("m1", "m2.machine.cluster.test", `NOERROR ${ADDRESSES.m2}`);
+
+  const routed = await runWeb("m1", "api-1", "", { service: "api", networks: ["routed"] });
+  await resolves("m2", `api.shop.${SVC}`, `NOERROR ${routed.address("routed")}`);
+  const reverse = routed.address("routed").split(".").toReversed().join(".");
+  await resolves("m2", `${reverse}.in-addr.arpa`, `NOERROR 1-m1.api.shop.${SVC}.`, "PTR");
+  await runWeb("m1", "hidden-1", "", { service: "hidden" });
+  assert.equal(await answers("m2", `hidden.shop.${SVC}`), "NXDOMAIN", "nothing there reaches it");
+
+  await engines.m1.docker("pause", routed.id);
+  await resolves("m2", `api.shop.${SVC}`, "NXDOMAIN");
+  await resolves("m2", "api.shop.endpoints.cluster.test", `NOERROR ${routed.address("routed")}`);
+  await routed.remove();
+  await resolves("m2", "api.shop.endpoints.cluster.test", "NXDOMAIN");
+});
+
+test("status, doctor, explain, names and metrics know what is published", async () => {
+  assert.match(
+    await command("m1", "status"),
+    /published +1 container as m1 at 192\.168\.78\.1, 1 that others do not reach/,
+  );
+  assert.match(await command("m1", "status"), /etcd +1 container of 1 other machine, from http/);
+  const doctor = await command("m1", "doctor", "--all");
+  assert.match(doctor, /1 containers are published as m1/);
+  assert.match(doctor, /1 members of services cannot be reached by other machines/);
+  assert.match(await command("m2", "explain", "-v", `web.shop.${SVC}`, "client"), /2 ready containers, some on m1/);
+  assert.match(
+    await command("m2", "names", "--in", "client"),
+    /web\.shop\.svc\.cluster\.test .*zone cluster\.test, machine m1/,
+  );
+  const [state = ""] = readdirSync(runs.m1.stateDir);
+  const { text } = await page(join(runs.m1.stateDir, state, "control.sock"), "/metrics");
+  assert.match(text, /dns11_etcd_published 1\n[^]*dns11_etcd_published_containers\{state="published"\} 1\n/);
+});
+
+test("a machine that lies writes nothing for another one, and what is not valid is left out and named", async () => {
+  const liar = await tokenOf("m2");
+  const put = async (key: string, value: object): Promise<number> => {
+    const body = { key: base64(MACHINES + key), value: base64(JSON.stringify(value)) };
+    return (await etcd.call("/v3/kv/put", body, { token: liar })).status;
+  };
+  const member = { reach: "container", addresses: ["10.7.7.7"], hosts: [], ports: [] };
+  assert.equal(await put("m1/svc/shop/web/aaaaaaaaaaaa", member), 403, "another machine's part");
+  assert.equal(await put("m3/svc/shop/web/aaaaaaaaaaaa", member), 403, "a machine that does not exist");
+  for (const [key, value] of [
+    ["m2/svc/shop/web/bad", member],
+    ["m2/svc/shop/../aaaaaaaaaaaa", member],
+    ["m2/svc/shop/web/bbbbbbbbbbbb", { ...member, addresses: ["127.0.0.1"] }],
+    ["m2/svc/shop/web/cccccccccccc", { ...member, hosts: ["a.b"] }],
+    ["m2/svc/shop/lie/dddddddddddd", member],
+  ] as const)
+    assert.equal(await put(key, value), 200);
+  // It may add members that do not exist, and takes none away.
+  await resolves("m1", `lie.shop.${SVC}`, "NOERROR 10.7.7.7");
+  const { machines } = await waitFor("bad keys to be skipped", async () => {
+    const report = await reportOf("m1");
+    return report.machines?.skipped === 4 ? report : undefined;
+  });
+  assert.match(machines?.problems.map(({ problem }) => problem).join() ?? "", /none that means one machine/);
+  assert.equal((await answers("m1", `web.shop.${SVC}`)).split(" ").length, 2, "its own member only");
+  // Its own dns11 neither deletes nor overwrites what it has not written.
+  await waitFor("foreign keys to be seen", async () =>
+    (await reportOf("m2")).publishing?.foreign === 5 ? true : undefined,
+  );
+  assert.match(await command("m2", "doctor"), /5 keys below .*machine\/m2\/ are not from this dns11, and stay/);
+  await asRoot("/v3/kv/deleterange", {
+    key: base64(`${MACHINES}m2/svc/shop/`),
+    range_end: base64(`${MACHINES}m2/svc/shop/w`),
+  });
+  for (const key of ["bad", "bbbbbbbbbbbb", "cccccccccccc"])
+    await asRoot("/v3/kv/deleterange", { key: base64(`${MACHINES}m2/svc/shop/web/${key}`) });
+  await resolves("m1", `lie.shop.${SVC}`, "NXDOMAIN");
+});
+
+test("killed and started again, replaced, reloaded: what is published is never gone, and is not written twice", async () => {
+  const first = await serviceKey("m1", "web");
+  assert.ok(first);
+  const isStill = async (what: string, settled: Dns11): Promise<void> => {
+    runs.m1 = settled;
+    await waitFor(`${what} to publish`, async () =>
+      (await reportOf("m1")).publishing?.state === "current" ? true : undefined,
+    );
+    const { created, lease } = (await serviceKey("m1", "web")) ?? {};
+    assert.deepEqual([created, lease], [first.created, first.lease], what);
+    assert.equal((await reportOf("m1")).publishing?.writes, 0, what);
+  };
+  runs.m1.kill("SIGKILL");
+  await runs.m1.ended();
+  const second = await start("m1");
+  await isStill("the next run", second);
+  const third = await start("m1", { args: ["--replace"] });
+  await second.ended();
+  await isStill("the process that took over", third);
+  configure("m1", { address: ADDRESSES.m1, "nearest-first": true });
+  assert.match(await command("m1", "reload"), /etcd\.nearest-first/);
+  await isStill("another connection", third);
+  await resolves(
+    "m1",
+    `_http._tcp.web.shop.${SVC}`,
+    `NOERROR 0 100 80 1.web.shop.${SVC}. 10 100 8080 1-m2.web.shop.${SVC}.`,
+    "SRV",
+  );
+});
+
+test("no space left and no permission: the doctor says so, what is published stays, and the rest follows", async () => {
+  const { json } = await asRoot("/v3/kv/range", { key: base64("x") });
+  const { member_id: memberID } = json["header"] as Readonly<Record<string, string>>;
+  const alarm = async (action: string): Promise<unknown> =>
+    await asRoot("/v3/maintenance/alarm", { action, memberID, alarm: "NOSPACE" });
+  await alarm("ACTIVATE");
+  const late = await runWeb("m1", "late-1", "443:443", { service: "late" });
+  const { publishing } = await waitFor("no space", async () => {
+    const report = await reportOf("m1");
+    return report.publishing?.code === "ETCD_NO_SPACE" ? report : undefined;
+  });
+  assert.equal(publishing?.state, "behind");
+  assert.match(await command("m1", "doctor"), /1 of 2 containers of m1 are published.*space exceeded/);
+  assert.equal(await answers("m1", `late.shop.${SVC}`), `NOERROR ${late.address("one")}`, "names of this machine");
+  assert.match(await answers("m2", `web.shop.${SVC}`), new RegExp(ADDRESSES.m1));
+  await alarm("DEACTIVATE");
+  await resolves("m2", `late.shop.${SVC}`, `NOERROR ${ADDRESSES.m1}`);
+
+  const root = `${MACHINES}m1/`;
+  const range = { key: base64(root), range_end: base64(`${root.slice(0, -1)}0`) };
+  await asRoot("/v3/auth/role/revoke", { role: "m1", ...range });
+  await late.remove();
+  await waitFor("no permission", async () =>
+    (await reportOf("m1")).publishing?.code === "ETCD_PERMISSION" ? true : undefined,
+  );
+  assert.match(await command("m1", "doctor"), /read and write the keys below \/skydns\/test\/cluster\/machine\/m1\//);
+  await asRoot("/v3/auth/role/grant", { name: "m1", perm: { permType: "READWRITE", ...range } });
+  await resolves("m2", `late.shop.${SVC}`, "NXDOMAIN");
+});
+
+test("a lease that has ended, by itself or while the machine is cut off, is noticed: all is published again", async () => {
+  const first = await serviceKey("m1", "web");
+  await asRoot("/v3/lease/revoke", { ID: first?.lease });
+  await resolves("m2", `1-m1.web.shop.${SVC}`, "NXDOMAIN");
+  await resolves("m2", `1-m1.web.shop.${SVC}`, `NOERROR ${ADDRESSES.m1}`);
+  assert.notEqual((await serviceKey("m1", "web"))?.lease, first?.lease);
+  assert.equal((await reportOf("m1")).publishing?.losses, 1);
+
+  const own = await answers("m2", `web.shop.${SVC}`);
+  await nft("add table ip cut; add chain ip cut out { type filter hook output priority 0; }");
+  await nft("add rule ip cut out ip daddr 10.99.1.1 drop");
+  await resolves("m1", `1-m2.web.shop.${SVC}`, "NXDOMAIN");
+  await waitFor("m2 to notice", async () =>
+    (await reportOf("m2")).publishing?.state === "unpublished" ? true : undefined,
+  );
+  assert.equal(await answers("m2", `web.shop.${SVC}`), own, "its own names, and the last known ones");
+  assert.match(await command("m2", "doctor"), /the containers of m2 are not published: .*etcd at/);
+  await nft("delete table ip cut");
+  await resolves("m1", `1-m2.web.shop.${SVC}`, `NOERROR ${ADDRESSES.m2}`);
+});
+
+test("another machine of the same name writes nothing, and says why", async () => {
+  configure("m2", { machine: "m1", user: "m1", "password-file": join(folder, "m1.password") });
+  const keys = await keysOf("m1");
+  await command("m2", "reload");
+  await waitFor("the name to be taken", async () =>
+    (await reportOf("m2")).publishing?.code === "ETCD_MACHINE_TAKEN" ? true : undefined,
+  );
+  assert.deepEqual([...(await keysOf("m1"))], [...keys]);
+  assert.equal((await keysOf("m2")).size, 0, "what it published under the name before is withdrawn");
+  configure("m2");
+  await command("m2", "reload");
+  await resolves("m1", `1-m2.web.shop.${SVC}`, `NOERROR ${ADDRESSES.m2}`);
+});
+
+test("stopped, a machine is gone at once; killed, it is gone when its lease ends", async () => {
+  assert.equal(await runs.m1.stop(), 0);
+  assert.equal((await keysOf("m1")).size, 0);
+  await resolves("m2", `1-m1.web.shop.${SVC}`, "NXDOMAIN");
+  runs.m2.kill("SIGKILL");
+  await runs.m2.ended();
+  assert.ok((await keysOf("m2")).size > 0, "its lease lives on");
+  await waitFor("the lease to end", async () => ((await keysOf("m2")).size === 0 ? true : undefined));
+});
