@@ -612,6 +612,7 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [
       "node:child_process",
+      "node:crypto",
       "node:fs",
       "node:fs/promises",
       "node:path",

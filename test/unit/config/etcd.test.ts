@@ -35,6 +35,7 @@ test("all keys; one endpoint, zone or quirk needs no list", () => {
     passwordFile: "/etc/password",
     staleSecondsMax: 3600,
     quirks: ["subtree"],
+    publish: undefined,
   });
   const short = read({ ...ENDPOINT, zones: "skydns.local" });
   assert.deepEqual(
@@ -118,5 +119,10 @@ test("publishing: off by default, with the first zone; what it needs and what ha
     [{ ...ENDPOINT, zones: ["a.test"], machine: "m1" }, /etcd\.machine: has no effect without etcd\.publish/],
     [{ ...ENDPOINT, zones: ["a.test"], "nearest-first": true }, /has no effect without etcd\.publish/],
   ] as const)
-    assert.throws(() => read(etcd, more), (error: Error) => message.test(`${error.message} ${JSON.stringify(error)}`) || assert.fail(`${JSON.stringify(etcd)}: ${String(error)}`));
+    assert.throws(
+      () => read(etcd, more),
+      (error: Error) =>
+        message.test(`${error.message} ${JSON.stringify(error)}`) ||
+        assert.fail(`${JSON.stringify(etcd)}: ${String(error)}`),
+    );
 });
