@@ -19,7 +19,7 @@ check: node_modules/.package-lock.json ## Types, lint, format, dead code, layeri
 bench: setup-bench build ## Benchmark dns11 against dockerd and others (needs root); ONLY=WORDS selects parts, ARGS=--json
 	@npm run --silent bench -- $(ONLY) $(ARGS)
 
-bench-plot: ## Plot the results of the last bench; OUT=FILE.svg
+bench-plot: ## Plot the results of the last bench; OUT=FOLDER
 	@node scripts/bench-plot.mjs $(OUT)
 
 fuzz: build ## Fuzz every parser with ten million malformed queries and replies (no root needed); INPUTS=N, SEED=N

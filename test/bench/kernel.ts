@@ -1,6 +1,6 @@
 // Container names answered by the kernel, beside the same names answered by the process and by the floor, in one container.
-// The last row has the process stopped: whatever is answered then is answered by the kernel alone. Cached replies are
-// answered by the process in any case, but with --answers kernel their packets are not tracked.
+// The last row has the process stopped: whatever is answered then is answered by the kernel alone. MX is answered
+// by the process in any case, but with --answers kernel its packets are not tracked.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,11 @@ import { join } from "node:path";
 import { check } from "../support/program/command.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { startDns11 } from "../support/program/dns11.ts";
-import { startUnbound } from "../support/servers/real-server.ts";
 import { atFullSpeed, steadily } from "./dnsperf.ts";
-import { type Row, median, readable, spreadOf } from "./figures.ts";
+import { type Row, type Spread, median, readable, spreadOf } from "./figures.ts";
 import { compile } from "./native.ts";
 import { type LoadResult, parseLoadResult } from "./load-program.ts";
-import { Questions, UPSTREAM_LINES, reverseName } from "./questions.ts";
+import { reverseName } from "./questions.ts";
 import { redirectTo } from "./redirect.ts";
 import type { Sample } from "./tally.ts";
 import { Testbed } from "./testbed.ts";
@@ -22,11 +21,10 @@ const ROUNDS = 3;
 const SECONDS = 1;
 const WARM_SECONDS = 0.5;
 const NAMES = 10;
-const UPSTREAM = "10.53.0.1";
 const SPEED_MIN = 2;
 const LATENCY_MAX = 1 / 3;
 
-const QUESTIONS = { a: "A", aaaa: "AAAA: no data", ptr: "PTR", cached: "forwarded, cache hit" } as const;
+const QUESTIONS = { a: "A", aaaa: "AAAA: no data", ptr: "PTR", mx: "MX, by the process" } as const;
 type Question = keyof typeof QUESTIONS;
 const STOPPED = "kernel, process stopped";
 const SERVERS = ["floor", "process", "kernel", STOPPED] as const;
@@ -37,8 +35,7 @@ type KernelSample = Sample & { readonly aloneMs?: number };
 type Column = "perSecond" | "cpuMicros" | "p50Ms" | "p99Ms" | "aloneMs";
 
 export async function benchKernel(): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
-  await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: UPSTREAM_LINES });
+  await using engine = await startEngine({ suite: "forky" });
   const load = await compile("crowd", engine.folder);
   const floor = await compile("floor", engine.folder);
   await using testbed = await Testbed.make(engine, { network: "few", names: NAMES, floor });
@@ -59,7 +56,7 @@ export async function benchKernel(): Promise<Row[]> {
     await redirectTo(testbed.client, undefined);
     for (const answers of ["process", "kernel"] as const) {
       await using instance = await startDns11(engine, { args: ["--answers", answers, "--keeper", "off"] });
-      for (const question of ["a", "aaaa", "ptr", "cached"] as const) await add(answers, question, instance.pid);
+      for (const question of ["a", "aaaa", "ptr", "mx"] as const) await add(answers, question, instance.pid);
       if (answers === "process") continue;
       instance.kill("SIGSTOP");
       await add(STOPPED, "a", instance.pid);
@@ -88,7 +85,10 @@ function questionFiles(engine: Engine, { hosts }: Testbed): Record<Question, str
       "ptr",
       hosts.map(({ address }) => `${reverseName(address)} PTR`),
     ),
-    cached: new Questions(engine.folder).cached(),
+    mx: file(
+      "mx",
+      hosts.map(({ name }) => `${name} MX`),
+    ),
   };
 }
 
@@ -123,9 +123,17 @@ function rowsOf(samples: ReadonlyMap<string, readonly KernelSample[]>): Row[] {
         ...(question === "a" && answerer !== STOPPED ? [`one at a time p50 ${spread("aloneMs", 1_000, 0)} us`] : []),
       ];
       const measured = [speed, ...times, `lost ${lost}`].join("; ");
-      return [{ what: keyOf(answerer, question), measured }];
+      return [{ what: keyOf(answerer, question), measured, columns: columnsOf(of) }];
     }),
   );
+}
+
+function columnsOf(samples: readonly KernelSample[]): Record<string, Spread> {
+  const columns = (["perSecond", "cpuMicros", "aloneMs"] as const).flatMap((column) => {
+    const values = samples.flatMap((sample) => sample[column] ?? []);
+    return values.length === 0 ? [] : [[column, spreadOf(values)] as const];
+  });
+  return Object.fromEntries(columns);
 }
 
 function targetsOf(samples: ReadonlyMap<string, readonly KernelSample[]>): Row[] {
