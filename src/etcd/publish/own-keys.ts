@@ -40,8 +40,11 @@ export class OwnKeys implements StoredKeys {
     return this.#known.keys();
   }
 
-  valueOf(key: string): string | undefined {
-    return this.#known.get(key)?.value;
+  /** Whether a change that etcd reports is known, or may be one that is just being written. */
+  expects(key: string, value: string | undefined, wanted: string | undefined, leases: ReadonlySet<string>): boolean {
+    const known = this.#known.get(key);
+    if (value === known?.value) return true;
+    return value === wanted && (value !== undefined || isOurs(known, leases));
   }
 
   /** How many others have written here, with no lease or another one; they are never touched. */

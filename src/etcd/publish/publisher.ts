@@ -54,6 +54,8 @@ interface Claim {
   readonly revision: number;
 }
 
+type Part = "lease" | "write";
+
 const MS = 1_000;
 
 export class Publisher {
@@ -67,7 +69,8 @@ export class Publisher {
   /** It was the owner once: what another run writes then has replaced it. */
   #hasClaimed = false;
   #wake: () => void = () => {};
-  #fault: Fault | undefined;
+  readonly #faults: Record<Part, Fault | undefined> = { lease: undefined, write: undefined };
+  #reported: string | undefined;
   #renewedAt = -Infinity;
   #listedAt = -Infinity;
   #isChangedByOthers = false;
@@ -81,7 +84,7 @@ export class Publisher {
   }
 
   get fault(): Fault | undefined {
-    return this.#fault;
+    return this.#faults.lease ?? this.#faults.write;
   }
 
   /** It is the owner, and etcd has confirmed the lease in time. */
@@ -102,8 +105,8 @@ export class Publisher {
   /** etcd has this value now; undefined: it is deleted. */
   noteStored(key: string, value: string | undefined): void {
     const name = key.slice(this.#parts.root.length);
-    const isKnown = value === this.#own.valueOf(name) || value === this.#parts.keys.wanted.get(name);
-    if (this.#claim === undefined || key === this.#ownerKey || isKnown) return;
+    if (this.#claim === undefined || key === this.#ownerKey) return;
+    if (this.#own.expects(name, value, this.#parts.keys.wanted.get(name), this.#claim.leases)) return;
     this.#isChangedByOthers = true;
     this.#wake();
   }
@@ -115,12 +118,13 @@ export class Publisher {
         await this.#take(signal);
         if (signal.aborted) return;
         failures = 0;
+        this.#faults.lease = undefined;
         await this.#hold(signal);
       } catch (error) {
         if (signal.aborted) return;
         this.#claim = isEtcdFault(error, ETCD_LEASE_LOST) ? undefined : this.#claim;
         if (isEtcdFault(error, ETCD_LEASE_LOST)) this.counts.losses++;
-        this.#note(error);
+        this.#note("lease", error);
         await this.#wait(backoffMs(failures, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
       }
     }
@@ -225,9 +229,10 @@ export class Publisher {
         if (!(await renewLease(gateway, this.#claim.lease, signal))) throw lost();
         this.#renewedAt = askedAt;
         waitMs = everyMs;
+        if (this.#faults.lease !== undefined) this.#note("lease", undefined);
       } catch (error) {
         if (signal.aborted || isEtcdFault(error, ETCD_LEASE_LOST)) throw error;
-        this.#note(error);
+        this.#note("lease", error);
         waitMs = Math.min(everyMs, LIMITS.etcdRetryFirstMs * LIMITS.etcdRenewals);
       }
     }
@@ -238,7 +243,7 @@ export class Publisher {
       const isListDue = this.#isChangedByOthers && this.#now() - this.#listedAt >= LIMITS.etcdListAgainMs;
       // Before everything is known, what the run before has written stays as it is.
       if (!this.#parts.keys.isComplete || (this.#dirty.size === 0 && !isListDue)) {
-        this.#note(undefined);
+        this.#note("write", undefined);
         await this.#woken(LIMITS.etcdListAgainMs, signal);
         continue;
       }
@@ -249,7 +254,7 @@ export class Publisher {
         await this.#wait(LIMITS.etcdWriteEveryMs, signal);
       } catch (error) {
         if (signal.aborted || isEtcdFault(error, ETCD_LEASE_LOST)) throw error;
-        this.#note(error);
+        this.#note("write", error);
         await this.#wait(backoffMs(failures++, LIMITS.etcdRetryFirstMs, LIMITS.etcdRetryLastMs, Math.random()), signal);
       }
     }
@@ -287,12 +292,14 @@ export class Publisher {
     await this.#list(signal);
   }
 
-  #note(error: unknown): void {
+  /** Renewals and writes fail for themselves: that one works says nothing about the other. */
+  #note(part: Part, error: unknown): void {
     if (error !== undefined && !(error instanceof Fault)) guard.report(error, "elsewhere");
     if (error !== undefined) this.counts.failures++;
-    const fault = error instanceof Fault ? notWrittenFault(error, this.#parts.root) : undefined;
-    if (fault?.code === this.#fault?.code) return;
-    this.#fault = fault;
+    this.#faults[part] = error instanceof Fault ? notWrittenFault(error, this.#parts.root) : undefined;
+    const { fault } = this;
+    if (fault?.code === this.#reported) return;
+    this.#reported = fault?.code;
     this.#parts.onState(fault);
   }
 

@@ -74,7 +74,7 @@ function settings({ trustsImages = false, ...policy }: WorldParts): ConstructorP
 type Ports = ContainerFact["ports"];
 
 // Published as `docker run -p` does it: HOSTPORT:PORT.
-function published(...ports: readonly string[]): Ports {
+function onHost(...ports: readonly string[]): Ports {
   const bound = ports.map((text) => {
     const [port = "", hostPort = "", address = "0.0.0.0"] = text.split(":").toReversed();
     return { port: `${port}/tcp`, address, hostPort: Number(hostPort) };
@@ -96,11 +96,11 @@ const at = (of: ContainerFact, address: string, reach: string, ports: readonly s
 });
 
 test("a published port: the machine's address, with the number of the port there", () => {
-  const same = aMember("same", { service: "same", ports: published("80:80"), on: { one: "172.18.0.2" } });
-  const other = aMember("other", { service: "other", ports: published("8080:80"), on: { one: "172.18.0.3" } });
+  const same = aMember("same", { service: "same", ports: onHost("80:80"), on: { one: "172.18.0.2" } });
+  const other = aMember("other", { service: "other", ports: onHost("8080:80"), on: { one: "172.18.0.3" } });
   const mixed = aMember("mixed", {
     service: "mixed",
-    ports: published("80:80", "8443:443"),
+    ports: onHost("80:80", "8443:443"),
     on: { one: "172.18.0.4" },
   });
   assert.deepEqual(new World({}, same, other, mixed).found, {
@@ -113,7 +113,7 @@ test("a published port: the machine's address, with the number of the port there
 test("its own address on macvlan, routed and swarm networks; the last only for containers of that network", () => {
   const wire = aMember("wire", {
     service: "wire",
-    ports: published("8080:80"),
+    ports: onHost("8080:80"),
     on: { one: "172.18.0.2", wire: "10.0.0.9" },
   });
   const routed = aMember("routed", { service: "routed", on: { routed: ["172.19.0.2", "fd00::2"] } });
@@ -130,8 +130,8 @@ test("its own address on macvlan, routed and swarm networks; the last only for c
 
 test("what others do not reach is left out, with the reason", () => {
   const hidden = aMember("hidden", { service: "hidden", on: { one: "172.18.0.2" } });
-  const loopback = aMember("loop", { service: "loop", ports: published("127.0.0.1:80:80"), on: { one: "172.18.0.3" } });
-  const unnamed = aMember("unnamed", { service: "unnamed", ports: published("9998:9999"), on: { one: "172.18.0.4" } });
+  const loopback = aMember("loop", { service: "loop", ports: onHost("127.0.0.1:80:80"), on: { one: "172.18.0.3" } });
+  const unnamed = aMember("unnamed", { service: "unnamed", ports: onHost("9998:9999"), on: { one: "172.18.0.4" } });
   const ingress = aMember("ingress", { service: "in", on: { ingress: "10.0.9.4" } });
   const alone = aMember("alone", { on: { wire: "10.0.0.7" } });
   const world = new World({}, hidden, loopback, unnamed, ingress, alone);
@@ -142,7 +142,7 @@ test("what others do not reach is left out, with the reason", () => {
   assert.equal(world.publication.of(alone.id), undefined, "no member of a service");
   const nowhere = new World(
     { addresses: [] },
-    aMember("web", { service: "web", ports: published("80:80"), on: { one: "172.18.0.5" } }),
+    aMember("web", { service: "web", ports: onHost("80:80"), on: { one: "172.18.0.5" } }),
   );
   assert.equal(nowhere.publication.leftOut, 1);
   nowhere.publication.setConnectedAddress("127.0.0.1");
@@ -214,7 +214,7 @@ test("too many containers: the others are left out, and those that are published
 });
 
 test("other settings: everything is gone through again, and nothing without publishing", () => {
-  const web = aMember("web", { service: "web", ports: published("80:80"), on: { routed: "172.19.0.2" } });
+  const web = aMember("web", { service: "web", ports: onHost("80:80"), on: { routed: "172.19.0.2" } });
   const world = new World({}, web);
   assert.deepEqual(world.found, { [keyIn(web, "web")]: at(web, ADDRESS, "machine", ["http=80/tcp"]) });
   world.publication.configure(settings({ routedNetworks: ["routed"] }));
