@@ -4,6 +4,7 @@
 
 import { benchAttach } from "./attach.ts";
 import { benchCrash } from "./crash.ts";
+import { benchEtcd } from "./etcd.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
@@ -42,6 +43,7 @@ const LAST: readonly Part[] = [
     "Local names beside 10,000 declared ones and 1,000 wildcards: processor time per query",
     async () => await benchNames(isQuick ? QUICK_PACE : FULL_PACE),
   ],
+  ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 
