@@ -30,7 +30,7 @@ soak: setup-bench build ## Ten minutes of mixed load while containers start and 
 
 keeper: setup-test build ## Kill the keeper and the main process many times, also during hand-over (needs root); TIMES=N
 	@KEEPER_TIMES=$(or $(TIMES),200) node --enable-source-maps --test --test-concurrency=1 \
-	  dist/test/kernel/keeper.test.js dist/test/docker/replacement.test.js dist/test/docker/killed.test.js
+	  dist/test/kernel/keeper.test.js dist/test/docker/{handover,replacement,killed}.test.js
 
 chaos: setup-test build ## Random faults under load (needs root); MINUTES=N, SEED=N
 	@node --enable-source-maps dist/test/chaos/main.js

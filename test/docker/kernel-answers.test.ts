@@ -11,6 +11,7 @@ import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queries-main.js");
@@ -23,6 +24,7 @@ let engine: Engine;
 let web: Container;
 let client: Container;
 let stranger: Container;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine({ suite: "forky" });
@@ -32,7 +34,10 @@ before(async () => {
   client = await runContainer(engine, { name: "client", networks: ["n1"] });
   stranger = await runContainer(engine, { name: "stranger", networks: [{ name: "n2", aliases: ["shared"] }] });
 });
-after(async () => await engine[Symbol.asyncDispose]());
+after(async () => {
+  await shared[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
 
 async function kernelCount(instance: Dns11, name: string): Promise<number> {
   return (await instance.container(name))?.counters?.["kernel"] ?? 0;
@@ -53,7 +58,7 @@ async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]
 }
 
 test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
+  const instance = await shared.with(ARGS);
   assert.deepEqual((await instance.status()).answers, { by: "kernel" });
   for (const { name } of [web, client, stranger]) assert.deepEqual(await answersOf(instance, name), { by: "kernel" });
   const reverse = `${web.address("n1").split(".").toReversed().join(".")}.in-addr.arpa`;
@@ -75,7 +80,7 @@ test("plain queries are answered by the kernel, all others by the process, and b
 
 test("known names are answered while the process is stopped", async () => {
   // A keeper would end it, and Docker's resolver would answer.
-  await using instance = await startDns11(engine, { args: [...ARGS, "--keeper", "off"] });
+  const instance = await shared.with(ARGS);
   const { answer } = await waitFor("an answer while it is stopped", async () => {
     await kernelAnswer(instance, client, "web");
     instance.kill("SIGSTOP");
@@ -91,18 +96,18 @@ test("known names are answered while the process is stopped", async () => {
 });
 
 test("each container sees the names of its networks, and changes at once", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
-  const shared = async (from: Container): Promise<string[]> =>
+  const instance = await shared.with(ARGS);
+  const addresses = async (from: Container): Promise<string[]> =>
     dataOf(await kernelAnswer(instance, from, "shared")).toSorted();
   const [inOne, inTwo] = [web.address("n1"), stranger.address("n2")];
-  assert.deepEqual([await shared(client), await shared(stranger)], [[inOne], [inTwo]]);
+  assert.deepEqual([await addresses(client), await addresses(stranger)], [[inOne], [inTwo]]);
   const second = await runContainer(engine, { name: "second", networks: [{ name: "n1", aliases: ["shared"] }] });
   const both = [inOne, second.address("n1")].toSorted();
-  await waitFor("both addresses", async () => ((await shared(client)).length === 2 ? true : undefined));
-  assert.deepEqual([await shared(client), await shared(stranger)], [both, [inTwo]]);
+  await waitFor("both addresses", async () => ((await addresses(client)).length === 2 ? true : undefined));
+  assert.deepEqual([await addresses(client), await addresses(stranger)], [both, [inTwo]]);
   await second[Symbol.asyncDispose]();
-  await waitFor("one address", async () => ((await shared(client)).length === 1 ? true : undefined));
-  assert.deepEqual(await shared(client), [inOne]);
+  await waitFor("one address", async () => ((await addresses(client)).length === 1 ? true : undefined));
+  assert.deepEqual(await addresses(client), [inOne]);
   await client.connect("n2");
   await waitFor("a name of the other network", async () =>
     (await dig(client, ...PLAIN, "stranger")).answer.length === 1 ? true : undefined,
@@ -115,7 +120,7 @@ test("each container sees the names of its networks, and changes at once", async
 });
 
 test("a container that sends packets with any mark learns only its own names", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
+  const instance = await shared.with(ARGS);
   await kernelAnswer(instance, client, "shared");
   await kernelAnswer(instance, stranger, "shared");
   // Otherwise the kernel drops what arrives from loopback addresses without having been sent by a socket.
@@ -133,7 +138,8 @@ interface MarkedReplies {
   readonly byPacket: number;
 }
 
-test("after SIGKILL Docker's resolver answers, and a new instance starts with the kernel again", async () => {
+test("after SIGKILL Docker's resolver answers, a new instance starts with the kernel again, and so does a replacement", async () => {
+  await shared.stop();
   await using instance = await startDns11(engine, { args: ARGS });
   await kernelAnswer(instance, client, "web");
   instance.kill("SIGKILL");
@@ -142,19 +148,16 @@ test("after SIGKILL Docker's resolver answers, and a new instance starts with th
   );
   await instance.exited;
   assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
-  await using next = await startDns11(engine, { args: ARGS, stateDir: instance.stateDir });
+  const { stateDir } = instance;
+  await using next = await startDns11(engine, { args: ARGS, stateDir });
   assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
-  assert.equal(await next.stop(), 0);
+  // So does one that replaces it.
+  await using last = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir });
+  await next.ended();
+  assert.equal((await kernelAnswer(last, client, "web")).answer[0]?.ttl, 5);
+  assert.deepEqual(await answersOf(last, "client"), { by: "kernel" });
+  assert.equal(await last.stop(), 0);
   assert.equal((await dig(client, ...PLAIN, "web")).answer[0]?.ttl, 600);
-});
-
-test("a replacement takes over, and the kernel answers for it", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
-  await kernelAnswer(instance, client, "web");
-  await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
-  await instance.ended();
-  assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
-  assert.deepEqual(await answersOf(next, "client"), { by: "kernel" });
 });
 
 test("where the kernel refuses bpf(2), the process answers, and status and doctor say why", async () => {

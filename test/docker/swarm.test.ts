@@ -9,6 +9,7 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
@@ -27,6 +28,7 @@ let upstream: Upstream;
 let client: Container;
 let services: VerboseNetwork["Services"];
 let docker: Ports;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine({ suite: "forky", liveRestore: false, resolvConf: "nameserver 127.0.0.1\n" });
@@ -48,6 +50,7 @@ before(async () => {
   });
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
@@ -62,7 +65,7 @@ async function addresses(name: string, ...args: string[]): Promise<string[]> {
 }
 
 test("names of a swarm come from Docker's resolver, and nothing of them goes upstream", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   const states = (await instance.status()).containers.map(({ name, state }) => [name.split(".")[0], state]);
   assert.deepEqual([...new Set(states.map(([, state]) => state))], ["attached"]);
   await upstream.forget();
@@ -102,7 +105,7 @@ test("names of a swarm come from Docker's resolver, and nothing of them goes ups
 });
 
 test("names, explain and doctor show what the engine lists, and who answers", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   const command = async (...args: string[]): Promise<string> =>
     (await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
   const vip = (services["web"]?.VIP ?? "").replaceAll(".", "\\.");
@@ -121,7 +124,7 @@ test("names, explain and doctor show what the engine lists, and who answers", as
 });
 
 test("a name that neither knows is forwarded once, by dns11, and never by Docker's resolver", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   await upstream.forget();
   await dig(client, "nobody");
   await dig(client, "ok.example.org");
@@ -132,7 +135,35 @@ test("a name that neither knows is forwarded once, by dns11, and never by Docker
   assert.equal(instance.log.includes("internal error"), false, instance.log);
 });
 
+test("with --strict, every reply to a container on a swarm network is the one that dockerd gives", async () => {
+  const instance = await shared.under("strict: true");
+  const { containers } = await instance.status();
+  assert.equal(containers.find(({ name }) => name === "client")?.state, "attached");
+  const [task = assert.fail()] = services["web"]?.Tasks ?? [];
+  const names = ["web", "WEB.mesh", "web.MESH", "front", "tasks.web", "rr", "tasks.rr", "sick", "open", "client", "me"];
+  const questions = [
+    ...[...names, "db", "db.n1", task.Name, "web.1", "nobody", "ok.example.org"].flatMap((name) =>
+      ["A", "AAAA", "MX"].map((type) => [name, type]),
+    ),
+    ...[task.EndpointIP, services["web"]?.VIP ?? "", client.address("n1"), client.address("mesh")].map((ip) => [
+      "-x",
+      ip,
+    ]),
+  ];
+  for (const question of questions) {
+    for (const transport of question.join(" ") === "tasks.web A" ? ["+notcp", "+tcp"] : ["+notcp"]) {
+      const [theirs, ours] = await Promise.all([
+        dig(client, ...question, transport, "-p", String(transport === "+tcp" ? docker.tcp : docker.udp)),
+        dig(client, ...question, transport),
+      ]);
+      assert.deepEqual(visible(ours), visible(theirs), question.join(" "));
+    }
+  }
+});
+
 test("while Docker's resolver is silent, its last answers stand in, and nothing is forwarded in its place", async () => {
+  // It has asked nothing yet.
+  await shared.stop();
   await using instance = await startDns11(engine);
   const vip = services["web"]?.VIP ?? "";
   assert.deepEqual(await addresses("web"), [vip]);
@@ -157,32 +188,6 @@ test("while Docker's resolver is silent, its last answers stand in, and nothing 
   }
   await waitFor("Docker's resolver", async () => ((await addresses("rr"))[0] === tasksOf("rr")[0] ? true : undefined));
   assert.equal(instance.log.includes("internal error"), false, instance.log);
-});
-
-test("with --strict, every reply to a container on a swarm network is the one that dockerd gives", async () => {
-  await using instance = await startDns11(engine, { args: ["--strict"] });
-  const { containers } = await instance.status();
-  assert.equal(containers.find(({ name }) => name === "client")?.state, "attached");
-  const [task = assert.fail()] = services["web"]?.Tasks ?? [];
-  const names = ["web", "WEB.mesh", "web.MESH", "front", "tasks.web", "rr", "tasks.rr", "sick", "open", "client", "me"];
-  const questions = [
-    ...[...names, "db", "db.n1", task.Name, "web.1", "nobody", "ok.example.org"].flatMap((name) =>
-      ["A", "AAAA", "MX"].map((type) => [name, type]),
-    ),
-    ...[task.EndpointIP, services["web"]?.VIP ?? "", client.address("n1"), client.address("mesh")].map((ip) => [
-      "-x",
-      ip,
-    ]),
-  ];
-  for (const question of questions) {
-    for (const transport of question.join(" ") === "tasks.web A" ? ["+notcp", "+tcp"] : ["+notcp"]) {
-      const [theirs, ours] = await Promise.all([
-        dig(client, ...question, transport, "-p", String(transport === "+tcp" ? docker.tcp : docker.udp)),
-        dig(client, ...question, transport),
-      ]);
-      assert.deepEqual(visible(ours), visible(theirs), question.join(" "));
-    }
-  }
 });
 
 // Addresses come in random order.
