@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import type { QueryReport } from "../../src/api/queries.ts";
 import type { AnsweredByReport } from "../../src/base/model/answered-by.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -17,6 +18,7 @@ import { waitFor } from "../support/rig/wait.ts";
 const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queries-main.js");
 const WITHOUT_BPF = join(import.meta.dirname, "../support/program/without-bpf-main.js");
 const ARGS = ["--answers", "kernel"];
+const SHARED_ARGS = [...ARGS, "--metrics-addr", "127.0.0.1:0"];
 // dig's cookie is an option, which is left to the process.
 const PLAIN = ["+noedns"];
 
@@ -47,6 +49,15 @@ async function answersOf(instance: Dns11, name: string): Promise<unknown> {
   return (await instance.container(name))?.answers;
 }
 
+async function tail(instance: Dns11, name: string): Promise<QueryReport[]> {
+  const args = ["tail", name, "--no-follow", "--last", "1000", "--json", "--state-dir", instance.stateDir];
+  const { stdout } = await dns11([...args, "-H", engine.host]);
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as QueryReport);
+}
+
 // The answer that the kernel has given, not the process.
 async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]): Promise<DigReply> {
   return await waitFor(`the kernel's answer to ${query.join(" ")}`, async () => {
@@ -58,7 +69,7 @@ async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]
 }
 
 test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
-  const instance = await shared.with(ARGS);
+  const instance = await shared.with(SHARED_ARGS);
   assert.deepEqual((await instance.status()).answers, { by: "kernel" });
   for (const { name } of [web, client, stranger]) assert.deepEqual(await answersOf(instance, name), { by: "kernel" });
   const reverse = `${web.address("n1").split(".").toReversed().join(".")}.in-addr.arpa`;
@@ -76,11 +87,26 @@ test("plain queries are answered by the kernel, all others by the process, and b
   assert.equal(await kernelCount(instance, "client"), counted);
   const { queries, local } = (await instance.container("client"))?.counters ?? {};
   assert.ok((queries ?? 0) >= (local ?? 0) && (local ?? 0) > counted, "they count as queries, too");
+  const known = new Set((await tail(instance, "client")).map(({ seq }) => seq));
+  await kernelAnswer(instance, client, "WeB.n1");
+  const fresh = (await tail(instance, "client")).filter(({ seq }) => !known.has(seq));
+  assert.ok(
+    fresh.some(
+      ({ name, type, addresses: [address] }) => name === "web.n1" && type === "A" && address === web.address("n1"),
+    ),
+    "a query that the kernel answered, with the name in lower case",
+  );
+  const requests = await fetch(`http://${(await instance.status()).metrics}/metrics`);
+  const inMetrics = /^dns11_dns_requests_total\{proto="udp",family="1",type="PTR"\} (\d+)$/m.exec(
+    await requests.text(),
+  );
+  const inHistory = (await tail(instance, "client")).filter(({ type }) => type === "PTR");
+  assert.equal(Number(inMetrics?.[1]), inHistory.filter(({ transport }) => transport === "udp").length);
 });
 
 test("known names are answered while the process is stopped", async () => {
   // A keeper would end it, and Docker's resolver would answer.
-  const instance = await shared.with(ARGS);
+  const instance = await shared.with(SHARED_ARGS);
   const { answer } = await waitFor("an answer while it is stopped", async () => {
     await kernelAnswer(instance, client, "web");
     instance.kill("SIGSTOP");
@@ -96,7 +122,7 @@ test("known names are answered while the process is stopped", async () => {
 });
 
 test("each container sees the names of its networks, and changes at once", async () => {
-  const instance = await shared.with(ARGS);
+  const instance = await shared.with(SHARED_ARGS);
   const addresses = async (from: Container): Promise<string[]> =>
     dataOf(await kernelAnswer(instance, from, "shared")).toSorted();
   const [inOne, inTwo] = [web.address("n1"), stranger.address("n2")];
@@ -120,7 +146,7 @@ test("each container sees the names of its networks, and changes at once", async
 });
 
 test("a container that sends packets with any mark learns only its own names", async () => {
-  const instance = await shared.with(ARGS);
+  const instance = await shared.with(SHARED_ARGS);
   await kernelAnswer(instance, client, "shared");
   await kernelAnswer(instance, stranger, "shared");
   // Otherwise the kernel drops what arrives from loopback addresses without having been sent by a socket.
