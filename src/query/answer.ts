@@ -34,7 +34,7 @@ import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
 import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
-import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES } from "./ports.ts";
+import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
 import { DeclaredRecords, isUpstream, type UpstreamAlias } from "./policy/declared-records.ts";
 import { LocalNames, leftOutText } from "./policy/local-names.ts";
@@ -119,7 +119,7 @@ export class Answerer {
     const result = this.#answer(client, block, offset, length, isStream);
     if (result > 0) outcome.end(result);
     client.record(outcome);
-    if (this.#repeats.isMarked) this.#repeats.tell(isOwn ? undefined : client.memory, block, this.#question, result);
+    if (this.#repeats.isMarked) this.#repeats.tell(isOwn ? undefined : client.memory, block, this.#question, outcome);
     return result;
   }
 
@@ -133,7 +133,7 @@ export class Answerer {
     outcome.nameEnd = question.nameEnd;
     if (this.#behaviour.speaksEdns && question.records.optCount > 0) {
       const refused = refuseEdns(block, question, this.#behaviour, outcome);
-      if (refused !== DROPPED) return refused;
+      if (refused !== UNDECIDED) return refused;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
     outcome.stage = STAGE.local;
@@ -188,7 +188,7 @@ export class Answerer {
       outcome.begin(block, 0, isStream, isOwn);
       const result = this.#answer(client, block, 0, query.length, isStream);
       if (result > 0) outcome.end(result);
-      if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, result);
+      if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, outcome);
       return result;
     } finally {
       this.#setTrace(undefined);
@@ -217,7 +217,7 @@ export class Answerer {
     }
     if (type === TYPE.A || type === TYPE.AAAA || type === TYPE.MX || this.#behaviour.answersAllTypes) {
       const answer = this.#answerName(client, block);
-      if (answer !== DEFERRED || this.#names.pending !== undefined) return answer;
+      if (answer !== UNDECIDED) return answer;
     } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
     if (type !== TYPE.PTR) this.#trace?.record("reverse", "not a PTR query");
     if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
@@ -287,7 +287,7 @@ export class Answerer {
         return noData(block, question, this.#behaviour);
       }
       const special = this.#special.answer(block, question, this.#limit);
-      if (special > 0) return special;
+      if (special !== UNDECIDED) return special;
       this.#trace?.record("special", "not a special name");
     } else this.#trace?.record("special", "a domain-specific route takes precedence over special names");
     this.#route = route;
@@ -311,7 +311,7 @@ export class Answerer {
   #answerName(client: Client, block: Buffer): number {
     const question = this.#question;
     const found = this.#names.find(question, client.view);
-    if (found === MISS) return DEFERRED;
+    if (found === MISS) return UNDECIDED;
     if (found === ASKED) return this.#ask();
     this.outcome.source = this.#names.source;
     if (found === DENIED) {
@@ -349,7 +349,7 @@ export class Answerer {
     );
     this.#isLocalName = true;
     this.outcome.source = LOCAL_SOURCE.rule;
-    return DEFERRED;
+    return UNDECIDED;
   }
 
   /** A declared name has no records but those declared, and those that its CNAMEs lead to. */

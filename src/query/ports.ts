@@ -14,6 +14,8 @@ import type { Trace } from "./trace.ts";
 export const DROPPED = 0;
 /** The query must go upstream: `takeDeferred` returns what is needed for that. */
 export const DEFERRED = -1;
+/** This step has no answer: the next one decides. */
+export const UNDECIDED = -2;
 
 /** Larger than any message plus its name written out in full plus our own OPT. */
 export const SLOT_BYTES = MESSAGE_BYTES_MAX + 512;

@@ -1,12 +1,13 @@
-// What 10,000 declared names and 1,000 wildcards cost every kind of local name: the same queries in the same container, to
-// a dns11 with a few of them and to one with all of them, in turn.
+// What 10,000 declared names and 1,000 wildcards cost every kind of local name: the same queries to a dns11 with a few of
+// them and to one with all of them. Both run all the time, each beside an engine of its own, and are asked in turn: a
+// process that was just started is slower than either of them by more than the difference.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type DnsperfInput, atFullSpeed } from "./dnsperf.ts";
 import { type Row, median, readable, spreadOf } from "./figures.ts";
 import type { Pace } from "./pace.ts";
@@ -20,28 +21,52 @@ const CPU_MAX = 1.05;
 
 type Member = { readonly name: string; readonly address: string };
 
+// The container that asks a dns11, with its queries.
+type Asker = { readonly client: Container; readonly inputs: ReadonlyMap<string, DnsperfInput>; readonly pid: number };
+
 export async function benchNames(pace: Pace): Promise<Row[]> {
-  await using engine = await startEngine({ suite: "forky" });
-  await createNetwork(engine, "names");
-  const members: Member[] = [];
-  for (let index = 0; index < CONTAINERS; index++) members.push(await runMember(engine, index));
-  const client = await runContainer(engine, { name: "client", networks: ["names"] });
-  const inputs = inputsOf(engine, members);
+  await using fewEngine = await startNames();
+  await using manyEngine = await startNames();
+  await using fewInstance = await startBeside(fewEngine, "few");
+  await using manyInstance = await startBeside(manyEngine, "many");
+  const few = await askerOf(fewEngine, fewInstance);
+  const many = await askerOf(manyEngine, manyInstance);
   const cpu = new Map<string, number[]>();
   for (let round = 0; round < pace.rounds; round++) {
     console.error(`bench: names, round ${round + 1} of ${pace.rounds}`);
-    // The one that comes second has the warmer machine.
-    const order: readonly Load[] = round % 2 === 0 ? ["few", "many"] : ["many", "few"];
-    for (const load of order) {
-      const args = ["--answers", "process", "--keeper", "off", "--config", settingsFile(engine, load)];
-      await using instance = await startDns11(engine, { args });
-      for (const [what, input] of inputs) {
-        const found = await measure(client, input, instance.pid, pace);
-        cpu.set(`${load} ${what}`, [...(cpu.get(`${load} ${what}`) ?? []), found]);
+    for (const what of few.inputs.keys()) {
+      // The one that comes second has the warmer machine.
+      const order = round % 2 === 0 ? ([few, many, many, few] as const) : ([many, few, few, many] as const);
+      for (const asker of order) {
+        const found = await measure(asker, what, pace);
+        const key = keyOf(asker === few ? "few" : "many", what);
+        cpu.set(key, [...(cpu.get(key) ?? []), found]);
       }
     }
   }
-  return [...inputs.keys()].map((what) => rowOf(what, cpu));
+  return [...few.inputs.keys()].map((what) => rowOf(what, cpu));
+}
+
+function keyOf(load: Load, what: string): string {
+  return `${load} ${what}`;
+}
+
+async function startNames(): Promise<Engine> {
+  const engine = await startEngine({ suite: "forky" });
+  await createNetwork(engine, "names");
+  return engine;
+}
+
+async function startBeside(engine: Engine, load: Load): Promise<Dns11> {
+  const args = ["--answers", "process", "--keeper", "off", "--config", settingsFile(engine, load)];
+  return await startDns11(engine, { args });
+}
+
+async function askerOf(engine: Engine, { pid }: Dns11): Promise<Asker> {
+  const members: Member[] = [];
+  for (let index = 0; index < CONTAINERS; index++) members.push(await runMember(engine, index));
+  const client = await runContainer(engine, { name: "client", networks: ["names"] });
+  return { client, inputs: inputsOf(engine, members), pid };
 }
 
 async function runMember(engine: Engine, index: number): Promise<Member> {
@@ -122,14 +147,16 @@ function wildcardDomain(number: number): string {
 }
 
 // Processor time per query in microseconds.
-async function measure(client: Container, input: DnsperfInput, pid: number, pace: Pace): Promise<number> {
+async function measure({ client, inputs, pid }: Asker, what: string, pace: Pace): Promise<number> {
+  const input = inputs.get(what);
+  if (input === undefined) throw new Error(`no queries for ${what}`);
   await atFullSpeed(client, input, pid, pace.warmSeconds + pace.startSeconds);
   const { cpuMicros = Number.NaN } = await atFullSpeed(client, input, pid, pace.seconds);
   return cpuMicros;
 }
 
 function rowOf(what: string, cpu: ReadonlyMap<string, readonly number[]>): Row {
-  const [few, many] = [cpu.get(`few ${what}`) ?? [], cpu.get(`many ${what}`) ?? []];
+  const [few, many] = [cpu.get(keyOf("few", what)) ?? [], cpu.get(keyOf("many", what)) ?? []];
   const ratio = median(many) / median(few);
   const texts = [many, few].map((each) => `${readable(spreadOf(each), 2)} us`);
   return {

@@ -6,6 +6,7 @@ import { wireLabels } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { LocalOnlyPolicy } from "../../base/model/upstream-policy.ts";
+import { UNDECIDED } from "../ports.ts";
 import type { Question } from "../wire/question.ts";
 import { addressAnswer, nameError, noData, pointerAnswer } from "../wire/reply.ts";
 import type { Trace } from "../trace.ts";
@@ -35,8 +36,6 @@ const PRIVATE_REVERSE = [
   ...["8", "9", "a", "b"].map((nibble) => `${nibble}.e.f.ip6.arpa`),
 ].map(suffix);
 
-const NOTHING = 0;
-
 export class SpecialNames {
   readonly #behaviour: Behaviour;
   readonly #policy: LocalOnlyPolicy;
@@ -48,17 +47,17 @@ export class SpecialNames {
     this.#policy = policy;
   }
 
-  /** Answers in place, over the query; returns the length of the reply, or 0 if the name may be forwarded. */
+  /** Answers in place, over the query; returns the length of the reply, or UNDECIDED if the name may be forwarded. */
   answer(block: Buffer, question: Question, limit: number): number {
     const { type, labelCount } = question;
     if (this.#behaviour.answersSpecialNames) {
       const length = this.#special(block, question, limit);
-      if (length !== NOTHING) return length;
+      if (length !== UNDECIDED) return length;
     }
     const { keepsDotless, keepsPrivateReverse } = this.#policy;
     const isDotless = keepsDotless && labelCount < 2 && (type === TYPE.A || type === TYPE.AAAA);
     const isPrivate = keepsPrivateReverse && PRIVATE_REVERSE.some((zone) => endsWith(question, zone));
-    if (!isDotless && !isPrivate) return NOTHING;
+    if (!isDotless && !isPrivate) return UNDECIDED;
     const which = isDotless
       ? "forward.domain-needed: no dot"
       : "forward.bogus-priv: the reverse name of a private address";
@@ -84,7 +83,7 @@ export class SpecialNames {
       this.trace?.recordAnswer("special", "the reverse name of a loopback address is localhost");
       return pointerAnswer(block, question, LOCALHOST_TARGET, behaviour, limit);
     }
-    return NOTHING;
+    return UNDECIDED;
   }
 
   #localhost(block: Buffer, question: Question, limit: number): number {

@@ -5,7 +5,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import { Answerer } from "../../../src/query/answer.ts";
 import type { Client } from "../../../src/query/client/client.ts";
+import { SLOT_BYTES } from "../../../src/query/ports.ts";
+import { Trace } from "../../../src/query/trace.ts";
 import { replyToAlias } from "../../../src/query/wire/alias.ts";
 import {
   TYPE,
@@ -251,3 +254,12 @@ function deferredFor(name: string, type: number, parts = {}): Extract<AnswerResu
   assert.equal(result.kind, "deferred");
   return result.deferred;
 }
+
+test("a CNAME to an upstream name is routed once", () => {
+  const trace = new Trace();
+  const block = Buffer.alloc(SLOT_BYTES);
+  const length = aQuery({ name: "far.shop.test" }).copy(block);
+  new Answerer(DEFAULT_BEHAVIOUR).explain(client(), block, length, false, trace);
+  const layers = trace.steps.map(({ layer }) => layer);
+  assert.deepEqual(layers.slice(layers.indexOf("route")), ["route", "special", "cache"]);
+});
