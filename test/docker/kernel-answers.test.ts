@@ -264,6 +264,7 @@ test("beside another program at lo the kernel answers; behind one that ends the 
   {
     await using _ = await programAtLo(stranger);
     await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
+    await instance.ended();
     assert.deepEqual(await answersOf(next, "stranger"), { by: "kernel" });
     assert.deepEqual(dataOf(await kernelAnswer(next, stranger, "shared")), [stranger.address("n2")]);
     assert.doesNotMatch(await doctor(), /does not answer in/);

@@ -2,7 +2,7 @@
  * AnsweredBy: who answers the plain queries for local names: the process, or a program in the kernel that repeats what
  * the process has answered. The process answers everything else, and everything where the kernel cannot.
  */
-export type AnsweredBy = "process" | "kernel";
+type AnsweredBy = "process" | "kernel";
 
 /** "auto": the kernel where it can; "kernel": the same, and a warning where it cannot. */
 export const ANSWERS_SETTINGS = ["auto", "kernel", "process"] as const;
