@@ -30,15 +30,13 @@ export function loadKernelAnswers(
     log[answers === "kernel" ? "warn" : "info"]({ reason }, "the kernel cannot answer queries, so the process does");
     return { kernelAnswers: undefined, reason };
   };
-  const { compresses, ignoresCase, speaksEdns } = behaviour;
-  if (!compresses || !ignoresCase || !speaksEdns) {
-    return without("answers depend on more than the name: strict, or a switch for compression, letter case or EDNS");
-  }
   if (backend !== "nft-owner") {
     return without(`the rule backend is ${backend}, whose rules could stay without the program`);
   }
   try {
-    return { kernelAnswers: loaded(runner), reason: undefined };
+    const kernelAnswers = loaded(runner);
+    kernelAnswers.setStyle(behaviour);
+    return { kernelAnswers, reason: undefined };
   } catch (error) {
     return without(reasonOf(error));
   }
