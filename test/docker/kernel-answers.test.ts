@@ -13,11 +13,13 @@ import { ControlClient } from "../../src/api/control-client.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { CommandOptions, CommandResult } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
 const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queries-main.js");
 const PROGRAM_AT_LO = join(import.meta.dirname, "../support/client/program-at-lo-main.js");
+const SUCCESSOR = join(import.meta.dirname, "../support/program/unready-successor-main.js");
 const WITHOUT_BPF = join(import.meta.dirname, "../support/program/without-bpf-main.js");
 const ARGS = ["--answers", "kernel"];
 // dig's cookie is an option, which is left to the process.
@@ -71,25 +73,39 @@ async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]
   });
 }
 
-// Attaches a program that ends the chain at lo of a container, until it is disposed.
-async function programAtLo(container: Container): Promise<AsyncDisposable> {
+// Runs a program until it is disposed. It has printed something by now.
+async function running(start: (options: CommandOptions) => Promise<CommandResult>): Promise<Running> {
   let end = (): void => undefined;
-  const until = new Promise<void>((resolve) => (end = resolve));
   let onOutput = (): void => undefined;
-  const attached = new Promise<void>((resolve) => (onOutput = resolve));
-  const ended = container.enter(process.execPath, [PROGRAM_AT_LO], { until, onOutput: () => onOutput() });
-  await inTime(Promise.race([attached, ended]), "the other program");
-  return {
+  const until = new Promise<void>((resolve) => (end = resolve));
+  const started = new Promise<void>((resolve) => (onOutput = resolve));
+  const state = { isRunning: true };
+  const ended = start({ until, onOutput: () => onOutput() }).finally(() => (state.isRunning = false));
+  await inTime(Promise.race([started, ended]), "a program to start");
+  return Object.assign(state, {
     [Symbol.asyncDispose]: async () => {
       end();
       await ended;
     },
-  };
+  });
 }
 
-function controlOf({ stateDir }: Dns11): ControlClient {
+interface Running extends AsyncDisposable {
+  readonly isRunning: boolean;
+}
+
+// Attaches a program that ends the chain at lo of a container.
+async function programAtLo(container: Container): Promise<Running> {
+  return await running(async (options) => await container.enter(process.execPath, [PROGRAM_AT_LO], options));
+}
+
+function folderOf({ stateDir }: Dns11): string {
   const [instance = ""] = readdirSync(stateDir);
-  return new ControlClient(join(stateDir, instance, "control.sock"));
+  return join(stateDir, instance);
+}
+
+function controlOf(instance: Dns11): ControlClient {
+  return new ControlClient(join(folderOf(instance), "control.sock"));
 }
 
 test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
@@ -208,9 +224,24 @@ test("after SIGKILL Docker's resolver answers, and a new instance starts with th
   assert.equal((await dig(client, ...PLAIN, "web")).answer[0]?.ttl, 600);
 });
 
-test("a replacement takes over, and the kernel answers for it", async () => {
+test("names are answered while the process is replaced, and a replacement has the kernel answer, too", async () => {
   await using instance = await startDns11(engine, { args: ARGS });
-  await kernelAnswer(instance, client, "web");
+  const asked = async (): Promise<string[]> => dataOf(await dig(client, ...PLAIN, "+time=1", "+tries=1", "web"));
+  await waitFor("an answer while the process is paused", async () => {
+    await kernelAnswer(instance, client, "web");
+    await using successor = await running(
+      async (options) =>
+        await engine.exec(process.execPath, [SUCCESSOR, join(folderOf(instance), "keeper.sock")], options),
+    );
+    const answer = await asked();
+    // The keeper ends a process that does not serve in time.
+    if (answer.length === 0 || !successor.isRunning) return undefined;
+    assert.deepEqual(answer, [web.address("n1")]);
+    await engine.docker("rename", "web", "renamed");
+    await waitFor("the old name to be gone", async () => ((await asked()).length === 0 ? true : undefined));
+    await engine.docker("rename", "renamed", "web");
+    return true;
+  });
   await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
   await instance.ended();
   assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
