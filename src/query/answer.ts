@@ -385,9 +385,8 @@ export class Answerer {
     if (question.read(aliasBlock, 0, length) !== "answer") throw new Error("the query for an alias cannot be read");
     this.#alias = alias;
     const result = this.#decideForwarding(client, aliasBlock);
-    // What answers for the target is not the answer to this question.
-    this.#repeats.mark(undefined);
-    if (result <= 0) return result;
+    // What answers for the target is not repeated.
+    if (this.#repeats.marked(result, undefined) <= 0) return result;
     const reply = replyToAlias(aliasBlock.subarray(0, result), alias);
     copyBytes(reply, 0, reply.length, block, offset);
     return reply.length;

@@ -60,8 +60,8 @@ export class Repeats {
   }
 
   /** The same for a reply of `length` bytes, which is returned. */
-  marked(length: number): number {
-    this.mark(0);
+  marked(length: number, dataBytes: 0 | undefined = 0): number {
+    this.mark(dataBytes);
     return length;
   }
 
