@@ -386,7 +386,7 @@ export class Answerer {
     this.#alias = alias;
     const result = this.#decideForwarding(client, aliasBlock);
     // What answers for the target is not repeated.
-    if (this.#repeats.marked(result, undefined) <= 0) return result;
+    if (this.#repeats.unmarked(result) <= 0) return result;
     const reply = replyToAlias(aliasBlock.subarray(0, result), alias);
     copyBytes(reply, 0, reply.length, block, offset);
     return reply.length;

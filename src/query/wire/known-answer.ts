@@ -60,8 +60,14 @@ export class Repeats {
   }
 
   /** The same for a reply of `length` bytes, which is returned. */
-  marked(length: number, dataBytes: 0 | undefined = 0): number {
-    this.mark(dataBytes);
+  marked(length: number): number {
+    this.mark(0);
+    return length;
+  }
+
+  /** Returns it, too: the reply is not to this question. */
+  unmarked(length: number): number {
+    this.mark(undefined);
     return length;
   }
 
