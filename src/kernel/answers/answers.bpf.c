@@ -90,16 +90,11 @@ struct space {
 	// Queries answered here, and those that went on to the process.
 	__u64 answered;
 	__u64 passed;
-<<<<<<< HEAD
 	// How the process answers: LITERAL, NO_EDNS.
 	__u32 style;
 	__u32 unused;
-	__u64 reserved[4];
-=======
-	__u64 reserved;
 	// Source ports of dns11's own queries, which the process answers, by their last eight bits.
 	__u64 own[4];
->>>>>>> main
 	// The last queries answered here, by their number. From the lowest bit on: the entry (16 bits), the generation (8), how
 	// often the array has been filled (8), the time in 2^20 ns (32).
 	__u64 records[RECORDS];

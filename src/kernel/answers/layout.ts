@@ -5,7 +5,6 @@
 
 /** struct space: one for each namespace, in memory that both sides map. */
 export const SPACE_BYTES = 576;
-<<<<<<< HEAD
 export const SPACE = {
   generation: 0,
   port: 4,
@@ -13,15 +12,13 @@ export const SPACE = {
   answered: 8,
   passed: 16,
   style: 24,
+  own: 32,
   records: 64,
 } as const;
 /** Letter case is part of a question; OPT is ignored. */
 export const STYLE = { literal: 1, noEdns: 2 } as const;
-=======
-export const SPACE = { generation: 0, port: 4, isRecording: 6, answered: 8, passed: 16, own: 32, records: 64 } as const;
 /** A bit for each value of the last eight bits of a port. */
 export const OWN_BYTES = 32;
->>>>>>> main
 /** The last queries of a namespace that the program answered, eight bytes each, by their number. */
 export const RECORDS = 64;
 
