@@ -459,8 +459,8 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/bridge/bridges.ts",
       "src/container/attach",
+      "src/container/kind/node-warnings.ts",
       "src/container/kind/nodes.ts",
-      "src/container/names/name-source.ts",
       "src/container/registry",
       "src/base/lib",
       "src/base/model",
