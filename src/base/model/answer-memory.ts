@@ -63,6 +63,8 @@ export interface AnswerMemory {
    * many have no record any more.
    */
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
+  /** Leaves queries from these source ports to the process, and from some others. */
+  leave(ports: Iterable<number>): void;
   /** Returns whether the kernel repeats this answer from now on. */
   remember(answer: KnownAnswer): boolean;
   /** Ends all answers at once. */

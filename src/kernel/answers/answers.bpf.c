@@ -83,7 +83,9 @@ struct space {
 	// Queries answered here, and those that went on to the process.
 	__u64 answered;
 	__u64 passed;
-	__u64 reserved[5];
+	__u64 reserved;
+	// Source ports of dns11's own queries, which the process answers, by their last eight bits.
+	__u64 own[4];
 	// The last queries answered here, by their number. From the lowest bit on: the entry (16 bits), the generation (8), how
 	// often the array has been filled (8), the time in 2^20 ns (32).
 	__u64 records[RECORDS];
@@ -285,6 +287,9 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 
 	// IPv4 without options; a packet from port 0 cannot be answered.
 	if (*(__u8 *)&h->ip != 0x45 || h->udp.source == 0 || skb->gso_size != 0)
+		return 0;
+	__u32 port = bpf_ntohs(h->udp.source);
+	if ((*(volatile const __u64 *)&space->own[(port >> 6) & 3] >> (port & 63)) & 1)
 		return 0;
 	if (skb->len != sizeof(struct ethhdr) + bpf_ntohs(h->ip.tot_len) || skb->len != UDP_AT + bpf_ntohs(h->udp.len))
 		return 0;

@@ -31,6 +31,7 @@ import {
   KINDS,
   LABELS_MAX,
   NAME_BYTES_MAX,
+  OWN_BYTES,
   SPACE,
   SPACE_BYTES,
   VALUE,
@@ -189,6 +190,7 @@ export class KernelSpace implements AnswerMemory {
   constructor(parts: SpaceParts) {
     this.#parts = parts;
     this.#setPort(0);
+    this.leave([]);
     this.forget();
     this.#generation = this.#current();
     for (const at of [SPACE.answered, SPACE.passed]) parts.view.setBigUint64(at, 0n, true);
@@ -242,6 +244,12 @@ export class KernelSpace implements AnswerMemory {
       if (kind !== undefined) visit(message.answer(kind.source, atMs));
       return true;
     });
+  }
+
+  leave(ports: Iterable<number>): void {
+    const bits = new Uint8Array(OWN_BYTES);
+    for (const port of ports) bits[(port & 0xff) >> 3] = (bits[(port & 0xff) >> 3] as number) | (1 << (port & 7));
+    for (const [index, byte] of bits.entries()) this.#parts.view.setUint8(SPACE.own + index, byte);
   }
 
   /** Attaches to lo of the thread's namespace. */

@@ -5,7 +5,9 @@
 
 /** struct space: one for each namespace, in memory that both sides map. */
 export const SPACE_BYTES = 576;
-export const SPACE = { generation: 0, port: 4, isRecording: 6, answered: 8, passed: 16, records: 64 } as const;
+export const SPACE = { generation: 0, port: 4, isRecording: 6, answered: 8, passed: 16, own: 32, records: 64 } as const;
+/** A bit for each value of the last eight bits of a port. */
+export const OWN_BYTES = 32;
 /** The last queries of a namespace that the program answered, eight bytes each, by their number. */
 export const RECORDS = 64;
 
