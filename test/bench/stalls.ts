@@ -4,7 +4,7 @@
 // time of one without garbage collection shows what we ask of it. A stay in a namespace is one synchronous call of ours.
 
 import { closeSync, openSync, rmSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
 import { KIND_MODES, type KindMode } from "../../src/base/model/kind-policy.ts";
 import type { RunSettings } from "../../src/config/settings.ts";
@@ -61,13 +61,13 @@ export async function benchStalls(): Promise<Row[]> {
     };
     rows.push(...(await reloads(way, settings)));
     await during(`${STARTS} containers start`, async () => {
-      for (const [index, path] of paths.entries()) {
-        if (index >= ATTACHED && index < ATTACHED + STARTS) way.roster.put(factOf(index, path));
-      }
+      const facts = paths.map((path, index) => factOf(index, path)).slice(ATTACHED, ATTACHED + STARTS);
+      await asInspected(facts, (fact) => way.roster.put(fact));
       await untilAttached(way, ATTACHED + STARTS);
     });
     await during(`${STARTS} containers end`, async () => {
-      for (let index = ATTACHED; index < ATTACHED + STARTS; index++) way.roster.remove(idOf(index));
+      const ids = paths.map((_, index) => idOf(index)).slice(ATTACHED, ATTACHED + STARTS);
+      await asInspected(ids, (id) => way.roster.remove(id));
       await untilAttached(way, ATTACHED);
     });
     const hostile = paths.at(-1) ?? "";
@@ -122,7 +122,9 @@ async function changeNetworks(path: string, runner: NamespaceRunner, mode: KindM
     for (let change = 0; change < NODE_CHANGES; change++) {
       runner.within(fd, () => node.capture());
       await node.conflicts.read();
+      await node.letPodsIn((work) => runner.within(fd, work));
     }
+    node.withdraw((work) => runner.within(fd, work));
     runner.within(fd, () => node.undo());
   } finally {
     closeSync(fd);
@@ -132,6 +134,14 @@ async function changeNetworks(path: string, runner: NamespaceRunner, mode: KindM
 
 function limited(what: string, ms: number): Row {
   return { what, measured: `${ms.toFixed(2)} ms`, target: `<= ${CALL_MS_MAX} ms`, isReached: ms <= CALL_MS_MAX };
+}
+
+// The engine answers one inspect after the other.
+async function asInspected<T>(all: readonly T[], apply: (one: T) => void): Promise<void> {
+  for (const one of all) {
+    await nextTurn();
+    apply(one);
+  }
 }
 
 // One of them drops every query, so that the search for the blocking rule runs.
