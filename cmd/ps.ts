@@ -6,6 +6,7 @@ import { type Command, Option } from "commander";
 
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
+import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { type Cell, type Column, table } from "./table.ts";
@@ -69,6 +70,7 @@ export function psText(status: Status, { isWide = false, display = PLAIN, nowMs 
   const columns = [
     ...(containers.some(({ project }) => project !== null) ? PLACE : []),
     ...COMMON,
+    ...(containers.some(({ swarm }) => swarm !== undefined) ? SWARM : []),
     ...(isWide ? wideColumns(status, nowMs) : []),
     ...(containers.some((each) => whyOf(each) !== "") ? WHY : []),
   ];
@@ -88,6 +90,15 @@ const COMMON: readonly PsColumn[] = [
   { title: "Q/MIN", isNumber: true, cell: (each) => countCell(each, "queries") },
   { title: "NX", isNumber: true, drop: 1, cell: (each) => countCell(each, "nxdomain") },
   { title: "FAIL", isNumber: true, cell: (each) => countCell(each, "failures", "red") },
+];
+
+const SWARM: readonly PsColumn[] = [
+  {
+    title: "SWARM",
+    min: 16,
+    drop: 5,
+    cell: ({ swarm = [] }) => swarm.map((each) => serviceText(each)).join("; ") || "-",
+  },
 ];
 
 const WHY: readonly PsColumn[] = [
@@ -158,6 +169,12 @@ export function whyOf({ state, name, reason, culprits = [], warning, node }: Con
   return [reason, ...culprits, warning, node === undefined ? undefined : "a KIND node: see dns11 kind status", hint]
     .filter((text) => text !== undefined)
     .join("; ");
+}
+
+/** The service, its virtual address, and its tasks. */
+function serviceText(place: SwarmPlace): string {
+  const { service, network, virtualAddress } = place;
+  return `${service ?? place.name} on ${network}: ${virtualAddress === null ? "" : `${virtualAddress}, `}${tasksText(place)}`;
 }
 
 /** Projects first, then containers without one. */

@@ -26,6 +26,8 @@ export type CauseCode =
   | "shadowed"
   /** Containers of several projects have the name on one network. */
   | "ambiguous"
+  /** A swarm service has the name, and no running, healthy task. */
+  | "no-healthy-task"
   /** No container on this engine has the name. */
   | "unknown-name"
   /** Upstream servers report that the name does not exist. */

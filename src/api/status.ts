@@ -10,6 +10,7 @@ import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
+import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import type { RuleBackend } from "../base/model/rule-backend.ts";
 
 export interface ContainerStatus {
@@ -40,6 +41,8 @@ export interface ContainerStatus {
   /** Who answers plain queries for local names; missing where only the process is set. */
   readonly answers?: AnsweredByReport;
   readonly upstreams?: readonly string[];
+  /** The swarm services that it is a task of, one on each network, as the engine listed them last. */
+  readonly swarm?: readonly SwarmPlace[];
   /** How often rules were restored that another program had removed; missing with nft-owner. */
   readonly repairs?: number;
   readonly counters?: Readonly<Record<string, number>>;

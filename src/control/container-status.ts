@@ -5,6 +5,7 @@ import type { ContainerStatus, RecentQueries } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { View } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
@@ -25,6 +26,7 @@ export function containerStatuses(containers: Containers): ContainerStatus[] {
 function containerStatus(fact: ContainerFact, decision: Decision, containers: Containers): ContainerStatus {
   const node = containers.nodeReportOf(fact);
   const { project, service } = namedContainer(fact);
+  const swarm = swarmOf(fact, containers);
   const base = {
     id: fact.id,
     name: fact.name,
@@ -33,6 +35,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     service,
     networks: fact.endpoints.map(({ networkName }) => networkName),
     ...(decision.warning !== undefined && { warning: decision.warning }),
+    ...(swarm.length > 0 && { swarm }),
   };
   if (decision.kind === "skip") {
     const state = decision.code === "quarantined" ? "quarantined" : "skipped";
@@ -45,6 +48,14 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),
   };
+}
+
+/** The services that it is a task of. */
+function swarmOf(fact: ContainerFact, { swarm }: Containers): SwarmPlace[] {
+  const places = fact.endpoints.flatMap(({ ipv4, ipv6 }) =>
+    [ipv4, ipv6].flatMap((address) => (address === undefined ? [] : (swarm?.placeOf(fact, address) ?? []))),
+  );
+  return places.filter(({ service }) => service !== null);
 }
 
 function attachmentStatus(

@@ -63,7 +63,12 @@ async function explanation(
   const owner = namespaceOwner(containers.facts, fact);
   const { reply, answeredBy, notServed, notQueried } = resolved;
   const situations = await Situations.open(ports);
-  const owners = ownersOf(addressesIn(reply?.answers ?? []), situations.known, situations.known.byId(owner.id));
+  const owners = ownersOf(
+    addressesIn(reply?.answers ?? []),
+    situations.known,
+    situations.known.byId(owner.id),
+    (address) => containers.swarm?.placeOf(owner, address),
+  );
   const isAnswered = reply !== null && reply.answers.length > 0;
   const causes = causesOf(
     situations.of(fact, owner, {

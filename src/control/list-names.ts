@@ -6,13 +6,14 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import type { ListedName, NameList } from "../api/name-list.ts";
 import { LIMITS } from "../base/limits.ts";
+import type { OwnName } from "../base/model/visible-names.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import type { ComposeFilter } from "./compose-filter.ts";
 import { namespaceOwner } from "./find-container.ts";
 import { containerRef } from "./lookup.ts";
 import { type Holder, byNetwork } from "./name-holders.ts";
-import { NameResolver } from "./name-resolver.ts";
+import { NameResolver, addressTexts } from "./name-resolver.ts";
 import type { ControlPorts } from "./ports.ts";
 import { Situations } from "./situations.ts";
 
@@ -61,9 +62,22 @@ export async function listNames(
     if (names.length < LIMITS.namesListed) names.push(listed);
     else omitted++;
   }
+  // Of all names, those of the swarm that no container of this engine has.
+  for (const own of view === undefined && filter === undefined ? (ports.containers.swarm?.names() ?? []) : []) {
+    if (++looked % NAMES_A_TURN === 0) await turn();
+    const isListed = (byName.get(own.name) ?? []).some(({ endpoint }) => endpoint?.networkName === own.network);
+    if (isListed) continue;
+    if (names.length < LIMITS.namesListed) names.push(swarmName(own));
+    else omitted++;
+  }
   const container = fact === undefined || owner === undefined ? null : containerRef(fact, owner);
   const sorted = names.toSorted((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
   return { container, networks: places, names: sorted, omitted };
+}
+
+function swarmName({ name, network, source, records = [], ...found }: OwnName): ListedName {
+  const addresses = addressTexts(found);
+  return { name, network: network ?? null, source, records, state: "resolves", addresses, owners: [], isId: false };
 }
 
 /** A container without a network with names would have its own name there. */

@@ -82,6 +82,7 @@ export async function lookup(
         addressesIn(found?.reply.answers ?? []),
         new KnownContainers(runningContainers(containers.facts, containers.defaultBridge())),
         runningContainer(owner),
+        (address) => containers.swarm?.placeOf(owner, address),
       ),
     };
   } finally {

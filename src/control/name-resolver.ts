@@ -195,7 +195,7 @@ function shadowOn({ network, owners }: ListedName, first: ListedName): string {
   return owners.some(({ project }) => projects.has(project)) ? "health checks" : "its own project";
 }
 
-function addressTexts({ v4, v6 }: NameAddresses): string[] {
+export function addressTexts({ v4, v6 }: NameAddresses): string[] {
   const texts: string[] = [];
   for (let at = 0; at < v4.length; at += 4) texts.push(addressText(v4.subarray(at, at + 4)));
   for (let at = 0; at < v6.length; at += 16) texts.push(addressText(v6.subarray(at, at + 16)));

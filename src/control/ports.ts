@@ -9,6 +9,8 @@ import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
 import type { FormerAddress } from "../base/model/former-address.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
+import type { OwnName } from "../base/model/visible-names.ts";
+import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { Server, View } from "../base/model/view.ts";
 import type { HistoryReport } from "../api/history.ts";
@@ -23,6 +25,16 @@ import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "./causes/known-container.ts";
 import type { EventRing } from "./event-ring.ts";
 import type { QueryReader } from "./query-reader.ts";
+
+/** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
+interface SwarmView {
+  /** Whose an address is, on the networks of a container. */
+  placeOf(container: ContainerFact, address: string): SwarmPlace | undefined;
+  /** The service that a container's query for a name is about. */
+  serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined;
+  /** On every network with a container of this engine. */
+  names(): Iterable<OwnName>;
+}
 
 /** The running containers and their state. */
 export interface Containers {
@@ -41,6 +53,8 @@ export interface Containers {
   readonly stopped: () => Promise<readonly StoppedContainer[]>;
   /** The networks of the engine, also those without containers; an answer may be a second old. */
   readonly networks: () => Promise<readonly EngineNetwork[]>;
+  /** Undefined where no engine is followed. */
+  readonly swarm: SwarmView | undefined;
 }
 
 /** A network as the engine lists it. */

@@ -81,7 +81,7 @@ export class QueryReader {
     };
     for (const history of acceptedHistories(this.#histories, filter)) {
       positions.set(history, history.lastSeq);
-      if (since !== undefined) missed += overwrittenSince(history, since);
+      if (since !== undefined) missed += missedSince(history, since);
       if (filter.containerId !== undefined) last = history.lastSeq;
       for (const query of history.since(since ?? 0)) {
         if (matchesFilter(query, filter)) entries.push([history, query]);
@@ -143,7 +143,7 @@ class HistoryCursor {
     for (const history of updated) {
       const position = this.#positionOf(history);
       const entries = [...history.since(position, each)];
-      const count = history.lastSeq - position - entries.length;
+      const count = history.lastSeq - position - entries.length + history.skippedSince(position);
       if (count > 0) missed.push([history, count]);
       for (const query of entries) if (matchesFilter(query, this.#filter)) queries.push([history, query]);
       this.positions.set(history, history.lastSeq);
@@ -162,9 +162,10 @@ function acceptedHistories(histories: QueryHistories, { containerId, accepts }: 
   return accepts === undefined ? all : all.filter((history) => accepts(history.containerId));
 }
 
-/** How many queries after this number are no longer available. */
-function overwrittenSince({ oldestSeq, firstSeq }: QueryHistory, since: number): number {
-  return Math.max(0, oldestSeq - Math.max(since + 1, firstSeq));
+/** How many queries after this number are not available any more. */
+function missedSince(history: QueryHistory, since: number): number {
+  const { oldestSeq, firstSeq } = history;
+  return Math.max(0, oldestSeq - Math.max(since + 1, firstSeq)) + history.skippedSince(since);
 }
 
 function matchesFilter({ name, rcode }: QueryRecord, filter: QueryFilter): boolean {

@@ -70,6 +70,7 @@ export class Situations {
       route: this.#routeOf(owner, question.name.toLowerCase()),
       moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
+      swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
       prefersOwnProject: this.prefersOwnProject,
       resolvers: resolversOf(owner),
       resolvConf: this.resolvConfOf(fact, owner),

@@ -15,6 +15,7 @@ const NUMBERS: Partial<Record<NodeJS.Architecture, number>> = { x64: 321, arm64:
 
 const COMMAND = {
   MAP_CREATE: 0,
+  MAP_LOOKUP_ELEM: 1,
   MAP_UPDATE_ELEM: 2,
   PROG_LOAD: 5,
   PROG_TEST_RUN: 10,
@@ -91,6 +92,11 @@ function elementOf(a: Buffer, map: number, key: Uint8Array, value: Uint8Array, f
 /** Adds an element; an existing one stays as it is. Returns whether it was added. */
 export function insertElement(map: number, key: Uint8Array, value: Uint8Array): boolean {
   return call("MAP_UPDATE_ELEM", (a) => elementOf(a, map, key, value, BPF_NOEXIST)) >= 0;
+}
+
+/** Reads an element; returns whether there is one. */
+export function readElement(map: number, key: Uint8Array, into: Uint8Array): boolean {
+  return call("MAP_LOOKUP_ELEM", (a) => elementOf(a, map, key, into)) >= 0;
 }
 
 /** Puts a program into a map of programs. */

@@ -109,6 +109,7 @@ function etcdFamilies({ state, staleSeconds, records, skipped, refused, lists, r
 }
 
 function queryFamilies(meter: Meter): Family[] {
+  meter.collect();
   const requests = PROTOCOLS.flatMap((proto, protocol) =>
     FAMILIES.flatMap((family, at) =>
       TYPE_NAMES.map((type, index) => sample(meter.requests(protocol, at, index), { proto, family, type })),
@@ -128,12 +129,14 @@ function queryFamilies(meter: Meter): Family[] {
     ),
     counter(
       "dns11_local_answers_total",
-      "Queries answered locally, by source of the name; without what the kernel answers.",
+      "Queries answered locally, by source of the name.",
       LOCAL_SOURCES.map(({ key }, index) => sample(meter.localAnswers(index), { source: key })),
     ),
-    histogram("dns11_dns_request_duration_seconds", "Time from the arrival of a query to its response.", [
-      [{}, meter.durations, all],
-    ]),
+    histogram(
+      "dns11_dns_request_duration_seconds",
+      "Time from the arrival of a query to its response; without what the kernel answers.",
+      [[{}, meter.durations, all]],
+    ),
     histogram(
       "libnetwork_resolver_query_duration_seconds",
       "Time from the arrival of a query to its response, by type, protocol and outcome (the name that moby has proposed).",

@@ -119,7 +119,7 @@ export class Answerer {
     const result = this.#answer(client, block, offset, length, isStream);
     if (result > 0) outcome.end(result);
     client.record(outcome);
-    if (this.#repeats.isMarked) this.#repeats.tell(isOwn ? undefined : client.memory, block, this.#question, result);
+    if (this.#repeats.isMarked) this.#repeats.tell(isOwn ? undefined : client.memory, block, this.#question, outcome);
     return result;
   }
 
@@ -188,7 +188,7 @@ export class Answerer {
       outcome.begin(block, 0, isStream, isOwn);
       const result = this.#answer(client, block, 0, query.length, isStream);
       if (result > 0) outcome.end(result);
-      if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, result);
+      if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, outcome);
       return result;
     } finally {
       this.#setTrace(undefined);

@@ -58,6 +58,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     (client, id) => quarantines.recorder.setContainer(client, id),
     (server, isUp, detail) => events.record({ kind: isUp ? "server-up" : "server-down", server, detail }),
   );
+  querySide.meter.repeated = platform.kernelAnswers?.kinds;
   const etcd = new EtcdLink(settings.etcd, eventLogger(log));
   const journal = new Journal(folder);
   const { hold, inherit } = keeper;

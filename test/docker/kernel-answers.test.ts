@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import type { QueryReport } from "../../src/api/queries.ts";
 import type { AnsweredByReport } from "../../src/base/model/answered-by.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -42,6 +43,15 @@ async function answersOf(instance: Dns11, name: string): Promise<unknown> {
   return (await instance.container(name))?.answers;
 }
 
+async function tail(instance: Dns11, name: string): Promise<QueryReport[]> {
+  const args = ["tail", name, "--no-follow", "--last", "1000", "--json", "--state-dir", instance.stateDir];
+  const { stdout } = await dns11([...args, "-H", engine.host]);
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as QueryReport);
+}
+
 // The answer that the kernel has given, not the process.
 async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]): Promise<DigReply> {
   return await waitFor(`the kernel's answer to ${query.join(" ")}`, async () => {
@@ -53,7 +63,7 @@ async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]
 }
 
 test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
+  await using instance = await startDns11(engine, { args: [...ARGS, "--metrics-addr", "127.0.0.1:0"] });
   assert.deepEqual((await instance.status()).answers, { by: "kernel" });
   for (const { name } of [web, client, stranger]) assert.deepEqual(await answersOf(instance, name), { by: "kernel" });
   const reverse = `${web.address("n1").split(".").toReversed().join(".")}.in-addr.arpa`;
@@ -71,6 +81,21 @@ test("plain queries are answered by the kernel, all others by the process, and b
   assert.equal(await kernelCount(instance, "client"), counted);
   const { queries, local } = (await instance.container("client"))?.counters ?? {};
   assert.ok((queries ?? 0) >= (local ?? 0) && (local ?? 0) > counted, "they count as queries, too");
+  const known = new Set((await tail(instance, "client")).map(({ seq }) => seq));
+  await kernelAnswer(instance, client, "WeB.n1");
+  const fresh = (await tail(instance, "client")).filter(({ seq }) => !known.has(seq));
+  assert.ok(
+    fresh.some(
+      ({ name, type, addresses: [address] }) => name === "web.n1" && type === "A" && address === web.address("n1"),
+    ),
+    "a query that the kernel answered, with the name in lower case",
+  );
+  const requests = await fetch(`http://${(await instance.status()).metrics}/metrics`);
+  const inMetrics = /^dns11_dns_requests_total\{proto="udp",family="1",type="PTR"\} (\d+)$/m.exec(
+    await requests.text(),
+  );
+  const inHistory = (await tail(instance, "client")).filter(({ type }) => type === "PTR");
+  assert.equal(Number(inMetrics?.[1]), inHistory.filter(({ transport }) => transport === "udp").length);
 });
 
 test("known names are answered while the process is stopped", async () => {

@@ -101,7 +101,7 @@ test("names of a swarm come from Docker's resolver, and nothing of them goes ups
   assert.deepEqual(await addresses("web.7"), ["NXDOMAIN"], "a slot without a task");
 });
 
-test("names, explain and doctor show what the engine lists, and who answers", async () => {
+test("names, ps, explain and doctor show what the engine lists, and who answers", async () => {
   await using instance = await startDns11(engine);
   const command = async (...args: string[]): Promise<string> =>
     (await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
@@ -110,10 +110,21 @@ test("names, explain and doctor show what the engine lists, and who answers", as
     const text = await command("names", "--in", "client");
     return text.includes("swarm service") ? text : undefined;
   });
-  assert.match(listed, new RegExp(`^web +${vip}, virtual, for 2 tasks .* swarm service on mesh$`, "m"));
+  assert.match(listed, new RegExp(`^web +${vip}, virtual, 2 tasks on 1 machine .* swarm service on mesh$`, "m"));
   assert.match(listed, /^web\.1 +10\.\S+, on 127\.0\.0\.1 .* swarm task on mesh$/m);
   assert.match(listed, /^client .* n1$/m);
-  assert.match(await command("explain", "web", "--in", "client", "-v"), /a name of the swarm, from Docker's resolver/);
+  const explained = await command("explain", "web", "--in", "client", "-v");
+  assert.match(explained, /a name of the swarm, from Docker's resolver/);
+  assert.match(explained, new RegExp(`: ${vip}  swarm service web, 2 tasks on 1 machine$`, "m"));
+  const [task = assert.fail()] = services["web"]?.Tasks ?? [];
+  const shown = await command("ps");
+  assert.match(shown, new RegExp(`^${task.Name} .* web on mesh: ${vip}, 2 tasks on 1 machine$`, "m"));
+  assert.match(shown, /^rr\.1\.\w+ .* rr on mesh: 1 task on 1 machine$/m);
+  assert.match(await command("names"), new RegExp(`^mesh +tasks\\.web +10\\.\\S+ 10\\.\\S+ 2 tasks on 1 machine`, "m"));
+  assert.match(
+    await command("explain", "sick", "--in", "client"),
+    /"sick" has no running, healthy task on mesh.*\n.*docker service ps sick/,
+  );
   assert.match(
     await command("doctor", "client", "--all"),
     /network "mesh": \d services and \d tasks or containers on 1 machine/,

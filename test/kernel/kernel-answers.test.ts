@@ -6,49 +6,24 @@ import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
-import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR, type Behaviour } from "../../src/base/model/behaviour.ts";
+import { STRICT_BEHAVIOUR } from "../../src/base/model/behaviour.ts";
 import type { VisibleNames } from "../../src/base/model/visible-names.ts";
-import type { View } from "../../src/base/model/view.ts";
 import { KernelAnswers, type KernelSpace } from "../../src/kernel/answers/kernel-answers.ts";
 import { runProgram } from "../../src/kernel/bpf.ts";
-import { Answerer } from "../../src/query/answer.ts";
-import { SLOT_BYTES } from "../../src/query/ports.ts";
-import { HOSTILE, NONCE, QUERIES, aWorld } from "../fuzz/corpus.ts";
+import { HOSTILE, QUERIES, aWorld } from "../fuzz/corpus.ts";
 import { mutated } from "../fuzz/mutate.ts";
 import { Random } from "../fuzz/random.ts";
-import { TYPE, aClient, aNetwork, aQuery, aView } from "../support/scripted/builders.ts";
-import { CLIENT_PORT, type PacketParts, aPacket, readPacket } from "../support/packets/udp-packet.ts";
+import { TYPE, aNetwork, aQuery, aView } from "../support/scripted/builders.ts";
+import { Process, PROCESS_PORT as PORT, kernelReply as ask, sorted } from "../support/packets/kernel-program.ts";
+import { CLIENT_PORT, type PacketParts, aPacket } from "../support/packets/udp-packet.ts";
 
-const PORT = 5353;
 const SEED = 20_260_101;
 const MUTATED = 20_000;
-const HEADER_BYTES = 12;
 const TTL_SECONDS = 5;
 const PASSTHROUGH_MARK = 0x646e7331;
 
 const kernel = new KernelAnswers(LIMITS.kernelAnswers);
 const into = Buffer.alloc(70_000);
-
-// The process, with or without a kernel that remembers its answers.
-class Process {
-  readonly #answerer: Answerer;
-  readonly #client;
-  readonly #block = Buffer.alloc(SLOT_BYTES);
-
-  constructor(view: View, space?: KernelSpace, behaviour: Behaviour = DEFAULT_BEHAVIOUR) {
-    this.#answerer = new Answerer(behaviour, { seed: 1 });
-    this.#client = aClient(view);
-    this.#client.probeNonce = NONCE;
-    this.#client.setMemory(space);
-  }
-
-  // Undefined for a query that is forwarded or gets no reply.
-  answer(query: Buffer): Buffer | undefined {
-    query.copy(this.#block);
-    const length = this.#answerer.answer(this.#client, this.#block, 0, query.length, false);
-    return length > 0 ? Buffer.from(this.#block.subarray(0, length)) : undefined;
-  }
-}
 
 function openSpace(t: TestContext): KernelSpace {
   const space = kernel.open();
@@ -56,39 +31,6 @@ function openSpace(t: TestContext): KernelSpace {
   t.after(() => space.close());
   space.serve(PORT);
   return space;
-}
-
-// The reply of the program; undefined if the packet went on to the process, as it was.
-function ask(space: KernelSpace, payload: Buffer, parts: PacketParts = {}, mark = 0): Buffer | undefined {
-  const packet = aPacket({ payload, ...parts });
-  const result = Buffer.from(runProgram(space.program, packet, into, mark));
-  const read = readPacket(result);
-  assert.ok(read.isSound);
-  if (read.destinationPort === PORT) {
-    assert.deepEqual(result, aPacket({ payload, destinationPort: PORT, ...parts }));
-    return undefined;
-  }
-  const { from, to, sourcePort, destinationPort } = read;
-  assert.deepEqual({ from, to, sourcePort, destinationPort }, REPLY);
-  return read.payload;
-}
-
-const REPLY = { from: "127.0.0.11", to: "127.0.0.1", sourcePort: 53, destinationPort: CLIENT_PORT };
-
-// A reply without the order of its addresses.
-function sorted(query: Buffer, reply: Buffer): Buffer {
-  const [count, type] = [reply.readUInt16BE(6), reply.readUInt16BE(reply.indexOf(0, HEADER_BYTES) + 1)];
-  const end = reply.indexOf(0, HEADER_BYTES) + 5;
-  const bytes = type === TYPE.A ? 16 : type === TYPE.AAAA ? 28 : 0;
-  if (count < 2 || bytes === 0 || query.length < end) return reply;
-  const records = Array.from({ length: count }, (_, index) =>
-    reply.subarray(end + index * bytes, end + (index + 1) * bytes),
-  );
-  return Buffer.concat([
-    reply.subarray(0, end),
-    ...records.toSorted((a, b) => Buffer.compare(a, b)),
-    reply.subarray(end + count * bytes),
-  ]);
 }
 
 test("any message gets from the kernel what the process says, or goes to the process as it is", (t) => {

@@ -4,6 +4,8 @@
  * forgotten.
  */
 
+import type { LocalSource } from "./local-source.ts";
+
 /** An answer that is the same for everyone in the namespace until the names change. */
 export interface KnownAnswer {
   readonly type: number;
@@ -21,11 +23,46 @@ export interface KnownAnswer {
   readonly to: number;
   /** Of each answer, if each reply has them in another order; else 0. */
   readonly shuffledBytes: number;
+  /** Where it comes from; undefined for a probe of our own, which is neither counted nor recorded. */
+  readonly source: LocalSource | undefined;
+}
+
+/** Of answers that are counted together. */
+export interface AnswerKind {
+  readonly type: number;
+  readonly rcode: number;
+  readonly source: LocalSource;
+}
+
+/** A query that the kernel has answered: with which answer, and when. */
+export interface RepeatedAnswer extends AnswerKind {
+  /** The answer as a message, with the name in lower case; it has no id and no flags. */
+  readonly message: Uint8Array;
+  readonly length: number;
+  /** Where its name ends. */
+  readonly nameEnd: number;
+  /** On the clock of `performance.now`, to a few milliseconds. */
+  readonly atMs: number;
+}
+
+/** What the kernel has answered in all namespaces. */
+export interface RepeatedCounts {
+  /** Passes the answers since the last call, by kind. */
+  takeCounts(visit: (kind: AnswerKind, answers: number) => void): void;
 }
 
 export interface AnswerMemory {
   /** Queries answered by the kernel so far. */
   readonly answered: number;
+  /** Whether there are records of single queries. */
+  isRecording: boolean;
+  /** Called before records can no longer be read, because their answers have ended. */
+  onEnding: (() => void) | undefined;
+  /**
+   * Passes the queries since the last call, oldest first; what is passed is valid during the call only. Returns how
+   * many have no record any more.
+   */
+  takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
   /** Returns whether the kernel repeats this answer from now on. */
   remember(answer: KnownAnswer): boolean;
   /** Ends all answers at once. */

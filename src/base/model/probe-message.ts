@@ -49,6 +49,7 @@ export function kernelProbeAnswer(nonce: string, address: Uint8Array): KnownAnsw
     from: 0,
     to: record.length,
     shuffledBytes: 0,
+    source: undefined,
   };
 }
 

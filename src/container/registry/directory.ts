@@ -17,6 +17,7 @@ import { EngineHostName, type HostGateway } from "../names/host-name/host-name.t
 import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
 import { OtherNetworks } from "../names/other-networks/other-networks.ts";
 import { SwarmNetworks } from "../names/swarm/swarm-networks.ts";
+import { SwarmPlaces } from "../names/swarm/swarm-places.ts";
 import type { Reach } from "../names/zone/reach.ts";
 import { ServiceZones } from "../names/zone/service-zones.ts";
 import { ProjectNames } from "../names/projects/project-names.ts";
@@ -59,6 +60,7 @@ export class Directory {
   readonly #options: DirectoryOptions;
   readonly #networks = new DockerNetworks();
   readonly swarm = new SwarmNetworks(this.#networks);
+  readonly swarmPlaces = new SwarmPlaces(this.swarm);
   readonly #declared = new DeclaredNames();
   readonly #extra = new ExtraNames();
   readonly #defaultBridge = new DefaultBridgeNames();

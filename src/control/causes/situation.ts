@@ -4,6 +4,7 @@
  */
 import type { Cause, CauseCode, LastingFix } from "../../api/causes.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
+import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { KnownContainer } from "./known-container.ts";
 import type { KnownContainers } from "./known-containers.ts";
 
@@ -64,6 +65,8 @@ export interface Situation {
   /** Containers with the name that have moved since the client last queried it. */
   readonly moves: readonly (Move & { readonly agoMs: number })[];
   readonly known: KnownContainers;
+  /** The swarm service that has the name, as the engine listed it last. */
+  readonly swarmService: SwarmPlace | undefined;
   /** Of services with one name, a client gets that of its own project. */
   readonly prefersOwnProject: boolean;
   /** The addresses at which dns11 answers the client. */

@@ -3,6 +3,7 @@
  * and in what state they are.
  */
 import type { Cause } from "../../api/causes.ts";
+import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import { commandOf, serviceChange } from "./fixes.ts";
 import { NOT_QUERIED, type Situation, cause } from "./situation.ts";
 
@@ -13,7 +14,8 @@ const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED])
 const OWN_SERVERS = "--dns of the container";
 
 export function upstreamCauses(situation: Situation): Cause[] {
-  const { name, failure, route, owner, isSpecial } = situation;
+  const { name, failure, route, owner, isSpecial, swarmService } = situation;
+  if (swarmService?.tasks === 0) return [taskCause(swarmService)];
   const isSingle = !name.replace(/\.$/, "").includes(".");
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];
   if (isSingle && failure !== undefined && DENIED.has(failure)) {
@@ -52,6 +54,14 @@ export function upstreamCauses(situation: Situation): Cause[] {
       `${list(servers)} failed for "${name}", but ${servers.length === 1 ? "is" : "are"} up: its zone may be broken`,
     ),
   ];
+}
+
+function taskCause({ service, network }: SwarmPlace): Cause {
+  const sentence = `the swarm service "${service ?? ""}" has no running, healthy task on ${network}, so it has no name`;
+  return cause("no-healthy-task", sentence, {
+    fix: commandOf("docker", "service", "ps", service ?? ""),
+    isBreaking: true,
+  });
 }
 
 /** The name does not exist upstream. */

@@ -24,6 +24,8 @@
 // These numbers are in layout.ts, too.
 #define NAME_BYTES 80
 #define BODY_BYTES 112
+#define RECORDS 64
+#define KINDS 64
 
 // Of the process's own queries to Docker's resolver, which the rules let pass.
 #define PASSTHROUGH_MARK 0x646e7331
@@ -76,11 +78,15 @@ struct space {
 	__u32 generation;
 	// Of the process, in network order; 0 where it takes no queries.
 	__u16 port;
-	__u16 unused;
+	// Whether there are records of single queries.
+	__u16 is_recording;
 	// Queries answered here, and those that went on to the process.
 	__u64 answered;
 	__u64 passed;
 	__u64 reserved[5];
+	// The last queries answered here, by their number. From the lowest bit on: the entry (16 bits), the generation (8), how
+	// often the array has been filled (8), the time in 2^20 ns (32).
+	__u64 records[RECORDS];
 };
 
 // A question, as one namespace asks it at one state of the names.
@@ -99,9 +105,17 @@ struct answer {
 	// Of each record, if their order is random; else 0.
 	__u8 record_bytes;
 	__u8 rcode;
-	__u8 unused[3];
+	// Where it is counted, and which entry of its namespace it is.
+	__u8 kind;
+	__u16 entry;
 	__u8 body[BODY_BYTES];
 } __attribute__((aligned(8)));
+
+// Queries answered in all namespaces, by the kind of their answer; each in a cache line of its own.
+struct count {
+	__u64 answered;
+	__u64 unused[7];
+};
 
 struct opt {
 	__u8 owner;
@@ -126,6 +140,12 @@ struct {
 	__type(key, struct question);
 	__type(value, struct answer);
 } answers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct count);
+} counts SEC(".maps");
 
 // Hides a number from the compiler, which otherwise drops a bound that the verifier needs.
 #define OPAQUE(number) asm volatile("" : "+r"(number))
@@ -238,8 +258,26 @@ static __always_inline int reply(struct __sk_buff *skb, struct headers *h, __u32
 	return 1;
 }
 
+// Counts an answer, and leaves a record of it in place of the oldest. The process reads them when it is asked to.
+static __always_inline void record(struct space *space, const struct answer *answer, __u32 generation)
+{
+	__u64 number = __sync_fetch_and_add(&space->answered, 1);
+	__u32 kind = answer->kind;
+	struct count *count = bpf_map_lookup_elem(&counts, &kind);
+
+	if (count)
+		__sync_fetch_and_add(&count->answered, 1);
+	if (!*(volatile __u16 *)&space->is_recording)
+		return;
+	// The clock of the last tick: a query has the time of its arrival to a few milliseconds.
+	__u64 time = bpf_ktime_get_coarse_ns() >> 20 << 32;
+	__u64 lap = (number / RECORDS + 1) & 0xff;
+	*(volatile __u64 *)&space->records[number % RECORDS] =
+		time | lap << 24 | (generation & 0xff) << 16 | answer->entry;
+}
+
 // Answers the query if it is plain and its answer is known. Returns 0 if it is the process's.
-static __always_inline int answered(struct __sk_buff *skb, struct headers *h, const struct space *space, __u32 index)
+static __always_inline int answered(struct __sk_buff *skb, struct headers *h, struct space *space, __u32 index)
 {
 	struct question key;
 	struct opt opt;
@@ -309,7 +347,10 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, co
 	// the generation is still the same. The addition of nothing is a barrier.
 	if (__sync_fetch_and_add((__u32 *)&space->generation, 0) != key.generation)
 		return 0;
-	return reply(skb, h, question_end, &answer, &opt, opt_bytes);
+	if (!reply(skb, h, question_end, &answer, &opt, opt_bytes))
+		return 0;
+	record(space, &answer, key.generation);
+	return 1;
 }
 
 SEC("tc")
@@ -345,10 +386,8 @@ int answer_queries(struct __sk_buff *skb)
 		return GO_ON;
 
 	if (bpf_skb_load_bytes(skb, udp_at + sizeof(struct udphdr), &h.dns, sizeof(h.dns)) == 0 &&
-	    answered(skb, &h, space, index)) {
-		__sync_fetch_and_add(&space->answered, 1);
+	    answered(skb, &h, space, index))
 		return GO_ON;
-	}
 	__sync_fetch_and_add(&space->passed, 1);
 	set_port(skb, udp_at, offsetof(struct udphdr, dest), DNS_PORT, port);
 	return GO_ON;

@@ -6,7 +6,7 @@
  * An entry is never changed, and its memory is used again only after the generation of its space has ended. So the
  * program notices if it has read two answers in one, and every answer belongs to one state of the names.
  */
-import type { AnswerMemory, KnownAnswer } from "../../base/model/answer-memory.ts";
+import type { AnswerMemory, KnownAnswer, RepeatedAnswer } from "../../base/model/answer-memory.ts";
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 import {
   MAP_FLAG,
@@ -17,12 +17,18 @@ import {
   insertElement,
   loadProgram,
   putProgram,
+  readElement,
 } from "../bpf.ts";
 import { closeQuietly, mapShared } from "../libc.ts";
+import { AnswerKinds } from "./answer-kinds.ts";
+import { AnswerRecords } from "./answer-records.ts";
+import { sharedProgram, spaceProgram } from "./instructions.ts";
 import {
   BODY_BYTES_MAX,
+  COUNT_BYTES,
   KEY,
   KEY_BYTES,
+  KINDS,
   LABELS_MAX,
   NAME_BYTES_MAX,
   SPACE,
@@ -30,17 +36,10 @@ import {
   VALUE,
   VALUE_BYTES,
 } from "./layout.ts";
-import { INSTRUCTIONS, MAP_REFERENCES } from "./program.ts";
+import { RepeatedMessage } from "./repeated-message.ts";
 
 /** The index of lo in every namespace. */
 const LOOPBACK_INDEX = 1;
-const INSTRUCTION_BYTES = 8;
-/** Of struct __sk_buff: cb[0]. */
-const CB_OFFSET = 48;
-/** The helper bpf_tail_call. */
-const TAIL_CALL = 12;
-/** The instruction's number is a descriptor. */
-const PSEUDO_MAP_FD = 1;
 const LICENSE = "Dual BSD/GPL";
 /** Room for the keys of a space, which doubles when it is full. */
 const KEYS_FIRST = 16;
@@ -53,8 +52,11 @@ export interface KernelAnswersLimits {
 }
 
 export class KernelAnswers {
+  /** What was answered in all namespaces. */
+  readonly kinds: AnswerKinds;
   readonly #spaces: number;
   readonly #answers: number;
+  readonly #counts: number;
   /** The links' programs call through it. The kernel empties it when no process has it open any more. */
   readonly #calls: number;
   readonly #memory: ArrayBuffer;
@@ -87,11 +89,22 @@ export class KernelAnswers {
           flags: MAP_FLAG.NO_PREALLOC,
         }),
       );
+      this.#counts = keep(
+        createMap({
+          name: "dns11_counts",
+          type: MAP_TYPE.ARRAY,
+          keyBytes: 4,
+          valueBytes: COUNT_BYTES,
+          entries: KINDS,
+          flags: MAP_FLAG.MMAPABLE,
+        }),
+      );
       this.#calls = keep(
         createMap({ name: "dns11_calls", type: MAP_TYPE.PROG_ARRAY, keyBytes: 4, valueBytes: 4, entries: 1 }),
       );
       this.#memory = mapShared(this.#spaces, spaces * SPACE_BYTES);
-      const maps = { spaces: this.#spaces, answers: this.#answers };
+      this.kinds = new AnswerKinds(mapShared(this.#counts, KINDS * COUNT_BYTES));
+      const maps = { spaces: this.#spaces, answers: this.#answers, counts: this.#counts };
       const program = keep(loadProgram("dns11_answers", sharedProgram(maps), LICENSE));
       putProgram(this.#calls, 0, program);
       closeQuietly(program);
@@ -118,6 +131,7 @@ export class KernelAnswers {
         program,
         answers: this.#answers,
         calls: this.#calls,
+        kinds: this.kinds,
         share: this.#pool.open(),
         onClose: () => {
           this.#open.delete(space);
@@ -139,7 +153,7 @@ export class KernelAnswers {
 
   close(): void {
     for (const space of this.#open) space.close();
-    for (const fd of [this.#calls, this.#answers, this.#spaces]) closeQuietly(fd);
+    for (const fd of [this.#calls, this.#answers, this.#counts, this.#spaces]) closeQuietly(fd);
   }
 }
 
@@ -151,6 +165,7 @@ interface SpaceParts {
   /** The maps. */
   readonly answers: number;
   readonly calls: number;
+  readonly kinds: AnswerKinds;
   readonly share: Share;
   readonly onClose: () => void;
 }
@@ -159,6 +174,8 @@ export class KernelSpace implements AnswerMemory {
   readonly #parts: SpaceParts;
   readonly #key = Buffer.allocUnsafeSlow(KEY_BYTES);
   readonly #value = Buffer.allocUnsafeSlow(VALUE_BYTES);
+  readonly #records: AnswerRecords;
+  onEnding: (() => void) | undefined;
   /** The keys of its entries, one after the other. */
   #keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
   #count = 0;
@@ -175,6 +192,7 @@ export class KernelSpace implements AnswerMemory {
     this.forget();
     this.#generation = this.#current();
     for (const at of [SPACE.answered, SPACE.passed]) parts.view.setBigUint64(at, 0n, true);
+    this.#records = new AnswerRecords(parts.view);
   }
 
   /** The program of its link. */
@@ -199,6 +217,31 @@ export class KernelSpace implements AnswerMemory {
   /** The number of answers that the kernel has for it. */
   get size(): number {
     return this.#generation === this.#current() ? this.#count : 0;
+  }
+
+  get isRecording(): boolean {
+    return this.#records.isOn;
+  }
+
+  set isRecording(isOn: boolean) {
+    this.#records.isOn = isOn;
+  }
+
+  takeRepeated(visit: (answer: RepeatedAnswer) => void): number {
+    const { answers, kinds } = this.#parts;
+    const message = new RepeatedMessage();
+    return this.#records.take(this.#generation, (entry, atMs) => {
+      if (entry >= this.#count) return false;
+      if (message.entry !== entry) {
+        const key = this.#keys.subarray(entry * KEY_BYTES, (entry + 1) * KEY_BYTES);
+        if (!readElement(answers, key, this.#value)) return false;
+        message.write(entry, key, this.#value);
+      }
+      const kind = kinds.kindOf(this.#value[VALUE.kind] as number);
+      // Our own probes are not queries of the container.
+      if (kind !== undefined) visit(message.answer(kind.source, atMs));
+      return true;
+    });
   }
 
   /** Attaches to lo of the thread's namespace. */
@@ -262,6 +305,8 @@ export class KernelSpace implements AnswerMemory {
   /** Deletes what has been forgotten. */
   #reclaim(): void {
     const { answers, share } = this.#parts;
+    // What was answered from these entries can only be read while they exist.
+    this.onEnding?.();
     this.#generation = this.#current();
     if (this.#count === 0) return;
     deleteElements(answers, this.#keys, KEY_BYTES, this.#count);
@@ -284,6 +329,8 @@ export class KernelSpace implements AnswerMemory {
     value[VALUE.bytes] = bytes;
     value[VALUE.recordBytes] = answer.shuffledBytes;
     value[VALUE.rcode] = answer.rcode;
+    value[VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode: answer.rcode, source: answer.source });
+    value.writeUInt16LE(this.#count, VALUE.entry);
     for (let at = 0; at < bytes; at++) value[VALUE.body + at] = answer.message[answer.from + at] as number;
   }
 
@@ -297,47 +344,4 @@ export class KernelSpace implements AnswerMemory {
     this.#key.copy(this.#keys, at);
     this.#count++;
   }
-}
-
-/** The shared program, with the descriptors of its maps. */
-function sharedProgram(maps: Readonly<Record<"answers" | "spaces", number>>): Buffer {
-  const instructions = Buffer.from(INSTRUCTIONS, "base64");
-  for (const [index, map] of MAP_REFERENCES) setMap(instructions, index, maps[map]);
-  return instructions;
-}
-
-/** The program of one link: writes the space's index where only programs write, and calls the shared program. */
-function spaceProgram(index: number, calls: number): Buffer {
-  const instructions = Buffer.concat([
-    // r2 = index; skb->cb[0] = r2
-    instruction(0xb7, 2, 0, 0, index),
-    instruction(0x63, 1, 2, CB_OFFSET, 0),
-    // r2 = calls
-    instruction(0x18, 2, 0, 0, 0),
-    instruction(0, 0, 0, 0, 0),
-    // r3 = 0; tail_call(r1, r2, r3)
-    instruction(0xb7, 3, 0, 0, 0),
-    instruction(0x85, 0, 0, 0, TAIL_CALL),
-    // Nothing is there: the packet goes its way (TCX_NEXT).
-    instruction(0xb7, 0, 0, 0, -1),
-    instruction(0x95, 0, 0, 0, 0),
-  ]);
-  setMap(instructions, 2, calls);
-  return instructions;
-}
-
-function instruction(code: number, to: number, from: number, offset: number, value: number): Buffer {
-  const bytes = Buffer.alloc(INSTRUCTION_BYTES);
-  bytes[0] = code;
-  bytes[1] = (from << 4) | to;
-  bytes.writeInt16LE(offset, 2);
-  bytes.writeInt32LE(value, 4);
-  return bytes;
-}
-
-/** Has the instruction at `index` load the address of a map. */
-function setMap(instructions: Buffer, index: number, map: number): void {
-  const at = index * INSTRUCTION_BYTES;
-  instructions[at + 1] = ((instructions[at + 1] as number) & 0x0f) | (PSEUDO_MAP_FD << 4);
-  instructions.writeInt32LE(map, at + 4);
 }

@@ -4,8 +4,14 @@
  */
 
 /** struct space: one for each namespace, in memory that both sides map. */
-export const SPACE_BYTES = 64;
-export const SPACE = { generation: 0, port: 4, answered: 8, passed: 16 } as const;
+export const SPACE_BYTES = 576;
+export const SPACE = { generation: 0, port: 4, isRecording: 6, answered: 8, passed: 16, records: 64 } as const;
+/** The last queries of a namespace that the program answered, eight bytes each, by their number. */
+export const RECORDS = 64;
+
+/** struct count: answers of one kind in all namespaces, in a cache line of its own. */
+export const COUNT_BYTES = 64;
+export const KINDS = 64;
 
 /** struct question: the space, its generation, then the name, with the type in its last two bytes. */
 export const KEY_BYTES = 88;
@@ -17,5 +23,14 @@ export const LABELS_MAX = 35;
 
 /** struct answer: counts of records, lengths and the response code, then all that follows the question, without OPT. */
 export const VALUE_BYTES = 120;
-export const VALUE = { answers: 0, authorities: 1, bytes: 2, recordBytes: 3, rcode: 4, body: 8 } as const;
+export const VALUE = {
+  answers: 0,
+  authorities: 1,
+  bytes: 2,
+  recordBytes: 3,
+  rcode: 4,
+  kind: 5,
+  entry: 6,
+  body: 8,
+} as const;
 export const BODY_BYTES_MAX = 112;

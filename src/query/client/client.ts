@@ -11,6 +11,7 @@ import { OwnQueries } from "./own-queries.ts";
 import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
 import { FailureTable } from "../failures/failure-table.ts";
+import { RepeatedQueries } from "../history/repeated-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
@@ -118,6 +119,8 @@ export class Client {
   /** Has the kernel answer from another memory, or from none. */
   setMemory(memory: AnswerMemory | undefined): void {
     this.collect();
+    this.history.late?.read();
+    this.history.late = memory === undefined ? undefined : new RepeatedQueries(memory, this.history);
     this.memory = memory;
     this.#collected = memory?.answered ?? 0;
   }

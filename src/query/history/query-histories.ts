@@ -31,9 +31,12 @@ export class QueryHistories {
 
   /** Changes what is recorded, and drops recorded data that would no longer be recorded now. */
   setNames(names: QueryNames): void {
-    if (!changePolicy(this.#policy, names)) return;
-    for (const history of this.#open) history.clear();
-    this.#closed.clear();
+    const mustClear = changePolicy(this.#policy, names);
+    for (const history of this.#open) {
+      history.late?.switched();
+      if (mustClear) history.clear();
+    }
+    if (mustClear) this.#closed.clear();
   }
 
   open(containerId: string): QueryHistory {
@@ -44,6 +47,7 @@ export class QueryHistories {
 
   close(history: QueryHistory): void {
     this.#open.delete(history);
+    history.late?.read();
     if (history.isEmpty) return;
     this.#closed.set(history, this.#now() + LIMITS.historyLingerMs);
     this.#dropOld();
@@ -54,12 +58,14 @@ export class QueryHistories {
     for (const history of this.histories(containerId)) history.containerName = name;
   }
 
-  /** Of one container, or all of them; earlier runs of a container come first. */
+  /** Of one container, or all of them, with all queries so far; earlier runs of a container come first. */
   *histories(containerId?: string): Generator<QueryHistory> {
     this.#dropOld();
     for (const histories of [this.#closed.keys(), this.#open]) {
       for (const history of histories) {
-        if (containerId === undefined || history.containerId === containerId) yield history;
+        if (containerId !== undefined && history.containerId !== containerId) continue;
+        history.late?.read();
+        yield history;
       }
     }
   }

@@ -20,7 +20,17 @@ const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
 /** Number of servers that fit into a record, 0 meaning none; one more clears the history. */
 const SERVERS_MAX = 255;
+/** Gaps that are known one by one; of more, the oldest are one. */
+const GAPS_MAX = 16;
 const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
+
+/** Queries that were answered without this process, of which it records the last ones when the history is read. */
+export interface LateQueries {
+  /** Adds them to the history. */
+  read(): void;
+  /** Recording has been turned on or off. */
+  switched(): void;
+}
 
 export class QueryHistory {
   /** The container, and its name once it has ended and the registry no longer knows it. */
@@ -37,15 +47,35 @@ export class QueryHistory {
   #lastIndex = 0;
   /** Arrival time of the queries that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
+  late: LateQueries | undefined;
+  /** Queries without a record, before the one of that number. */
+  readonly #gaps: { readonly before: number; readonly count: number }[] = [];
 
   constructor(containerId = "", policy: RecordingPolicy = DISABLED) {
     this.containerId = containerId;
     this.#policy = policy;
   }
 
-  /** Reads the clock once for a batch of queries. */
-  tick(): void {
-    if (this.#policy.isEnabled) this.#nowMs = performance.now();
+  get isEnabled(): boolean {
+    return this.#policy.isEnabled;
+  }
+
+  /** Sets the time for a batch of queries; the clock is read once. */
+  tick(nowMs?: number): void {
+    if (this.#policy.isEnabled) this.#nowMs = nowMs ?? performance.now();
+  }
+
+  /** There were so many queries without a record, before the one of that number. */
+  skip(before: number, count: number): void {
+    this.#gaps.push({ before, count });
+    const [oldest, second] = this.#gaps;
+    if (this.#gaps.length <= GAPS_MAX || oldest === undefined || second === undefined) return;
+    this.#gaps.splice(0, 2, { before: second.before, count: oldest.count + second.count });
+  }
+
+  /** The number of queries after number `seq` without a record. */
+  skippedSince(seq: number): number {
+    return this.#gaps.reduce((sum, { before, count }) => sum + (before > seq ? count : 0), 0);
   }
 
   /** Records the outcome of a query. */

@@ -8,6 +8,7 @@
 import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
+import type { RepeatedCounts } from "../../base/model/answer-memory.ts";
 import { Histogram } from "../../base/lib/histogram.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
@@ -78,6 +79,8 @@ export class Meter {
   /** By server, protocol and result. */
   readonly upstream = new Histogram((LIMITS.meteredServers + 1) * PROTOCOLS.length * RESULTS.length);
   readonly cache = newCacheCounts();
+  /** What the kernel answers for all containers. */
+  repeated: RepeatedCounts | undefined;
   readonly counts = { dropped: 0, refused: 0, defects: 0 };
   readonly #servers = new Map<string, number>();
   /** Of these, servers that belong to a container. */
@@ -125,6 +128,16 @@ export class Meter {
         this.#countImmediate(countedType, isStream, rcode, stage === STAGE.cache);
       }
     }
+  }
+
+  /** Counts what the kernel has answered since the last call. Such answers are not timed. */
+  collect(): void {
+    this.repeated?.takeCounts(({ type, rcode, source }, answers) => {
+      const series = typeIndex(type);
+      this.#requests[series] = (this.#requests[series] as number) + answers;
+      this.#respond(rcode, answers);
+      this.#sources[source] = (this.#sources[source] as number) + answers;
+    });
   }
 
   #countRequest(type: number, isStream: boolean): void {
@@ -176,9 +189,9 @@ export class Meter {
     return [...this.#servers, ["other", LIMITS.meteredServers]];
   }
 
-  #respond(rcode: number): void {
+  #respond(rcode: number, times = 1): void {
     const at = Math.min(rcode, OTHER_RCODE);
-    this.#responses[at] = (this.#responses[at] as number) + 1;
+    this.#responses[at] = (this.#responses[at] as number) + times;
   }
 
   #countExchange(server: Server, isStream: boolean, result: number, tookMs: number): void {

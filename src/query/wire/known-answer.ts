@@ -9,7 +9,14 @@ import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
 import type { AnswerMemory, KnownAnswer } from "../../base/model/answer-memory.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Question } from "./question.ts";
+
+/** The length of a reply that has been written, and the source of its name. */
+interface WrittenReply {
+  readonly length: number;
+  readonly source: LocalSource;
+}
 
 const NONE = -1;
 
@@ -32,18 +39,23 @@ export class Repeats {
     this.#dataBytes = dataBytes;
   }
 
-  /** The reply of `length` bytes is written over `question`. */
-  tell(memory: AnswerMemory | undefined, block: Buffer, question: Question, length: number): void {
+  /** The reply is written over `question`. */
+  tell(memory: AnswerMemory | undefined, block: Buffer, question: Question, reply: WrittenReply): void {
     const dataBytes = this.#dataBytes;
     this.#dataBytes = NONE;
     if (memory === undefined || !this.#isOn) return;
-    const known = knownAnswer(block, question, length, dataBytes);
+    const known = knownAnswer(block, question, reply, dataBytes);
     if (known !== undefined) memory.remember(known);
   }
 }
 
 /** Undefined if another query for it may get another answer. */
-function knownAnswer(block: Buffer, question: Question, length: number, dataBytes: number): KnownAnswer | undefined {
+function knownAnswer(
+  block: Buffer,
+  question: Question,
+  { length, source }: WrittenReply,
+  dataBytes: number,
+): KnownAnswer | undefined {
   const { offset, end, type, folded, foldedLength, labelCount, records } = question;
   // The kernel sets no others: not for a reply that is truncated, or that a zone vouches for.
   const hasOtherFlags = ((block[offset + FLAGS_AT] as number) & ~(QR | RD)) !== 0;
@@ -61,5 +73,6 @@ function knownAnswer(block: Buffer, question: Question, length: number, dataByte
     from: end,
     to: offset + length - (records.optCount > 0 ? OPT_BYTES : 0),
     shuffledBytes: answers > 1 && dataBytes > 0 ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0,
+    source,
   };
 }

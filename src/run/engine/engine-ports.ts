@@ -52,6 +52,9 @@ export function containersOf(parts: EnginePortsParts): Containers {
     formerAddresses: () => parts.directory.former.list(),
     stopped: async () => await stopped.list(),
     networks: async () => await networks.list(),
+    get swarm() {
+      return parts.directory.swarmPlaces;
+    },
   };
 }
 

@@ -60,6 +60,7 @@ export class Standalone {
         formerAddresses: () => [],
         stopped: async () => await stopped.list(),
         networks: async () => await Promise.resolve([]),
+        swarm: undefined,
       },
       inside: access.inside,
       resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR }),

@@ -13,7 +13,7 @@ export function openSwarmWatch(
 ): SwarmWatch {
   const watch = new SwarmWatch({
     engine,
-    networks: () => swarm().inUse,
+    networks: () => swarm().inUse.map(({ id }) => id),
     put: (id, list) => swarm().lists.put(id, list),
     remove: (id) => swarm().lists.remove(id),
     onFailed: (reason) => limitedLog.log("warn", "swarm", { reason }, "cannot list the services of a swarm network"),

@@ -81,6 +81,7 @@ class NodeSide implements ContainerSide {
       formerAddresses: () => [],
       stopped: async () => await Promise.resolve([]),
       networks: async () => await Promise.resolve([]),
+      swarm: undefined,
     };
     this.repairs = {
       repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",

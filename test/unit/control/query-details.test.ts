@@ -36,6 +36,7 @@ class Ports {
         viewOf: () => ({ names: [], upstreams: { routes: [], isNdotsSet: false } }),
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,
+        swarm: undefined,
         formerAddresses: () => [],
         networks: async () => await Promise.resolve([]),
         stopped: async () => {

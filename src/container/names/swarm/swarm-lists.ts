@@ -4,7 +4,9 @@
  * what people read.
  */
 import { LIMITS } from "../../../base/limits.ts";
-import type { SwarmList } from "../../registry/swarm-fact.ts";
+import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
+import type { SwarmList, SwarmService } from "../../registry/swarm-fact.ts";
+import { machinesOf } from "./listed-names.ts";
 
 const EMPTY: SwarmList = { services: [], omitted: 0 };
 
@@ -16,7 +18,13 @@ interface KnownList {
   readonly slots: ReadonlyMap<string, string>;
   /** Names with a dot of containers that were attached by hand, and such aliases. */
   readonly dotted: ReadonlySet<string>;
+  /** By their names and aliases, in lower case. */
+  readonly byName: ReadonlyMap<string, ListedPlace>;
+  readonly byAddress: ReadonlyMap<string, ListedPlace>;
 }
+
+/** On a network that is known. */
+type ListedPlace = Omit<SwarmPlace, "network">;
 
 export class SwarmLists {
   readonly #now: () => number;
@@ -40,6 +48,8 @@ export class SwarmLists {
       services: new Map([...recent.slice(-LIMITS.swarmServices), ...listed]),
       slots: slotsOf(list),
       dotted: new Set(dottedNames(list)),
+      byName: placesByName(list),
+      byAddress: placesByAddress(list),
     });
   }
 
@@ -49,6 +59,16 @@ export class SwarmLists {
 
   of(networkId: string): SwarmList {
     return this.#lists.get(networkId)?.list ?? EMPTY;
+  }
+
+  /** Whose an address is. */
+  placeOf(networkId: string, address: string): ListedPlace | undefined {
+    return this.#lists.get(networkId)?.byAddress.get(address);
+  }
+
+  /** The service that has a name or alias, in lower case. */
+  serviceCalled(networkId: string, name: string): ListedPlace | undefined {
+    return this.#lists.get(networkId)?.byName.get(name);
   }
 
   /** Whether a service of this name, in lower case, is listed or was within the last hour. */
@@ -85,4 +105,35 @@ function dottedNames({ services }: SwarmList): string[] {
     .flatMap(({ name, aliases, tasks }) => (name === "" ? tasks.map((task) => task.name) : aliases))
     .filter((name) => name.includes("."))
     .map((name) => name.toLowerCase());
+}
+
+function placesByName({ services }: SwarmList): Map<string, ListedPlace> {
+  const named = services.filter(({ name }) => name !== "").map((service) => ({ service, place: placeOf(service) }));
+  const of = (names: (service: SwarmService) => readonly string[]): [string, ListedPlace][] =>
+    named.flatMap(({ service, place }) =>
+      names(service).map((each): [string, ListedPlace] => [each.toLowerCase(), place]),
+    );
+  return new Map([...of(({ aliases }) => aliases), ...of(({ name }) => [name])]);
+}
+
+function placesByAddress({ services }: SwarmList): Map<string, ListedPlace> {
+  const all = new Map<string, ListedPlace>();
+  for (const service of services) {
+    const place = placeOf(service);
+    if (place.virtualAddress !== null) all.set(place.virtualAddress, place);
+    for (const { name, address, host } of service.tasks) all.set(address, { ...place, name, machine: host });
+  }
+  return all;
+}
+
+/** Of the service itself. */
+function placeOf({ name, virtualAddress, tasks }: SwarmService): ListedPlace {
+  return {
+    service: name === "" ? null : name,
+    name,
+    machine: null,
+    virtualAddress: virtualAddress ?? null,
+    tasks: tasks.length,
+    machines: machinesOf(tasks),
+  };
 }

@@ -7,19 +7,21 @@
  */
 import { presentation, sameBytes, wireLabels } from "../../../base/dns/name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
-import type { Behaviour } from "../../../base/model/behaviour.ts";
+import { type Behaviour, STRICT_BEHAVIOUR } from "../../../base/model/behaviour.ts";
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
+import { StoredName } from "../../../base/model/stored-name.ts";
 import {
   DENIED,
+  FOUND,
   MISS,
-  type NameSearch,
+  NameSearch,
   type OwnName,
   type QuestionName,
   type ReverseName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import type { DockerNames } from "../docker/docker-names.ts";
-import type { SwarmService } from "../../registry/swarm-fact.ts";
+import { TASKS, listedNames } from "./listed-names.ts";
 import type { SwarmLists } from "./swarm-lists.ts";
 
 /** A swarm network of the container. */
@@ -38,11 +40,8 @@ export interface SwarmNamesParts {
   readonly isGuarded: boolean;
 }
 
-/** The random part of a task's or a node's name. */
-const ID_LENGTH = 25;
 const ID = /^[a-z0-9]{25}$/;
 const SLOT = /^(?:\d{1,9}|[a-z0-9]{25})$/;
-const TASKS = "tasks.";
 const REVERSE_TREES = [
   { bytes: 4, suffix: wireLabels("in-addr.arpa") as Uint8Array },
   { bytes: 16, suffix: wireLabels("ip6.arpa") as Uint8Array },
@@ -103,11 +102,19 @@ export class SwarmNames implements VisibleNames {
     };
   }
 
+  /** What the engine reports of its own containers is listed with their networks. */
   *list(): Iterable<OwnName> {
-    for (const { id, name: network } of this.#parts.networks) {
-      const { services } = this.#parts.lists.of(id);
-      for (const service of services) yield* namesOf(service, network);
-    }
+    for (const { id, name: network } of this.#parts.networks)
+      for (const service of this.#parts.lists.of(id).services)
+        for (const named of listedNames(service, network)) if (!this.#isLocal(named, network)) yield named;
+  }
+
+  /** Whether a container of this engine, and no other, has the name on the network. */
+  #isLocal({ name, v4, v6 }: OwnName, network: string): boolean {
+    const labels = wireLabels(`${name}.${network}`);
+    const search = new NameSearch(STRICT_BEHAVIOUR);
+    if (labels === undefined || this.#parts.local.find(new StoredName(labels), search) !== FOUND) return false;
+    return Buffer.concat([search.addresses.v4, search.addresses.v6]).equals(Buffer.concat([v4, v6]));
   }
 
   /** SERVICE.SLOT, which Docker does not have: the task that is in the slot now. */
@@ -156,37 +163,6 @@ export class SwarmNames implements VisibleNames {
 /** A copy: the next question is read into the same memory, while this one waits for Docker's resolver. */
 function whole({ folded, foldedLength }: QuestionName): Uint8Array {
   return Uint8Array.from(folded.subarray(0, foldedLength));
-}
-
-/** For lists of names: what the engine listed last, and on which machines. */
-function* namesOf({ name, virtualAddress, aliases, tasks }: SwarmService, network: string): Iterable<OwnName> {
-  if (name !== "") {
-    const all = tasks.map(({ address }) => address);
-    const service = {
-      source: "swarm service",
-      network,
-      holders: [],
-      ...addressesOf(virtualAddress ? [virtualAddress] : all),
-    };
-    const records =
-      virtualAddress === undefined ? [] : [`virtual, for ${tasks.length} ${tasks.length === 1 ? "task" : "tasks"}`];
-    for (const each of [name, ...aliases]) yield { ...service, name: each.toLowerCase(), records };
-    yield { ...service, name: `tasks.${name.toLowerCase()}`, ...addressesOf(all) };
-  }
-  for (const task of tasks) {
-    const source = name === "" ? "swarm container" : "swarm task";
-    const place = { source, network, holders: [], ...addressesOf([task.address]), records: [`on ${task.host}`] };
-    const full = task.name.toLowerCase();
-    yield { ...place, name: full };
-    const slot = full.slice(0, Math.max(0, full.length - ID_LENGTH - 1));
-    if (name !== "" && slot !== "") yield { ...place, name: slot };
-  }
-}
-
-function addressesOf(texts: readonly string[]): { readonly v4: Uint8Array; readonly v6: Uint8Array } {
-  const all = texts.flatMap((text) => addressBytes(text) ?? []);
-  const of = (size: number): Uint8Array => Buffer.concat(all.filter(({ length }) => length === size));
-  return { v4: of(4), v6: of(16) };
 }
 
 interface Subnet {

@@ -68,10 +68,10 @@ export class SwarmNetworks implements NameSource {
     return new SwarmNames({ networks, lists: this.#lists, local, isGuarded: this.#isGuarded });
   }
 
-  /** The ids of swarm networks that containers of this engine are on. */
-  get inUse(): readonly string[] {
-    return [...this.#networks.all()].flatMap(({ fact: { id, swarm }, names }) =>
-      swarm !== undefined && !swarm.isIngress && names.size > 0 ? [id] : [],
+  /** The swarm networks that containers of this engine are on. */
+  get inUse(): readonly Pick<SwarmNetwork, "id" | "name">[] {
+    return [...this.#networks.all()].flatMap(({ fact: { id, name, swarm }, names }) =>
+      swarm !== undefined && !swarm.isIngress && names.size > 0 ? [{ id, name }] : [],
     );
   }
 

@@ -96,6 +96,7 @@ function situationOf(name: string, { containers = [web, api, db, plain], gone = 
     resolvers: ["127.0.0.11"],
     resolvConf: RESOLVER,
     moves: [],
+    swarmService: undefined,
     prefersOwnProject: false,
     nowMs: NOW,
     ...parts,
@@ -295,4 +296,20 @@ test("servers of a resolv.conf that dns11 captures are not another resolver", ()
     causes("db", { resolvConf, resolvers }).map((each) => each.code);
   assert.ok(codes(["127.0.0.11"]).includes("resolv-conf"));
   assert.ok(!codes(["10.0.0.1"]).includes("resolv-conf"));
+});
+
+test("a swarm service without a healthy task", () => {
+  const swarmService = {
+    network: "mesh",
+    service: "sick",
+    name: "sick",
+    machine: null,
+    virtualAddress: "10.0.1.2",
+    tasks: 0,
+    machines: 0,
+  };
+  const { code, sentence, fix, isBreaking } = first("sick", { swarmService });
+  assert.deepEqual([code, fix, isBreaking], ["no-healthy-task", "docker service ps sick", true]);
+  assert.equal(sentence, 'the swarm service "sick" has no running, healthy task on mesh, so it has no name');
+  assert.equal(first("sick", { swarmService: { ...swarmService, tasks: 1 } }).code, "unknown-name");
 });

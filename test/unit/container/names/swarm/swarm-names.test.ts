@@ -9,7 +9,9 @@ import { hashOf } from "../../../../../src/base/model/label-table.ts";
 import { StoredName } from "../../../../../src/base/model/stored-name.ts";
 import { ASKED, DENIED, MISS, NameSearch } from "../../../../../src/base/model/visible-names.ts";
 import { DockerNetworks } from "../../../../../src/container/names/docker/networks.ts";
+import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
 import { SwarmNetworks } from "../../../../../src/container/names/swarm/swarm-networks.ts";
+import { SwarmPlaces } from "../../../../../src/container/names/swarm/swarm-places.ts";
 import type { SwarmNames } from "../../../../../src/container/names/swarm/swarm-names.ts";
 import { swarmList } from "../../../../../src/container/watch/swarm-json.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../../support/scripted/builders.ts";
@@ -19,7 +21,11 @@ const NODE = "vwu2ff4a9fh4r26m97okwdoo6";
 const AGENT = `agent.${NODE}.sojlj3hno08z49y3zzr4mbyud`;
 const HOST = { "Host IP": "192.0.2.1" };
 
-function setUp({ isIngress = false } = {}): { source: SwarmNetworks; names: SwarmNames | undefined } {
+function setUp({ isIngress = false } = {}): {
+  source: SwarmNetworks;
+  names: SwarmNames | undefined;
+  container: ContainerFact;
+} {
   const networks = new DockerNetworks();
   const swarm = { isIngress, subnets: ["10.0.1.0/24", "fd00:1::/64"] };
   const mesh = aNetworkFact({ name: "mesh", driver: "overlay", scope: "swarm", swarm });
@@ -31,13 +37,13 @@ function setUp({ isIngress = false } = {}): { source: SwarmNetworks; names: Swar
   const source = new SwarmNetworks(networks);
   const task = (Name: string, EndpointIP: string): object => ({ Name, EndpointIP, Info: HOST });
   const Services = {
-    "": { VIP: "<nil>", Tasks: [task("far.box", "10.0.1.9"), task("far", "10.0.1.10")] },
+    "": { VIP: "<nil>", Tasks: [task("far.box", "10.0.1.9"), task("far", "10.0.1.10"), task("own", "10.0.1.7")] },
     web: { VIP: "10.0.1.2", Tasks: [task(TASK, "10.0.1.3")] },
     agent: { VIP: "10.0.1.4", Tasks: [task(AGENT, "10.0.1.5")] },
   };
   const sick = { Spec: { Name: "sick", TaskTemplate: { Networks: [{ Target: mesh.id, Aliases: ["old.name"] }] } } };
   source.lists.put(mesh.id, swarmList(mesh.id, { Services }, [sick]));
-  return { source, names: source.namesFor(container, undefined) };
+  return { source, names: source.namesFor(container, undefined), container };
 }
 
 function found(names: SwarmNames | undefined, name: string): string {
@@ -124,10 +130,40 @@ test("the list names services, tasks, slots and containers of other machines, fo
   assert.deepEqual(
     listed.filter(([name]) => /web/.test(name ?? "")),
     [
-      ["web", "swarm service", "virtual, for 1 task"],
-      ["tasks.web", "swarm service"],
+      ["web", "swarm service", "virtual, 1 task on 1 machine"],
+      ["tasks.web", "swarm service", "1 task on 1 machine"],
       [TASK, "swarm task", "on 192.0.2.1"],
       ["web.1", "swarm task", "on 192.0.2.1"],
     ],
+  );
+});
+
+test("the list says whose an address is, and which service a name is of; a container's own names are not listed twice", () => {
+  const { source, names, container } = setUp();
+  const places = new SwarmPlaces(source);
+  const web = {
+    network: "mesh",
+    service: "web",
+    name: "web",
+    machine: null,
+    virtualAddress: "10.0.1.2",
+    tasks: 1,
+    machines: 1,
+  };
+  assert.deepEqual(places.placeOf(container, "10.0.1.2"), web);
+  assert.deepEqual(places.placeOf(container, "10.0.1.3"), { ...web, name: TASK, machine: "192.0.2.1" });
+  assert.equal(places.placeOf(container, "10.0.1.9")?.service, null);
+  assert.equal(places.placeOf(container, "10.0.1.99"), undefined);
+  assert.equal(places.placeOf(aContainer(), "10.0.1.2"), undefined);
+  for (const name of ["web", "WEB.Mesh.", "tasks.web"])
+    assert.deepEqual(places.serviceCalled(container, name), web, name);
+  const sick = places.serviceCalled(container, "old.name");
+  assert.deepEqual([sick?.name, sick?.tasks], ["sick", 0]);
+  for (const name of ["example.org", "far", ""]) assert.equal(places.serviceCalled(container, name), undefined, name);
+  const listed = (all: Iterable<{ readonly name: string }>): string[] => [...all].map(({ name }) => name);
+  assert.equal(listed(names?.list() ?? []).includes("own"), false);
+  assert.deepEqual(
+    listed(places.names()).filter((name) => name === "own" || name === "web"),
+    ["own", "web"],
   );
 });

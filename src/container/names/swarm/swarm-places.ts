@@ -1,0 +1,43 @@
+/**
+ * SwarmPlaces: what the engine lists of the swarm, for people: whose an address is, which service has a name, and all names.
+ */
+import type { OwnName } from "../../../base/model/visible-names.ts";
+import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
+import type { ContainerFact } from "../../registry/fact.ts";
+import { TASKS, listedNames } from "./listed-names.ts";
+import type { SwarmNetworks } from "./swarm-networks.ts";
+
+export class SwarmPlaces {
+  readonly #source: SwarmNetworks;
+
+  constructor(source: SwarmNetworks) {
+    this.#source = source;
+  }
+
+  /** On the networks of a container. */
+  placeOf(container: ContainerFact, address: string): SwarmPlace | undefined {
+    for (const { id, name } of this.#source.joinedBy(container)) {
+      const place = this.#source.lists.placeOf(id, address);
+      if (place !== undefined) return { ...place, network: name };
+    }
+    return undefined;
+  }
+
+  /** The service, on the networks of a container, that a query for a name is about. */
+  serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined {
+    const folded = name.toLowerCase().replace(/\.$/, "");
+    for (const { id, name: network } of this.#source.joinedBy(container)) {
+      const suffix = `.${network.toLowerCase()}`;
+      const bare = folded.endsWith(suffix) ? folded.slice(0, -suffix.length) : folded;
+      const service = this.#source.lists.serviceCalled(id, bare.startsWith(TASKS) ? bare.slice(TASKS.length) : bare);
+      if (service !== undefined) return { ...service, network };
+    }
+    return undefined;
+  }
+
+  /** On every network with a container of this engine. */
+  *names(): Iterable<OwnName> {
+    for (const { id, name } of this.#source.inUse)
+      for (const service of this.#source.lists.of(id).services) yield* listedNames(service, name);
+  }
+}

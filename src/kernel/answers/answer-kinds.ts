@@ -1,0 +1,57 @@
+/**
+ * AnswerKinds: the answers of all namespaces, counted by the program for each kind of answer. There are few kinds, because
+ * few types and sources have answers that are repeated; of too many, the rest is one.
+ */
+import type { AnswerKind, RepeatedCounts } from "../../base/model/answer-memory.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
+import { COUNT_BYTES, KINDS } from "./layout.ts";
+
+/** Of our own probes, which are not counted. */
+const OWN = 0;
+const REST = KINDS - 1;
+
+export class AnswerKinds implements RepeatedCounts {
+  readonly #memory: DataView;
+  readonly #numbers = new Map<string, number>();
+  readonly #kinds: AnswerKind[] = [];
+  /** Of the answers of each kind, those that were taken. */
+  readonly #taken = new Float64Array(KINDS);
+
+  constructor(memory: ArrayBuffer) {
+    this.#memory = new DataView(memory);
+    this.#kinds[REST] = { type: 0, rcode: 0, source: LOCAL_SOURCE.rule };
+  }
+
+  /** Its number, for the program. */
+  numberOf({
+    type,
+    rcode,
+    source,
+  }: Omit<AnswerKind, "source"> & { readonly source: AnswerKind["source"] | undefined }): number {
+    if (source === undefined) return OWN;
+    const key = `${type} ${rcode} ${source}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const number = this.#numbers.size + 1;
+    if (number >= REST) return REST;
+    this.#numbers.set(key, number);
+    this.#kinds[number] = { type, rcode, source };
+    return number;
+  }
+
+  /** Undefined for our own probes. */
+  kindOf(number: number): AnswerKind | undefined {
+    return this.#kinds[number];
+  }
+
+  takeCounts(visit: (kind: AnswerKind, answers: number) => void): void {
+    for (const [number, kind] of this.#kinds.entries()) {
+      if (kind === undefined) continue;
+      const answered = Number(this.#memory.getBigUint64(number * COUNT_BYTES, true));
+      const fresh = answered - (this.#taken[number] as number);
+      if (fresh === 0) continue;
+      this.#taken[number] = answered;
+      visit(kind, fresh);
+    }
+  }
+}
