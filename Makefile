@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak keeper chaos fuzz build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
+.PHONY: run test check bench bench-plot soak keeper chaos fuzz fuzz-kernel build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -19,11 +19,14 @@ check: node_modules/.package-lock.json ## Types, lint, format, dead code, layeri
 bench: setup-bench build ## Benchmark dns11 against dockerd and others (needs root); ONLY=WORDS selects parts, ARGS=--json
 	@npm run --silent bench -- $(ONLY) $(ARGS)
 
-bench-plot: ## Plot the results of the last bench; OUT=FILE.svg
+bench-plot: ## Plot the results of the last bench; OUT=FOLDER
 	@node scripts/bench-plot.mjs $(OUT)
 
 fuzz: build ## Fuzz every parser with ten million malformed queries and replies (no root needed); INPUTS=N, SEED=N
 	@node --expose-gc dist/test/fuzz/fuzz-main.js --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))
+
+fuzz-kernel: build ## Fuzz the program that answers in the kernel with ten million packets (needs root); INPUTS=N, SEED=N
+	@node --expose-gc dist/test/fuzz/fuzz-main.js --kernel --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))
 
 soak: setup-bench build ## Ten minutes of mixed load while containers start and stop (needs root); SECONDS=N
 	@node dist/test/bench/soak-main.js

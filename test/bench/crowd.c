@@ -79,8 +79,8 @@ static void send_query(struct client *client, int slot) {
   if (send(client->fd, query, query_bytes, 0) < 0) return;
 }
 
-/* Receives replies; at full rate each is followed by the next query. */
-static void receive(struct client *client, int is_sending) {
+/* Receives replies; until that time each is followed by the next query, whose reply may be there already. */
+static void receive(struct client *client, int64_t until) {
   unsigned char reply[REPLY_BYTES];
   for (;;) {
     ssize_t length = recv(client->fd, reply, sizeof reply, 0);
@@ -91,7 +91,7 @@ static void receive(struct client *client, int is_sending) {
     if (client->sent[slot] == 0 || client->id[slot] != id) continue;
     note_answer(reply, length, client->sent[slot]);
     client->sent[slot] = 0;
-    if (is_sending) send_query(client, slot);
+    if (last_answer < until) send_query(client, slot);
   }
 }
 
@@ -135,7 +135,7 @@ int main(int count, char **words) {
     int is_sending = now - start < lasts;
     for (int i = 0; i < ready; i++) {
       if (events[i].data.u32 != TIMER) {
-        receive(&clients[events[i].data.u32], is_sending && rate == 0);
+        receive(&clients[events[i].data.u32], rate == 0 ? start + lasts : 0);
         continue;
       }
       uint64_t due = 0;

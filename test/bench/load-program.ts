@@ -7,7 +7,7 @@ import type { Server } from "./server.ts";
 import type { Sample } from "./tally.ts";
 
 // Output of such a program.
-type LoadResult = {
+export type LoadResult = {
   readonly queries: number;
   readonly answered: number;
   readonly wrong: number;
@@ -35,7 +35,7 @@ export async function sampleOf(runLoad: RunLoad, server: Server, pid: number, pa
   };
 }
 
-function parseLoadResult(text: string): LoadResult {
+export function parseLoadResult(text: string): LoadResult {
   const result = JSON.parse(text) as LoadResult;
   if (result.answered === 0 || result.wrong > 0) throw new Error(`no answers, or wrong ones: ${text}`);
   return result;

@@ -1,49 +1,68 @@
-// Names of a swarm of two engines, each in a network namespace of its own, connected by VXLAN: what runs on the other
-// machine resolves as it does with Docker, through a rolling update, a drained machine and a manager that goes away.
-// Engines of two releases, so that a question with and one without a guard are both asked.
+// Names of a swarm of three engines, each in a network namespace of its own, connected by VXLAN: what runs on other machines
+// resolves as it does with Docker, through a rolling update, a drained machine, a machine that gossip does not reach, and a
+// manager that goes away. Engines of three releases: the oldest forwards what others refuse to.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { dataOf, dig } from "../support/client/dig.ts";
-import { type Container, runContainer } from "../support/engine/container.ts";
+import { Container, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ensureImage } from "../support/engine/image.ts";
 import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { startUpstream } from "../support/servers/upstream.ts";
 import { connectByWire } from "../support/rig/wire.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-const ADDRESSES = ["192.168.77.1", "192.168.77.2"] as const;
+// A manager and two workers.
+const SUITES = ["forky", "trixie", "bookworm"] as const;
+const GOSSIP_PORT = 7946;
+// Engines look for a machine that they have lost every now and then. A poll is a process in each container.
+const GOSSIP = { timeoutMs: 180_000, everyMs: 250 } as const;
 
+let engines: Engine[] = [];
 let manager: Engine;
 let worker: Engine;
+let oldWorker: Engine;
 let wire: AsyncDisposable;
+let clients: Container[] = [];
 let near: Container;
 let far: Container;
-let nearDns: Dns11;
-let farDns: Dns11;
+let old: Container;
+let instances: Dns11[] = [];
 
 before(async () => {
-  [manager, worker] = await Promise.all([startEngine({ suite: "forky" }), startEngine({ suite: "trixie" })]);
-  wire = await connectByWire(new Map([manager, worker].map(({ id }, at) => [id, `${ADDRESSES[at] ?? ""}/24`])));
-  await ensureImage(worker);
-  await initSwarm(manager, ADDRESSES[0]);
+  engines = await Promise.all(SUITES.map(async (suite) => await startEngine({ suite })));
+  [manager, worker, oldWorker] = engines as [Engine, Engine, Engine];
+  wire = await connectByWire(new Map(engines.map(({ id }, at) => [id, `${addressOf(at)}/24`])));
+  await initSwarm(manager, addressOf(0));
   const token = await manager.docker("swarm", "join-token", "--quiet", "worker");
-  await worker.docker("swarm", "join", "--token", token, "--advertise-addr", ADDRESSES[1], `${ADDRESSES[0]}:2377`);
+  for (const [at, each] of [worker, oldWorker].entries()) {
+    await ensureImage(each);
+    await each.docker("swarm", "join", "--token", token, "--advertise-addr", addressOf(at + 1), `${addressOf(0)}:2377`);
+  }
   await createOverlay(manager, "mesh");
   await createService(manager, "web", { networks: ["name=mesh,alias=front"], replicas: 2 });
-  await createService(manager, "agent", { networks: ["mesh"], args: ["--mode", "global"] });
+  const onHost = ["--mode", "global", "--publish", "mode=host,target=80,published=8081"];
+  await createService(manager, "agent", { networks: ["mesh"], args: onHost });
   await createService(manager, "rr", { networks: ["mesh"], replicas: 2, args: ["--endpoint-mode", "dnsrr"] });
-  const options = (name: string): object => ({ name, networks: [{ name: "mesh", aliases: ["both"] }] });
-  near = await runContainer(manager, options("near"));
-  far = await runContainer(worker, options("far"));
-  nearDns = await startDns11(manager);
-  farDns = await startDns11(worker);
+  clients = await Promise.all(
+    engines.map(async (engine, at) => {
+      const name = ["near", "far", "old"][at] ?? "";
+      return await runContainer(engine, { name, networks: [{ name: "mesh", aliases: ["all"] }] });
+    }),
+  );
+  [near, far, old] = clients as [Container, Container, Container];
+  instances = await Promise.all(engines.map(async (engine) => await startDns11(engine)));
 });
 after(async () => {
-  for (const each of [nearDns, farDns, wire, manager, worker]) await each[Symbol.asyncDispose]();
+  for (const each of [...instances, wire, ...engines]) await each[Symbol.asyncDispose]();
 });
+
+function addressOf(at: number): string {
+  return `192.168.77.${at + 1}`;
+}
 
 async function addresses(client: Container, name: string, ...args: string[]): Promise<string[]> {
   const reply = await dig(client, name, ...args);
@@ -58,21 +77,56 @@ async function tasksOf(engine: Engine, service: string): Promise<string[]> {
   return (services[service]?.Tasks ?? []).map((task) => task.EndpointIP).toSorted();
 }
 
-// Both clients resolve it to as many addresses, the same ones.
-async function agreed(name: string, count: number): Promise<readonly string[]> {
-  return await waitFor(`${count} addresses of ${name} on both machines`, async () => {
-    const [one, other] = await Promise.all([addresses(near, name), addresses(far, name)]);
-    const isComplete = one.length === count && one.every((each) => /^\d/.test(each));
-    return isComplete && one.join(" ") === other.join(" ") ? one : undefined;
-  });
+// The address that a service's task has on one machine.
+async function tasksOn(service: string, engine: Engine): Promise<string[]> {
+  const ids = await engine.docker("ps", "--quiet", "--filter", `label=com.docker.swarm.service.name=${service}`);
+  const found = ids.split("\n").map(async (id) => (await Container.of(engine, id)).address("mesh"));
+  return await Promise.all(found);
 }
 
-test("tasks, services and containers of the other machine resolve on both, and so do names that both have", async () => {
-  for (const { containers } of [await nearDns.status(), await farDns.status()])
+// In the machine's own namespace, as a firewall would.
+async function cutGossip(engine: Engine): Promise<void> {
+  const rules = ["input", "output"].flatMap((hook) => [
+    `add chain inet cut ${hook} { type filter hook ${hook} priority -300; }`,
+    `add rule inet cut ${hook} meta l4proto { tcp, udp } th dport ${GOSSIP_PORT} drop`,
+    `add rule inet cut ${hook} meta l4proto { tcp, udp } th sport ${GOSSIP_PORT} drop`,
+  ]);
+  const { code, stderr } = await engine.enter("nft", [["add table inet cut", ...rules].join("; ")]);
+  assert.equal(code, 0, stderr);
+}
+
+// All clients resolve it to as many addresses, the same ones.
+async function agreed(name: string, count: number): Promise<readonly string[]> {
+  return await waitFor(
+    `${count} addresses of ${name} on all machines`,
+    async () => {
+      const [one = [], ...others] = await Promise.all(clients.map(async (client) => await addresses(client, name)));
+      const isComplete = one.length === count && one.every((each) => /^\d/.test(each));
+      return isComplete && others.every((other) => other.join(" ") === one.join(" ")) ? one : undefined;
+    },
+    GOSSIP,
+  );
+}
+
+// Waits until the doctor says this of a machine; returns all that it says.
+async function verdictOf(at: number, wanted: RegExp): Promise<string> {
+  const args = ["doctor", "--all", "-H", engines[at]?.host ?? "", "--state-dir", instances[at]?.stateDir ?? ""];
+  const read = async (): Promise<string | undefined> => {
+    const text = (await dns11(args)).stdout.replaceAll(/\s+/g, " ");
+    return wanted.test(text) ? text : undefined;
+  };
+  return await waitFor(`the doctor to say ${wanted.source}`, read, { ...GOSSIP, everyMs: 1_000 });
+}
+
+test("tasks, services and containers of other machines resolve on all, and so do names that all have", async () => {
+  for (const { containers } of await Promise.all(instances.map(async (each) => await each.status())))
     assert.deepEqual([...new Set(containers.map(({ state }) => state))], ["attached"]);
-  assert.deepEqual(await agreed("near", 1), [near.address("mesh")]);
-  assert.deepEqual(await agreed("far", 1), [far.address("mesh")]);
-  assert.deepEqual(await agreed("both", 2), [near.address("mesh"), far.address("mesh")].toSorted());
+  for (const client of clients) {
+    assert.deepEqual(await agreed(client.name, 1), [client.address("mesh")]);
+    const pointers = clients.map(async (from) => await addresses(from, "-x", client.address("mesh")));
+    for (const found of await Promise.all(pointers)) assert.deepEqual(found, [`${client.name}.mesh.`]);
+  }
+  assert.deepEqual(await agreed("all", 3), clients.map((client) => client.address("mesh")).toSorted());
   const tasks = await agreed("tasks.web", 2);
   assert.deepEqual(await tasksOf(worker, "web"), tasks);
   assert.deepEqual(await agreed("tasks.front", 2), tasks);
@@ -80,10 +134,54 @@ test("tasks, services and containers of the other machine resolve on both, and s
     (await agreed("web", 1)).some((vip) => tasks.includes(vip)),
     false,
   );
-  assert.equal((await agreed("tasks.agent", 2)).length, 2, "one on each machine");
+  assert.equal((await agreed("tasks.agent", 3)).length, 3, "one on each machine, with a port of its host");
   assert.deepEqual(await agreed("rr", 2), await agreed("tasks.rr", 2));
-  assert.deepEqual(await addresses(near, "-x", far.address("mesh")), ["far.mesh."]);
-  assert.deepEqual(await addresses(far, "-x", near.address("mesh")), ["near.mesh."]);
+});
+
+test("ps and names show services with the tasks and machines of the whole swarm", async () => {
+  const command = async (...args: string[]): Promise<string> =>
+    (await dns11([...args, "-H", oldWorker.host, "--state-dir", instances[2]?.stateDir ?? ""])).stdout;
+  const [vip = ""] = await agreed("agent", 1);
+  await agreed("tasks.agent", 3);
+  const row = new RegExp(`^agent\\.\\w+\\.\\w+ .* agent on mesh: ${vip}, 3 tasks on 3 machines$`, "m");
+  await waitFor("the list of the engine", async () => (row.test(await command("ps")) ? true : undefined));
+  assert.match(
+    await command("names", "--in", "old"),
+    new RegExp(`^near +${near.address("mesh")}, on 192.168.77.1 `, "m"),
+  );
+  const explained = await command("explain", "far", "--in", "old");
+  assert.match(explained, new RegExp(`: ${far.address("mesh")}  far on machine 192.168.77.2$`, "m"));
+});
+
+test("an engine before 24 forwards what may be the swarm's and is not, as it does without dns11; no other name", async () => {
+  assert.match(oldWorker.version, /^20\.10\./);
+  await using upstream = await startUpstream(oldWorker);
+  for (const name of ["nobody", "nobody.mesh", "ok.example.org", "web", "tasks.web.mesh"]) await dig(old, name);
+  const received = (await upstream.queries()).map(({ name }) => name.toLowerCase().replace(/\.$/, ""));
+  const byBoth = ["nobody", "nobody", "nobody.mesh", "nobody.mesh"];
+  assert.deepEqual(received.toSorted(), [...byBoth, "ok.example.org"], "by Docker's resolver, and by dns11");
+});
+
+test("a machine that gossip does not reach: the doctor names what is missing, and after that all agree again", async () => {
+  const agents = await agreed("tasks.agent", 3);
+  const vip = await agreed("web", 1);
+  const [agent = assert.fail()] = await tasksOn("agent", worker);
+  await cutGossip(worker);
+  await waitFor(
+    "gossip to give up the machine",
+    async () => ((await addresses(near, "tasks.agent")).length === 2 ? true : undefined),
+    GOSSIP,
+  );
+  await manager.docker("service", "scale", "--detach", "rr=3");
+  const verdict = await verdictOf(0, /network "mesh": the machines disagree, gossip here lacks /);
+  assert.match(verdict, /7946\/tcp, 7946\/udp/);
+  await verdictOf(1, /network "mesh": \d services and \d tasks or containers on 1 machine/);
+  assert.deepEqual(await addresses(far, "tasks.agent"), [agent], "it knows its own task");
+  assert.deepEqual(await addresses(near, "web"), vip);
+  await worker.enter("nft", ["delete", "table", "inet", "cut"]);
+  assert.deepEqual(await agreed("tasks.agent", 3), agents);
+  await agreed("tasks.rr", 3);
+  await verdictOf(0, /network "mesh": 3 services and \d+ tasks or containers on 3 machines, as the manager has them/);
 });
 
 test("a drained machine and a rolling update: names follow, and the name of the service never fails", async () => {
@@ -93,30 +191,31 @@ test("a drained machine and a rolling update: names follow, and the name of the 
   await waitFor("the tasks to move", async () => {
     assert.deepEqual(await addresses(near, "web"), vip);
     const agents = await addresses(near, "tasks.agent");
-    return agents.length === 1 && /^\d/.test(agents[0] ?? "") ? true : undefined;
+    return agents.length === 2 && /^\d/.test(agents[0] ?? "") ? true : undefined;
   });
   await manager.docker("node", "update", "--availability", "active", node);
-  await agreed("tasks.agent", 2);
-  const old = await agreed("tasks.web", 2);
+  await agreed("tasks.agent", 3);
+  const last = await agreed("tasks.web", 2);
   await manager.docker("service", "update", "--detach", "--quiet", "--force", "web");
   await waitFor("new tasks", async () => {
     assert.deepEqual(await addresses(near, "web"), vip);
     const now = await addresses(near, "tasks.web");
-    return now.length === 2 && !now.some((each) => old.includes(each)) ? true : undefined;
+    return now.length === 2 && !now.some((each) => last.includes(each)) ? true : undefined;
   });
   assert.equal(
-    (await agreed("tasks.web", 2)).some((each) => old.includes(each)),
+    (await agreed("tasks.web", 2)).some((each) => last.includes(each)),
     false,
   );
 });
 
-test("a manager that goes away takes no name of the other machine with it", async () => {
+test("a manager that goes away takes no name of the other machines with it", async () => {
   const vip = await agreed("web", 1);
   await manager.stopDaemon();
   assert.deepEqual(await addresses(far, "web"), vip);
   assert.deepEqual(await addresses(far, "far"), [far.address("mesh")]);
-  await waitFor("the tasks of the other machine to be gone", async () => {
+  assert.deepEqual(await addresses(far, "old"), [old.address("mesh")]);
+  await waitFor("its task to be gone", async () => {
     const agents = await addresses(far, "tasks.agent");
-    return agents.length === 1 && /^\d/.test(agents[0] ?? "") ? true : undefined;
+    return agents.length === 2 && /^\d/.test(agents[0] ?? "") ? true : undefined;
   });
 });

@@ -11,6 +11,7 @@ import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../../src/b
 import { NAME_BYTES_MAX } from "../../src/base/dns/name.ts";
 import { Answerer } from "../../src/query/answer.ts";
 import { DEFERRED, DROPPED, type DeferredQuery, SLOT_BYTES } from "../../src/query/ports.ts";
+import { readAsked } from "../../src/query/docker/ask-message.ts";
 import type { Client } from "../../src/query/client/client.ts";
 import { StreamReader } from "../../src/base/lib/stream-reader.ts";
 import { Question, type Verdict } from "../../src/query/wire/question.ts";
@@ -186,6 +187,39 @@ export class ReplyCheck {
     if (message.length < reply.length) return;
     const passedOn = readUpstreamReply(Buffer.from(message));
     assert.ok(passedOn?.message.equals(message) && passedOn.rcode === rcode, "a reply that is passed on can be parsed");
+  }
+}
+
+// A reply in the place of Docker's resolver: whatever it says, what is read of it can be written as records.
+export class AskedCheck {
+  lastMicros = 0;
+  readonly outcomes = { records: 0, unknown: 0, away: 0 };
+
+  run(reply: Buffer): void {
+    const read = readUpstreamReply(Buffer.from(reply));
+    if (read === undefined) return;
+    const { message } = read;
+    // To its own question, or nothing of it would be read.
+    const questionEnd = Math.min(message.length, Math.max(12, message.indexOf(0, 12)) + 5);
+    const type = [TYPE.A, TYPE.AAAA, TYPE.PTR][message.length % 3] ?? TYPE.A;
+    const start = performance.now();
+    const asked = readAsked(message, { message, questionEnd, type, isGuarded: message.length % 2 === 0 });
+    this.lastMicros = (performance.now() - start) * 1000;
+    this.outcomes[asked.kind]++;
+    if (asked.kind !== "records") return;
+    const { data } = asked;
+    if (type === TYPE.PTR) {
+      assert.ok(data.length <= NAME_BYTES_MAX + 1, `a name of ${data.length} octets`);
+      let at = 0;
+      for (let length = data[at] ?? 0; length > 0; length = data[at] ?? 0) {
+        assert.ok(length <= 63, `a label of ${length} octets`);
+        at += 1 + length;
+      }
+      assert.equal(data.length === 0 ? 1 : data.length, at + 1, "a name ends with its last octet");
+    } else {
+      const size = type === TYPE.A ? 4 : 16;
+      assert.ok(data.length % size === 0 && data.length <= LIMITS.swarmAddresses * size, `${data.length} octets`);
+    }
   }
 }
 

@@ -1,26 +1,34 @@
-// Owns the long run of the fuzzer: `node dist/test/fuzz/fuzz-main.js --inputs 1000000 --seed 1`. Prints statistics and
+// Owns the long run of the fuzzer: `node dist/test/fuzz/fuzz-main.js --inputs 1000000 --seed 1`, with --kernel against the
+// program that answers in the kernel. Prints statistics and
 // durations; exits with 1 at the first message that violates an invariant, with everything needed to reproduce it.
 
 import { parseArgs } from "node:util";
 
 import { bufferBytes } from "../unit/support/buffer-memory.ts";
+import { fuzzKernel } from "./kernel-run.ts";
 import { type Run, fuzz } from "./run.ts";
 
 const { values } = parseArgs({
-  options: { inputs: { type: "string" }, seed: { type: "string" }, from: { type: "string" } },
+  options: {
+    inputs: { type: "string" },
+    seed: { type: "string" },
+    from: { type: "string" },
+    kernel: { type: "boolean" },
+  },
 });
 const inputs = Number(values.inputs ?? 1_000_000);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const from = Number(values.from ?? 0);
 if (![inputs, seed, from].every((value) => Number.isSafeInteger(value) && value >= 0)) {
-  console.error("usage: fuzz-main [--inputs N] [--seed N] [--from N]");
+  console.error("usage: fuzz-main [--inputs N] [--seed N] [--from N] [--kernel]");
   process.exit(2);
 }
 
 // Warm-up: compilation and heap growth belong to the program, not to the inputs.
-fuzz({ seed, inputs: Math.min(inputs, 20_000), from });
+const fuzzed = values.kernel === true ? fuzzKernel : fuzz;
+fuzzed({ seed, inputs: Math.min(inputs, 20_000), from });
 const before = held();
-const run = fuzz({ seed, inputs, from });
+const run = fuzzed({ seed, inputs, from });
 const grown = held() - before;
 report(run);
 process.exit(run.violation === undefined ? 0 : 1);

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 
 import { aQuery, aRecord, anOpt } from "../support/scripted/builders.ts";
-import { AnswerCheck, RelayCheck, ReplyCheck, checkStream } from "./check.ts";
+import { AnswerCheck, AskedCheck, RelayCheck, ReplyCheck, checkStream } from "./check.ts";
 import { HOSTILE, HUGE, HUGE_REPLIES, QUERIES, REPLIES } from "./corpus.ts";
 import { Random } from "./random.ts";
 import { fuzz } from "./run.ts";
@@ -67,7 +67,7 @@ for (const { what, check } of checks) {
   });
 }
 
-for (const check of [new ReplyCheck(), new RelayCheck()]) {
+for (const check of [new ReplyCheck(), new RelayCheck(), new AskedCheck()]) {
   test(`any octets either parse as a reply or do not, without side effects (${check.constructor.name})`, () => {
     for (const reply of [...REPLIES, ...HUGE_REPLIES, ...HOSTILE, ...QUERIES]) check.run(reply);
     fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (octets) => check.run(Buffer.from(octets))));

@@ -1,6 +1,6 @@
 // Owns a run of the fuzzer: a number of inputs from one seed, through every check, with their durations.
 
-import { AnswerCheck, RelayCheck, ReplyCheck, checkStream } from "./check.ts";
+import { AnswerCheck, AskedCheck, RelayCheck, ReplyCheck, checkStream } from "./check.ts";
 import { HOSTILE, HUGE, HUGE_REPLIES, QUERIES, REPLIES } from "./corpus.ts";
 import { mutated } from "./mutate.ts";
 import { Random } from "./random.ts";
@@ -30,7 +30,7 @@ export type Run = {
   readonly outcomes: Readonly<Record<string, number>>;
 };
 
-const KINDS = ["strict udp", "strict tcp", "default udp", "default tcp", "reply", "relay"] as const;
+const KINDS = ["strict udp", "strict tcp", "default udp", "default tcp", "reply", "relay", "asked"] as const;
 type Kind = (typeof KINDS)[number];
 
 const HUGE_ONCE_IN = 500;
@@ -75,7 +75,7 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
     "default udp": new AnswerCheck("default", false, seed),
     "default tcp": new AnswerCheck("default", true, seed),
   };
-  const replies = { reply: new ReplyCheck(), relay: new RelayCheck() };
+  const replies = { reply: new ReplyCheck(), relay: new RelayCheck(), asked: new AskedCheck() };
   const watches = new Map(KINDS.map((kind) => [kind, new Stopwatch()]));
   const recent: Buffer[] = [];
   let violation: Violation | undefined;
@@ -101,7 +101,7 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
     }
   }
   const outcomes: Record<string, number> = {};
-  for (const check of [...Object.values(answers), replies.relay]) {
+  for (const check of [...Object.values(answers), replies.relay, replies.asked]) {
     for (const [word, count] of Object.entries(check.outcomes)) outcomes[word] = (outcomes[word] ?? 0) + count;
   }
   return {
@@ -113,8 +113,8 @@ export function fuzz({ seed, inputs, from = 0 }: RunOptions): Run {
   };
 }
 
-function isReplyKind(kind: Kind): kind is "reply" | "relay" {
-  return kind === "reply" || kind === "relay";
+function isReplyKind(kind: Kind): kind is "reply" | "relay" | "asked" {
+  return kind === "reply" || kind === "relay" || kind === "asked";
 }
 
 function draw(kind: Kind, random: Random): Buffer {

@@ -29,6 +29,11 @@ export class RateLimit {
     return this.#left >= 1;
   }
 
+  /** Whole tokens. */
+  get left(): number {
+    return this.has() ? Math.floor(this.#left) : 0;
+  }
+
   /** Takes a token if there is one. */
   take(): boolean {
     if (!this.has()) return false;

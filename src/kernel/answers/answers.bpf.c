@@ -283,7 +283,8 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 	struct opt opt;
 	struct answer answer;
 
-	if (h->ip.ihl != 5 || skb->gso_size != 0)
+	// IPv4 without options; a packet from port 0 cannot be answered.
+	if (*(__u8 *)&h->ip != 0x45 || h->udp.source == 0 || skb->gso_size != 0)
 		return 0;
 	if (skb->len != sizeof(struct ethhdr) + bpf_ntohs(h->ip.tot_len) || skb->len != UDP_AT + bpf_ntohs(h->udp.len))
 		return 0;

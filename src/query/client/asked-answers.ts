@@ -68,9 +68,19 @@ export class AskedAnswers implements DockerAnswers {
     return this.#standIn(key, answer.reason);
   }
 
-  /** What the query gets without asking, because the client has asked for too much that is unknown; usually nothing. */
-  refused(key: string): DockerAnswer | undefined {
-    return this.#unknown.has() ? undefined : this.#standIn(key, TOO_MANY);
+  /** Whether the name was known when Docker's resolver answered last. */
+  isKept(key: string): boolean {
+    return this.#kept.has(key);
+  }
+
+  /** What a query for a new name gets without asking, because the client has asked for too many unknown ones; usually nothing. */
+  refused(): DockerAnswer | undefined {
+    return this.#unknown.has() ? undefined : { kind: "away", reason: TOO_MANY };
+  }
+
+  /** How many more of its names may be unknown now. */
+  get unknownLeft(): number {
+    return this.#unknown.left;
   }
 
   #standIn(key: string, reason: string): DockerAnswer {

@@ -13,22 +13,19 @@ import {
   AUTHORITIES_AT,
   CODES_AT,
   HEADER_BYTES,
+  QUESTIONS_AT,
   RA,
   isAuthoritative,
+  isReply,
+  isTruncated,
   rcodeOf,
 } from "../../base/dns/header.ts";
-import { LABELS_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../base/dns/name.ts";
+import { LABELS_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, POINTER, pointerTarget } from "../../base/dns/name.ts";
 import { OPT_BYTES, OPT_SIZE_AT, writeOpt } from "../../base/dns/opt.ts";
 import { queryOf } from "../../base/dns/query.ts";
 import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
-import {
-  DATA_LENGTH_AT,
-  QUESTION_FIXED_BYTES,
-  RECORD_FIXED_BYTES,
-  TTL_AT,
-  writeRecord,
-} from "../../base/dns/record.ts";
+import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT, writeRecord } from "../../base/dns/record.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { DockerAnswer, DockerAsk } from "../../base/model/docker-ask.ts";
 import { resetNameSteps, skipName } from "../wire/name.ts";
@@ -43,8 +40,16 @@ const DOCKER_TTL = 600;
 /** Labels and pointers of a name: as many as a name has labels, each behind a pointer. */
 const NAME_STEPS_MAX = 2 * LABELS_MAX;
 
+/** What is sent to Docker's resolver, and what a reply to it must repeat. */
+export interface AskMessage {
+  readonly message: Buffer;
+  readonly questionEnd: number;
+  readonly type: number;
+  readonly isGuarded: boolean;
+}
+
 /** The query, with an OPT for long replies and the guard. */
-export function askMessage({ labels, isGuarded }: DockerAsk, type: number, id: number): Buffer {
+export function askMessage({ labels, isGuarded }: DockerAsk, type: number, id: number): AskMessage {
   const question = queryOf({ labels, type, id });
   const guard = Buffer.alloc(1 + RECORD_FIXED_BYTES + EMPTY_ALPN.length);
   guard.set(EMPTY_ALPN, writeRecord(guard, 1, SVCB, 0, EMPTY_ALPN.length));
@@ -53,22 +58,35 @@ export function askMessage({ labels, isGuarded }: DockerAsk, type: number, id: n
   setU16(opt, 1 + OPT_SIZE_AT, REPLY_BYTES);
   const message = Buffer.concat([question, ...(isGuarded ? [guard] : []), opt]);
   setU16(message, ADDITIONALS_AT, isGuarded ? 2 : 1);
-  return message;
+  return { message, questionEnd: question.length, type, isGuarded };
 }
 
 /** What the data of the reply's records are, concatenated; "unknown" if Docker's resolver does not have the name. */
 export type AskedRecords = { readonly kind: "records"; readonly data: Uint8Array } | Exclude<DockerAnswer, Known>;
 type Known = { readonly kind: "known" };
 
-/** Reads a reply that has been validated. */
-export function readAsked(message: Buffer, type: number, isGuarded: boolean): AskedRecords {
-  const rcode = rcodeOf(message);
+/**
+ * Reads a reply that has been validated, and has the id of the query. A program in the container can send one in the place of
+ * Docker's resolver; then only that container is misled.
+ */
+export function readAsked(reply: Buffer, asked: AskMessage): AskedRecords {
+  const rcode = rcodeOf(reply);
   if (rcode === RCODE.FORMERR || rcode === RCODE.REFUSED || rcode === RCODE.NOTIMP)
     return { kind: "away", reason: `Docker's resolver answered ${rcodeName(rcode)}` };
+  if (!isOfQuestion(reply, asked)) return { kind: "away", reason: "Docker's resolver answered another question" };
   if (rcode !== RCODE.NOERROR) return { kind: "unknown" };
   // With the guard, only a name of Docker's own has an answer without an error.
-  if (!isGuarded && !isDockers(message)) return { kind: "unknown" };
-  return recordsOf(message, type, isGuarded);
+  if (!asked.isGuarded && !isDockers(reply)) return { kind: "unknown" };
+  // What is left of a truncated answer is some of the addresses, as for any client of Docker's; none is no answer.
+  if (isTruncated(reply) && u16(reply, ANSWERS_AT) === 0)
+    return { kind: "away", reason: "Docker's resolver truncated the whole answer" };
+  return recordsOf(reply, asked);
+}
+
+/** Docker's resolver repeats the question byte by byte. */
+function isOfQuestion(reply: Buffer, { message, questionEnd }: AskMessage): boolean {
+  if (!isReply(reply) || u16(reply, QUESTIONS_AT) !== 1 || reply.length < questionEnd) return false;
+  return reply.compare(message, HEADER_BYTES, questionEnd, HEADER_BYTES, questionEnd) === 0;
 }
 
 /** Without the guard: whether Docker's resolver wrote the reply itself. Servers answer a query with an OPT with one. */
@@ -81,11 +99,10 @@ function hasRecursion(message: Buffer): boolean {
   return ((message[CODES_AT] as number) & RA) !== 0;
 }
 
-function recordsOf(message: Buffer, type: number, isGuarded: boolean): AskedRecords {
+function recordsOf(message: Buffer, { questionEnd, type, isGuarded }: AskMessage): AskedRecords {
   const end = message.length;
   resetNameSteps(end);
-  const nameEnd = skipName(message, 0, HEADER_BYTES, end);
-  let at = nameEnd + QUESTION_FIXED_BYTES;
+  let at = questionEnd;
   const all: Uint8Array[] = [];
   for (let left = u16(message, ANSWERS_AT); left > 0 && all.length < LIMITS.swarmAddresses; left--) {
     const fixed = skipName(message, 0, at, end);
@@ -117,7 +134,7 @@ function expandedName(message: Buffer, start: number): Uint8Array | undefined {
     if (length >= POINTER) at = pointerTarget(message, at);
     else {
       bytes += 1 + length;
-      if (bytes > NAME_BYTES_MAX) return undefined;
+      if (length > LABEL_BYTES_MAX || bytes > NAME_BYTES_MAX) return undefined;
       labels.push(Uint8Array.from(message.subarray(at, at + 1 + length)));
       at += 1 + length;
     }

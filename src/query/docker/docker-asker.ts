@@ -59,13 +59,27 @@ interface AskingQuery {
   isDone: boolean;
 }
 
+/** A question that waits until one of the same client has its answer. */
+interface WaitingAsk {
+  readonly query: AskingQuery;
+  readonly ask: DockerAsk;
+}
+
+/** What one client waits for. */
+class AskingClient {
+  /** The queries that wait for one answer, by its key. */
+  readonly queries = new Map<string, AskingQuery[]>();
+  /** Questions in flight that Docker's resolver has not answered lately, so that it may not know the name. */
+  unproven = 0;
+  readonly waiting: WaitingAsk[] = [];
+}
+
 export class DockerAsker {
   readonly #parts: DockerAskerParts;
   readonly #admission: Admission;
   readonly #question = new Question();
   readonly #block = Buffer.alloc(SLOT_BYTES);
-  /** What waits for one answer, by client and name. */
-  readonly #asking = new WeakMap<Client, Map<string, AskingQuery[]>>();
+  readonly #asking = new WeakMap<Client, AskingClient>();
 
   constructor(parts: DockerAskerParts) {
     this.#parts = parts;
@@ -104,26 +118,41 @@ export class DockerAsker {
       guard.run("upstream", number, () => this.#fail(query, RCODE.SERVFAIL, true));
   }
 
-  /** The same question of one client is asked once. */
+  /** The same question of one client is asked once; of names that may be unknown, as many at once as may fail. */
   #ask(query: AskingQuery, ask: DockerAsk): void {
     const { client } = query;
     const key = askKey(ask);
-    const refused = client.asked.refused(key);
-    if (refused !== undefined) return this.#goOn(query, key, refused);
-    const ofClient = this.#asking.get(client) ?? new Map<string, AskingQuery[]>();
-    this.#asking.set(client, ofClient);
-    const waiting = ofClient.get(key);
-    if (waiting !== undefined) {
-      waiting.push(query);
+    const asking = this.#asking.get(client) ?? new AskingClient();
+    this.#asking.set(client, asking);
+    const same = asking.queries.get(key);
+    if (same !== undefined) {
+      same.push(query);
       return;
     }
+    const wasKnown = client.asked.isKept(key);
+    const refused = wasKnown ? undefined : client.asked.refused();
+    if (refused !== undefined) return this.#goOn(query, key, refused);
+    if (!wasKnown && asking.unproven >= client.asked.unknownLeft) {
+      asking.waiting.push({ query, ask });
+      return;
+    }
+    if (!wasKnown) asking.unproven++;
     const all = [query];
-    ofClient.set(key, all);
+    asking.queries.set(key, all);
     this.#askRecords(client, ask, (answer) => {
-      ofClient.delete(key);
+      asking.queries.delete(key);
+      if (!wasKnown) asking.unproven--;
       const taken = client.asked.take(key, answer);
       for (const each of all) this.#guarded(each, () => this.#goOn(each, key, taken));
+      for (const each of asking.waiting.splice(0)) this.#guarded(each.query, () => this.#askAgain(each));
     });
+  }
+
+  /** After it has waited, it may have its answer. */
+  #askAgain({ query, ask }: WaitingAsk): void {
+    const answer = query.client.asked.find(ask);
+    if (answer === undefined) this.#ask(query, ask);
+    else this.#goOn(query, askKey(ask), answer);
   }
 
   /** A name is known if it has an address of either family; before Docker 28, only if it has an IPv4 address. */
@@ -146,7 +175,7 @@ export class DockerAsker {
   }
 
   #exchange(client: Client, ask: DockerAsk, type: number, onRecords: (records: AskedRecords) => void): void {
-    const query = askMessage(ask, type, this.#parts.ids.next());
+    const asked = askMessage(ask, type, this.#parts.ids.next());
     let fd;
     try {
       fd = client.dial(DOCKER, "udp");
@@ -154,13 +183,13 @@ export class DockerAsker {
       onRecords({ kind: "away", reason: reasonOf(error) });
       return;
     }
-    const sent = { query, hasOpt: true, udpSize: 0xffff };
+    const sent = { query: asked.message, hasOpt: true, udpSize: 0xffff };
     queryUdp(fd, 4, sent, LIMITS.swarmAskMs, (result) =>
       guard.run("upstream", client.number, () =>
         onRecords(
           result.kind === "failed"
             ? { kind: "away", reason: `Docker's resolver: ${result.reason}` }
-            : readAsked(result.reply.message, type, ask.isGuarded),
+            : readAsked(result.reply.message, asked),
         ),
       ),
     );

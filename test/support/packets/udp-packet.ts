@@ -31,7 +31,7 @@ export function aPacket(parts: PacketParts = {}): Buffer {
   const packet = Buffer.concat([Buffer.alloc(udpAt + UDP_BYTES), payload, tail]);
   packet.writeUInt16BE(parts.etherType ?? 0x0800, 12);
   packet[ETHERNET_BYTES] = 0x45 + options.length / 4;
-  packet.writeUInt16BE(udpAt - ETHERNET_BYTES + UDP_BYTES + payload.length + (parts.ipLengthError ?? 0), 16);
+  packet.writeUInt16BE((udpAt - ETHERNET_BYTES + UDP_BYTES + payload.length + (parts.ipLengthError ?? 0)) & 0xffff, 16);
   packet.writeUInt16BE(parts.fragment ?? 0, 20);
   packet[22] = 64;
   packet[23] = parts.protocol ?? 17;
@@ -40,7 +40,7 @@ export function aPacket(parts: PacketParts = {}): Buffer {
   options.copy(packet, ETHERNET_BYTES + 20);
   packet.writeUInt16BE(parts.sourcePort ?? CLIENT_PORT, udpAt);
   packet.writeUInt16BE(parts.destinationPort ?? 53, udpAt + 2);
-  packet.writeUInt16BE(UDP_BYTES + payload.length + (parts.udpLengthError ?? 0), udpAt + 4);
+  packet.writeUInt16BE((UDP_BYTES + payload.length + (parts.udpLengthError ?? 0)) & 0xffff, udpAt + 4);
   packet.writeUInt16BE(ipChecksum(packet, udpAt), ETHERNET_BYTES + 10);
   return packet;
 }

@@ -64,14 +64,17 @@ test("names that Docker's resolver does not know are limited, and names kept as 
   const { answers, clock } = setUp();
   const { burst, perSecond } = LIMITS.swarmUnknown;
   for (let count = 0; count < burst; count++) {
-    assert.equal(answers.refused("x"), undefined);
+    assert.equal(answers.refused(), undefined);
+    assert.equal(answers.unknownLeft, burst - count);
     answers.take(`n${count}`, { kind: "unknown" });
   }
-  assert.equal(answers.refused("x")?.kind, "away");
+  assert.equal(answers.refused()?.kind, "away");
+  assert.equal(answers.unknownLeft, 0);
   clock.ms = 1_000 / perSecond;
-  assert.equal(answers.refused("x"), undefined);
+  assert.equal(answers.refused(), undefined);
   for (let count = 0; count <= LIMITS.swarmNamesKept; count++) answers.take(`nname${count}`, KNOWN);
   clock.ms += LIMITS.swarmFreshMs;
   assert.deepEqual(answers.take("nname0", AWAY), AWAY, "the oldest gave way");
   assert.equal(answers.take("nname1", AWAY).kind, "known");
+  assert.deepEqual([answers.isKept("nname0"), answers.isKept("nname1")], [false, true]);
 });
