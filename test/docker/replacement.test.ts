@@ -132,10 +132,10 @@ test(
     try {
       for (let time = 0; time < MOMENTS; time++) {
         const next = successorOf(first);
-        const before = current;
+        const previous = current;
         current = next;
         await untilServedBy(next);
-        assert.equal(await before.ended(), 0, next.log);
+        assert.equal(await previous.ended(), 0, next.log);
         assert.equal(await ttl(), 5);
         descriptors.push(readdirSync(`/proc/${next.pid}/fd`).length);
       }
