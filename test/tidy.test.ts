@@ -97,7 +97,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/wire", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
+    mayImport: ["src/query/wire", "src/query/ports.ts", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
     modules: [],
   },
   // The interfaces between listen, answer and forward, so that they do not import each other.
@@ -462,8 +462,8 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/bridge/bridges.ts",
       "src/container/attach",
+      "src/container/kind/node-warnings.ts",
       "src/container/kind/nodes.ts",
-      "src/container/names/name-source.ts",
       "src/container/registry",
       "src/base/lib",
       "src/base/model",
