@@ -33,7 +33,7 @@ import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rul
 import { type ProbeResult, probe } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
-import { failureOfKernel, leaveKernel } from "./leave-kernel.ts";
+import { applyVerdict, checkKernel } from "./kernel-check.ts";
 import { closeLater, openServing, reinstall, removeRules } from "./open-serving.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -159,13 +159,13 @@ export class Attachment {
     }
   }
 
-  /** Where the kernel cannot answer, all queries go to the process, which is probed again. */
+  /** Has the kernel answer where a probe shows that it can, and the process where it cannot; then probes again. */
   async #probeKernel(serving: Serving, fd: number, result: ProbeResult): Promise<ProbeResult> {
-    const failure = await failureOfKernel(serving, result, (work) => this.#parts.runner.within(fd, work));
-    if (failure === undefined || this.#serving !== serving || this.#isDraining) return result;
-    leaveKernel(serving, this.#spared, failure);
+    const verdict = await checkKernel(serving, result, (work) => this.#parts.runner.within(fd, work));
+    if (verdict === undefined || this.#serving !== serving || this.#isDraining) return result;
+    applyVerdict(serving, this.#spared, verdict);
     this.#renewHold(serving);
-    return await this.#probe(serving, fd);
+    return await this.#probeKernel(serving, fd, await this.#probe(serving, fd));
   }
 
   /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */

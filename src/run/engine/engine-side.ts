@@ -64,7 +64,12 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
-    this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.swarm, parts.limitedLog);
+    this.swarmWatch = openSwarmWatch(
+      link.engine,
+      () => this.directory.swarm,
+      parts.limitedLog,
+      () => parts.platform.kernelAnswers?.forgetAll(),
+    );
     this.networks = new EngineNetworks(link.engine);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
@@ -124,6 +129,7 @@ export class EngineSide implements ContainerSide {
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
     return () => {
       this.#succeedBy(next);
+      this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.setPolicy(settings.kind, settings.labels);
