@@ -97,7 +97,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/wire", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
+    mayImport: ["src/query/wire", "src/query/ports.ts", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
     modules: [],
   },
   // The interfaces between listen, answer and forward, so that they do not import each other.

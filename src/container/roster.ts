@@ -4,13 +4,15 @@
  */
 import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
-import { type AttachMode, CONTAINER_MODE } from "./attach/attach-mode.ts";
+import { type AttachMode, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Bridges } from "./bridge/bridges.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
+import { labelAnswers } from "./registry/label-choices.ts";
+import { effectiveLabels } from "./registry/labels.ts";
 import { guard } from "../base/lib/guard.ts";
 import { inSlices } from "../base/lib/slices.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
@@ -160,6 +162,11 @@ export class Roster {
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
   }
 
+  #containerMode(fact: ContainerFact): AttachMode {
+    const { policy } = labelAnswers(effectiveLabels(fact, this.#labelPolicy));
+    return policy === "process" ? CONTAINER_BY_PROCESS : CONTAINER_MODE;
+  }
+
   /** Undefined if the container is not to be served at the servers of its resolv.conf, whatever the file says. */
   #bridgeModeOf(fact: ContainerFact, decision: Decision): AttachMode | undefined {
     const { bridges } = this.#parts;
@@ -179,7 +186,7 @@ export class Roster {
     const { reconciler, nodes, onWarning } = this.#parts;
     const decided = this.#decided(fact);
     const bridgeMode = this.#bridgeModeOf(fact, decided);
-    const ownMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : CONTAINER_MODE);
+    const ownMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : this.#containerMode(fact));
     const mode = decided.kind === "serve" ? (bridgeMode ?? ownMode()) : undefined;
     const view = mode && this.viewOf(fact);
     const withLabelWarning = withWarnings(decided, [

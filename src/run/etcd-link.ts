@@ -25,14 +25,17 @@ export interface PreparedEtcd {
 
 export class EtcdLink {
   readonly #onEvent: ReportEvent;
+  readonly #onNames: () => void;
   #policy: EtcdPolicy;
   #names: StoredNames;
   #connection: EtcdConnection | undefined;
 
-  constructor(policy: EtcdPolicy, onEvent: ReportEvent) {
+  /** `onNames`: called in the step in which names change. */
+  constructor(policy: EtcdPolicy, onEvent: ReportEvent, onNames: () => void) {
     this.#policy = policy;
     this.#onEvent = onEvent;
-    this.#names = new StoredNames(policy);
+    this.#onNames = onNames;
+    this.#names = this.#newNames(policy);
   }
 
   /** Those of the settings in force. */
@@ -55,7 +58,7 @@ export class EtcdLink {
     if (JSON.stringify(policy) === JSON.stringify(this.#policy)) {
       return { names: this.#names, apply: () => undefined, discard: async () => await Promise.resolve() };
     }
-    const names = new StoredNames(policy);
+    const names = this.#newNames(policy);
     const connection = await this.#open(policy, names);
     await connection?.settled();
     return {
@@ -74,6 +77,12 @@ export class EtcdLink {
     const connection = this.#connection;
     this.#connection = undefined;
     await connection?.close();
+  }
+
+  #newNames(policy: EtcdPolicy): StoredNames {
+    const names = new StoredNames(policy);
+    names.onChange = this.#onNames;
+    return names;
   }
 
   async #open(policy: EtcdPolicy, names: StoredNames): Promise<EtcdConnection | undefined> {

@@ -59,7 +59,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     (server, isUp, detail) => events.record({ kind: isUp ? "server-up" : "server-down", server, detail }),
   );
   querySide.meter.repeated = platform.kernelAnswers?.kinds;
-  const etcd = new EtcdLink(settings.etcd, eventLogger(log));
+  const etcd = new EtcdLink(settings.etcd, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
   const journal = new Journal(folder);
   const { hold, inherit } = keeper;
   const sideParts = {

@@ -14,6 +14,7 @@ export interface KnownAnswer {
   readonly nameBytes: number;
   readonly labels: number;
   readonly rcode: number;
+  readonly isAuthoritative: boolean;
   /** Numbers of records. */
   readonly answers: number;
   readonly authorities: number;
