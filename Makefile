@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak keeper chaos fuzz fuzz-kernel build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
+.PHONY: run test check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -25,6 +25,9 @@ bench-plot: ## Plot the results of the last bench; OUT=FOLDER
 fuzz: build ## Fuzz every parser with ten million malformed queries and replies (no root needed); INPUTS=N, SEED=N
 	@node --expose-gc dist/test/fuzz/fuzz-main.js --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))
 
+kernel-same: build ## Compare answers by the kernel with the process's for a million random queries of each mode (needs root); QUERIES=N
+	@KERNEL_QUERIES=$(or $(QUERIES),1000000) node --enable-source-maps --test dist/test/kernel/kernel-same.test.js
+
 fuzz-kernel: build ## Fuzz the program that answers in the kernel with ten million packets (needs root); INPUTS=N, SEED=N
 	@node --expose-gc dist/test/fuzz/fuzz-main.js --kernel --inputs $(or $(INPUTS),10000000) $(if $(SEED),--seed $(SEED))
 
@@ -33,7 +36,7 @@ soak: setup-bench build ## Ten minutes of mixed load while containers start and 
 
 keeper: setup-test build ## Kill the keeper and the main process many times, also during hand-over (needs root); TIMES=N
 	@KEEPER_TIMES=$(or $(TIMES),200) node --enable-source-maps --test --test-concurrency=1 \
-	  dist/test/kernel/keeper.test.js dist/test/docker/replacement.test.js dist/test/docker/killed.test.js
+	  dist/test/kernel/keeper.test.js dist/test/docker/{handover,replacement,killed}.test.js
 
 chaos: setup-test build ## Random faults under load (needs root); MINUTES=N, SEED=N
 	@node --enable-source-maps dist/test/chaos/main.js

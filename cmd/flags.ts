@@ -268,8 +268,8 @@ function optionOf(key: FlagKey): Option {
       );
     case "answers":
       return valueOption(
-        "--answers <process|kernel>",
-        `who answers plain queries for local names again: this process, or an eBPF program that repeats its answers ${valueNote(key)}`,
+        "--answers <auto|kernel|process>",
+        `who answers plain queries for local names again: an eBPF program that repeats this process's answers (auto: where that works), or this process ${valueNote(key)}`,
         READERS.answers,
       );
   }

@@ -100,7 +100,9 @@ function openBrowser(url: string): () => void {
     flag: "wx",
   });
   const child = spawn("xdg-open", [file], { stdio: "ignore", detached: true });
-  child.on("error", () => process.stderr.write("Cannot start a browser (xdg-open): open the URL yourself.\n"));
+  const report = (): void => void process.stderr.write("Cannot start a browser (xdg-open): open the URL yourself.\n");
+  child.on("error", report);
+  child.on("exit", (code) => code !== 0 && report());
   child.unref();
   return () => rmSync(folder, { recursive: true, force: true });
 }

@@ -3,7 +3,7 @@
  * Bundle: the programs in dist/cmd, each with its modules in few files, and the page of `dns11 ui` in dist/ui. Loading 250
  * modules is a third of the processor time of a start. The packages are inside where that is possible: in few files they
  * load faster, and three quarters of zod, such as its messages in fifty languages, are unused. The compiled modules remain
- * for the tests and for ./client. The keeper and the worker are next to the program, where it looks for them.
+ * for the tests and for ./client; the processes that tests start are bundled in place. The keeper and the worker are next to the program, where it looks for them.
  */
 import { cpSync, readFileSync } from "node:fs";
 
@@ -35,6 +35,16 @@ await Promise.all([
   build({ ...options, entryPoints: ["./cmd/dns11.ts", "./cmd/docker-dns.ts"], splitting: true }),
   // These run in a process or a thread of their own, and share nothing with the program.
   build({ ...options, entryPoints: ["./src/**/*-main.ts"] }),
+  // Servers and clients of the tests, of which a run starts hundreds.
+  build({
+    ...options,
+    entryPoints: ["client", "rig", "scripted", "servers"]
+      .map((folder) => `./test/support/${folder}/*-main.ts`)
+      .concat("./test/docker/**/*-main.ts"),
+    entryNames: "[dir]/[name]",
+    outbase: "test",
+    outdir: "dist/test",
+  }),
 ]);
 
 // A classic script, because a page that is opened from disk cannot load modules.

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Runs the compiled tests: all, or the files whose path contains one of the given words. Each file is a process. More
- * of them run at a time than there are cores, because most wait for an engine; the longest start first. Prints
- * progress, and at the end every failure in full and the totals as Node's runner prints them.
+ * Runs the compiled tests: all, or the files whose path contains one of the given words. Each file is a process, but
+ * unit tests share a few. More of them run at a time than there are cores, because most wait for an engine; the longest
+ * start first. Prints progress, and at the end every failure in full and the totals as Node's runner prints them.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -19,9 +19,12 @@ const TIMEOUT_MINUTES = 10;
 /** A file keeps a core busy at most half of its time. */
 const AT_ONCE = 3 * availableParallelism();
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
+/** Files of unit tests in a process: few enough that it ends in time on a machine that is ten times slower. */
+const GROUP_FILES = 33;
+const GROUP = new URL("./test-group.mjs", import.meta.url).pathname;
 /** A process that outlives its test may hold the pipe; the test itself has printed everything by then. */
 const PIPE_CLOSE_MS = 5_000;
-/** How long each file took last time; only the order depends on it. */
+/** How long each process took last time; only the order depends on it. */
 const DURATIONS_FILE = ".cache/test-seconds.json";
 /** Default duration of a file that has not run here yet, by folder. */
 const DEFAULT_SECONDS = new Map(
@@ -35,6 +38,7 @@ const DEFAULT_SECONDS = new Map(
     package: 20,
     page: 15,
     scale: 30,
+    unit: 20,
   }),
 );
 
@@ -59,8 +63,15 @@ const { NODE_EXTRA_CA_CERTS: _, ...withoutCertificates } = process.env;
 
 const startMs = performance.now();
 const seconds = lastDurations();
-const waiting = names.toSorted((a, b) => expected(b) - expected(a) || a.localeCompare(b));
-/** Start time of each running file. @type {Map<string, number>} */
+/** Files of each process, by its name. */
+const processes = new Map([
+  ...groupsOf(names.filter((name) => name.startsWith("unit/"))),
+  ...names
+    .filter((name) => !name.startsWith("unit/"))
+    .map((name) => /** @type {[string, string[]]} */ ([name, [name]])),
+]);
+const waiting = [...processes.keys()].toSorted((a, b) => expected(b) - expected(a) || a.localeCompare(b));
+/** Start time of each running process. @type {Map<string, number>} */
 const running = new Map();
 /** @type {Set<import("node:child_process").ChildProcess>} */
 const children = new Set();
@@ -88,22 +99,36 @@ async function lane() {
   for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
     const beganMs = performance.now();
     running.set(name, beganMs);
-    const report = await run(name);
+    const files = processes.get(name) ?? [];
+    const report = await run(name, files);
     running.delete(name);
     seconds[name] = Math.round((performance.now() - beganMs) / 100) / 10;
-    done += 1;
+    done += files.length;
     for (const each of COUNTS) counts[each] += report.counts[each];
-    if (report.failures !== "") failures.push(`${name}${ENDING}:\n${report.failures}`);
+    if (report.failures !== "") failures.push(`${name}:\n${report.failures}`);
     const wrong = report.counts.fail + report.counts.cancelled;
     const verdict = `${report.counts.tests} tests, ${wrong === 0 ? "" : `${wrong} FAILED, `}${seconds[name]} s`;
     console.log(`[${done} of ${names.length} files, ${timeLeft()}] ${name}: ${verdict}`);
   }
 }
 
-/** @param {string} name @returns {Promise<FileReport>} */
-async function run(name) {
+/** By path, because files beside each other load the same modules. @param {string[]} files @returns {[string, string[]][]} */
+function groupsOf(files) {
+  const sorted = files.toSorted();
+  /** @type {[string, string[]][]} */
+  const groups = [];
+  for (let at = 0; at < sorted.length; at += GROUP_FILES) {
+    const group = sorted.slice(at, at + GROUP_FILES);
+    groups.push([[...new Set([group[0], group.at(-1)])].join(" to "), group]);
+  }
+  return groups;
+}
+
+/** @param {string} name @param {string[]} files @returns {Promise<FileReport>} */
+async function run(name, files) {
   const flags = ["--enable-source-maps", `--test-reporter=${REPORTER}`, "--test-reporter-destination=stdout"];
-  const child = spawn(process.execPath, [...flags, join(FOLDER, name + ENDING)], {
+  const paths = files.map((file) => join(FOLDER, file + ENDING));
+  const child = spawn(process.execPath, [...flags, ...(paths.length > 1 ? [GROUP] : []), ...paths], {
     stdio: ["ignore", "pipe", "pipe"],
     env: name.startsWith("package/") ? process.env : withoutCertificates,
   });

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { createNetwork, runContainer } from "../dist/test/support/engine/container.js";
 import { startEngine } from "../dist/test/support/engine/engine.js";
 import { openPage, startBrowser } from "../dist/test/support/page/browser.js";
-import { UiCommand } from "../dist/test/support/page/ui-command.js";
+import { UiCommand } from "../dist/test/support/program/ui-command.js";
 import { inNetns } from "../dist/test/support/rig/netns.js";
 import { waitFor } from "../dist/test/support/rig/wait.js";
 import { startUpstream } from "../dist/test/support/servers/upstream.js";

@@ -97,7 +97,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/ports.ts", "src/query/wire", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
+    mayImport: ["src/query/wire", "src/query/ports.ts", "src/query/record/outcome.ts", "src/query/trace.ts", ...BASE],
     modules: [],
   },
   // The interfaces between listen, answer and forward, so that they do not import each other.
@@ -297,6 +297,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/name-entry.ts",
       "src/container/names/name-source.ts",
       "src/container/names/outlook.ts",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
       "src/container/registry/labels.ts",
       "src/base/dns",
@@ -322,8 +323,10 @@ const ROOMS: readonly Room[] = [
       "src/container/names/docker/docker-name.ts",
       "src/container/names/name-entry.ts",
       "src/container/names/name-source.ts",
+      "src/container/registry/compose.ts",
       "src/container/registry/fact.ts",
       "src/container/registry/label-choices.ts",
+      "src/container/registry/label-names.ts",
       "src/container/registry/labels.ts",
       "src/base/limits.ts",
       "src/base/model",
@@ -471,8 +474,8 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/container/bridge/bridges.ts",
       "src/container/attach",
+      "src/container/kind/node-warnings.ts",
       "src/container/kind/nodes.ts",
-      "src/container/names/name-source.ts",
       "src/container/registry",
       "src/base/lib",
       "src/base/model",

@@ -29,7 +29,7 @@ import { LIMITS } from "../base/limits.ts";
 import { NODE_FILTER_FORMS, parseNodeFilter } from "./node-filter.ts";
 import { ONLY_FORMS, type OnlyFilter, parseOnly } from "../base/model/only.ts";
 import { durationText, parseDuration, parseSize, sizeText } from "../base/lib/quantity.ts";
-import { ANSWERED_BY } from "../base/model/answered-by.ts";
+import { ANSWERS_SETTINGS } from "../base/model/answered-by.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { successorOfValue } from "./retired-names.ts";
 import {
@@ -60,7 +60,7 @@ export const READERS = {
   "lame-duck": duration(0, MINUTE_MS, 1),
   capabilities: oneOf(CAPABILITY_SETTINGS, "capabilities"),
   keeper: oneOf(KEEPER_SETTINGS),
-  answers: oneOf(ANSWERED_BY),
+  answers: oneOf(ANSWERS_SETTINGS),
   strict: readBoolean,
   "rule-backend": oneOf(RULE_BACKEND_SETTINGS),
   /** One filter. */

@@ -2,7 +2,7 @@
  * SettingsLayer: the settings from one source (flags, environment or settings file), by the keys of the settings file. A
  * missing key is not set.
  */
-import type { AnsweredBy } from "../base/model/answered-by.ts";
+import type { AnswersSetting } from "../base/model/answered-by.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { EtcdQuirk } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
@@ -34,7 +34,7 @@ export type Values = {
   "lame-duck": number;
   capabilities: CapabilitySetting;
   keeper: KeeperSetting;
-  answers: AnsweredBy;
+  answers: AnswersSetting;
   strict: boolean;
   "rule-backend": RuleBackendSetting;
   only: readonly OnlyFilter[];

@@ -1,7 +1,7 @@
 /**
  * Settings of one run, validated and complete: flags, environment, settings file and defaults combined.
  */
-import type { AnsweredBy } from "../base/model/answered-by.ts";
+import type { AnswersSetting } from "../base/model/answered-by.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
@@ -66,7 +66,7 @@ export interface Settings {
   readonly capabilities: CapabilitySetting;
   readonly keeper: KeeperSetting;
   /** Who answers plain queries for local names. */
-  readonly answers: AnsweredBy;
+  readonly answers: AnswersSetting;
   /** What the query history and the query log record. */
   readonly queries: QueriesPolicy;
   /** The store whose names containers resolve. */

@@ -4,16 +4,17 @@
  */
 import type { OnlyFilter } from "../base/model/only.ts";
 import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./attach/decision.ts";
-import { type AttachMode, CONTAINER_MODE } from "./attach/attach-mode.ts";
+import { type AttachMode, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Bridges } from "./bridge/bridges.ts";
+import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
-import type { NodeContext } from "./names/name-source.ts";
 import type { Directory } from "./registry/directory.ts";
 import type { ContainerFact } from "./registry/fact.ts";
+import { labelAnswers } from "./registry/label-choices.ts";
+import { effectiveLabels } from "./registry/labels.ts";
 import { guard } from "../base/lib/guard.ts";
 import { inSlices } from "../base/lib/slices.ts";
-import { isSameAddress } from "../base/model/address.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
 import { missingText } from "../base/model/server-text.ts";
@@ -31,19 +32,6 @@ export interface RosterParts {
   readonly labelPolicy: LabelPolicy;
   readonly defaultBridge: DefaultBridgeSetting;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
-}
-
-/** A KIND node also gets a warning if it is not served, and for nameservers that would be dns11 itself. */
-function withNodeWarnings(decision: Decision, { nameservers }: ContainerFact, node: NodeContext): Decision {
-  const servers = nameservers.kind === "listed" ? nameservers.servers : [];
-  const ownServers = servers.filter(
-    ({ from, address }) => from === "container" && node.ownAddresses.some((own) => isSameAddress(own, address)),
-  );
-  return withWarnings(decision, [
-    decision.warning,
-    decision.kind === "skip" ? `the pods of this KIND node are not served: ${decision.reason}` : undefined,
-    ...ownServers.map(({ address }) => `its nameserver ${address} is not used: its pods reach dns11 at that address`),
-  ]);
 }
 
 /** The containers that were named as its upstream servers and cannot be queried, each once. */
@@ -140,6 +128,15 @@ export class Roster {
     }
   }
 
+  #nodeWarnings(decision: Decision, fact: ContainerFact): readonly string[] {
+    const { directory, nodes } = this.#parts;
+    const swarmNetworks = directory()
+      .swarm.joinedBy(fact)
+      .map(({ name }) => name);
+    const reason = decision.kind === "skip" ? decision.reason : undefined;
+    return nodeWarnings(fact, { ...nodes.placeOf(fact), swarmNetworks, reason });
+  }
+
   /** One container at a time. What is added meanwhile is decided as well. */
   *#decideStale(): Generator<void> {
     this.#isRefreshing = true;
@@ -165,6 +162,11 @@ export class Roster {
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
   }
 
+  #containerMode(fact: ContainerFact): AttachMode {
+    const { policy } = labelAnswers(effectiveLabels(fact, this.#labelPolicy));
+    return policy === "process" ? CONTAINER_BY_PROCESS : CONTAINER_MODE;
+  }
+
   /** Undefined if the container is not to be served at the servers of its resolv.conf, whatever the file says. */
   #bridgeModeOf(fact: ContainerFact, decision: Decision): AttachMode | undefined {
     const { bridges } = this.#parts;
@@ -184,7 +186,7 @@ export class Roster {
     const { reconciler, nodes, onWarning } = this.#parts;
     const decided = this.#decided(fact);
     const bridgeMode = this.#bridgeModeOf(fact, decided);
-    const ownMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : CONTAINER_MODE);
+    const ownMode = (): AttachMode => (nodes.isNode(fact) ? nodes.ensureMode(fact) : this.#containerMode(fact));
     const mode = decided.kind === "serve" ? (bridgeMode ?? ownMode()) : undefined;
     const view = mode && this.viewOf(fact);
     const withLabelWarning = withWarnings(decided, [
@@ -193,7 +195,7 @@ export class Roster {
       ...missingServers(view?.upstreams),
     ]);
     const decision = nodes.isNode(fact)
-      ? withNodeWarnings(withLabelWarning, fact, nodes.placeOf(fact))
+      ? withWarnings(withLabelWarning, [withLabelWarning.warning, ...this.#nodeWarnings(withLabelWarning, fact)])
       : withLabelWarning;
     if (decision.warning !== undefined && this.#decisions.get(fact.id)?.warning !== decision.warning) {
       onWarning(fact, decision.warning);

@@ -68,7 +68,7 @@ function runningReport(fact: ContainerFact, status: ContainerStatus | undefined)
     health: fact.health ?? null,
     dns: status?.state ?? "opening",
     code: status?.code ?? null,
-    reason: status?.reason ?? null,
+    reason: status?.reason === undefined ? null : [status.reason, ...(status.culprits ?? [])].join(": "),
     networks: isBridgeMissing
       ? [...endpoints, networkOf(DEFAULT_BRIDGE, false, [], bridge.ipv4, bridge.ipv6)]
       : endpoints,

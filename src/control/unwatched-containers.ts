@@ -6,6 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import type { UnwatchedContainer } from "../api/failures.ts";
 import type { Cause } from "../api/causes.ts";
+import { failureText } from "../container/attach/attachment-state.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { resolverCauses } from "./causes/client-causes.ts";
 import { commandOf } from "./causes/fixes.ts";
@@ -34,7 +35,7 @@ export async function unwatchedContainers(
     const reason =
       decision?.kind === "skip"
         ? decision.code === "quarantined" && decision.reason
-        : state?.kind === "failed" && state.reason;
+        : state?.kind === "failed" && failureText(state);
     if (typeof reason === "string") found.push({ container: fact.name, cause: notServed(fact, reason) });
     // Others are not to be served, or have a resolv.conf that dns11 itself has changed.
     if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)

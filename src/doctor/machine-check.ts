@@ -7,6 +7,7 @@ import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
 import { etcdFindings } from "./checks/etcd-check.ts";
+import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
@@ -50,10 +51,6 @@ export interface MachineOptions {
 const START = "Start it with: sudo dns11 run";
 const START_OWN = "Start it with: dns11 run";
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
-const PROCESS_ANSWERS =
-  "Nothing is lost but speed. Use Linux 6.6 or later and the rule backend nft-owner, or set --answers process.";
-const ACCEPT_UNTRACKED =
-  "Nothing is lost but speed. Have the container's firewall accept everything on lo, or set --answers process.";
 const CLEAN_UP = "Run `dns11 doctor --fix` or `dns11 cleanup` to remove it.";
 
 /** The context is undefined if something that it needs is missing; the findings say what. */
@@ -152,20 +149,6 @@ function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Finding 
   } catch (error) {
     return { ...faultFinding("kernel", error), state: "problem" };
   }
-}
-
-/** Where the kernel should answer and does not. */
-function kernelAnswersFindings(status: Status | undefined): Finding[] {
-  if (status?.answers === undefined) return [];
-  const { by, reason = "" } = status.answers;
-  if (by === "process") {
-    return [finding("kernel", "warning", `cannot answer queries, so the process does: ${reason}`, PROCESS_ANSWERS)];
-  }
-  return status.containers.flatMap(({ name, answers }) =>
-    answers?.by === "process"
-      ? [finding("kernel", "warning", `does not answer in ${name}: ${answers.reason ?? ""}`, ACCEPT_UNTRACKED)]
-      : [],
-  );
 }
 
 function hostFileFinding({ nameservers, invalid, uplinks }: HostServers): Finding {

@@ -3,7 +3,7 @@
  * denied calls that inspect other processes or change the whole machine. The keeper, which only holds and deletes, may
  * not start programs, open connections or enter namespaces either.
  */
-import type { SystemCall } from "../kernel/seccomp.ts";
+import type { SystemCall } from "../kernel/system-calls.ts";
 
 /**
  * The main process enters namespaces and starts programs (its keeper, iptables-legacy), and makes none of these calls.

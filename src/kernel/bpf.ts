@@ -4,14 +4,13 @@
  * namespace that the thread is in.
  */
 import { SystemFault, addressOf, bind, lastErrno } from "./libc.ts";
+import { systemCallNumber } from "./system-calls.ts";
 
 const c = {
   bpf: bind<(call: number, command: number, attributes: Uint8Array, size: number) => number>(
     "long syscall(long call, long command, void *attributes, size_t size)",
   ),
 };
-
-const NUMBERS: Partial<Record<NodeJS.Architecture, number>> = { x64: 321, arm64: 280 };
 
 const COMMAND = {
   MAP_CREATE: 0,
@@ -59,7 +58,7 @@ interface MapPlan {
 const attributes = Buffer.alloc(ATTRIBUTE_BYTES);
 
 function call(command: keyof typeof COMMAND, write: (attributes: Buffer) => void): number {
-  const number = NUMBERS[process.arch];
+  const number = systemCallNumber("bpf");
   if (number === undefined) throw new SystemFault("bpf", ENOSYS, process.arch);
   attributes.fill(0);
   write(attributes);

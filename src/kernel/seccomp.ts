@@ -4,6 +4,7 @@
  * differ by architecture. Where they are not known here nothing is denied, which the caller can see.
  */
 import { SystemFault, addressOf, bind, lastErrno, must } from "./libc.ts";
+import { type SystemCall, systemCallNumber } from "./system-calls.ts";
 
 const c = {
   prctl: bind<(option: number, argument: number, a: number, b: number, c: number) => number>(
@@ -14,64 +15,8 @@ const c = {
   ),
 };
 
-/** Each with its number on x86-64 and on arm64; undefined where the architecture has no such call. */
-const NUMBERS = {
-  add_key: [248, 217],
-  bpf: [321, 280],
-  chroot: [161, 51],
-  connect: [42, 203],
-  delete_module: [176, 106],
-  execve: [59, 221],
-  execveat: [322, 281],
-  finit_module: [313, 273],
-  fsconfig: [431, 431],
-  fsmount: [432, 432],
-  fsopen: [430, 430],
-  fspick: [433, 433],
-  init_module: [175, 105],
-  io_uring_enter: [426, 426],
-  io_uring_register: [427, 427],
-  io_uring_setup: [425, 425],
-  ioperm: [173, undefined],
-  iopl: [172, undefined],
-  kexec_file_load: [320, 294],
-  kexec_load: [246, 104],
-  keyctl: [250, 219],
-  mount: [165, 40],
-  mount_setattr: [442, 442],
-  move_mount: [429, 429],
-  open_by_handle_at: [304, 265],
-  open_tree: [428, 428],
-  perf_event_open: [298, 241],
-  pivot_root: [155, 41],
-  process_vm_readv: [310, 270],
-  process_vm_writev: [311, 271],
-  ptrace: [101, 117],
-  reboot: [169, 142],
-  request_key: [249, 218],
-  setns: [308, 268],
-  socket: [41, 198],
-  swapoff: [168, 225],
-  swapon: [167, 224],
-  umount2: [166, 39],
-  unshare: [272, 97],
-  userfaultfd: [323, 282],
-} as const satisfies Readonly<Record<string, readonly [number, number | undefined]>>;
-
-export type SystemCall = keyof typeof NUMBERS;
-
-interface Machine {
-  /** In the pairs above. */
-  readonly column: 0 | 1;
-  /** AUDIT_ARCH_*. */
-  readonly architecture: number;
-  readonly seccomp: number;
-}
-
-const MACHINES: Readonly<Partial<Record<string, Machine>>> = {
-  x64: { column: 0, architecture: 0xc000003e, seccomp: 317 },
-  arm64: { column: 1, architecture: 0xc00000b7, seccomp: 277 },
-};
+/** AUDIT_ARCH_*. */
+const ARCHITECTURES: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
 const PR_SET_NO_NEW_PRIVS = 38;
 const SECCOMP_SET_MODE_FILTER = 1;
@@ -92,15 +37,16 @@ const INSTRUCTION_BYTES = 8;
 
 /** Returns false on an architecture with unknown numbers. Throws if the kernel refuses. */
 export function denyCalls(denied: readonly SystemCall[]): boolean {
-  const machine = MACHINES[process.arch];
-  if (machine === undefined) return false;
-  const numbers = denied.flatMap((name) => NUMBERS[name][machine.column] ?? []);
-  const filter = filterOf(machine.architecture, numbers);
+  const architecture = ARCHITECTURES[process.arch];
+  const seccomp = systemCallNumber("seccomp");
+  if (architecture === undefined || seccomp === undefined) return false;
+  const numbers = denied.flatMap((name) => systemCallNumber(name) ?? []);
+  const filter = filterOf(architecture, numbers);
   const program = Buffer.alloc(16);
   program.writeUInt16LE(filter.length / INSTRUCTION_BYTES, 0);
   program.writeBigUInt64LE(BigInt(addressOf(filter)), 8);
   must(c.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl", "PR_SET_NO_NEW_PRIVS");
-  const result = c.seccomp(machine.seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
+  const result = c.seccomp(seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program);
   // A result above 0 is the id of a thread that has its own filter.
   if (result !== 0) throw new SystemFault("seccomp", lastErrno());
   return true;

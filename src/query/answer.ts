@@ -284,10 +284,10 @@ export class Answerer {
           "ndots is set, so address queries for names without a dot are not forwarded",
         );
         this.outcome.lacksAddress = type === TYPE.A;
-        return noData(block, question, this.#behaviour);
+        return this.#repeats.marked(noData(block, question, this.#behaviour));
       }
       const special = this.#special.answer(block, question, this.#limit);
-      if (special !== UNDECIDED) return special;
+      if (special !== UNDECIDED) return this.#repeats.marked(special);
       this.#trace?.record("special", "not a special name");
     } else this.#trace?.record("special", "a domain-specific route takes precedence over special names");
     this.#route = route;
@@ -326,8 +326,7 @@ export class Answerer {
       if (addresses.length === 0) {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
         this.outcome.lacksAddress = type === TYPE.A;
-        // A name without an IPv4 address is a failure, which the process records each time.
-        if (type === TYPE.AAAA && !isTimed) this.#repeats.mark(0);
+        if (!isTimed) this.#repeats.mark(0);
         return noData(block, question, this.#behaviour);
       }
       if (!isTimed) this.#repeats.mark(local.isSorted === true ? 0 : type === TYPE.A ? 4 : 16);
@@ -340,6 +339,7 @@ export class Answerer {
     }
     // A name with a dot may also exist in public DNS, with its own MX or CAA records.
     if (type === TYPE.MX || isLocalOnly || question.labelCount < 2) {
+      if (!isTimed) this.#repeats.mark(0);
       this.#trace?.amendLast(true, "it has addresses only, so the answer for another type is empty");
       return noData(block, question, this.#behaviour);
     }
@@ -361,6 +361,7 @@ export class Answerer {
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
     this.#trace?.amendLast(true, recordsText(resolved));
     this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
+    this.#repeats.mark(this.#declared.shuffledBytesOf(resolved));
     return declaredAnswer(block, question, resolved, this.#limit, this.#behaviour);
   }
 
@@ -384,7 +385,8 @@ export class Answerer {
     if (question.read(aliasBlock, 0, length) !== "answer") throw new Error("the query for an alias cannot be read");
     this.#alias = alias;
     const result = this.#decideForwarding(client, aliasBlock);
-    if (result <= 0) return result;
+    // What answers for the target is not repeated.
+    if (this.#repeats.unmarked(result) <= 0) return result;
     const reply = replyToAlias(aliasBlock.subarray(0, result), alias);
     copyBytes(reply, 0, reply.length, block, offset);
     return reply.length;

@@ -14,11 +14,21 @@ export const CALLS_DENIED = "DNS11_CALLS_DENIED";
 export function denyUnusedCalls({ capabilities, answers }: RunSettings, log: Log): void {
   if (capabilities === "keep" || process.env[CALLS_DENIED] === "1") return;
   try {
-    const denied = answers === "kernel" ? DENIED_TO_MAIN.filter((call) => call !== "bpf") : DENIED_TO_MAIN;
+    const denied = answers !== "process" ? DENIED_TO_MAIN.filter((call) => call !== "bpf") : DENIED_TO_MAIN;
     if (!denyCalls(denied))
       log.info({ architecture: process.arch }, "system call filter is not supported on this architecture");
   } catch (error) {
     // A supervisor's own filter may forbid seccomp; that filter then applies.
     log.info({ reason: reasonOf(error) }, "cannot install the system call filter");
+  }
+}
+
+/** The same for the call that loads programs into the kernel, once it is known that there are none to load. */
+export function denyKernelAnswers({ capabilities, answers }: RunSettings): void {
+  if (capabilities === "keep" || process.env[CALLS_DENIED] === "1" || answers === "process") return;
+  try {
+    denyCalls(["bpf"]);
+  } catch {
+    // As above, where it has been logged.
   }
 }

@@ -43,6 +43,7 @@ interface EtcdNames extends SharedNames {
 export class EtcdLink {
   readonly #machine: OwnMachine;
   readonly #onEvent: ReportEvent;
+  readonly #onNames: () => void;
   #policy: EtcdPolicy;
   #names: EtcdNames;
   #connection: EtcdConnection | undefined;
@@ -51,10 +52,12 @@ export class EtcdLink {
   /** The connection before, while it ends. */
   #ending: Promise<void> = Promise.resolve();
 
-  constructor(policy: EtcdPolicy, machine: OwnMachine, onEvent: ReportEvent) {
+  /** `onNames`: called in the step in which names change. */
+  constructor(policy: EtcdPolicy, machine: OwnMachine, onEvent: ReportEvent, onNames: () => void) {
     this.#policy = policy;
     this.#machine = machine;
     this.#onEvent = onEvent;
+    this.#onNames = onNames;
     this.#names = this.#namesFor(policy);
   }
 
@@ -134,7 +137,9 @@ export class EtcdLink {
       publish === undefined || machine === undefined
         ? undefined
         : new RemoteMembers({ ...publish, prefix, staleSecondsMax, machine: machine.name });
-    return { source: new StoredNames(policy), remote };
+    const source = new StoredNames(policy);
+    source.onChange = this.#onNames;
+    return { source, remote };
   }
 
   async #open(policy: EtcdPolicy, { source, remote }: EtcdNames): Promise<EtcdConnection | undefined> {

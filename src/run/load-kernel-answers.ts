@@ -1,15 +1,16 @@
 /**
- * LoadKernelAnswers: the program that repeats answers in the kernel, where the settings ask for it and everything that
+ * LoadKernelAnswers: the program that repeats answers in the kernel, where the settings allow it and everything that
  * it needs is there. Otherwise the process answers, and the status and the doctor say why.
  */
 import { LIMITS } from "../base/limits.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { RunSettings } from "../config/settings.ts";
+import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
 import type { Log } from "../base/log/log.ts";
 import { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
 
-/** The answers in the kernel; or why there are none, if they are wanted. */
+/** The answers in the kernel; or why there are none, if they may be. */
 export interface KernelAnswersChoice {
   readonly kernelAnswers: KernelAnswers | undefined;
   readonly reason: string | undefined;
@@ -20,23 +21,39 @@ const NOT_WANTED: KernelAnswersChoice = { kernelAnswers: undefined, reason: unde
 export function loadKernelAnswers(
   { answers, behaviour }: Pick<RunSettings, "answers" | "behaviour">,
   { backend }: RuleBackendChoice,
+  runner: NamespaceRunner,
   log: Log,
 ): KernelAnswersChoice {
   if (answers === "process") return NOT_WANTED;
   const without = (reason: string): KernelAnswersChoice => {
-    log.warn({ reason }, "the kernel cannot answer queries, so the process does");
+    // Where the kernel answers if it can, it is no news that it cannot.
+    log[answers === "kernel" ? "warn" : "info"]({ reason }, "the kernel cannot answer queries, so the process does");
     return { kernelAnswers: undefined, reason };
   };
-  const { compresses, ignoresCase, speaksEdns } = behaviour;
-  if (!compresses || !ignoresCase || !speaksEdns) {
-    return without("answers depend on more than the name: strict, or a switch for compression, letter case or EDNS");
-  }
   if (backend !== "nft-owner") {
     return without(`the rule backend is ${backend}, whose rules could stay without the program`);
   }
   try {
-    return { kernelAnswers: new KernelAnswers(LIMITS.kernelAnswers), reason: undefined };
+    const kernelAnswers = loaded(runner);
+    kernelAnswers.setStyle(behaviour);
+    return { kernelAnswers, reason: undefined };
   } catch (error) {
     return without(reasonOf(error));
+  }
+}
+
+/** Attached once where nothing is, so that what is missing is found before any container depends on it. */
+function loaded(runner: NamespaceRunner): KernelAnswers {
+  const kernelAnswers = new KernelAnswers(LIMITS.kernelAnswers);
+  try {
+    runner.withinScratch(() => {
+      const space = kernelAnswers.open();
+      space?.attach();
+      space?.close();
+    });
+    return kernelAnswers;
+  } catch (error) {
+    kernelAnswers.close();
+    throw error;
   }
 }

@@ -17,7 +17,7 @@ import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Log } from "../base/log/log.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
 import { limitHeapGrowth } from "./heap.ts";
-import { denyUnusedCalls } from "./deny-system-calls.ts";
+import { denyKernelAnswers, denyUnusedCalls } from "./deny-system-calls.ts";
 import { loadKernelAnswers } from "./load-kernel-answers.ts";
 
 export interface Platform {
@@ -42,9 +42,10 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   const ruleBackend = chooseRuleBackend(runner, memory, settings.ruleBackend);
   warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
-  const { kernelAnswers, reason } = loadKernelAnswers(settings, ruleBackend, log);
-  const answers: AnsweredByReport = reason === undefined ? { by: settings.answers } : { by: "process", reason };
-  const report = { ruleBackend: ruleBackend.backend, ...(settings.answers === "kernel" && { answers }) };
+  const { kernelAnswers, reason } = loadKernelAnswers(settings, ruleBackend, runner, log);
+  if (kernelAnswers === undefined) denyKernelAnswers(settings);
+  const answers: AnsweredByReport = reason === undefined ? { by: "kernel" } : { by: "process", reason };
+  const report = { ruleBackend: ruleBackend.backend, ...(settings.answers !== "process" && { answers }) };
   return { runner, memory, ruleBackend, report, kernelAnswers, noKernelAnswers: reason };
 }
 

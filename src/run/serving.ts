@@ -63,6 +63,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     settings.etcd,
     { hostName: target.hostName, instance: target.instanceId },
     eventLogger(log),
+    () => platform.kernelAnswers?.forgetAll(),
   );
   const journal = new Journal(folder);
   const { hold, inherit } = keeper;

@@ -57,7 +57,7 @@ export async function benchPage(): Promise<Row[]> {
   for (let round = 0; round < ROUNDS; round++) {
     console.error(`bench: page, round ${round + 1} of ${ROUNDS}`);
     await measure("without a page");
-    await using ui = await UiCommand.start(engine, instance);
+    await using ui = await UiCommand.start({ host: engine.host, stateDir: instance.stateDir });
     using _page = openPage(ui);
     await measure("with a page");
   }

@@ -1,19 +1,18 @@
 // The page of dns11 ui in a real browser: 200 containers, and 2,000 queries a second that all reach the page, which is more than dns11
 // sends to it. How smooth it is, and how much memory it takes. The daemon's side is a control socket that sends the sample.
 
-import { once } from "node:events";
-import { type Server, type ServerResponse, createServer } from "node:http";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import type { ServerResponse } from "node:http";
+import { readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import type { Snapshot } from "../../src/api/snapshot.ts";
 import { openPage, startBrowser } from "../support/page/browser.ts";
 import { manyContainers, sampleSnapshot } from "../support/page/sample.ts";
+import { SampleControl } from "../support/page/sample-control.ts";
 import { PAGE_FOLDER } from "../support/page/served-sample.ts";
-import { UiCommand } from "../support/page/ui-command.ts";
+import { UiCommand } from "../support/program/ui-command.ts";
 import type { Row } from "./figures.ts";
+import { benchBreakage } from "./ui-breakage.ts";
 import { median, quantile } from "./figures.ts";
 
 const CONTAINERS = 200;
@@ -39,12 +38,14 @@ const MEASURE = `new Promise((resolve) => {
 })`;
 
 export async function benchUi(): Promise<Row[]> {
-  const folder = mkdtempSync(join(tmpdir(), "d11-bench-ui-"));
-  const engine = join(folder, "engine.sock");
-  const control = await startControl(join(folder, "run"), engine);
+  const containers = manyContainers(CONTAINERS);
+  const names = containers.map(({ name }) => name);
+  await using control = await SampleControl.start(sampleSnapshot({ containers }), (response) =>
+    sendQueries(response, names),
+  );
   const browser = await startBrowser();
   try {
-    await using ui = await UiCommand.start({ host: `unix://${engine}`, stateDir: join(folder, "run") });
+    await using ui = await UiCommand.start(control);
     const page = await openPage(browser);
     const startMs = performance.now();
     await page.goto(ui.url);
@@ -53,6 +54,7 @@ export async function benchUi(): Promise<Row[]> {
     const { frames, long } = await page.evaluate<{ frames: number[]; long: number[] }>(MEASURE);
     const perSecond = (frames.length * 1_000) / sum(frames);
     const heapMiB = (await page.evaluate<number>("performance.memory.usedJSHeapSize")) / 1024 / 1024;
+    await page.context().close();
     const wireKiB = wireBytes() / 1024;
     return [
       {
@@ -75,46 +77,11 @@ export async function benchUi(): Promise<Row[]> {
         measured: `${long.length}, ${sum(long).toFixed(0)} ms in all`,
       },
       { what: "memory of the page's program", measured: `${heapMiB.toFixed(1)} MiB` },
+      ...(await benchBreakage(browser)),
     ];
   } finally {
     await browser.close();
-    control.closeAllConnections();
-    control.close();
-    rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** A control socket of an instance that serves this engine, which is away. */
-async function startControl(stateDir: string, engine: string): Promise<Server> {
-  const folder = join(stateDir, "sample");
-  mkdirSync(folder, { recursive: true });
-  const containers = manyContainers(CONTAINERS);
-  const snapshot = sampleSnapshot({ containers });
-  const parts: Readonly<Record<string, unknown>> = {
-    ...snapshot,
-    status: {
-      engine: { id: "sample", version: "28.5", address: engine, isConnected: true },
-      since: snapshot.takenAt,
-      settings: {},
-      containers: [],
-    },
-  };
-  const server = createServer((request, response) => {
-    const url = new URL(request.url ?? "", "http://dns11");
-    const part = url.pathname.slice("/v1/".length);
-    if (part === "queries")
-      return sendQueries(
-        response,
-        containers.map(({ name }) => name),
-      );
-    response.writeHead(200, { "content-type": part === "events" ? "application/x-ndjson" : "application/json" });
-    if (part !== "events") return void response.end(JSON.stringify(parts[part] ?? null));
-    for (const event of (snapshot as Required<Snapshot>).events?.events ?? [])
-      response.write(`${JSON.stringify(event)}\n`);
-  });
-  server.listen(join(folder, "control.sock"));
-  await once(server, "listening");
-  return server;
 }
 
 function sendQueries(response: ServerResponse, containers: readonly string[]): void {

@@ -11,11 +11,13 @@ import { dataOf, dig } from "../support/client/dig.ts";
 import { run } from "../support/program/command.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 // By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_ADMIN.
 const NEEDED = maskOf(0, 2, 12, 13, 19, 21);
 const SECCOMP = new URL("../../src/kernel/seccomp.js", import.meta.url).href;
 const DENIED = new URL("../../src/keeper/denied-calls.js", import.meta.url).href;
+const NO_KEEPER = ["--keeper", "off"];
 const REQUIRED = "+net_admin,+sys_admin,+sys_ptrace";
 
 let engine: Engine;
@@ -28,13 +30,19 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-test("every thread has only the needed capabilities in every set, and the process keeps its PID", async () => {
+test("every thread has only the needed capabilities in every set and a filter of system calls, and the process keeps its PID", async () => {
   await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
   await using dns11 = await startDns11(engine, { prefix: [] });
   assert.equal((await dns11.status()).pid, dns11.pid, "a supervisor knows this PID");
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   const threads = setsOf(dns11.pid);
   assert.ok(threads.length > 4);
+  const keeper = await waitFor("its keeper", async () => (await dns11.status()).keeper.pid ?? undefined);
+  for (const pid of [dns11.pid, keeper]) {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      assert.match(readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8"), /^Seccomp:\s+2$/m);
+    }
+  }
   for (const { thread, sets } of threads) {
     const { CapEff, CapPrm, CapBnd, CapInh, CapAmb } = sets;
     assert.deepEqual([CapEff, CapPrm, CapBnd, CapInh, CapAmb], [NEEDED, NEEDED, NEEDED, 0n, 0n], `thread ${thread}`);
@@ -61,14 +69,7 @@ test("every thread has only the needed capabilities in every set, and the proces
   assert.equal((await dig(web, "web")).answer[0]?.ttl, 600, "handed back");
 });
 
-test("system calls that it never makes are denied to every thread and to child processes", async () => {
-  await using dns11 = await startDns11(engine);
-  const { keeper } = await dns11.status();
-  for (const pid of [dns11.pid, keeper.pid ?? 0]) {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      assert.match(readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8"), /^Seccomp:\s+2$/m);
-    }
-  }
+test("system calls that it never makes are denied to child processes", async () => {
   const program = `
     import { denyCalls } from ${JSON.stringify(SECCOMP)};
     import { DENIED_TO_MAIN } from ${JSON.stringify(DENIED)};
@@ -84,7 +85,7 @@ test("system calls that it never makes are denied to every thread and to child p
 });
 
 test("with --capabilities keep, dns11 keeps the capabilities it was started with", async () => {
-  await using dns11 = await startDns11(engine, { prefix: [], args: ["--capabilities", "keep"] });
+  await using dns11 = await startDns11(engine, { prefix: [], args: ["--capabilities", "keep", ...NO_KEEPER] });
   assert.match(readFileSync(`/proc/${dns11.pid}/status`, "utf8"), /^Seccomp:\s+0$/m);
   const own = setsOf(process.pid)[0]?.sets["CapBnd"];
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapBnd"], own);
@@ -93,7 +94,7 @@ test("with --capabilities keep, dns11 keeps the capabilities it was started with
 test("the three required capabilities are enough, and no restart is needed with them", async () => {
   await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
   const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED}`, "--inh-caps", "-all"];
-  await using dns11 = await startDns11(engine, { prefix });
+  await using dns11 = await startDns11(engine, { prefix, args: NO_KEEPER });
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapPrm"], maskOf(12, 19, 21));
   assert.doesNotMatch(readFileSync(`/proc/${dns11.pid}/environ`, "utf8"), /DNS11_RESTARTED/);
@@ -102,7 +103,7 @@ test("the three required capabilities are enough, and no restart is needed with 
 
 test("capabilities that cannot be dropped are logged", async () => {
   const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED},+net_bind_service`, "--inh-caps", "-all"];
-  await using dns11 = await startDns11(engine, { prefix });
+  await using dns11 = await startDns11(engine, { prefix, args: NO_KEEPER });
   assert.match(dns11.log, /"excess":\["CAP_NET_BIND_SERVICE"\].*cannot drop these capabilities/);
 });
 
@@ -114,7 +115,10 @@ test("a missing capability is an error", async () => {
 });
 
 test("a metrics port below 1024 keeps CAP_NET_BIND_SERVICE", async () => {
-  await using dns11 = await startDns11(engine, { prefix: [], args: ["--metrics-addr", "127.0.0.93:911"] });
+  await using dns11 = await startDns11(engine, {
+    prefix: [],
+    args: ["--metrics-addr", "127.0.0.93:911", ...NO_KEEPER],
+  });
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapEff"], NEEDED | maskOf(10));
   assert.equal((await dns11.status()).metrics, "127.0.0.93:911");
 });

@@ -4,14 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
+import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { roomForContainers } from "../../src/kernel/descriptors.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
-import { startEngine } from "../support/engine/engine.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { check } from "../support/program/command.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -19,8 +19,25 @@ const FILES = 80;
 const CONTAINERS = 8;
 const FEW = 1_024;
 
+let engine: Engine;
+before(async () => (engine = await startEngine({ liveRestore: true })));
+after(async () => await engine[Symbol.asyncDispose]());
+
+test("a low descriptor limit is logged at the start", async () => {
+  const room = roomForContainers(FEW);
+  assert.ok(room < LIMITS.containersExpected);
+  await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FEW}:${FEW}`] });
+  assert.match(instance.log, new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`));
+});
+
+test("the descriptor table is large enough for thousands of containers from the start", async () => {
+  await using instance = await startDns11(engine);
+  const { pid } = await instance.status();
+  const size = Number(/^FDSize:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+  assert.ok(size >= Math.min(LIMITS.descriptorsPreallocated, limitOf(pid)), String(size));
+});
+
 test("with a low descriptor limit some containers are served, the others keep Docker's resolver, and names resolve in all", async () => {
-  await using engine = await startEngine({ liveRestore: true });
   await createNetwork(engine, "n1");
   const containers: Container[] = [];
   for (let index = 0; index < CONTAINERS; index++) {
@@ -45,22 +62,6 @@ test("with a low descriptor limit some containers are served, the others keep Do
   for (const container of containers) {
     assert.deepEqual(dataOf(await dig(container, "c0")), [containers[0]?.address("n1")]);
   }
-});
-
-test("a low descriptor limit is logged at the start", async () => {
-  await using engine = await startEngine();
-  const room = roomForContainers(FEW);
-  assert.ok(room < LIMITS.containersExpected);
-  await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FEW}:${FEW}`] });
-  assert.match(instance.log, new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`));
-});
-
-test("the descriptor table is large enough for thousands of containers from the start", async () => {
-  await using engine = await startEngine();
-  await using instance = await startDns11(engine);
-  const { pid } = await instance.status();
-  const size = Number(/^FDSize:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
-  assert.ok(size >= Math.min(LIMITS.descriptorsPreallocated, limitOf(pid)), String(size));
 });
 
 function limitOf(pid: number): number {

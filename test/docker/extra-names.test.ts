@@ -6,7 +6,8 @@ import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { dns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ensureImage, labelledImage } from "../support/engine/image.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -16,6 +17,7 @@ let upstream: Upstream;
 let proxy: Container;
 let app: Container;
 let far: Container;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
@@ -32,12 +34,13 @@ before(async () => {
   far = await runContainer(engine, { name: "far", networks: ["back"] });
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
 
 test("a proxy stands for the names below a domain, for dig and for a C library, and nothing of it goes upstream", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   const address = proxy.address("front");
   for (const name of ["any.shop.test", "A.B.shop.test", "api.shop.test", "x.apps.test"]) {
     assert.deepEqual(dataOf(await dig(app, name)), [address], name);
@@ -61,7 +64,7 @@ test("a proxy stands for the names below a domain, for dig and for a C library, 
 });
 
 test("in strict mode the alias is a name like any other", async () => {
-  await using _ = await startDns11(engine, { args: ["--strict"] });
+  await shared.under("strict: true");
   assert.equal((await dig(app, "any.shop.test")).status, "NXDOMAIN");
   assert.deepEqual(dataOf(await dig(app, "*.shop.test")), [proxy.address("front")]);
 });
@@ -69,13 +72,11 @@ test("in strict mode the alias is a name like any other", async () => {
 test("a label of an image gives no names unless the operator trusts images", async () => {
   const image = await ensureImage(engine, labelledImage("image-of-names", { "io.dns11.names": "image.test" }));
   await using _ = await runContainer(engine, { name: "labelled", networks: ["front"], image });
-  {
-    await using instance = await startDns11(engine);
-    assert.equal((await dig(app, "image.test")).status, "NXDOMAIN");
-    const { warning } = (await instance.container("labelled")) ?? assert.fail();
-    assert.match(warning ?? "", /label io\.dns11\.names of the image is ignored, .*--trust-image-labels/);
-  }
-  await using __ = await startDns11(engine, { args: ["--trust-image-labels"] });
+  const instance = await shared.under();
+  assert.equal((await dig(app, "image.test")).status, "NXDOMAIN");
+  const { warning } = (await instance.container("labelled")) ?? assert.fail();
+  assert.match(warning ?? "", /label io\.dns11\.names of the image is ignored, .*--trust-image-labels/);
+  await shared.under("trust-image-labels: true");
   assert.equal((await dig(app, "image.test")).answer.length, 1);
 });
 
@@ -83,7 +84,7 @@ test("a creator that claims everything, or too much, is reported, and others kee
   const many = Array.from({ length: 5_000 }, (_, n) => `*.n${n}.test`).join(",");
   const labels = { "io.dns11.names": `*,*.com,*.ok.test,${many}` };
   await using _ = await runContainer(engine, { name: "greedy", networks: [{ name: "back", aliases: ["*"] }], labels });
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   const { warning = "" } = (await instance.container("greedy")) ?? assert.fail();
   assert.match(warning, /invalid label io\.dns11\.names: "\*" is ignored/);
   assert.match(warning, /label io\.dns11\.names has too many names: the limit is 64 names/);

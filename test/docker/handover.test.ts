@@ -3,7 +3,7 @@
  * ends, however it ends. Clients inside the container query all the time and count failures.
  */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -22,6 +22,9 @@ const REUSED_PER_SECOND = 100;
 const MARGIN_MS = 1_000;
 /** How many queries a flood has, and how many of them have arrived when dns11 is stopped. */
 const FLOOD = { all: 40_000, atStop: 10_000 };
+/** At how many moments of attaching dns11 is killed, and for how long that lasts. */
+const MOMENTS = Number(process.env["KEEPER_TIMES"] ?? 6);
+const ATTACHING_MS = 24;
 /** Fewer: during a flood, a full socket buffer would lose queries because of the flood, not because of the stop. */
 const DURING_FLOOD_PER_SECOND = 200;
 
@@ -30,8 +33,14 @@ const DOCKERS_TTL = 600;
 let engine: Engine;
 let web: Container;
 let client: Container;
+/** Of several instances, one after the other. */
+let stateDir: string;
 
-before(async () => ({ engine, web, client } = await startPair()));
+before(async () => {
+  ({ engine, web, client } = await startPair());
+  stateDir = join(engine.folder, "s");
+  mkdirSync(stateDir);
+});
 after(async () => await engine[Symbol.asyncDispose]());
 
 /** The results of a client with a new socket per query, and of one that reuses its socket. */
@@ -60,7 +69,7 @@ async function assertNothingLeft(...containers: readonly Container[]): Promise<v
   }
 }
 
-test("attaching loses no query, neither of new sockets nor of a reused one", async () => {
+test("attaching loses no query, neither of new sockets nor of a reused one; SIGTERM hands back, and leaves no rules", async () => {
   // With all capabilities, so that it also restarts itself to drop them.
   let dns11: Dns11 | undefined;
   try {
@@ -69,34 +78,15 @@ test("attaching loses no query, neither of new sockets nor of a reused one", asy
       await localQueries(dns11, "client", PER_SECOND);
     });
     assertServed(results);
+    assertServed(await whileQuerying(async () => assert.equal(await dns11?.stop(), 0)));
+    await assertNothingLeft(client);
   } finally {
     await dns11?.[Symbol.asyncDispose]();
   }
 });
 
-test("SIGTERM hands back without losing a query, and leaves no rules", async () => {
-  await using dns11 = await startDns11(engine);
-  assertServed(await whileQuerying(async () => assert.equal(await dns11.stop(), 0)));
-  await assertNothingLeft(client);
-});
-
-test("SIGTERM during a flood drains it: another container loses no query, and no rules are left", async () => {
-  await using dns11 = await startDns11(engine);
-  const questions = join(engine.folder, "flood");
-  writeFileSync(questions, "web A\n");
-  const bounds = ["-n", String(FLOOD.all), "-l", "100", "-t", "30"];
-  const flood = web.enter("dnsperf", ["-s", "127.0.0.11", "-d", questions, "-c", "8", "-q", "1000", ...bounds]);
-  const results = await whileQuerying(async () => {
-    await localQueries(dns11, "web", FLOOD.atStop);
-    assert.equal(await dns11.stop(), 0);
-  }, DURING_FLOOD_PER_SECOND);
-  assertServed(results);
-  await assertNothingLeft(client, web);
-  assert.match(stdoutOf(await flood, "dnsperf"), /NOERROR \d+ \(100\.00%\)/);
-});
-
 test("SIGKILL hands back: once Docker answers, no query is lost any more", async (context) => {
-  await using dns11 = await startDns11(engine);
+  await using dns11 = await startDns11(engine, { stateDir });
   let handedBackMs = 0;
   const results = await whileQuerying(async () => {
     dns11.kill("SIGKILL");
@@ -112,6 +102,24 @@ test("SIGKILL hands back: once Docker answers, no query is lost any more", async
     `SIGKILL under ${PER_SECOND} queries/s: ${fresh} queries of new sockets and ${reused} of a reused socket lost in total`,
   );
   assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
+});
+
+test("a new instance after a kill serves again, in its own conntrack zone, and SIGTERM during a flood drains it", async () => {
+  await using dns11 = await startDns11(engine, { stateDir });
+  assert.equal((await dns11.container("client"))?.state, "attached");
+  const ends = await queryLoop(client, { name: "web", perSecond: PER_SECOND, forMs: MARGIN_MS });
+  assert.deepEqual(Object.keys(outcomesOf(ends)), ["NOERROR"]);
+  const questions = join(engine.folder, "flood");
+  writeFileSync(questions, "web A\n");
+  const bounds = ["-n", String(FLOOD.all), "-l", "100", "-t", "30"];
+  const flood = web.enter("dnsperf", ["-s", "127.0.0.11", "-d", questions, "-c", "8", "-q", "1000", ...bounds]);
+  const results = await whileQuerying(async () => {
+    await localQueries(dns11, "web", FLOOD.atStop);
+    assert.equal(await dns11.stop(), 0);
+  }, DURING_FLOOD_PER_SECOND);
+  assertServed(results);
+  await assertNothingLeft(client, web);
+  assert.match(stdoutOf(await flood, "dnsperf"), /NOERROR \d+ \(100\.00%\)/);
 });
 
 /** Waits until this many of a container's queries were answered locally. */
@@ -143,27 +151,15 @@ test("without a keeper the alarm ends a process with a blocked event loop, and t
 });
 
 test("after a crash at any moment of attaching, Docker's resolver answers and no rules are left", async () => {
-  for (let round = 0; round < 12; round++) {
+  for (let moment = 0; moment < MOMENTS; moment++) {
+    const ms = (moment * ATTACHING_MS) / MOMENTS;
     await using dns11 = new Dns11(engine.host);
     await waitFor("dns11 to serve", () => (dns11.log.includes("serving") ? true : undefined), { everyMs: 1 });
-    await pause(round * 2);
+    await pause(ms);
     dns11.kill("SIGKILL");
     await dns11.exited;
-    assert.equal(
-      (await dig(client, "web", "+time=1", "+tries=10")).answer[0]?.ttl,
-      DOCKERS_TTL,
-      `killed ${round * 2} ms after it started to serve`,
-    );
+    const reply = await dig(client, "web", "+time=1", "+tries=10");
+    assert.equal(reply.answer[0]?.ttl, DOCKERS_TTL, `killed ${ms} ms after it started to serve`);
     assert.doesNotMatch((await client.enter("nft", ["list", "ruleset"])).stdout, /dns11/);
   }
-});
-
-test("a new instance right after a kill serves again, in its own conntrack zone", async () => {
-  await using first = await startDns11(engine);
-  first.kill("SIGKILL");
-  await first.exited;
-  await using second = await startDns11(engine, { stateDir: first.stateDir });
-  assert.equal((await second.container("client"))?.state, "attached");
-  const ends = await queryLoop(client, { name: "web", perSecond: PER_SECOND, forMs: MARGIN_MS });
-  assert.deepEqual(Object.keys(outcomesOf(ends)), ["NOERROR"]);
 });

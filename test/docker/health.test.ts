@@ -6,7 +6,8 @@ import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { dns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -16,6 +17,7 @@ let engine: Engine;
 let one: Container;
 let two: Container;
 let app: Container;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine();
@@ -26,6 +28,7 @@ before(async () => {
   app = await runContainer(engine, { name: "app", networks: ["front"] });
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
 
@@ -42,7 +45,7 @@ async function setSick(container: Container, isSick: boolean): Promise<void> {
 }
 
 test("an unhealthy replica leaves the shared name, and returns when it is healthy", async () => {
-  await using instance = await startDns11(engine, { args: ["--health", "exclude"] });
+  const instance = await shared.under("health: exclude");
   await expectAnswer(one, two);
   await setSick(two, true);
   await expectAnswer(one);
@@ -60,12 +63,11 @@ test("an unhealthy replica leaves the shared name, and returns when it is health
 
 test("without the setting, and in strict mode, health means nothing", async () => {
   await setSick(two, true);
-  for (const args of [[], ["--strict"]]) {
-    await using _ = await startDns11(engine, { args });
-    await waitFor("the unhealthy state", async () => {
-      const { stdout } = await engine.dockerCommand(["inspect", "-f", "{{.State.Health.Status}}", "web-2"]);
-      return stdout.trim() === "unhealthy" || undefined;
-    });
+  for (const mode of ["strict: false", "strict: true"]) {
+    await shared.under(mode);
+    await waitFor("the unhealthy state", async () =>
+      (await two.inspect()).State.Health?.Status === "unhealthy" ? true : undefined,
+    );
     await expectAnswer(one, two);
   }
   await setSick(two, false);

@@ -3,8 +3,6 @@
  * reaches the servers of resolv.conf as if dns11 did not exist, also while it stops, dies or hangs.
  */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -17,6 +15,7 @@ import { dataOf, dig } from "../support/client/dig.ts";
 import { HostClients } from "../support/client/host-clients.ts";
 import { QueryLoop } from "../support/client/query-loop.ts";
 import { type Dns11, type Dns11Options, dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -36,6 +35,7 @@ let web: Container;
 let outsider: Container;
 let address: string;
 let address6: string;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine({ hasControlGroup: true, resolvConf: `nameserver ${SERVER}\nnameserver ${SERVER6}\n` });
@@ -60,6 +60,7 @@ before(async () => {
   address6 = await addressOf("GlobalIPv6Address");
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await upstream6[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
@@ -68,6 +69,13 @@ after(async () => {
 async function addressOf(field: string): Promise<string> {
   const network = '(index .NetworkSettings.Networks "shop_default")';
   return (await engine.docker("inspect", "-f", `{{${network}.${field}}}`, "web")).trim();
+}
+
+/** The instance that most tests share. */
+async function shareWithHost(): Promise<Dns11> {
+  const instance = await shared.under("host-names: auto");
+  await instance.waitFor("host", "attached");
+  return instance;
 }
 
 async function startWithHost(options: Dns11Options = {}): Promise<Dns11> {
@@ -91,7 +99,7 @@ async function statusOf(name: string, ...args: string[]): Promise<string> {
 }
 
 test("every form of a name resolves on the host, and so does any name below it", async () => {
-  await using _ = await startWithHost();
+  await shareWithHost();
   const forms = ["web", "web.shop_default", "front.shop", "1.front.shop", "api.web", "a.b.1.front.shop", "WEB"];
   for (const form of forms) {
     assert.deepEqual(await addressesOf(`${form}.docker`), [address], form);
@@ -107,7 +115,7 @@ test("every form of a name resolves on the host, and so does any name below it",
 });
 
 test("what is below the domain never leaves, and what is not arrives at its server unchanged", async () => {
-  await using _ = await startWithHost();
+  await shareWithHost();
   await upstream.forget();
   assert.equal(await statusOf("nobody.docker"), "NXDOMAIN");
   assert.equal(await statusOf("docker"), "NOERROR");
@@ -140,7 +148,7 @@ test("what is below the domain never leaves, and what is not arrives at its serv
 });
 
 test("glibc, musl, static Go and Node resolve names of containers and others", async () => {
-  await using _ = await startWithHost();
+  await shareWithHost();
   assert.deepEqual(await clients.lookup("api.web.docker"), clients.all(address));
   assert.deepEqual(await clients.lookup("a6.ok.test"), clients.all("192.0.2.6"));
   assert.deepEqual(await clients.lookup("nobody.docker"), clients.all());
@@ -149,14 +157,15 @@ test("glibc, musl, static Go and Node resolve names of containers and others", a
 
 test("names of a zone resolve with a pod's search list, and what is declared below it", async () => {
   const zone = "cluster.local";
-  const settings = join(engine.folder, "zone.yaml");
   const records = `records: { api.shop.svc.${zone}: 192.0.2.80, front.alias.docker: { cname: front.shop.svc.${zone} } }`;
-  writeFileSync(settings, `version: 1\nhost-names: auto\nzone: [${zone}, a9.ok.test]\n${records}\n`);
   const servers = `nameserver ${SERVER}\\nnameserver ${SERVER6}\\n`;
   const search = `search shop.svc.${zone} svc.${zone} ${zone}\\noptions ndots:5\\n`;
   await onHost("sh", ["-c", `printf '%b' '${servers}${search}' > /etc/resolv.conf`]);
-  await using instance = await startDns11(engine, { args: ["--config", settings] });
+  const instance = await shared.under("host-names: auto", `zone: [${zone}, a9.ok.test]`, records);
   await instance.waitFor("host", "attached");
+  await waitFor("the zone on the host", async () =>
+    (await statusOf(`front.shop.svc.${zone}`)) === "NOERROR" ? true : undefined,
+  );
   await upstream.forget();
   for (const name of ["front", "front.shop", "front.shop.svc", `front.shop.svc.${zone}`, "1.front"])
     assert.match(stdoutOf(await onHost("getent", ["ahostsv4", name]), name), new RegExp(`^${address} +STREAM`), name);
@@ -185,7 +194,7 @@ test("names of a zone resolve with a pod's search list, and what is declared bel
 });
 
 test("a container on the host's network resolves them like any program there", async () => {
-  await using _ = await startWithHost();
+  await shareWithHost();
   const image = await ensureImage(engine);
   const output = await engine.docker("run", "--rm", "--network", "host", image, "nslookup", "web.docker", SERVER);
   assert.match(output, new RegExp(`Address[^:]*: ${address}$`, "m"));
@@ -193,7 +202,7 @@ test("a container on the host's network resolves them like any program there", a
 
 test("the same names resolve in containers that see them, and in no others, whoever resolves for these", async () => {
   await using served = await runContainer(engine, { name: "served", networks: ["shop_default"] });
-  await using instance = await startWithHost();
+  const instance = await shareWithHost();
   await instance.waitFor("served", "attached");
   await upstream.forget();
   for (const name of ["web", "web.shop_default", "front.shop", "1.front.shop", "api.web"])
@@ -207,7 +216,7 @@ test("the same names resolve in containers that see them, and in no others, whoe
 
 test("a local user who floods the listener takes nothing from containers, and the host is served afterwards", async () => {
   await using client = await runContainer(engine, { name: "flooded", networks: ["shop_default"] });
-  await using instance = await startWithHost();
+  const instance = await shareWithHost();
   await instance.waitFor("flooded", "attached");
   const program = fileURLToPath(new URL("../hostile/inside/attacker-main.js", import.meta.url));
   const flood = engine.enter(process.execPath, [program, "hostQuestions", String(FLOOD)]);
@@ -231,14 +240,16 @@ test("a resolver on the host that forwards for others does not see them either",
     prefix: group.prefix,
     lines: [`server=${SERVER}`],
   });
-  await using _ = await startWithHost();
+  // Resolvers are looked for when the host is attached.
+  await shared.stop();
+  await shareWithHost();
   assert.deepEqual(await addressesOf("a4.ok.test", own), ["192.0.2.4"]);
   assert.equal((await dig(engine, `@${own}`, "web.docker")).status, "NXDOMAIN");
   assert.ok(resolver.pid > 0);
 });
 
 test("changes of containers, networks and resolv.conf are followed", async () => {
-  await using instance = await startWithHost();
+  const instance = await shareWithHost();
   await createNetwork(engine, "late", { subnet: "10.99.4.0/22" });
   const late = await runContainer(engine, { name: "late-comer", networks: [{ name: "late", ip: "10.99.6.7" }] });
   await waitFor("the new name", async () =>
@@ -272,6 +283,7 @@ test("changes of containers, networks and resolv.conf are followed", async () =>
 
 for (const signal of ["SIGTERM", "SIGKILL", "SIGSTOP"] as const) {
   test(`${signal}: no query for another name is lost, and the rules go`, async () => {
+    await shared.stop();
     await using instance = await startWithHost();
     const keeper = await waitFor("its keeper", async () => (await instance.status()).keeper.pid ?? undefined);
     await using loop = await QueryLoop.start(engine, { name: "a1.ok.test", server: SERVER, perSecond: 500 });
@@ -291,17 +303,17 @@ for (const signal of ["SIGTERM", "SIGKILL", "SIGSTOP"] as const) {
 }
 
 test("explain says what a name is on the host, and who shares it; names lists them", async () => {
-  await using instance = await startWithHost();
+  const instance = await shareWithHost();
   const explain = async (name: string): Promise<string> =>
     stdoutOf(
       await dns11(["explain", name, "-v", "--in", "host", "-H", engine.host, "--state-dir", instance.stateDir]),
       "explain",
     );
   assert.match(await explain("web.docker"), /the host's domain docker/);
-  const shared = await explain("shared.docker");
-  assert.match(shared, /outsider \(network dark\)/);
-  assert.match(shared, /web \(network shop_default\)/);
-  assert.match(shared, /2 have this name, and all their addresses are given/);
+  const several = await explain("shared.docker");
+  assert.match(several, /outsider \(network dark\)/);
+  assert.match(several, /web \(network shop_default\)/);
+  assert.match(several, /2 have this name, and all their addresses are given/);
   assert.match(await explain("nobody.docker"), /no container that the host can reach has this name/);
   const where = ["--in", "host", "-H", engine.host, "--state-dir", instance.stateDir];
   const listed = stdoutOf(await dns11(["names", ...where]), "names");
@@ -311,7 +323,7 @@ test("explain says what a name is on the host, and who shares it; names lists th
 });
 
 test("the ports of the listener are closed to containers, even where packets to loopback may enter", async () => {
-  await using instance = await startWithHost();
+  const instance = await shareWithHost();
   const { ports } = (await instance.container("host")) ?? {};
   stdoutOf(await engine.enter("sysctl", ["-w", "net.ipv4.conf.all.route_localnet=1"]), "sysctl");
   const listener = "127.0.0.11";
@@ -339,35 +351,35 @@ test("a domain that is somebody else's is refused with what to do, and nothing i
   ] as const) {
     const lines = `search lan.corp\\nnameserver ${SERVER}\\n`;
     await onHost("sh", ["-c", `printf '%b' '${lines}' > /etc/resolv.conf`]);
-    await using instance = await startDns11(engine, { args: ["--host-names", "--host-domain", domain] });
-    const { reason: text = "", code } = await instance.waitFor("host", "skipped");
+    const instance = await shared.under("host-names: auto", `host-domain: ${domain}`);
+    const { code } = await waitFor(`the reason for ${domain}`, async () => {
+      const host = await instance.container("host");
+      return host?.state === "skipped" && reason.test(host.reason ?? "") ? host : undefined;
+    });
     assert.equal(code, "host-names");
-    assert.match(text, reason);
     assert.match(instance.log, /container names do not resolve on the host/);
-    assert.doesNotMatch(stdoutOf(await engine.enter("nft", ["list", "tables"]), "nft"), /dns11/);
+    await waitFor("the rules to go", async () =>
+      (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
+    );
   }
   await onHost("sh", ["-c", `printf 'nameserver ${SERVER}\\nnameserver ${SERVER6}\\n' > /etc/resolv.conf`]);
 });
 
 test("a reload turns them on, changes the domain and turns them off", async () => {
-  const config = join(engine.folder, "settings.yaml");
-  const write = (lines: string): void => writeFileSync(config, `version: 1\n${lines}`);
-  write("");
-  await using instance = await startDns11(engine, { args: ["--config", config] });
-  const reload = async (lines: string): Promise<void> => {
-    write(lines);
-    stdoutOf(await dns11(["reload", "-H", engine.host, "--state-dir", instance.stateDir]), "reload");
-  };
-  assert.equal(await instance.container("host"), undefined);
-  await reload("host-names: capture\n");
+  const reload = async (...lines: readonly string[]): Promise<Dns11> => await shared.under(...lines);
+  const instance = await reload();
+  await waitFor("the host to be gone", async () =>
+    (await instance.container("host")) === undefined ? true : undefined,
+  );
+  await reload("host-names: capture");
   await instance.waitFor("host", "attached");
   assert.deepEqual(await addressesOf("web.docker"), [address]);
-  await reload("host-names: capture\nhost-domain: box.internal\n");
+  await reload("host-names: capture", "host-domain: box.internal");
   await waitFor("the new domain", async () =>
     (await addressesOf("web.box.internal"))[0] === address ? true : undefined,
   );
   assert.equal(await statusOf("web.docker"), "NXDOMAIN");
-  await reload("host-names: off\n");
+  await reload("host-names: off");
   await waitFor("the rules to go", async () =>
     (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
   );
@@ -375,7 +387,7 @@ test("a reload turns them on, changes the domain and turns them off", async () =
 });
 
 test("a second instance finds the host served, and the first goes on", async () => {
-  await using _ = await startWithHost();
+  await shareWithHost();
   await using second = await startDns11(engine, { args: ["--host-names"] });
   const { code, reason = "" } = await second.waitFor("host", "failed");
   assert.equal(code, "OWNED_ELSEWHERE");
@@ -384,7 +396,7 @@ test("a second instance finds the host served, and the first goes on", async () 
 });
 
 test("they come back when dockerd was restarted", async () => {
-  await using instance = await startWithHost();
+  const instance = await shareWithHost();
   await engine.restartDaemon();
   await engine.docker("start", "web", "outsider", "plain");
   await waitFor("the name of the restarted container", async () =>

@@ -3,42 +3,47 @@
  * their own servers, and strict mode, do not.
  */
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
+import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../support/engine/engine.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import type { Suite } from "../support/engine/suite.ts";
-import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { pause, waitFor } from "../support/rig/wait.ts";
+import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 const FILE = "/etc/resolv.conf";
 const A = "127.0.0.1";
 /** Not on a loopback: engines before 28 query such servers from inside the container. */
 const B = "10.53.0.2";
 const C = "10.53.0.3";
+const SERVERS = [A, B, C] as const;
 const CACHED = "kept.ok.test";
 const CHANGED = /the host's nameservers changed/g;
+const RELOADED = /settings reloaded/g;
 
 /** An engine with servers at A, B and C, a host whose resolv.conf lists A, and a container. */
 class Fixture {
   readonly engine: Engine;
   readonly client: Container;
-  readonly #upstreams: readonly Upstream[];
+  readonly shared: SharedDns11;
+  readonly #servers: ScriptedServers;
   #names = 0;
 
-  private constructor(engine: Engine, upstreams: readonly Upstream[], client: Container) {
+  private constructor(engine: Engine, servers: ScriptedServers, client: Container) {
     this.engine = engine;
     this.client = client;
-    this.#upstreams = upstreams;
+    this.shared = new SharedDns11(() => engine);
+    this.#servers = servers;
   }
 
   static async start(options: EngineOptions): Promise<Fixture> {
     const engine = await startEngine(options);
-    const upstreams = await Promise.all([A, B, C].map(async (address) => await startUpstream(engine, { address })));
+    const servers = await startScripted(engine, "ok", { addresses: SERVERS });
     await createNetwork(engine, "n1");
-    return new Fixture(engine, upstreams, await runContainer(engine, { name: "client", networks: ["n1"] }));
+    return new Fixture(engine, servers, await runContainer(engine, { name: "client", networks: ["n1"] }));
   }
 
   /** Runs a script in the mount namespace of the engine's host. */
@@ -50,10 +55,10 @@ class Fixture {
 
   /** Which server receives the query for a name; default: a name that is not cached yet. */
   async serverOf(container: Container, name = `n${(this.#names += 1)}.ok.test`): Promise<string | undefined> {
-    for (const upstream of this.#upstreams) await upstream.forget();
+    await this.#servers.forget();
     await dig(container, name);
-    for (const upstream of this.#upstreams) if ((await upstream.queriesFor(name)).length > 0) return upstream.address;
-    return undefined;
+    const [query] = await this.#servers.queriesFor(name);
+    return query === undefined ? undefined : SERVERS[query.server - 1];
   }
 
   async waitFor(server: string): Promise<void> {
@@ -66,24 +71,49 @@ class Fixture {
     return (await dns11.container("client"))?.upstreams?.join(" ");
   }
 
-  /** Restores the initial file. */
-  async reset(): Promise<void> {
+  /** The shared dns11 in default mode, with the initial file. */
+  async start(): Promise<Dns11> {
     await this.onHost(`umount ${FILE} 2>/dev/null || true; rm -f ${FILE}; echo nameserver ${A} > ${FILE}`);
+    const dns11 = await this.shared.under();
+    await waitFor(`${A} to be the server`, async () =>
+      (await this.upstreamsOf(dns11)) === `host(${A})` ? true : undefined,
+    );
+    return dns11;
+  }
+
+  /** The same in strict mode, in which nothing follows the file: it is read again at a reload, without effect. */
+  async assertStrictKeeps(server: string): Promise<void> {
+    const dns11 = await this.shared.under("strict: true");
+    const changes = await changesIn(dns11);
+    await this.onHost(`echo nameserver ${B} > ${FILE}`);
+    await dns11.reload();
+    assert.equal(await this.serverOf(this.client), server);
+    assert.equal(await changesIn(dns11), changes);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const upstream of this.#upstreams) await upstream[Symbol.asyncDispose]();
+    await this.shared[Symbol.asyncDispose]();
+    await this.#servers[Symbol.asyncDispose]();
     await this.engine[Symbol.asyncDispose]();
   }
 }
 
+/** How many changes are logged. Lines come in order, so when that of a reload is there, all before it are. */
+async function changesIn(dns11: Dns11): Promise<number> {
+  const reloads = (): number => dns11.log.match(RELOADED)?.length ?? 0;
+  const already = reloads();
+  await dns11.reload();
+  await waitFor("the log", () => (reloads() > already ? true : undefined));
+  return dns11.log.match(CHANGED)?.length ?? 0;
+}
+
 let fixture: Fixture;
 before(async () => (fixture = await Fixture.start({ liveRestore: true })));
-beforeEach(async () => await fixture.reset());
 after(async () => await fixture[Symbol.asyncDispose]());
 
 test("every change of the file is followed and logged in one line: written in place, replaced, or linked elsewhere", async () => {
-  await using dns11 = await startDns11(fixture.engine);
+  const dns11 = await fixture.start();
+  const already = await changesIn(dns11);
   assert.equal(await fixture.serverOf(fixture.client, CACHED), A);
   const changes = [
     ["written in place", `echo nameserver ${B} > ${FILE}`, B],
@@ -104,12 +134,12 @@ test("every change of the file is followed and logged in one line: written in pl
     await fixture.waitFor(server);
     assert.equal(await fixture.serverOf(fixture.client, CACHED), server, `the cache is flushed: ${what}`);
     assert.equal(await fixture.upstreamsOf(dns11), `host(${server})`, what);
-    assert.equal(dns11.log.match(CHANGED)?.length, index + 1, what);
+    assert.equal(await changesIn(dns11), already + index + 1, what);
   }
 });
 
 test("with the stub of systemd-resolved, its upstreams are backup servers, and their changes are followed", async () => {
-  await using dns11 = await startDns11(fixture.engine);
+  const dns11 = await fixture.start();
   const folder = "/run/systemd/resolve";
   await fixture.onHost(
     `mkdir -p ${folder}; echo nameserver 127.0.0.53 > ${folder}/stub-resolv.conf
@@ -123,7 +153,7 @@ test("with the stub of systemd-resolved, its upstreams are backup servers, and t
 });
 
 test("after a restart of the engine, changes of the file are still followed", async () => {
-  await using dns11 = await startDns11(fixture.engine);
+  const dns11 = await fixture.start();
   await fixture.engine.restartDaemon();
   await waitFor("the engine to be back", async () => ((await dns11.status()).engine?.isConnected ? true : undefined));
   assert.equal(await fixture.serverOf(fixture.client), A);
@@ -132,16 +162,17 @@ test("after a restart of the engine, changes of the file are still followed", as
 });
 
 test("changes that the kernel does not report, such as a mount over the file, are noticed a little later", async () => {
-  await using dns11 = await startDns11(fixture.engine);
+  const dns11 = await fixture.start();
+  const already = await changesIn(dns11);
   await fixture.onHost(`echo nameserver ${B} > /run/mounted; mount --bind /run/mounted ${FILE}`);
   await fixture.waitFor(B);
   await fixture.onHost(`echo nameserver ${A} > /run/mounted`);
   await fixture.waitFor(A);
-  assert.equal(dns11.log.match(CHANGED)?.length, 2);
+  assert.equal(await changesIn(dns11), already + 2);
 });
 
 test("an invalid nameserver is logged once, and the others are used", async () => {
-  await using dns11 = await startDns11(fixture.engine);
+  const dns11 = await fixture.start();
   await fixture.onHost(`printf 'nameserver dns.example\\nnameserver ${B}\\n' > ${FILE}`);
   await fixture.waitFor(B);
   await fixture.onHost(`printf 'nameserver dns.example\\nnameserver ${A}\\n' > ${FILE}`);
@@ -149,13 +180,10 @@ test("an invalid nameserver is logged once, and the others are used", async () =
   assert.equal(dns11.log.match(/dns\.example/g)?.length, 1);
 });
 
-test("with --strict, containers keep the servers that the engine set at their start", async () => {
-  await using dns11 = await startDns11(fixture.engine, { args: ["--strict"] });
-  assert.equal(await fixture.upstreamsOf(dns11), "docker");
-  await fixture.onHost(`echo nameserver ${B} > ${FILE}`);
-  await pause(1_000);
-  assert.equal(await fixture.serverOf(fixture.client), A);
-  assert.doesNotMatch(dns11.log, CHANGED);
+test("in strict mode, containers keep the servers that the engine set at their start", async () => {
+  await fixture.start();
+  assert.equal(await fixture.upstreamsOf(await fixture.shared.under("strict: true")), "docker");
+  await fixture.assertStrictKeeps(A);
 });
 
 test("with servers in the daemon's settings and no list per container, Docker's resolver is queried", async () => {
@@ -169,22 +197,15 @@ for (const suite of ["trixie", "forky"] as const satisfies readonly Suite[]) {
   test(`Docker of ${suite}: changes are followed only for containers that use the host's servers`, async () => {
     await using modern = await Fixture.start({ suite });
     const own = await runContainer(modern.engine, { name: "own", networks: ["n1"], dns: [B] });
-    {
-      await using dns11 = await startDns11(modern.engine);
-      assert.equal(await modern.upstreamsOf(dns11), `host(${A})`);
-      await modern.onHost(`echo nameserver ${B} > ${FILE}`);
-      await modern.waitFor(B);
-      const started = await runContainer(modern.engine, { networks: ["n1"] });
-      await dns11.waitFor(started.name, "attached");
-      await modern.onHost(`echo nameserver ${A} > ${FILE}~; mv ${FILE}~ ${FILE}`);
-      await modern.waitFor(A);
-      assert.equal(await modern.serverOf(started), A, "a container whose list was B when it started");
-      assert.equal(await modern.serverOf(own), B, "a container with its own servers");
-    }
-    await using strict = await startDns11(modern.engine, { args: ["--strict"] });
+    const dns11 = await modern.start();
     await modern.onHost(`echo nameserver ${B} > ${FILE}`);
-    await pause(1_000);
-    assert.equal(await modern.serverOf(modern.client), A);
-    assert.doesNotMatch(strict.log, CHANGED);
+    await modern.waitFor(B);
+    const started = await runContainer(modern.engine, { networks: ["n1"] });
+    await dns11.waitFor(started.name, "attached");
+    await modern.onHost(`echo nameserver ${A} > ${FILE}~; mv ${FILE}~ ${FILE}`);
+    await modern.waitFor(A);
+    assert.equal(await modern.serverOf(started), A, "a container whose list was B when it started");
+    assert.equal(await modern.serverOf(own), B, "a container with its own servers");
+    await modern.assertStrictKeeps(A);
   });
 }

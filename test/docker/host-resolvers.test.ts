@@ -46,8 +46,8 @@ async function assertLookup(name: string, ...addresses: string[]): Promise<void>
   assert.deepEqual(await clients.lookup(name), clients.all(...addresses), name);
 }
 
-/** Names of containers resolve exactly while dns11 runs, and an outside name at each step. */
-async function assertThroughLife(server: string): Promise<void> {
+/** Names of containers resolve exactly while dns11 runs, and an outside name at each step. `meanwhile` happens while it does. */
+async function assertThroughLife(server: string, meanwhile = async (): Promise<void> => undefined): Promise<void> {
   stdoutOf(await onHost("sh", "-c", `echo nameserver ${server} > /etc/resolv.conf`), "resolv.conf");
   let number = 0;
   const assertOutside = async (): Promise<void> => {
@@ -62,6 +62,7 @@ async function assertThroughLife(server: string): Promise<void> {
     await assertLookup("web.docker", address);
     await assertLookup("api.web.n1.docker", address);
     await assertOutside();
+    if (signal === "SIGTERM") await meanwhile();
     dns11.kill(signal);
     await assertOutside();
     await waitFor("the rules to go", async () =>
@@ -87,13 +88,16 @@ test("dnsmasq at a loopback address", async () => {
 
 test("the stub of systemd-resolved, also after resolved was replaced", async () => {
   using group = new ControlGroup(`${engine.id}-resolved`);
-  await using first = await startResolved(engine, UPSTREAM, group.prefix);
-  await assertThroughLife(STUB);
-  await using dns11 = await startDns11(engine, { args: ["--host-names"] });
-  await dns11.waitFor("host", "attached");
-  await first[Symbol.asyncDispose]();
-  await assertLookup("web.docker", address);
-  await using _ = await startResolved(engine, UPSTREAM, group.prefix);
-  await assertLookup("web.docker", address);
-  await assertLookup("a99.ok.test", "192.0.2.99");
+  let resolved = await startResolved(engine, UPSTREAM, group.prefix);
+  try {
+    await assertThroughLife(STUB, async () => {
+      await resolved[Symbol.asyncDispose]();
+      await assertLookup("web.docker", address);
+      resolved = await startResolved(engine, UPSTREAM, group.prefix);
+      await assertLookup("web.docker", address);
+      await assertLookup("a99.ok.test", "192.0.2.99");
+    });
+  } finally {
+    await resolved[Symbol.asyncDispose]();
+  }
 });

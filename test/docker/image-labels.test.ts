@@ -48,7 +48,7 @@ after(async () => {
 
 test("an image label cannot direct queries to the host's loopback, over UDP or TCP, and a warning names the label", async () => {
   await using hostile = await containerOf("hostile", HOSTILE);
-  const instance = await shared.with();
+  const instance = await shared.under();
   for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(await serversQueried(hostile, transport), ["hosts"]);
   assert.deepEqual(await redis.queries(), []);
   const { warning, upstreams } = await statusOf(instance, "hostile");
@@ -64,7 +64,7 @@ test("the same label set at run directs queries to a server inside the container
     labels: { "io.dns11.dns": SERVER },
   });
   await using inside = await startUpstream(created, REDIS);
-  const instance = await shared.with();
+  const instance = await shared.under();
   const name = uncachedName();
   await dig(created, name);
   assert.equal((await inside.queriesFor(name)).length > 0, true);
@@ -76,7 +76,7 @@ test("a label set at run overrides the image's; with the same text it counts as 
   await using other = await containerOf("other", HOSTILE, { labels: { "io.dns11.dns": `${SERVER} ` } });
   await using same = await containerOf("same", HOSTILE, { labels: { "io.dns11.dns": SERVER } });
   await using inside = await startUpstream(other, REDIS);
-  const instance = await shared.with();
+  const instance = await shared.under();
   const name = uncachedName();
   await dig(other, name);
   assert.equal((await inside.queriesFor(name)).length > 0, true);
@@ -88,21 +88,20 @@ test("an image can opt out, and a label on the container can undo that", async (
   const labels = { "io.dns11.enable": "false" };
   await using out = await containerOf("out", labels);
   await using back = await containerOf("back", labels, { labels: { "io.dns11.enable": "true" } });
-  const instance = await shared.with();
+  const instance = await shared.under();
   const { code, reason } = await statusOf(instance, out.name);
   assert.deepEqual([code, reason], ["opted-out", "its image's label io.dns11.enable disables dns11"]);
   assert.equal((await statusOf(instance, back.name)).state, "attached");
 });
 
 test("an oversized route in a label is ignored, in images and containers, and the rest of the label is used", async () => {
-  await shared.stop();
   await using baked = await containerOf("baked", { "io.dns11.dns": MANY });
   await using given = await runContainer(engine, {
     name: "given",
     networks: ["net"],
     labels: { "io.dns11.dns": `/few.ok.test/host ${MANY}` },
   });
-  await using instance = await startDns11(engine, { args: ["--trust-image-labels"] });
+  const instance = await shared.under("trust-image-labels: true");
   for (const [container, upstreams] of [
     [baked, ["127.0.0.1"]],
     [given, ["127.0.0.1", "/few.ok.test/host(127.0.0.1)"]],
@@ -128,13 +127,13 @@ test("--only does not match labels of an image, including those of another Compo
   await using built = await containerOf("built", HOSTILE, {
     labels: { "com.docker.compose.project": "shop", "com.docker.compose.config-hash": "0" },
   });
-  const only = ["--only", "label=com.docker.compose.project=shop"];
-  await using instance = await startDns11(engine, { args: only });
-  for (const { name } of [given, built]) assert.equal((await statusOf(instance, name)).state, "attached", name);
-  const { code, warning } = await statusOf(instance, baked.name);
+  const only = "label=com.docker.compose.project=shop";
+  const instance = await shared.under(`only: ["${only}"]`);
+  for (const { name } of [given, built]) await instance.waitFor(name, "attached");
+  const { code, warning } = await instance.waitFor(baked.name, "skipped");
   assert.equal(code, "not-selected");
   assert.match(warning ?? "", /label com\.docker\.compose\.project of the image is ignored/);
-  const { stdout } = await dns11(["run", "-H", engine.host, "--dry-run", ...only]);
+  const { stdout } = await dns11(["run", "-H", engine.host, "--dry-run", "--only", only]);
   assert.match(stdout, /^baked\s+skip/m);
   assert.match(stdout, /^given\s+serve/m);
 });
@@ -143,7 +142,7 @@ test("an image label cannot declare a KIND node, unless the operator allows it",
   await using hostile = await containerOf("hostile", HOSTILE);
   const resolvConf = await hostile.readFile("/etc/resolv.conf");
   {
-    await using instance = await startDns11(engine, { args: ["--kind", "auto"] });
+    const instance = await shared.under("kind: {nodes: [auto]}");
     const { state, node, warning } = await statusOf(instance, hostile.name);
     assert.deepEqual([state, node], ["attached", undefined]);
     assert.match(warning ?? "", /label io\.dns11\.kind of the image is ignored/);
@@ -151,12 +150,16 @@ test("an image label cannot declare a KIND node, unless the operator allows it",
     const { stdout } = await dns11(["kind", "doctor", "-H", engine.host]);
     assert.doesNotMatch(stdout, /hostile/);
   }
-  for (const args of [
-    ["--kind", "auto", "--trust-image-labels"],
-    ["--kind", `name=${hostile.name}`],
+  for (const lines of [
+    ["kind: {nodes: [auto]}", "trust-image-labels: true"],
+    [`kind: {nodes: ["name=${hostile.name}"]}`],
   ]) {
-    await using instance = await startDns11(engine, { args });
-    assert.notEqual((await statusOf(instance, hostile.name)).node, undefined, args.join(" "));
+    const instance = await shared.under(...lines);
+    await waitFor(`a node with ${lines.join(" ")}`, async () => (await statusOf(instance, hostile.name)).node);
+    await shared.under();
+    await waitFor("no node", async () =>
+      (await statusOf(instance, hostile.name)).node === undefined ? true : undefined,
+    );
   }
 });
 
@@ -167,14 +170,14 @@ test("label servers are queried from the host only with --label-servers host, an
     labels: { "io.dns11.dns": `${SERVER} /plain.ok.test/10.53.0.9` },
   });
   {
-    await using instance = await startDns11(engine, { args: ["--label-servers", "host"] });
+    const instance = await shared.under("label-servers: host");
     const { warning, upstreams } = await statusOf(instance, given.name);
     assert.match(warning ?? "", /"127\.0\.0\.1:6379" .*--label-servers any/);
     assert.ok(upstreams?.includes("/plain.ok.test/host(10.53.0.9)"), String(upstreams));
     assert.deepEqual(await serversQueried(given), ["hosts"]);
     assert.deepEqual(await redis.queries(), []);
   }
-  await using instance = await startDns11(engine, { args: ["--label-servers", "any"] });
+  const instance = await shared.under("label-servers: any");
   assert.equal((await statusOf(instance, given.name)).warning, undefined);
   assert.deepEqual(await serversQueried(given), ["redis"]);
   await redis.forget();
@@ -187,53 +190,58 @@ test("settings for a domain take precedence over labels and --dns", async () => 
     dns: ["10.53.0.9"],
     labels: { "io.dns11.dns": "10.53.0.8, /deep.ok.test/10.53.0.7" },
   });
-  await using instance = await startDns11(engine, { args: ["--dns", "host"] });
+  const instance = await shared.under("dns: [host]");
   assert.deepEqual((await statusOf(instance, given.name)).upstreams, ["host(127.0.0.1)", "/deep.ok.test/10.53.0.7"]);
   assert.deepEqual(await serversQueried(given), ["hosts"]);
 });
 
+test("if the image is gone, labels count as the image's (bookworm, images stored by dockerd)", async () => {
+  await shared.stop();
+  await assertGone(engine);
+});
+
 for (const [suite, store] of [
-  ["bookworm", "dockerd"],
   ["trixie", "dockerd"],
   ["forky", "dockerd"],
   ["forky", "containerd"],
 ] as const) {
   test(`if the image is gone, labels count as the image's (${suite}, images stored by ${store})`, async () => {
     const daemonJson = { features: { "containerd-snapshotter": store === "containerd" } };
-    const own = suite === "bookworm" ? undefined : await startEngine({ suite, daemonJson });
-    const place = own ?? engine;
-    await using _ = own;
-    if (own !== undefined) await createNetwork(own, "net");
-    const label = { "io.dns11.dns": "/given.ok.test/10.53.0.7" };
-    await using gone = await containerOf("gone", { colour: "blue" }, { labels: label }, place);
-    await using out = await containerOf("out", { "io.dns11.enable": "no" }, {}, place);
-    const route = "/given.ok.test/10.53.0.7";
-    {
-      await using instance = await startDns11(place);
-      assert.ok((await statusOf(instance, gone.name)).upstreams?.includes(route));
-      for (const each of [gone, out]) await each.stop();
-      await waitFor("dns11 to notice the stop", async () =>
-        (await instance.container(gone.name)) === undefined ? true : undefined,
-      );
-      // Even if another image has the name by now.
-      await place.docker("image", "rm", "--force", "image-of-gone", "image-of-out");
-      // If removed by name only, containerd keeps the image of a container.
-      for (const each of [gone, out]) {
-        const { Image: id } = await each.inspect();
-        await place.dockerCommand(["image", "rm", "--force", id]);
-        assert.notEqual((await place.dockerCommand(["image", "inspect", id])).code, 0);
-      }
-      await place.docker("tag", "dns11-test", "image-of-gone");
-      for (const each of [gone, out]) await each.start();
-      // A known image stays known: its ID identifies its content.
-      assert.ok((await instance.waitFor(gone.name, "attached")).upstreams?.includes(route));
-    }
-    await using instance = await startDns11(place);
-    const { upstreams, warning } = await instance.waitFor(gone.name, "attached");
-    assert.equal(upstreams?.includes(route), false);
-    assert.match(warning ?? "", /label io\.dns11\.dns is ignored, because its image cannot be inspected/);
-    assert.equal((await statusOf(instance, out.name)).code, "opted-out");
+    await using own = await startEngine({ suite, daemonJson });
+    await createNetwork(own, "net");
+    await assertGone(own);
   });
+}
+
+async function assertGone(place: Engine): Promise<void> {
+  const route = "/given.ok.test/10.53.0.7";
+  await using gone = await containerOf("gone", { colour: "blue" }, { labels: { "io.dns11.dns": route } }, place);
+  await using out = await containerOf("out", { "io.dns11.enable": "no" }, {}, place);
+  {
+    await using instance = await startDns11(place);
+    assert.ok((await statusOf(instance, gone.name)).upstreams?.includes(route));
+    for (const each of [gone, out]) await each.stop();
+    await waitFor("dns11 to notice the stop", async () =>
+      (await instance.container(gone.name)) === undefined ? true : undefined,
+    );
+    // Even if another image has the name by now.
+    await place.docker("image", "rm", "--force", "image-of-gone", "image-of-out");
+    // If removed by name only, containerd keeps the image of a container.
+    for (const each of [gone, out]) {
+      const { Image: id } = await each.inspect();
+      await place.dockerCommand(["image", "rm", "--force", id]);
+      assert.notEqual((await place.dockerCommand(["image", "inspect", id])).code, 0);
+    }
+    await place.docker("tag", "dns11-test", "image-of-gone");
+    for (const each of [gone, out]) await each.start();
+    // A known image stays known: its ID identifies its content.
+    assert.ok((await instance.waitFor(gone.name, "attached")).upstreams?.includes(route));
+  }
+  await using instance = await startDns11(place);
+  const { upstreams, warning } = await instance.waitFor(gone.name, "attached");
+  assert.equal(upstreams?.includes(route), false);
+  assert.match(warning ?? "", /label io\.dns11\.dns is ignored, because its image cannot be inspected/);
+  assert.equal((await statusOf(instance, out.name)).code, "opted-out");
 }
 
 /** A container of an image that is built for it. */

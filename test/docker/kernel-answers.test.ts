@@ -3,20 +3,27 @@
  * with what the process says; every container sees its own names; and where the kernel cannot answer, the process does.
  */
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import type { QueryReport } from "../../src/api/queries.ts";
 import type { AnsweredByReport } from "../../src/base/model/answered-by.ts";
+import { ControlClient } from "../../src/api/control-client.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { CommandOptions, CommandResult } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
+import { inTime, waitFor } from "../support/rig/wait.ts";
 
 const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queries-main.js");
+const PROGRAM_AT_LO = join(import.meta.dirname, "../support/client/program-at-lo-main.js");
+const SUCCESSOR = join(import.meta.dirname, "../support/program/unready-successor-main.js");
 const WITHOUT_BPF = join(import.meta.dirname, "../support/program/without-bpf-main.js");
 const ARGS = ["--answers", "kernel"];
+const SHARED_ARGS = [...ARGS, "--metrics-addr", "127.0.0.1:0"];
 // dig's cookie is an option, which is left to the process.
 const PLAIN = ["+noedns"];
 
@@ -24,6 +31,8 @@ let engine: Engine;
 let web: Container;
 let client: Container;
 let stranger: Container;
+let modest: Container;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine({ suite: "forky" });
@@ -32,8 +41,16 @@ before(async () => {
   web = await runContainer(engine, { name: "web", networks: [{ name: "n1", aliases: ["shared"] }] });
   client = await runContainer(engine, { name: "client", networks: ["n1"] });
   stranger = await runContainer(engine, { name: "stranger", networks: [{ name: "n2", aliases: ["shared"] }] });
+  modest = await runContainer(engine, {
+    name: "modest",
+    networks: ["n1"],
+    labels: { "io.dns11.answers": "process" },
+  });
 });
-after(async () => await engine[Symbol.asyncDispose]());
+after(async () => {
+  await shared[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
 
 async function kernelCount(instance: Dns11, name: string): Promise<number> {
   return (await instance.container(name))?.counters?.["kernel"] ?? 0;
@@ -62,8 +79,43 @@ async function kernelAnswer(instance: Dns11, from: Container, ...query: string[]
   });
 }
 
+// Runs a program until it is disposed. It has printed something by now.
+async function running(start: (options: CommandOptions) => Promise<CommandResult>): Promise<Running> {
+  let end = (): void => undefined;
+  let onOutput = (): void => undefined;
+  const until = new Promise<void>((resolve) => (end = resolve));
+  const started = new Promise<void>((resolve) => (onOutput = resolve));
+  const state = { isRunning: true };
+  const ended = start({ until, onOutput: () => onOutput() }).finally(() => (state.isRunning = false));
+  await inTime(Promise.race([started, ended]), "a program to start");
+  return Object.assign(state, {
+    [Symbol.asyncDispose]: async () => {
+      end();
+      await ended;
+    },
+  });
+}
+
+interface Running extends AsyncDisposable {
+  readonly isRunning: boolean;
+}
+
+// Attaches a program that ends the chain at lo of a container.
+async function programAtLo(container: Container): Promise<Running> {
+  return await running(async (options) => await container.enter(process.execPath, [PROGRAM_AT_LO], options));
+}
+
+function folderOf({ stateDir }: Dns11): string {
+  const [instance = ""] = readdirSync(stateDir);
+  return join(stateDir, instance);
+}
+
+function controlOf(instance: Dns11): ControlClient {
+  return new ControlClient(join(folderOf(instance), "control.sock"));
+}
+
 test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
-  await using instance = await startDns11(engine, { args: [...ARGS, "--metrics-addr", "127.0.0.1:0"] });
+  const instance = await shared.with(SHARED_ARGS);
   assert.deepEqual((await instance.status()).answers, { by: "kernel" });
   for (const { name } of [web, client, stranger]) assert.deepEqual(await answersOf(instance, name), { by: "kernel" });
   const reverse = `${web.address("n1").split(".").toReversed().join(".")}.in-addr.arpa`;
@@ -73,6 +125,11 @@ test("plain queries are answered by the kernel, all others by the process, and b
     const of = ({ status, answer, authority }: DigReply): unknown => [status, answer, authority];
     assert.deepEqual(of(byKernel), of(byProcess), query.join(" "));
   }
+  const reason = "label io.dns11.answers of the container";
+  assert.deepEqual(await answersOf(instance, "modest"), { by: "process", reason, isMeant: true });
+  for (let times = 0; times < 2; times++) assert.equal((await dig(modest, ...PLAIN, "web")).answer[0]?.ttl, 5);
+  assert.equal(await kernelCount(instance, "modest"), 0);
+  assert.doesNotMatch((await modest.enter("nft", ["list", "table", "ip", "dns11"])).stdout, /notrack/);
   const counted = await kernelCount(instance, "client");
   // A cookie is an option.
   assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
@@ -100,7 +157,7 @@ test("plain queries are answered by the kernel, all others by the process, and b
 
 test("known names are answered while the process is stopped", async () => {
   // A keeper would end it, and Docker's resolver would answer.
-  await using instance = await startDns11(engine, { args: [...ARGS, "--keeper", "off"] });
+  const instance = await shared.with(SHARED_ARGS);
   const { answer } = await waitFor("an answer while it is stopped", async () => {
     await kernelAnswer(instance, client, "web");
     instance.kill("SIGSTOP");
@@ -116,18 +173,18 @@ test("known names are answered while the process is stopped", async () => {
 });
 
 test("each container sees the names of its networks, and changes at once", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
-  const shared = async (from: Container): Promise<string[]> =>
+  const instance = await shared.with(SHARED_ARGS);
+  const addresses = async (from: Container): Promise<string[]> =>
     dataOf(await kernelAnswer(instance, from, "shared")).toSorted();
   const [inOne, inTwo] = [web.address("n1"), stranger.address("n2")];
-  assert.deepEqual([await shared(client), await shared(stranger)], [[inOne], [inTwo]]);
+  assert.deepEqual([await addresses(client), await addresses(stranger)], [[inOne], [inTwo]]);
   const second = await runContainer(engine, { name: "second", networks: [{ name: "n1", aliases: ["shared"] }] });
   const both = [inOne, second.address("n1")].toSorted();
-  await waitFor("both addresses", async () => ((await shared(client)).length === 2 ? true : undefined));
-  assert.deepEqual([await shared(client), await shared(stranger)], [both, [inTwo]]);
+  await waitFor("both addresses", async () => ((await addresses(client)).length === 2 ? true : undefined));
+  assert.deepEqual([await addresses(client), await addresses(stranger)], [both, [inTwo]]);
   await second[Symbol.asyncDispose]();
-  await waitFor("one address", async () => ((await shared(client)).length === 1 ? true : undefined));
-  assert.deepEqual(await shared(client), [inOne]);
+  await waitFor("one address", async () => ((await addresses(client)).length === 1 ? true : undefined));
+  assert.deepEqual(await addresses(client), [inOne]);
   await client.connect("n2");
   await waitFor("a name of the other network", async () =>
     (await dig(client, ...PLAIN, "stranger")).answer.length === 1 ? true : undefined,
@@ -140,7 +197,7 @@ test("each container sees the names of its networks, and changes at once", async
 });
 
 test("a container that sends packets with any mark learns only its own names", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
+  const instance = await shared.with(SHARED_ARGS);
   await kernelAnswer(instance, client, "shared");
   await kernelAnswer(instance, stranger, "shared");
   // Otherwise the kernel drops what arrives from loopback addresses without having been sent by a socket.
@@ -159,6 +216,7 @@ interface MarkedReplies {
 }
 
 test("after SIGKILL Docker's resolver answers, and a new instance starts with the kernel again", async () => {
+  await shared.stop();
   await using instance = await startDns11(engine, { args: ARGS });
   await kernelAnswer(instance, client, "web");
   instance.kill("SIGKILL");
@@ -167,15 +225,31 @@ test("after SIGKILL Docker's resolver answers, and a new instance starts with th
   );
   await instance.exited;
   assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
-  await using next = await startDns11(engine, { args: ARGS, stateDir: instance.stateDir });
+  const { stateDir } = instance;
+  await using next = await startDns11(engine, { args: ARGS, stateDir });
   assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
   assert.equal(await next.stop(), 0);
   assert.equal((await dig(client, ...PLAIN, "web")).answer[0]?.ttl, 600);
 });
 
-test("a replacement takes over, and the kernel answers for it", async () => {
+test("names are answered while the process is replaced, and a replacement has the kernel answer, too", async () => {
   await using instance = await startDns11(engine, { args: ARGS });
-  await kernelAnswer(instance, client, "web");
+  const asked = async (): Promise<string[]> => dataOf(await dig(client, ...PLAIN, "+time=1", "+tries=1", "web"));
+  await waitFor("an answer while the process is paused", async () => {
+    await kernelAnswer(instance, client, "web");
+    await using successor = await running(
+      async (options) =>
+        await engine.exec(process.execPath, [SUCCESSOR, join(folderOf(instance), "keeper.sock")], options),
+    );
+    const answer = await asked();
+    // The keeper ends a process that does not serve in time.
+    if (answer.length === 0 || !successor.isRunning) return undefined;
+    assert.deepEqual(answer, [web.address("n1")]);
+    await engine.docker("rename", "web", "renamed");
+    await waitFor("the old name to be gone", async () => ((await asked()).length === 0 ? true : undefined));
+    await engine.docker("rename", "renamed", "web");
+    return true;
+  });
   await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
   await instance.ended();
   assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
@@ -202,12 +276,37 @@ test("where a firewall in the container wants tracked packets, the process answe
     await using instance = await startDns11(engine, { args: ARGS });
     const { by, reason } = (await answersOf(instance, "stranger")) as AnsweredByReport;
     assert.equal(by, "process");
-    assert.match(reason ?? "", /udp: /);
+    assert.match(reason ?? "", /^an answer of the kernel did not arrive$/);
+    assert.doesNotMatch((await stranger.enter("nft", ["list", "table", "ip", "dns11"])).stdout, /notrack/);
     assert.equal((await instance.container("stranger"))?.state, "attached");
     assert.deepEqual(dataOf(await dig(stranger, ...PLAIN, "shared")), [stranger.address("n2")]);
     assert.deepEqual(await answersOf(instance, "client"), { by: "kernel" });
   } finally {
     await stranger.enter("nft", ["delete", "table", "inet", "wall"]);
+  }
+});
+
+test("beside another program at lo the kernel answers; behind one that ends the chain, the process does", async () => {
+  await using instance = await startDns11(engine, { args: ["--answers", "auto"] });
+  const doctor = async (): Promise<string> =>
+    (await dns11(["doctor", "--all", "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
+  {
+    await using _ = await programAtLo(stranger);
+    // Nothing tells of it: a verification finds it.
+    assert.deepEqual(await controlOf(instance).repair("stranger"), { name: "stranger", outcome: "verified" });
+    const { by, reason } = (await answersOf(instance, "stranger")) as AnsweredByReport;
+    assert.equal(by, "process");
+    assert.match(reason ?? "", /^udp: /);
+    assert.deepEqual(dataOf(await dig(stranger, ...PLAIN, "shared")), [stranger.address("n2")]);
+    assert.match(await doctor(), /does not answer in stranger: udp: /);
+  }
+  {
+    await using _ = await programAtLo(stranger);
+    await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
+    await instance.ended();
+    assert.deepEqual(await answersOf(next, "stranger"), { by: "kernel" });
+    assert.deepEqual(dataOf(await kernelAnswer(next, stranger, "shared")), [stranger.address("n2")]);
+    assert.doesNotMatch(await doctor(), /does not answer in/);
   }
 });
 

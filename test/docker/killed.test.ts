@@ -15,7 +15,7 @@ import { isAlive } from "../support/program/main-with-keeper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 /** `make keeper` runs a thousand rounds. */
-const TIMES = Number(process.env["KEEPER_TIMES"] ?? 2) * 5;
+const TIMES = Number(process.env["KEEPER_TIMES"] ?? 1) * 5;
 
 let engine: Engine;
 let web: Container;

@@ -24,6 +24,8 @@ import { waitFor } from "../support/rig/wait.ts";
 
 const CONTAINERS_MAX = 2;
 const SERVER = "10.53.0.1";
+/** Enough for a page and a query on a busy machine. */
+const LAME_DUCK = "10s";
 
 /** An instance that serves and has received no query. */
 const NO_QUERIES: MetricsSource = {
@@ -46,6 +48,9 @@ let engine: Engine;
 let dns11: Dns11;
 let address: string;
 let client: Container;
+/** It has a settings file, and starts when the first one has ended. */
+let second: Dns11 | undefined;
+let settings: string;
 
 before(async () => {
   engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${SERVER}\n` });
@@ -56,6 +61,7 @@ before(async () => {
 });
 after(async () => {
   await dns11[Symbol.asyncDispose]();
+  await second?.[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
 
@@ -168,33 +174,6 @@ test("failed attachments and repairs are counted by code, and the event lag is m
   assert.ok(sumOf(await metrics(), "dns11_event_lag_seconds_count") >= 1);
 });
 
-test("containers have their own series up to the limit, and no counter decreases when a container is removed", async () => {
-  await using instance = await startSecond({ args: ["--metrics-addr", "127.0.0.1:0"], containers: CONTAINERS_MAX });
-  const { dns11: mine, engine: other } = instance;
-  const place = (await mine.status()).metrics ?? "";
-  const containers = [];
-  for (const name of ["c1", "c2", "c3"]) {
-    const one = await runContainer(other, { name, networks: ["n1"] });
-    containers.push(one);
-    await mine.waitFor(name, "attached");
-    for (let sent = 0; sent < 3; sent++) await dig(one, name);
-  }
-  const text = await metrics(place);
-  const labels = new Set(
-    seriesIn(text)
-      .filter(({ name }) => name === "dns11_container_requests_total")
-      .map((one) => one.labels["container"]),
-  );
-  assert.deepEqual(labels, new Set(["(other)", "c1", "c2"]));
-  for (const container of ["c1", "c2", "(other)"]) {
-    assert.equal(sumOf(text, "dns11_container_answers_total", { container, by: "local" }) >= 3, true, container);
-  }
-  const total = sumOf(text, "dns11_container_requests_total");
-  for (const container of containers) await container[Symbol.asyncDispose]();
-  await waitFor("all to be gone", async () => ((await mine.status()).containers.length === 0 ? true : undefined));
-  assert.ok(sumOf(await metrics(place), "dns11_container_requests_total") >= total);
-});
-
 test("by default there are no series per container", async () => {
   assert.equal(seriesIn(await metrics()).filter(({ labels }) => "container" in labels).length, 0);
 });
@@ -218,41 +197,6 @@ test("a metrics address that is not available or in use is an error if it was se
   }
 });
 
-test("metrics can be served at an IPv6 address, or be off", async () => {
-  await using other = await startEngine();
-  await using six = await startDns11(other, { args: ["--metrics-addr", "[::1]:0"] });
-  const place = (await six.status()).metrics ?? "";
-  assert.match(place, /^\[::1\]:\d+$/);
-  assert.equal(sumOf(await metrics(place), "dns11_ready"), 1);
-  assert.equal(await six.stop(), 0);
-  await using none = await startDns11(other, { env: { DNS11_METRICS_ADDR: "off" } });
-  assert.equal((await none.status()).metrics, null);
-});
-
-test("a reload moves the metrics address, and a reload with a bad address keeps the old one", async () => {
-  await using other = await startEngine();
-  const file = join(other.folder, "dns11.yaml");
-  writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.1:0"}\n`);
-  // With an empty variable, the file applies.
-  await using mine = await startDns11(other, { args: ["--config", file], env: { DNS11_METRICS_ADDR: "" } });
-  const first = (await mine.status()).metrics ?? "";
-  writeFileSync(file, `version: 1\nmetrics: {addr: "127.0.0.94:0"}\n`);
-  mine.kill("SIGHUP");
-  const second = await waitFor("another address", async () => {
-    const now = (await mine.status()).metrics;
-    return now !== null && now !== first ? now : undefined;
-  });
-  assert.match(second, /^127\.0\.0\.94:/);
-  assert.equal(sumOf(await metrics(second), "dns11_reloads_total"), 1);
-  writeFileSync(file, `version: 1\nmetrics: {addr: "203.0.113.9:9511"}\n`);
-  mine.kill("SIGHUP");
-  await waitFor("the failed reload", async () =>
-    sumOf(await metrics(second), "dns11_reload_failed_total") === 1 ? true : undefined,
-  );
-  assert.match(mine.log, /no interface of this machine has this address/);
-  assert.equal((await mine.status()).metrics, second);
-});
-
 test("an invalid metrics address is refused with a valid example", async () => {
   for (const wrong of ["9511", "localhost:9511", "::1:9511", "127.0.0.1:70000", "fe80::1%eth0:1"]) {
     const result = await command(["run", "--metrics-addr", wrong]);
@@ -261,22 +205,10 @@ test("an invalid metrics address is refused with a valid example", async () => {
   }
 });
 
-test("the log is JSON or text, as set by --log-format", async () => {
-  for (const [format, line] of [
-    ["json", /^\{"level":"info","time":"\d{4}-.*"msg":"serving"\}$/m],
-    ["text", /^\d\d:\d\d:\d\d info {2}serving engine=.* mode=default/m],
-    ["auto", /"msg":"serving"\}$/m],
-  ] as const) {
-    await using other = await startEngine();
-    await using instance = await startDns11(other, { args: ["--log-format", format] });
-    assert.match(instance.log, line, format);
-  }
-  const wrong = await command(["run", "--log-format", "xml"]);
-  assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /'xml' is invalid\. Use one of auto, text, json/);
-});
-
 test("ready means that every container is attached or has failed", async () => {
+  await waitFor("the other containers to be gone", async () =>
+    (await dns11.status()).containers.length === 1 ? true : undefined,
+  );
   for (const path of ["/health", "/healthz"]) assert.equal((await page(address, path)).text, "OK\n");
   for (const path of ["/ready", "/readyz"]) {
     const { status, text } = await page(address, path);
@@ -312,12 +244,87 @@ test("before the engine responds, dns11 is healthy, not ready, and reports what 
   }
 });
 
-test("after SIGTERM dns11 is not ready, serves for the lame duck period, and exits", async () => {
-  await using instance = await startSecond({ args: ["--metrics-addr", "127.0.0.1:0", "--lame-duck", "3s"] });
-  const { dns11: mine, engine: other } = instance;
+test("the log is JSON or text, as set by --log-format, and metrics can be off", async () => {
+  assert.match(dns11.log, /"msg":"serving"\}$/m, "auto, where stderr is no terminal");
+  await dns11.stop();
+  const args = ["--log-format", "text"];
+  await using text = await startDns11(engine, { args, env: { DNS11_METRICS_ADDR: "off" } });
+  assert.match(text.log, /^\d\d:\d\d:\d\d info {2}serving engine=.* mode=default/m);
+  assert.equal((await text.status()).metrics, null);
+  const wrong = await command(["run", "--log-format", "xml"]);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /'xml' is invalid\. Use one of auto, text, json/);
+});
+
+/** The first one has ended. The address is that of the file, because the variable is empty. */
+async function startSecond(): Promise<Dns11> {
+  settings = join(engine.folder, "dns11.yaml");
+  writeFileSync(settings, settingsAt("[::1]:0"));
+  const args = ["--config", settings, "--log-format", "json", "--lame-duck", LAME_DUCK];
+  return await startDns11(engine, { args, env: { DNS11_METRICS_ADDR: "" } });
+}
+
+function settingsAt(addr: string): string {
+  return `version: 1\nmetrics: {addr: "${addr}", containers: ${CONTAINERS_MAX}}\n`;
+}
+
+test("metrics can be served at an IPv6 address", async () => {
+  second = await startSecond();
+  const place = (await second.status()).metrics ?? "";
+  assert.match(place, /^\[::1\]:\d+$/);
+  assert.equal(sumOf(await metrics(place), "dns11_ready"), 1);
+  assert.match(second.log, /^\{"level":"info","time":"\d{4}-.*"msg":"serving"\}$/m);
+});
+
+test("containers have their own series up to the limit, and no counter decreases when a container is removed", async () => {
+  const mine = second ?? assert.fail();
   const place = (await mine.status()).metrics ?? "";
-  await using one = await runContainer(other, { name: "one", networks: ["n1"] });
-  await mine.waitFor("one", "attached");
+  const containers = [client];
+  for (const name of ["c2", "c3"]) {
+    containers.push(await runContainer(engine, { name, networks: ["n1"] }));
+    await mine.waitFor(name, "attached");
+  }
+  for (const one of containers) for (let sent = 0; sent < 3; sent++) await dig(one, one.name);
+  const text = await metrics(place);
+  const labels = new Set(
+    seriesIn(text)
+      .filter(({ name }) => name === "dns11_container_requests_total")
+      .map((one) => one.labels["container"]),
+  );
+  assert.deepEqual(labels, new Set(["(other)", "client", "c2"]));
+  for (const container of ["client", "c2", "(other)"]) {
+    assert.equal(sumOf(text, "dns11_container_answers_total", { container, by: "local" }) >= 3, true, container);
+  }
+  const total = sumOf(text, "dns11_container_requests_total");
+  for (const container of containers.slice(1)) await container.remove();
+  await waitFor("them to be gone", async () => ((await mine.status()).containers.length === 1 ? true : undefined));
+  assert.ok(sumOf(await metrics(place), "dns11_container_requests_total") >= total);
+});
+
+test("a reload moves the metrics address, and a reload with a bad address keeps the old one", async () => {
+  const mine = second ?? assert.fail();
+  writeFileSync(settings, settingsAt("127.0.0.94:0"));
+  mine.kill("SIGHUP");
+  const moved = await waitFor("another address", async () => {
+    const { metrics: now } = await mine.status();
+    return now?.startsWith("127.") === true ? now : undefined;
+  });
+  assert.match(moved, /^127\.0\.0\.94:/);
+  await waitFor("the reload", async () =>
+    sumOf(await metrics(moved), "dns11_reloads_total") === 1 ? true : undefined,
+  );
+  writeFileSync(settings, settingsAt("203.0.113.9:9511"));
+  mine.kill("SIGHUP");
+  await waitFor("the failed reload", async () =>
+    sumOf(await metrics(moved), "dns11_reload_failed_total") === 1 ? true : undefined,
+  );
+  assert.match(mine.log, /no interface of this machine has this address/);
+  assert.equal((await mine.status()).metrics, moved);
+});
+
+test("after SIGTERM dns11 is not ready, serves for the lame duck period, and exits", async () => {
+  const mine = second ?? assert.fail();
+  const place = (await mine.status()).metrics ?? "";
   assert.equal((await page(place, "/ready")).status, 200);
   mine.kill("SIGTERM");
   const report = await waitFor("unready", async () => {
@@ -325,10 +332,10 @@ test("after SIGTERM dns11 is not ready, serves for the lame duck period, and exi
     return response.status === 503 ? (JSON.parse(response.text) as LifecycleReport) : undefined;
   });
   assert.deepEqual([report.ready, report.phase], [false, "stopping"]);
-  assert.equal((await dig(one, "one")).answer[0]?.ttl, 5, "dns11 answered");
+  assert.equal((await dig(client, "client")).answer[0]?.ttl, 5, "dns11 answered");
   assert.equal(await mine.exited, 0);
   assert.match(mine.log, /still serving for the lame duck period.*handing back/s);
-  assert.equal((await dig(one, "one")).answer[0]?.ttl, 600, "Docker's resolver answered");
+  assert.equal((await dig(client, "client")).answer[0]?.ttl, 600, "Docker's resolver answered");
 });
 
 async function freePort(): Promise<number> {
@@ -337,23 +344,4 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as { port: number };
   await new Promise((resolve) => server.close(resolve));
   return port;
-}
-
-type Second = AsyncDisposable & { readonly engine: Engine; readonly dns11: Dns11 };
-
-// An instance with its own engine.
-async function startSecond(options: { args: readonly string[]; containers?: number }): Promise<Second> {
-  const other = await startEngine();
-  await createNetwork(other, "n1");
-  const file = join(other.folder, "dns11.yaml");
-  writeFileSync(file, `version: 1\nmetrics: {containers: ${options.containers ?? 0}}\n`);
-  const mine = await startDns11(other, { args: [...options.args, "--config", file] });
-  return {
-    engine: other,
-    dns11: mine,
-    [Symbol.asyncDispose]: async () => {
-      await mine[Symbol.asyncDispose]();
-      await other[Symbol.asyncDispose]();
-    },
-  };
 }

@@ -16,8 +16,7 @@ import { page } from "../support/program/scrape.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-const SETTINGS = `version: 1
-records:
+const SETTINGS = `records:
   api.shop.test: 10.9.0.5
   shop.test: {mx: 10 mail.shop.test, txt: v=spf1 -all, caa: 0 issue "ca.example"}
   _http._tcp.shop.test: {srv: 0 5 80 web.shop.test}
@@ -32,6 +31,7 @@ records:
 networks: {back: {records: {scoped.shop.test: 10.9.0.2}}}
 projects: {shop: {records: {scoped.shop.test: 10.9.0.3}}}
 `;
+const WITH_VERSION = `version: 1\n${SETTINGS}`;
 
 const folder = mkdtempSync(join(tmpdir(), "d11-records-"));
 const config = join(folder, "settings.yaml");
@@ -45,7 +45,7 @@ let project: Container;
 const shared = new SharedDns11(() => engine);
 
 before(async () => {
-  writeFileSync(config, SETTINGS);
+  writeFileSync(config, WITH_VERSION);
   engine = await startEngine({ resolvConf: "nameserver 127.0.0.1\n" });
   upstream = await startUpstream(engine);
   for (const name of ["front", "back"]) await createNetwork(engine, name);
@@ -67,7 +67,7 @@ async function addressesOf(container: Container, name: string): Promise<string[]
 }
 
 test("records of every type are answered locally, over UDP and TCP, and other types are empty", async () => {
-  await shared.with(["--config", config]);
+  await shared.under(SETTINGS);
   for (const [name, type, data] of [
     ["api.shop.test", "A", "10.9.0.5"],
     ["API.Shop.Test", "A", "10.9.0.5"],
@@ -96,7 +96,7 @@ test("records of every type are answered locally, over UDP and TCP, and other ty
 });
 
 test("CNAMEs lead to containers, also for a C library, and a wildcard stands for a container", async () => {
-  await shared.with(["--config", config]);
+  await shared.under(SETTINGS);
   const address = web.address("front");
   const cname = await dig(app, "db.shop.test");
   assert.deepEqual(dataOf(cname), ["web.", address]);
@@ -108,12 +108,19 @@ test("CNAMEs lead to containers, also for a C library, and a wildcard stands for
   assert.match(stdout, new RegExp(`PING db\\.shop\\.test \\(${address}\\)`));
 });
 
-for (const [mode, flags] of [
-  ["with failover, forwarded and from the cache", []],
-  ["without failover, as Docker queries servers", ["--no-failover"]],
+test("a name is for everybody, a network or a Compose project", async () => {
+  await shared.under(SETTINGS);
+  assert.deepEqual(await addressesOf(app, "scoped.shop.test"), ["10.9.0.1"]);
+  assert.deepEqual(await addressesOf(back, "scoped.shop.test"), ["10.9.0.2"]);
+  assert.deepEqual(await addressesOf(project, "scoped.shop.test"), ["10.9.0.3"]);
+});
+
+for (const [mode, line] of [
+  ["with failover, forwarded and from the cache", ""],
+  ["without failover, as Docker queries servers", "switches: {failover: false}"],
 ] as const)
   test(`a CNAME to a name of an upstream server is resolved there, ${mode}`, async () => {
-    await shared.with(["--config", config, ...flags]);
+    await shared.under(SETTINGS, line);
     for (const round of ["first", "second"]) {
       for (const transport of ["+notcp", "+tcp"]) {
         const reply = await dig(app, "Far.shop.test", transport);
@@ -138,14 +145,7 @@ for (const [mode, flags] of [
     assert.ok(!whole.flags.has("tc"));
   });
 
-test("a name is for everybody, a network or a Compose project", async () => {
-  await shared.with(["--config", config]);
-  assert.deepEqual(await addressesOf(app, "scoped.shop.test"), ["10.9.0.1"]);
-  assert.deepEqual(await addressesOf(back, "scoped.shop.test"), ["10.9.0.2"]);
-  assert.deepEqual(await addressesOf(project, "scoped.shop.test"), ["10.9.0.3"]);
-});
-
-test("the folder is followed, a bad file keeps its names and is shown; explain, tail and metrics know the source", async () => {
+test("the folder is followed, a bad file keeps its names and is shown; explain, tail and metrics know the source; so with reloads", async () => {
   await shared.stop();
   const args = ["--config", config, "--records-dir", files, "--metrics-addr", "127.0.0.1:0"];
   await using instance = await startDns11(engine, { args });
@@ -180,17 +180,13 @@ test("the folder is followed, a bad file keeps its names and is shown; explain, 
   assert.match(counted.text, /^dns11_local_answers_total\{source="declared"\} [1-9]/m);
   writeFileSync(join(files, "one.hosts"), "10.9.1.2 one.lan.test\n");
   await waitFor("10.9.1.2", async () => (await address("one.lan.test")) === "10.9.1.2" || undefined);
-});
 
-test("a reload applies other names, and keeps the previous ones if there are mistakes", async () => {
-  await using instance = await startDns11(engine, { args: ["--config", config] });
-  const where = ["-H", engine.host, "--state-dir", instance.stateDir];
-  writeFileSync(config, SETTINGS.replace("10.9.0.5", "10.9.0.6"));
+  writeFileSync(config, WITH_VERSION.replace("10.9.0.5", "10.9.0.6"));
   assert.equal((await dns11(["reload", ...where])).code, 0);
   assert.deepEqual(await addressesOf(app, "api.shop.test"), ["10.9.0.6"]);
-  writeFileSync(config, SETTINGS.replace("10.9.0.5", "10.9.0"));
+  writeFileSync(config, WITH_VERSION.replace("10.9.0.5", "10.9.0"));
   const refused = await dns11(["reload", ...where]);
   assert.match(refused.stderr, /settings\.yaml:3:18: records\.api\.shop\.test: invalid address "10\.9\.0"/);
   assert.deepEqual(await addressesOf(app, "api.shop.test"), ["10.9.0.6"]);
-  writeFileSync(config, SETTINGS);
+  writeFileSync(config, WITH_VERSION);
 });

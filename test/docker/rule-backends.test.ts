@@ -3,7 +3,10 @@
  * SIGTERM, and stay after SIGKILL until a cleanup or the next start of dns11.
  */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
 
 import { EXIT } from "../../cmd/exit-code.ts";
 import type { RuleBackend } from "../../src/base/model/rule-backend.ts";
@@ -48,8 +51,8 @@ async function serve(backend: RuleBackend, options: { readonly stateDir?: string
   return await startDns11(engine, { ...options, args: ["--rule-backend", backend, "--keeper", "off"] });
 }
 
-async function cleanup(instance: Dns11): Promise<string> {
-  const { code, stdout, stderr } = await dns11(["cleanup", "-H", engine.host, "--state-dir", instance.stateDir]);
+async function cleanup({ stateDir }: { readonly stateDir: string }): Promise<string> {
+  const { code, stdout, stderr } = await dns11(["cleanup", "-H", engine.host, "--state-dir", stateDir]);
   assert.equal(code, 0, stderr);
   return stdout;
 }
@@ -68,91 +71,119 @@ async function assertUnanswered(): Promise<void> {
   assert.match(replies[0]?.raw ?? "", /timed out/);
 }
 
+/** No query is lost while `act` runs. Outside of that only Docker's resolver answers; its losses on a busy machine do not count. */
+async function assertNoneLost(act: () => Promise<void>): Promise<void> {
+  await using fresh = await QueryLoop.start(client, { name: "web", perSecond: 1_000 });
+  await using reused = await QueryLoop.start(client, { name: "web", perSecond: 100, sourcePort: "any" });
+  await pause(MARGIN_MS);
+  const sinceMs = Date.now();
+  await act();
+  const untilMs = Date.now();
+  await pause(MARGIN_MS);
+  for (const loop of [fresh, reused]) {
+    const during = (await loop.stop()).filter(({ atMs }) => atMs >= sinceMs && atMs <= untilMs);
+    assert.deepEqual(Object.keys(outcomesOf(during)), ["NOERROR"]);
+  }
+}
+
+/** Waits for a hundred more of them. */
+async function localQueries(instance: Dns11): Promise<void> {
+  const local = async (): Promise<number> => (await instance.container("client"))?.counters?.["local"] ?? 0;
+  const already = await local();
+  await waitFor("queries to reach dns11", async () => ((await local()) > already + 100 ? true : undefined));
+}
+
+/** Ends with a kill: its rules stay, and Docker's resolver does not answer. */
+async function startAndKill(backend: RuleBackend, stateDir: string): Promise<void> {
+  await using instance = await serve(backend, { stateDir });
+  await kill(instance);
+  assert.match(await rules(), OURS);
+}
+
 for (const backend of BACKENDS) {
-  test(`${backend}: names resolve, a warning says that rules outlive a kill, and SIGTERM leaves no rules`, async () => {
-    await using instance = await serve(backend);
-    assert.equal((await instance.status()).ruleBackend, backend);
-    const shown = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
-    assert.match(shown.stdout, new RegExp(`rules +${backend} \\(they stay if dns11 is killed`));
-    assert.match(instance.log, /stay when dns11 is killed or hangs/);
-    await assertAnswered(OUR_TTL);
-    assert.match(await rules(), OURS);
-    assert.equal(await instance.stop(), 0);
-    assert.doesNotMatch(await rules(), OURS);
-    await assertAnswered(DOCKERS_TTL);
-  });
-
-  test(`${backend}: flushed rules are installed again`, async () => {
-    await using instance = await serve(backend);
-    const flush =
-      backend === "nft" ? ["nft", "delete", "table", "ip", "dns11"] : ["iptables-legacy", "-t", "nat", "-F"];
-    const [command = "", ...args] = flush;
-    await client.enter(command, args);
-    const ours = async (): Promise<DigReply | undefined> => {
-      const reply = await dig(client, "web");
-      return reply.answer[0]?.ttl === OUR_TTL ? reply : undefined;
-    };
-    await waitFor("dns11 to answer again", ours);
-    assert.equal((await instance.waitFor("client", "attached")).repairs, 1);
-    assert.equal(await instance.stop(), 0);
-    assert.doesNotMatch(await rules(), OURS);
-  });
-
-  test(`${backend}: attaching and SIGTERM lose no query`, async () => {
-    await using fresh = await QueryLoop.start(client, { name: "web", perSecond: 1_000 });
-    await using reused = await QueryLoop.start(client, { name: "web", perSecond: 100, sourcePort: "any" });
-    await pause(MARGIN_MS);
-    // Outside of this time only Docker's resolver answers; its losses on a busy machine do not count.
-    const sinceMs = Date.now();
-    await using instance = await serve(backend);
-    await waitFor("queries to reach dns11", async () => {
-      const counters = (await instance.container("client"))?.counters;
-      return (counters?.["local"] ?? 0) > 100 ? true : undefined;
+  describe(backend, () => {
+    let instance: Dns11;
+    let stateDir: string;
+    before(() => {
+      stateDir = mkdtempSync(join(tmpdir(), "d11-rules-"));
     });
-    assert.equal(await instance.stop(), 0);
-    const untilMs = Date.now();
-    await pause(MARGIN_MS);
-    for (const loop of [fresh, reused]) {
-      const during = (await loop.stop()).filter(({ atMs }) => atMs >= sinceMs && atMs <= untilMs);
-      assert.deepEqual(Object.keys(outcomesOf(during)), ["NOERROR"], instance.log);
-    }
-  });
+    after(async () => {
+      await instance[Symbol.asyncDispose]();
+      rmSync(stateDir, { recursive: true });
+    });
 
-  test(`${backend}: after SIGKILL queries fail until cleanup, which prints what it removed`, async () => {
-    await using instance = await serve(backend);
-    await kill(instance);
-    assert.match(await rules(), OURS);
-    await assertUnanswered();
-    const title = backend === "nft" ? 'table ip "dns11"' : "chains DNS11-* of iptables-legacy";
-    const output = await cleanup(instance);
-    for (const name of ["client", "web"]) assert.ok(output.includes(`${name}: removed orphaned ${title}\n`), output);
-    assert.doesNotMatch(await rules(), OURS);
-    await assertAnswered(DOCKERS_TTL);
-  });
+    test("attaching loses no query", async () => {
+      await assertNoneLost(async () => {
+        instance = await serve(backend);
+        await localQueries(instance);
+      });
+    });
 
-  test(`${backend}: an instance that starts after SIGKILL takes over, with this backend and with nft-owner`, async () => {
-    for (const next of [backend, "nft-owner"] as const) {
-      await using first = await serve(backend);
-      await kill(first);
-      await using second = await serve(next, { stateDir: first.stateDir });
-      assert.equal((await second.status()).ruleBackend, next);
+    test("names resolve, and a warning says that rules outlive a kill", async () => {
+      assert.equal((await instance.status()).ruleBackend, backend);
+      const shown = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
+      assert.match(shown.stdout, new RegExp(`rules +${backend} \\(they stay if dns11 is killed`));
+      assert.match(instance.log, /stay when dns11 is killed or hangs/);
       await assertAnswered(OUR_TTL);
+      assert.match(await rules(), OURS);
+    });
+
+    test("rules of a running instance are neither taken over nor cleaned up", async () => {
+      await using second = await serve(backend);
+      const refused = await second.container("client");
+      assert.equal(refused?.code, "OWNED_ELSEWHERE", JSON.stringify(refused));
       assert.equal(await second.stop(), 0);
+      assert.match(await cleanup(second), /client: kept .*: a running process owns it/);
+      await assertAnswered(OUR_TTL);
+    });
+
+    test("flushed rules are installed again", async () => {
+      const flush =
+        backend === "nft" ? ["nft", "delete", "table", "ip", "dns11"] : ["iptables-legacy", "-t", "nat", "-F"];
+      const [command = "", ...args] = flush;
+      await client.enter(command, args);
+      const ours = async (): Promise<DigReply | undefined> => {
+        const reply = await dig(client, "web");
+        return reply.answer[0]?.ttl === OUR_TTL ? reply : undefined;
+      };
+      await waitFor("dns11 to answer again", ours);
+      assert.equal((await instance.waitFor("client", "attached")).repairs, 1);
+    });
+
+    test("SIGTERM loses no query, and leaves no rules", async () => {
+      await assertNoneLost(async () => {
+        await localQueries(instance);
+        assert.equal(await instance.stop(), 0);
+      });
       assert.doesNotMatch(await rules(), OURS);
       await assertAnswered(DOCKERS_TTL);
-    }
-  });
+    });
 
-  test(`${backend}: rules of a running instance are neither taken over nor cleaned up`, async () => {
-    await using first = await serve(backend);
-    await using second = await serve(backend);
-    const refused = await second.container("client");
-    assert.equal(refused?.code, "OWNED_ELSEWHERE", JSON.stringify(refused));
-    assert.equal(await second.stop(), 0);
-    assert.match(await cleanup(second), /client: kept .*: a running process owns it/);
-    await assertAnswered(OUR_TTL);
-    assert.equal(await first.stop(), 0);
-    assert.doesNotMatch(await rules(), OURS);
+    test("after SIGKILL queries fail until cleanup, which prints what it removed", async () => {
+      await startAndKill(backend, stateDir);
+      await assertUnanswered();
+      const title = backend === "nft" ? 'table ip "dns11"' : "chains DNS11-* of iptables-legacy";
+      const output = await cleanup({ stateDir });
+      for (const name of ["client", "web"]) assert.ok(output.includes(`${name}: removed orphaned ${title}\n`), output);
+      assert.doesNotMatch(await rules(), OURS);
+      await assertAnswered(DOCKERS_TTL);
+    });
+
+    test("an instance that starts after SIGKILL takes over, with this backend and with nft-owner", async () => {
+      await startAndKill(backend, stateDir);
+      for (const next of [backend, "nft-owner"] as const) {
+        await using second = await serve(next, { stateDir });
+        assert.equal((await second.status()).ruleBackend, next);
+        await assertAnswered(OUR_TTL);
+        if (next === backend) {
+          await kill(second);
+          continue;
+        }
+        assert.equal(await second.stop(), 0);
+        assert.doesNotMatch(await rules(), OURS);
+        await assertAnswered(DOCKERS_TTL);
+      }
+    });
   });
 }
 

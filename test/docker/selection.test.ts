@@ -1,5 +1,5 @@
 /**
- * Selection: which containers are served and which are skipped, and why: by network, label and --only; and the output of
+ * Selection: which containers are served and which are skipped, and why: by network, label and the setting `only`; and the output of
  * --dry-run.
  */
 import assert from "node:assert/strict";
@@ -8,9 +8,12 @@ import { after, before, test } from "node:test";
 import type { ContainerStatus } from "../../src/api/status.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 let engine: Engine;
+const shared = new SharedDns11(() => engine);
 
 before(async () => {
   engine = await startEngine({ suite: "trixie" });
@@ -29,14 +32,17 @@ before(async () => {
   await engine.docker("network", "create", "--driver", "overlay", "--attachable", "over");
   await runContainer(engine, { name: "tasklike", networks: ["n1", "over"] });
 });
-after(async () => await engine[Symbol.asyncDispose]());
+after(async () => {
+  await shared[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
 
 function decisions(containers: readonly ContainerStatus[]): Record<string, string> {
   return Object.fromEntries(containers.map(({ name, state, code }) => [name, code ?? state]));
 }
 
 test("each container is attached, or skipped with a reason", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   const { containers } = await instance.status();
   assert.deepEqual(decisions(containers), {
     plain: "attached",
@@ -59,24 +65,24 @@ test("each container is attached, or skipped with a reason", async () => {
   }
 });
 
-test("--only selects by network and label", async () => {
-  for (const [args, served] of [
-    [["--only", "network=n2"], ["other"]],
-    [["--only", "label=tier=front"], ["other"]],
-    [["--only", "label=tier", "--only", "network=n1"], []],
-    [
-      ["--only", "network=n1", "--only", "network=n2"],
-      ["other", "plain", "tasklike", "typo"],
-    ],
+test("only selects by network and label", async () => {
+  for (const [only, served] of [
+    ["network=n2", ["other"]],
+    ["label=tier=front", ["other"]],
+    ["label=tier, network=n1", []],
+    ["network=n1, network=n2", ["other", "plain", "tasklike", "typo"]],
   ] as const) {
-    await using instance = await startDns11(engine, { args });
-    const { containers } = await instance.status();
-    const attached = containers.filter(({ state }) => state === "attached").map(({ name }) => name);
-    assert.deepEqual(attached, served, args.join(" "));
+    const instance = await shared.under(`only: [${only}]`);
+    await waitFor(`only ${only}`, async () => {
+      const { containers } = await instance.status();
+      const attached = containers.filter(({ state }) => state === "attached").map(({ name }) => name);
+      return attached.join() === served.join() ? true : undefined;
+    });
   }
 });
 
 test("--dry-run prints what would be done, and changes nothing", async () => {
+  await shared.stop();
   const { code, stdout } = await dns11(["run", "-H", engine.host, "--dry-run"]);
   assert.equal(code, 0);
   assert.match(stdout, /^plain\s+serve\s+n1/m);
@@ -87,29 +93,30 @@ test("--dry-run prints what would be done, and changes nothing", async () => {
   assert.doesNotMatch(rules.stdout, /dns11/);
 });
 
-test("a second instance for an engine is refused and names the first; after that one is killed it can start", async () => {
+test("a second instance for an engine is refused and names the first, and so is cleanup; after that one is killed it can start", async () => {
   await using first = await startDns11(engine);
-  const second = await dns11(["run", "-H", engine.host, "--state-dir", first.stateDir]);
+  const where = ["-H", engine.host, "--state-dir", first.stateDir];
+  const second = await dns11(["run", ...where]);
   assert.equal(second.code, 4);
   assert.match(second.stderr, new RegExp(`Another dns11 already serves this engine: process ${first.pid}, since 20`));
+  assert.equal((await dns11(["cleanup", ...where])).code, 4);
   first.kill("SIGKILL");
   await first.exited;
   await using third = await startDns11(engine, { stateDir: first.stateDir });
   assert.equal((await third.status()).isReady, true);
+  third.kill("SIGKILL");
+  await third.exited;
+  await assertCleanup(where);
 });
 
-test("cleanup is refused while an instance runs, and removes orphaned rules after it was killed", async () => {
-  await using instance = await startDns11(engine);
-  const args = ["cleanup", "-H", engine.host, "--state-dir", instance.stateDir];
-  assert.equal((await dns11(args)).code, 4);
-  instance.kill("SIGKILL");
-  await instance.exited;
+/** Orphaned rules of a killed instance are removed. */
+async function assertCleanup(where: readonly string[]): Promise<void> {
   const pid = (await engine.docker("inspect", "-f", "{{.State.Pid}}", "plain")).trim();
   const enter = [`--net=/proc/${pid}/ns/net`, "nft"];
   await engine.exec("nsenter", [...enter, "add table ip dns11"]);
-  const { code, stdout } = await dns11(args);
+  const { code, stdout } = await dns11(["cleanup", ...where]);
   assert.equal(code, 0, stdout);
   assert.match(stdout, /^plain: removed orphaned table ip "dns11"$/m);
   assert.match(stdout, /^removed .*$/m);
   assert.doesNotMatch((await engine.exec("nsenter", [...enter, "list", "ruleset"])).stdout, /dns11/);
-});
+}

@@ -55,12 +55,24 @@ async function serverNamed(instance: Dns11, server: string, container?: string):
   return found ?? assert.fail(`no ${server} among ${JSON.stringify(upstreams)}`);
 }
 
+test("cache entries and hits are counted, in total and per container", async () => {
+  const instance = await shared.under();
+  // The first queries of this instance.
+  await using fixture = await startCase(engine, instance, { scenario: "count" });
+  for (const name of ["a.test", "b.test", "a.test", "a.test"]) await fixture.dig(name);
+  const report = await (await clientOf(instance)).cache();
+  const { isCaching, entries, hits, misses, evictions, bytes, bytesMax } = report;
+  assert.deepEqual([isCaching, entries, hits, misses, evictions], [true, 2, 2, 2, 0]);
+  assert.ok(bytes > 0 && bytes < bytesMax);
+  assert.deepEqual(report.containers, [{ container: fixture.container.name, entries: 2, bytes, hits: 2 }]);
+  const { stdout } = await command(instance, "cache", "stats");
+  assert.match(stdout, /^2 entries, [\d.]+ KiB of 32768 KiB\n2 hits \(50 %\), 2 misses, 0 stale/);
+});
+
 test("the host's servers are listed once, a container's own servers per container, with their domains", async () => {
-  const path = join(folder, "routes.yaml");
-  writeFileSync(path, "version: 1\ndns: [/corp.test/10.53.0.2]\n");
   await using one = await runContainer(engine, { name: "one", networks: ["n1"] });
   await using two = await runContainer(engine, { name: "two", networks: ["n1"], dns: [LOOPBACKS[0]] });
-  await using instance = await startDns11(engine, { args: ["--config", path] });
+  const instance = await shared.under("dns: [/corp.test/10.53.0.2]");
   const first = await serverNamed(instance, "host(10.53.0.1)");
   const by = "the host's current resolv.conf";
   assert.deepEqual(first.uses, [{ domain: ".", by, containers: [one.name] }]);
@@ -84,7 +96,7 @@ test("the host's servers are listed once, a container's own servers per containe
 });
 
 test("a closed server is down, with a time and a reason, and up again when it answers", async () => {
-  const instance = await shared.with();
+  const instance = await shared.under();
   await using fixture = await startCase(engine, instance, { scenario: "closed" });
   const { name } = fixture.container;
   const began = Date.now();
@@ -109,7 +121,7 @@ test("a closed server is down, with a time and a reason, and up again when it an
 });
 
 test("a server without EDNS and a server that always fails are reported as such", async () => {
-  const instance = await shared.with();
+  const instance = await shared.under();
   await using fixture = await startCase(engine, instance, { scenario: "formerr-to-edns" });
   assert.equal((await fixture.dig("x.test")).status, "NOERROR");
   assert.equal((await serverNamed(instance, LOOPBACKS[0], fixture.container.name)).edns, false);
@@ -119,24 +131,8 @@ test("a server without EDNS and a server that always fails are reported as such"
   assert.ok((counters?.useless ?? 0) > 0);
 });
 
-test("cache entries and hits are counted, in total and per container", async () => {
-  await shared.stop();
-  await using instance = await startDns11(engine);
-  await using fixture = await startCase(engine, instance, { scenario: "count" });
-  for (const name of ["a.test", "b.test", "a.test", "a.test"]) await fixture.dig(name);
-  const report = await (await clientOf(instance)).cache();
-  const { isCaching, entries, hits, misses, evictions, bytes, bytesMax } = report;
-  assert.deepEqual([isCaching, entries, hits, misses, evictions], [true, 2, 2, 2, 0]);
-  assert.ok(bytes > 0 && bytes < bytesMax);
-  assert.deepEqual(report.containers, [{ container: fixture.container.name, entries: 2, bytes, hits: 2 }]);
-  const { stdout } = await command(instance, "cache", "stats");
-  assert.match(stdout, /^2 entries, [\d.]+ KiB of 32768 KiB\n2 hits \(50 %\), 2 misses, 0 stale/);
-});
-
 test("stale answers and evictions are counted", async () => {
-  const path = join(folder, "small.yaml");
-  writeFileSync(path, "version: 1\ncache: {size: 64KiB}\n");
-  await using instance = await startDns11(engine, { args: ["--config", path] });
+  const instance = await shared.under("cache: {size: 64KiB}");
   await using fixture = await startCase(engine, instance, { scenario: "ttl 1\ncount" });
   await fixture.storm("many.test", 500, 10);
   assert.ok((await (await clientOf(instance)).cache()).evictions > 0);
@@ -150,7 +146,7 @@ test("stale answers and evictions are counted", async () => {
 });
 
 test("a flush removes one name with all types and servers, or everything", async () => {
-  const instance = await shared.with();
+  const instance = await shared.under();
   await using one = await startCase(engine, instance, { scenario: "ok" });
   await using two = await startCase(engine, instance, { scenario: "ok" });
   for (const fixture of [one, two]) for (const type of ["A", "AAAA"]) await fixture.dig("Gone.test", type);
@@ -173,7 +169,7 @@ test("a flush removes one name with all types and servers, or everything", async
 
 for (const name of ["in-flight.test", undefined]) {
   test(`a query in flight when ${name ?? "everything"} is flushed is answered, and its reply is not cached`, async () => {
-    const instance = await shared.with();
+    const instance = await shared.under();
     await using fixture = await startCase(engine, instance, { scenario: "slow 2s count" });
     const client = await clientOf(instance);
     const reply = fixture.dig("in-flight.test", "+time=5");
@@ -191,9 +187,8 @@ for (const name of ["in-flight.test", undefined]) {
 }
 
 test("with --strict there is no cache and no server health, and the reports say so", async () => {
-  await shared.stop();
   await using client = await runContainer(engine, { name: "client", networks: ["n1"] });
-  await using instance = await startDns11(engine, { args: ["--strict"] });
+  const instance = await shared.under("strict: true");
   await dig(client, "x.test");
   const { tracksServers, upstreams } = await (await clientOf(instance)).upstreams();
   assert.equal(tracksServers, false);
@@ -209,6 +204,7 @@ test("with --strict there is no cache and no server health, and the reports say 
 });
 
 test("reload waits for the result, and reports what changed", async () => {
+  await shared.stop();
   const path = join(folder, "reload.yaml");
   writeFileSync(path, "version: 1\nttl: 7\n");
   await using client = await runContainer(engine, { name: "client", networks: ["n1"] });

@@ -6,11 +6,12 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -45,6 +46,7 @@ let backend: Container;
 // Enough for Node, but not also for the largest cache.
 const MEMORY_BYTES = 2e9;
 
+const shared = new SharedDns11(() => engine);
 let files = 0;
 let names = 0;
 
@@ -57,13 +59,14 @@ before(async () => {
   upstreams.set("inside", await startUpstream(backend, { address: "127.1.0.1" }));
 });
 after(async () => {
+  await shared[Symbol.asyncDispose]();
   for (const upstream of upstreams.values()) await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
 });
 
 test("a name is forwarded to the servers of its longest matching domain, at any address and port", async () => {
-  await using _ = await startDns11(engine, { args: ["--config", file(ROUTES)] });
+  await shared.under(ROUTES);
   for (const [domain, server] of [
     ["ok.test", "hosts"],
     ["corp.ok.test", "corp"],
@@ -84,7 +87,7 @@ test("a name is forwarded to the servers of its longest matching domain, at any 
 });
 
 test("servers of a network are used for its containers, and queried from inside them", async () => {
-  await using instance = await startDns11(engine, { args: ["--config", file(ROUTES)] });
+  const instance = await shared.under(ROUTES);
   assert.deepEqual(await serversFor(backend, "ok.test"), ["inside"]);
   assert.deepEqual(await serversFor(backend, "corp.ok.test"), ["corp"]);
   assert.deepEqual(await serversFor(web, "ok.test"), ["hosts"]);
@@ -95,7 +98,7 @@ test("servers of a network are used for its containers, and queried from inside 
 test("a container's label applies where the settings have no route, its servers are queried from inside, and mistakes are reported", async () => {
   const labels = { "io.dns11.dns": "10.53.0.2, /deep.ok.test/host /corp.ok.test/10.53.0.2 10.53" };
   await using labelled = await runContainer(engine, { name: "labelled", networks: ["web"], labels });
-  await using instance = await startDns11(engine, { args: ["--config", file(ROUTES)] });
+  const instance = await shared.under(ROUTES);
   for (const [domain, server] of [
     ["ok.test", "other"],
     ["deep.ok.test", "hosts"],
@@ -111,6 +114,7 @@ test("a container's label applies where the settings have no route, its servers 
 });
 
 test("flags take precedence over the environment, and that over the file; status shows the source of each setting", async () => {
+  await shared.stop();
   const args = ["--config", file("dns: [10.53.0.1:5353]\nttl: 7\n"), "--dns-opt", "ndots:1"];
   const env = { DNS11_DNS: "10.53.0.2", DNS11_TTL: "8", DNS11_DNS_OPT: "rotate" };
   await using instance = await startDns11(engine, { args, env });
@@ -127,36 +131,51 @@ test("flags take precedence over the environment, and that over the file; status
   assert.deepEqual(await serversQueriedFor("nowhere"), []);
 });
 
-test("SIGHUP applies a valid file at once and as a whole, and logs what changed", async () => {
-  const path = file("dns: [/corp.ok.test/10.53.0.1:5353]\n");
-  await using instance = await startDns11(engine, { args: ["--config", path] });
-  assert.deepEqual(await serversFor(web, "corp.ok.test"), ["corp"]);
-  write(path, "strict: true\nonly: [network=web]\ndns: [/corp.ok.test/10.53.0.2]\n");
-  await reload(instance, /settings reloaded/);
-  assert.match(instance.log, /"changed":\[[^\]]*"strict: false -> true"/);
-  assert.deepEqual(await serversFor(web, "corp.ok.test"), ["other"]);
-  const [answer] = (await dig(web, "web")).answer;
-  assert.equal(answer?.ttl, 600);
-  assert.equal((await instance.waitFor("backend", "skipped")).code, "not-selected");
-  write(path, "");
-  await reload(instance, /settings reloaded/);
-  assert.deepEqual(await serversFor(web, "corp.ok.test"), ["hosts"]);
-  await instance.waitFor("backend", "attached");
-});
+describe("reloads of one instance", () => {
+  let path: string;
+  let instance: Dns11;
 
-test("SIGHUP with an invalid file logs where the mistakes are, and changes nothing", async () => {
-  const path = file("dns: [/corp.ok.test/10.53.0.1:5353]\n");
-  await using instance = await startDns11(engine, { args: ["--config", path] });
-  write(path, "dns: [/corp.ok.test/10.53.0.2]\nttl: long\nsrict: true\n");
-  await reload(instance, /reload failed, keeping the previous settings/);
-  assert.match(instance.log, new RegExp(`"reason":"${path}:3:6: ttl: [^\\n]*; ${path}:4:1: srict: `));
-  assert.deepEqual(await serversFor(web, "corp.ok.test"), ["corp"]);
-  rmSync(path);
-  await reload(instance, /reload failed, keeping the previous settings/);
-  assert.deepEqual(await serversFor(web, "corp.ok.test"), ["corp"]);
-  write(path, "dns: [/corp.ok.test/10.53.0.2]\n");
-  await reload(instance, /settings reloaded/);
-  assert.deepEqual(await serversFor(web, "corp.ok.test"), ["other"]);
+  before(async () => {
+    await shared.stop();
+    path = file("dns: [/corp.ok.test/10.53.0.1:5353]\n");
+    instance = await startDns11(engine, { args: ["--config", path] });
+  });
+  after(async () => await instance[Symbol.asyncDispose]());
+
+  test("SIGHUP with an invalid file logs where the mistakes are, and changes nothing", async () => {
+    write(path, "dns: [/corp.ok.test/10.53.0.2]\nttl: long\nsrict: true\n");
+    await reload(instance, /reload failed, keeping the previous settings/);
+    assert.match(instance.log, new RegExp(`"reason":"${path}:3:6: ttl: [^\\n]*; ${path}:4:1: srict: `));
+    assert.deepEqual(await serversFor(web, "corp.ok.test"), ["corp"]);
+    rmSync(path);
+    await reload(instance, /reload failed, keeping the previous settings/);
+    assert.deepEqual(await serversFor(web, "corp.ok.test"), ["corp"]);
+    write(path, "dns: [/corp.ok.test/10.53.0.2]\n");
+    await reload(instance, /settings reloaded/);
+    assert.deepEqual(await serversFor(web, "corp.ok.test"), ["other"]);
+  });
+
+  test("a valid file is applied at once and as a whole, what changed is logged, and a query in flight is answered", async () => {
+    write(path, "dns: [/corp.ok.test/10.53.0.1:5353]\n");
+    await reload(instance, /settings reloaded/);
+    assert.deepEqual(await serversFor(web, "corp.ok.test"), ["corp"]);
+    const slow = dig(web, "+time=30", "1500.slow.test");
+    await waitFor("the query to arrive", async () =>
+      (await serversQueriedFor("1500.slow.test")).length > 0 ? true : undefined,
+    );
+    write(path, "strict: true\nonly: [network=web]\ndns: [/corp.ok.test/10.53.0.2]\n");
+    await reload(instance, /settings reloaded/);
+    assert.match(instance.log, /"changed":\[[^\]]*"strict: false -> true"/);
+    assert.deepEqual(await serversFor(web, "corp.ok.test"), ["other"]);
+    const [answer] = (await dig(web, "web")).answer;
+    assert.equal(answer?.ttl, 600);
+    assert.deepEqual(dataOf(await slow), ["192.0.2.220"]);
+    assert.equal((await instance.waitFor("backend", "skipped")).code, "not-selected");
+    write(path, "");
+    await reload(instance, /settings reloaded/);
+    assert.deepEqual(await serversFor(web, "corp.ok.test"), ["hosts"]);
+    await instance.waitFor("backend", "attached");
+  });
 });
 
 test("a cache that exceeds the memory is refused at the start, and at SIGHUP keeps the previous settings", async () => {
@@ -178,18 +197,6 @@ test("a cache that exceeds the memory is refused at the start, and at SIGHUP kee
     assert.match(message, /Set a smaller cache\.size/);
     return true;
   });
-});
-
-test("a query in flight during a reload is answered", async () => {
-  const path = file("");
-  await using instance = await startDns11(engine, { args: ["--config", path] });
-  const slow = dig(web, "+time=8", "1500.slow.test");
-  await waitFor("the query to arrive", async () =>
-    (await serversQueriedFor("1500.slow.test")).length > 0 ? true : undefined,
-  );
-  write(path, "strict: true\n");
-  await reload(instance, /settings reloaded/);
-  assert.deepEqual(dataOf(await slow), ["192.0.2.220"]);
 });
 
 test("SIGHUP without a settings file is logged and has no effect", async () => {

@@ -21,7 +21,6 @@ import type { Status } from "../../src/api/status.ts";
 import type { Container } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
 import { getJson } from "../support/program/unix-http.ts";
-import { UiCommand } from "../support/program/ui-command.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import { Shop } from "./failing-names/shop.ts";
@@ -148,7 +147,7 @@ async function readLines<T>(response: Response, isLast: (value: T) => boolean): 
 }
 
 test("dns11 ui serves the page and what it needs, and ends with a signal", async () => {
-  await using ui = await UiCommand.start(shop.engine, shop.instance);
+  await using ui = await shop.ui();
   const page = await fetch(`${ui.origin}/`);
   assert.equal(page.status, 200);
   const html = await page.text();
@@ -170,7 +169,7 @@ test("dns11 ui serves the page and what it needs, and ends with a signal", async
 });
 
 test("queries and events are streamed to the page, as many as it wants", async () => {
-  await using ui = await UiCommand.start(shop.engine, shop.instance);
+  await using ui = await shop.ui();
   const events = await ui.fetch("/v1/events?follow=true&last=500");
   const past = await readLines<EventReport>(events, ({ kind }) => kind === "server-up");
   assert.ok(past.length > 3);
@@ -186,7 +185,7 @@ test("queries and events are streamed to the page, as many as it wants", async (
 });
 
 test("the checks are a stream of findings and then the problems, of the containers that are chosen", async () => {
-  await using ui = await UiCommand.start(shop.engine, shop.instance);
+  await using ui = await shop.ui();
   const check = async (container: string): Promise<DoctorLine[]> => {
     const response = await ui.fetch("/v1/doctor", { method: "POST", body: JSON.stringify({ container }) });
     const text = await response.text();

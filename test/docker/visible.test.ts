@@ -1,12 +1,12 @@
 /**
- * Names across networks (`--visible`): NAME.NETWORK in containers that are not on that network, queried with dig from inside.
+ * Names across networks (`visible`): NAME.NETWORK in containers that are not on that network, queried with dig from inside.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { ensureImage, labelledImage } from "../support/engine/image.ts";
 import type { Suite } from "../support/engine/suite.ts";
@@ -24,6 +24,7 @@ for (const suite of SUITES) {
     let claimer: Container;
     let web: Container;
     let inside: Container;
+    const shared = new SharedDns11(() => engine);
 
     before(async () => {
       engine = await startEngine({ suite });
@@ -39,15 +40,15 @@ for (const suite of SUITES) {
       inside = await runContainer(engine, { name: "inside", networks: ["dark"] });
     });
     after(async () => {
+      await shared[Symbol.asyncDispose]();
       await upstream[Symbol.asyncDispose]();
       await engine[Symbol.asyncDispose]();
     });
 
-    const start = async (...args: string[]): Promise<Dns11> => await startDns11(engine, { args });
     const web4 = (): string => web.address("back");
 
     test("with all: A, AAAA and PTR of other networks, never of internal ones or for those who are there alone", async () => {
-      await using _ = await start("--visible", "all");
+      await shared.under("visible: all");
       for (const name of ["web.back", "WWW.back"]) assert.deepEqual(dataOf(await dig(client, name)), [web4()], name);
       assert.deepEqual(dataOf(await dig(client, "+tcp", "web.back")), [web4()]);
       assert.equal((await dig(client, "web.back", "AAAA")).status, "NOERROR");
@@ -60,14 +61,14 @@ for (const suite of SUITES) {
     });
 
     test("with project: those of the own project alone, which an image cannot claim", async () => {
-      await using _ = await start("--visible", "project");
+      await shared.under("visible: project");
       assert.deepEqual(dataOf(await dig(member, "web.back")), [web4()]);
       for (const each of [client, claimer]) assert.equal((await dig(each, "web.back")).status, "NXDOMAIN", each.name);
     });
 
-    for (const args of [[], ["--strict"]]) {
-      test(`by default ${args.join("")} they are forwarded`, async () => {
-        await using _ = await start(...args);
+    for (const mode of ["strict: false", "strict: true"]) {
+      test(`by default they are forwarded, with ${mode}`, async () => {
+        await shared.under(mode);
         await upstream.forget();
         assert.equal((await dig(member, "web.back")).status, "NXDOMAIN");
         assert.equal((await upstream.queriesFor("web.back")).length, 1);

@@ -13,7 +13,7 @@ import { Random } from "./random.ts";
 import { fuzz } from "./run.ts";
 
 const SEED = 20_250_101;
-const INPUTS = 200_000;
+const INPUTS = 80_000;
 
 const checks = (["strict", "default"] as const).flatMap((mode) =>
   [false, true].map((isStream) => ({

@@ -192,3 +192,17 @@ test("answers are counted by type, code and source, and our own probes are not",
   meter.collect();
   assert.deepEqual([meter.responses(0), meter.localAnswers(source)], [2, 2]);
 });
+
+test("queries of dns11's own are left to the process, which does not count them", (t) => {
+  const { space, process, histories } = recorded(t);
+  process.answer(WEB);
+  const [own, other] = [{ sourcePort: 50_001 }, { sourcePort: 50_002 }];
+  process.announce(own.sourcePort);
+  assert.equal(kernelReply(space, WEB, own), undefined);
+  assert.ok(kernelReply(space, WEB, other) !== undefined);
+  assert.equal(kernelReply(space, WEB, own), undefined, "until the process has it");
+  assert.equal(process.takeOwn(own.sourcePort), true);
+  assert.ok(kernelReply(space, WEB, own) !== undefined);
+  assert.equal(process.counters["kernel"], 2);
+  assert.equal([...histories.histories()].flatMap((one) => [...one.since(-1)]).length, 3);
+});

@@ -25,7 +25,7 @@ const FORCED_ANSWER = "192.0.2.77";
 
 let world: KindEnvironment;
 
-before(async () => (world = await startKindEnvironment({ liveRestore: true })));
+before(async () => (world = await startKindEnvironment({ liveRestore: true, withKeeper: true })));
 after(async () => await world[Symbol.asyncDispose]());
 
 function serversOf({ container }: KindNode): readonly string[] {

@@ -30,7 +30,7 @@ const ENTRYPOINTS = ["none", "kind"] as const;
 
 let world: KindEnvironment;
 
-before(async () => (world = await startKindEnvironment({ liveRestore: true })));
+before(async () => (world = await startKindEnvironment({ liveRestore: true, withKeeper: true })));
 after(async () => await world[Symbol.asyncDispose]());
 
 async function assertServed(node: KindNode, pod: Pod): Promise<void> {

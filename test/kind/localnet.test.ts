@@ -24,7 +24,7 @@ import { waitFor } from "../support/rig/wait.ts";
 let world: KindEnvironment;
 
 before(async () => {
-  world = await startKindEnvironment();
+  world = await startKindEnvironment({ withKeeper: true });
   await createNetwork(world.engine, "second");
 });
 after(async () => await world[Symbol.asyncDispose]());

@@ -23,7 +23,7 @@ const LONGER_MS = 1_000;
 
 let world: KindEnvironment;
 
-before(async () => (world = await startKindEnvironment()));
+before(async () => (world = await startKindEnvironment({ withKeeper: true })));
 after(async () => await world[Symbol.asyncDispose]());
 
 for (const mode of ["listener", "loopback"] as const) {

@@ -64,7 +64,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
 
   test(`${tier}: dns11 cleanup restores a node after SIGKILL`, async () => {
     await using node = await world.node(`killed-${tier}`);
-    await using instance = await world.serve(["--rule-backend", tier, "--keeper", "off"]);
+    await using instance = await world.serve(["--rule-backend", tier]);
     await waitForWorkingNode(instance, node.name);
     instance.kill("SIGKILL");
     await inTime(instance.exited, "the end of dns11");

@@ -32,7 +32,7 @@ const MODES = ["listener", "loopback"] as const;
 let world: KindEnvironment;
 
 before(async () => {
-  world = await startKindEnvironment();
+  world = await startKindEnvironment({ withKeeper: true });
   await createNetwork(world.engine, "touched");
 });
 after(async () => await world[Symbol.asyncDispose]());

@@ -62,11 +62,7 @@ test("dpkg -i installs all files and starts nothing", async () => {
 });
 
 test("dns11 serves with its own Node and the packaged settings file", async () => {
-  instance = await startDns11(engine, {
-    program: inHost("dns11"),
-    stateDir: "/run/dns11",
-    args: ["--config", SETTINGS],
-  });
+  instance = await startInstalled("--config", SETTINGS);
   assert.equal(readlinkSync(`/proc/${instance.pid}/exe`), `${HOME}/bin/node`);
   assert.equal((await instance.status()).config, SETTINGS);
   const { answer } = await dig(web, "db");
@@ -98,7 +94,7 @@ test("a purge after a kill leaves nothing, and Docker's resolver answers", async
 test("a purge while dns11 runs warns about the instance, which keeps serving and exits cleanly", async () => {
   await host("dpkg", "-i", await build("0.1.0"));
   await instance[Symbol.asyncDispose]();
-  instance = await startDns11(engine, { program: inHost("dns11"), stateDir: "/run/dns11" });
+  instance = await startInstalled();
   const purge = await run("sh", ["-c", 'exec "$@" 2>&1', "sh", ...inHost("dpkg"), "--purge", "dns11"]);
   assert.equal(purge.code, 0, purge.stdout);
   assert.match(purge.stdout, new RegExp(`an instance is still running.*"pid":${instance.pid}`));
@@ -107,6 +103,11 @@ test("a purge while dns11 runs warns about the instance, which keeps serving and
   assert.equal((await dig(web, "db")).answer[0]?.ttl, 600);
   assert.deepEqual(await files(), filesBefore);
 });
+
+async function startInstalled(...args: readonly string[]): Promise<Dns11> {
+  const root = `/proc/${engine.hostPid}/root`;
+  return await startDns11(engine, { program: inHost("dns11"), root, stateDir: "/run/dns11", args });
+}
 
 const built = new Map<string, Promise<string>>();
 

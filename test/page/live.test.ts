@@ -3,6 +3,9 @@
 // when dns11 is started again.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
 
@@ -10,7 +13,7 @@ import { Shop } from "../docker/failing-names/shop.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, runContainer } from "../support/engine/container.ts";
 import { errorsOf, openPage, startBrowser } from "../support/page/browser.ts";
-import { UiCommand } from "../support/page/ui-command.ts";
+import type { UiCommand } from "../support/program/ui-command.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
@@ -34,7 +37,7 @@ before(async () => {
   api = await shop.service("api", ["shop_front"]);
   await shop.service("web", ["shop_front"]);
   db = await shop.service("db", ["shop_back"]);
-  ui = await UiCommand.start({ host: shop.engine.host, stateDir: shop.instance.stateDir });
+  ui = await shop.ui();
   open.unshift(async () => await ui[Symbol.asyncDispose]());
   browser = await startBrowser();
   open.unshift(async () => await browser.close());
@@ -144,18 +147,27 @@ test("any name is explained, with the way of its query", async () => {
 
 test("queries are shown as they arrive, filtered, and paused", async () => {
   await page.locator(".connection.is-live").waitFor();
-  await dig(api, "live-one.example");
-  await page.locator(".query", { hasText: "live-one.example" }).first().waitFor();
+  await dig(api, "live-one.ok.test");
+  await page.locator(".query", { hasText: "live-one.ok.test" }).first().waitFor();
   await page.locator("#live-filter").fill("live-two");
-  await page.locator(".query", { hasText: "live-one.example" }).waitFor({ state: "detached" });
-  await dig(api, "live-two.example");
-  await page.locator(".query", { hasText: "live-two.example" }).first().waitFor();
+  await page.locator(".query", { hasText: "live-one.ok.test" }).waitFor({ state: "detached" });
+  await dig(api, "live-two.ok.test");
+  await page.locator(".query", { hasText: "live-two.ok.test" }).first().waitFor();
   await page.locator("#live-filter").fill("");
+  const live = page.locator("#live");
+  await live.getByLabel("Result").selectOption("NXDOMAIN");
+  await page.locator(".query", { hasText: "live-two.ok.test" }).waitFor({ state: "detached" });
+  await dig(api, "missing.nx.test");
+  await page.locator(".query", { hasText: "missing.nx.test" }).first().waitFor();
+  await live.getByLabel("Result").selectOption("NOERROR");
+  await page.locator(".query", { hasText: "missing.nx.test" }).first().waitFor({ state: "detached" });
+  await page.locator(".query", { hasText: "live-two.ok.test" }).first().waitFor();
+  await live.getByLabel("Result").selectOption("");
   await page.getByRole("button", { name: "Pause" }).click();
   await page.getByText("Paused.").waitFor();
-  await dig(api, "live-three.example");
+  await dig(api, "live-three.ok.test");
   await page.getByRole("button", { name: "Resume" }).click();
-  await page.locator(".query", { hasText: "live-three.example" }).first().waitFor();
+  await page.locator(".query", { hasText: "live-three.ok.test" }).first().waitFor();
 });
 
 test("a container's drawer has its names, resolv.conf and queries", async () => {
@@ -202,13 +214,48 @@ test("hostile names and labels of real containers are text", async () => {
   assert.equal(await page.evaluate("document.body.scrollWidth - document.body.clientWidth"), 0);
 });
 
+test("a snapshot opens from disk with its panels, asks for nothing, and names no container", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "d11-static-"));
+  try {
+    const { code, stderr } = await shop.command("ui", "--static", join(folder, "page"));
+    assert.equal(code, 0, stderr);
+    const other = await openPage(browser);
+    const [faults, requests] = [errorsOf(other), [] as string[]];
+    other.on("request", (request) => requests.push(request.url()));
+    await other.goto(`file://${folder}/page/index.html`);
+    await other.getByText("Snapshot of").waitFor();
+    for (const part of [".chip", ".cell-sees", ".server-up", ".query", ".event"])
+      await other.locator(part).first().waitFor();
+    assert.deepEqual(await other.locator("main section h2").allTextContents(), [
+      "Failing now",
+      "Who sees whom",
+      "Nameservers",
+      "Last queries",
+      "Events",
+    ]);
+    assert.equal(await other.getByRole("button", { name: "Explain" }).count(), 0);
+    const text = await other.locator("body").innerText();
+    for (const name of ["shop", "db", "live-one"]) assert.doesNotMatch(text, new RegExp(`\\b${name}\\b`));
+    assert.match(text, /Names and addresses are replaced/);
+    assert.deepEqual(faults, []);
+    assert.ok(requests.length >= 4, requests.join(" "));
+    assert.deepEqual(
+      requests.filter((url) => !url.startsWith(`file://${folder}/page/`)),
+      [],
+    );
+    await other.context().close();
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("a page of another origin gets nothing, with the token neither", async () => {
   const other = await openPage(browser);
   await other.route("http://127.0.0.1:1/**", async (route) => {
     await route.fulfill({ contentType: "text/html", body: "<!doctype html><title>other</title>" });
   });
   await other.goto("http://127.0.0.1:1/");
-  const token = new URLSearchParams(new URL(ui.url).hash.slice(1)).get("token") ?? "";
+  const { token } = ui;
   const attempts = [
     `fetch("${ui.origin}/v1/status").then((r) => r.text())`,
     `fetch("${ui.origin}/v1/status", { headers: { "x-dns11-token": "${token}" } }).then((r) => r.text())`,
@@ -224,8 +271,27 @@ test("a page of another origin gets nothing, with the token neither", async () =
       frame.onload = () => { try { resolve(frame.contentDocument.title) } catch { reject(new Error("refused")) } };
       document.documentElement.append(frame);
     }).then((title) => title || Promise.reject(new Error("nothing")))`,
+    `new Promise((resolve, reject) => {
+      const socket = new WebSocket("${ui.origin.replace("http", "ws")}/v1/events?follow=true");
+      socket.onopen = resolve; socket.onmessage = resolve; socket.onerror = () => reject(new Error("refused"));
+    })`,
+    `new Promise((resolve, reject) => {
+      const source = new EventSource("${ui.origin}/v1/events?follow=true&token=${token}");
+      source.onopen = resolve; source.onmessage = resolve; source.onerror = () => reject(new Error("refused"));
+    })`,
   ];
   for (const attempt of attempts) await assert.rejects(async () => await other.evaluate(attempt), Error, attempt);
+  // A form is posted, and answered with a refusal.
+  const [refused] = await Promise.all([
+    other.waitForResponse(`${ui.origin}/v1/explain`),
+    other.evaluate(`(() => {
+      const form = document.createElement("form");
+      form.method = "post"; form.enctype = "text/plain"; form.action = "${ui.origin}/v1/explain";
+      document.documentElement.append(form);
+      form.submit();
+    })()`),
+  ]);
+  assert.equal(refused.status(), 403);
   await other.context().close();
   const stranger = await openPage(browser);
   await stranger.goto(`${ui.origin}/#token=${"0".repeat(64)}`);

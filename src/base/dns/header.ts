@@ -22,7 +22,7 @@ export const SECTIONS = 3;
 /** In the byte at FLAGS_AT. */
 export const QR = 0x80;
 export const OPCODE_BITS = 0x78;
-const AA = 0x04;
+export const AA = 0x04;
 export const TC = 0x02;
 export const RD = 0x01;
 const OPCODE_SHIFT = 3;

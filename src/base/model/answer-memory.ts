@@ -14,6 +14,7 @@ export interface KnownAnswer {
   readonly nameBytes: number;
   readonly labels: number;
   readonly rcode: number;
+  readonly isAuthoritative: boolean;
   /** Numbers of records. */
   readonly answers: number;
   readonly authorities: number;
@@ -63,6 +64,8 @@ export interface AnswerMemory {
    * many have no record any more.
    */
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
+  /** Leaves queries from these source ports to the process, and from some others. */
+  leave(ports: Iterable<number>): void;
   /** Returns whether the kernel repeats this answer from now on. */
   remember(answer: KnownAnswer): boolean;
   /** Ends all answers at once. */

@@ -2,12 +2,20 @@
  * AnsweredBy: who answers the plain queries for local names: the process, or a program in the kernel that repeats what
  * the process has answered. The process answers everything else, and everything where the kernel cannot.
  */
-export const ANSWERED_BY = ["process", "kernel"] as const;
+type AnsweredBy = "process" | "kernel";
 
-export type AnsweredBy = (typeof ANSWERED_BY)[number];
+/** "auto": the kernel where it can; "kernel": the same, and a warning where it cannot. */
+export const ANSWERS_SETTINGS = ["auto", "kernel", "process"] as const;
+
+export type AnswersSetting = (typeof ANSWERS_SETTINGS)[number];
+
+/** What a container's label may say: as set for all, or the process. */
+export const ANSWERS_CHOICES = ["auto", "process"] as const;
 
 export interface AnsweredByReport {
   readonly by: AnsweredBy;
-  /** Why it is the process, although the kernel is set. */
+  /** Why it is the process, although the kernel may answer. */
   readonly reason?: string;
+  /** It is so for every such container, or as its label says. */
+  readonly isMeant?: true;
 }

@@ -43,6 +43,7 @@ export function kernelProbeAnswer(nonce: string, address: Uint8Array): KnownAnsw
     nameBytes: name.length,
     labels: probeName(nonce).split(".").length,
     rcode: 0,
+    isAuthoritative: false,
     answers: 1,
     authorities: 0,
     message: record,

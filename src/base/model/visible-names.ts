@@ -133,8 +133,9 @@ export class NameSearch {
     return ASKED;
   }
 
-  declared(records: NameRecords): typeof DECLARED {
+  declared(records: NameRecords, isTimed = false): typeof DECLARED {
     this.records = records;
+    this.isTimed = isTimed;
     return DECLARED;
   }
 }

@@ -3,6 +3,7 @@
  * besides sockets and rules. A container with Docker's resolver needs nothing else; a KIND node does.
  */
 import { type Capture, CONTAINER_CAPTURE } from "../capture/capture.ts";
+import { ANSWERS_LABEL } from "../registry/label-choices.ts";
 import type { Within } from "../rules/exchange.ts";
 import type { ProbeResult } from "../rules/probe.ts";
 
@@ -18,6 +19,8 @@ export interface AttachMode {
   withdraw(within: Within): void;
   /** Called inside the namespace, when nothing of ours listens there any more: reverts what `capture` prepared. */
   undo(): void;
+  /** Why the kernel must not answer here, where that is not up to the captured addresses. */
+  readonly notByKernel?: string;
 }
 
 /**
@@ -44,4 +47,10 @@ export const CONTAINER_MODE: AttachMode = {
   onVerified: () => Promise.resolve(),
   withdraw: () => undefined,
   undo: () => undefined,
+};
+
+/** The same for a container whose queries the process is to see. */
+export const CONTAINER_BY_PROCESS: AttachMode = {
+  ...CONTAINER_MODE,
+  notByKernel: `label ${ANSWERS_LABEL} of the container`,
 };

@@ -26,6 +26,11 @@ export type AttachmentState =
     }
   | { readonly kind: "closed" };
 
+/** Why it failed, with what probably causes it. */
+export function failureText({ reason, culprits }: Extract<AttachmentState, { kind: "failed" }>): string {
+  return [reason, ...culprits].join(": ");
+}
+
 /** The status code of a failure; the kernel's error is part of the reason. */
 export function failureCode(error: unknown, otherwise: FailureCode): string {
   if (codeOf(error) === "EMFILE" || codeOf(error) === "ENFILE") return "NO_DESCRIPTORS" satisfies FailureCode;

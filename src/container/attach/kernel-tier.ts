@@ -1,8 +1,8 @@
 /**
  * KernelTier: plain queries of one namespace answered by a program at its lo. The rules then lead UDP past connection
  * tracking, and the program writes our port into what it does not answer. A probe decides whether that works in this
- * namespace: a firewall inside may drop packets that are not tracked. Where it does not, the process answers, by the
- * rules that translate addresses.
+ * namespace: a firewall inside may drop packets that are not tracked. Until it has succeeded, only probes go there.
+ * Where it does not, the process answers, by the rules that translate addresses.
  */
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
@@ -13,7 +13,11 @@ import type { NamespaceSockets } from "../namespace/sockets.ts";
 /** The answers of one namespace in the kernel; or why there are none, if they are wanted. */
 export interface KernelTier {
   space: KernelSpace | undefined;
+  /** Only probes depend on it so far. */
+  isTrial: boolean;
   reason: string | undefined;
+  /** Nothing has failed. */
+  readonly isMeant: boolean;
 }
 
 export interface KernelTierParts {
@@ -22,27 +26,42 @@ export interface KernelTierParts {
   readonly noKernelAnswers?: string | undefined;
 }
 
+/** The namespace in which it opens. */
+interface TierPlace {
+  readonly capture: Capture;
+  readonly pairs: readonly NamespaceSockets[];
+  /** Why not here. */
+  readonly notByKernel: string | undefined;
+  /** The process before us has answered in this way here. */
+  readonly hasWorked: boolean;
+}
+
 /** Attaches the program. Call inside the namespace, before the rules lead anything to it. */
 export function openKernelTier(
   { kernelAnswers, noKernelAnswers }: KernelTierParts,
-  capture: Capture,
-  [pair]: readonly NamespaceSockets[],
+  { capture, pairs: [pair], notByKernel, hasWorked }: TierPlace,
 ): KernelTier {
-  if (kernelAnswers === undefined) return { space: undefined, reason: noKernelAnswers };
+  const without = (reason: string | undefined, isMeant = false): KernelTier => ({
+    space: undefined,
+    isTrial: false,
+    reason,
+    isMeant,
+  });
+  if (kernelAnswers === undefined) return without(noKernelAnswers);
+  if (notByKernel !== undefined) return without(notByKernel, true);
   if (capture !== CONTAINER_CAPTURE || pair === undefined) {
-    return { space: undefined, reason: `only queries to ${DOCKER_RESOLVER} are answered by the kernel` };
+    return without(`only queries to ${DOCKER_RESOLVER} in a container are answered by the kernel`, true);
   }
   let space: KernelSpace | undefined;
   try {
     space = kernelAnswers.open();
-    if (space === undefined)
-      return { space, reason: "the kernel already answers for as many namespaces as there may be" };
+    if (space === undefined) return without("the kernel already answers for as many namespaces as there may be");
     space.attach();
     space.serve(pair.listening.udpPort);
-    return { space, reason: undefined };
+    return { space, isTrial: !hasWorked, reason: undefined, isMeant: false };
   } catch (error) {
     space?.close();
-    return { space: undefined, reason: reasonOf(error) };
+    return without(reasonOf(error));
   }
 }
 
@@ -54,7 +73,7 @@ export function closeKernelTier(tier: KernelTier, reason?: string): void {
 }
 
 /** Undefined where nothing else than the process is wanted. */
-export function answeredBy({ space, reason }: KernelTier): AnsweredByReport | undefined {
-  if (space !== undefined) return { by: "kernel" };
-  return reason === undefined ? undefined : { by: "process", reason };
+export function answeredBy({ space, isTrial, reason, isMeant }: KernelTier): AnsweredByReport | undefined {
+  if (space !== undefined) return isTrial ? { by: "process", reason: "not probed yet" } : { by: "kernel" };
+  return reason === undefined ? undefined : { by: "process", reason, ...(isMeant && { isMeant }) };
 }

@@ -56,7 +56,7 @@ export function openServing(
       if (server.from !== "host") return dialIn(runner, namespace.fd, server, type, true);
       return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });
-    endpoint.setMemory(opened.kernel.space);
+    if (!opened.kernel.isTrial) endpoint.setMemory(opened.kernel.space);
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {
       ...opened,
@@ -92,7 +92,7 @@ function openFresh(fd: number, request: OpenRequest): OpenedParts {
       const spared = tcpClientPortsOf(capturedInside(capture));
       sockets = bindSockets(capture.redirects);
       watchRules();
-      kernel = openKernelTier(parts, capture, sockets);
+      kernel = openKernelTier(parts, { capture, pairs: sockets, notByKernel: mode.notByKernel, hasWorked: false });
       const input = planInputOf({ capture, pairs: sockets, zone, kernel }, spared);
       rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
       return { capture, pairs: sockets, bound: sockets, rules, zone, kernel, spared };
@@ -118,7 +118,8 @@ function takeOver(fd: number, held: HeldNamespace, request: OpenRequest): Opened
       bound = [...held.pairs, ...added];
       watchRules();
       const { zone, spared } = held;
-      kernel = openKernelTier(parts, capture, pairs);
+      const hasWorked = held.programs.length > 0;
+      kernel = openKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel, hasWorked });
       rules.replaceTables(servingPlan(planInputOf({ capture, pairs, zone, kernel }, spared)));
       // The previous process's program, which still gives packets its port, ends when that process closes it.
       for (const program of held.programs) closeQuietly(program);

@@ -57,9 +57,9 @@ export function planInputOf(
   spared: readonly number[],
 ): PlanInput {
   const listening = listenAddressesOf(pairs);
-  const isUntracked = kernel.space !== undefined;
+  const untracked = kernel.space === undefined ? "none" : kernel.isTrial ? "probes" : "all";
   const marks = { passthroughMark: PASSTHROUGH_MARK, trialMark: TRIAL_MARK };
-  return { capture, listening, zone, isUntracked, sparedPorts: spared, ...marks };
+  return { capture, listening, zone, untracked, sparedPorts: spared, ...marks };
 }
 
 /** The namespace as a mode sees it. A mode awaits, and by then the descriptor's number may be reused. */

@@ -32,3 +32,10 @@ export function composePlaceOf({ labels, imageLabels }: SplitLabels): ComposePla
 export function projectOf(labels: SplitLabels, policy: LabelPolicy): string | undefined {
   return effectiveLabels(labels, policy)[COMPOSE_LABEL.project] || undefined;
 }
+
+/** SERVICE.PROJECT. The containers of `docker compose run` have no name of their service, as in Compose. */
+export function serviceName(labels: Labels): string | undefined {
+  const place = composePlace(labels);
+  if (place === undefined || labels[COMPOSE_LABEL.oneOff]?.toLowerCase() === "true") return undefined;
+  return `${place.service}.${place.project}`.toLowerCase();
+}

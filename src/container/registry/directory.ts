@@ -284,11 +284,13 @@ export class Directory {
   putStopped(fact: StoppedFact): void {
     this.#predecessor?.putStopped(fact);
     this.#stopped.put(fact, this.#containers.get(fact.id));
+    this.#onNames?.();
   }
 
   removeStopped(id: string): void {
     this.#predecessor?.removeStopped(id);
     this.#stopped.remove(id);
+    this.#onNames?.();
   }
 
   /** The containers whose names are kept; undefined if none are. */

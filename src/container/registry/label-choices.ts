@@ -5,6 +5,7 @@
 import { LIMITS } from "../../base/limits.ts";
 import { parseDuration } from "../../base/lib/quantity.ts";
 import { shortened } from "../../base/lib/shortened.ts";
+import { ANSWERS_CHOICES } from "../../base/model/answered-by.ts";
 import { HEALTH_POLICIES, type HealthPolicy } from "../../base/model/health-policy.ts";
 import { STOPPED_POLICIES, type StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import {
@@ -21,8 +22,9 @@ const STOPPED_LABEL = "io.dns11.stopped";
 const TTL_LABEL = "io.dns11.ttl";
 const PTR_LABEL = "io.dns11.ptr";
 const ORDER_LABEL = "io.dns11.address-order";
+export const ANSWERS_LABEL = "io.dns11.answers";
 
-export const CHOICE_LABELS = [HEALTH_LABEL, STOPPED_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL];
+export const CHOICE_LABELS = [HEALTH_LABEL, STOPPED_LABEL, TTL_LABEL, PTR_LABEL, ORDER_LABEL, ANSWERS_LABEL];
 
 const SECOND_MS = 1_000;
 const TTL_MS_MAX = 7 * 86_400 * SECOND_MS;
@@ -52,6 +54,11 @@ export function labelOrder(labels: Labels, setting: AddressOrder): Choice<Addres
   return choiceOf(labels, ORDER_LABEL, ADDRESS_ORDERS, setting);
 }
 
+/** Whether the kernel may answer its queries. */
+export function labelAnswers(labels: Labels): Choice<(typeof ANSWERS_CHOICES)[number]> {
+  return choiceOf(labels, ANSWERS_LABEL, ANSWERS_CHOICES, "auto");
+}
+
 /** The TTL of its names in seconds; undefined for that of the settings. */
 export function labelTtl(labels: Labels): Choice<number | undefined> {
   const text = labels[TTL_LABEL];
@@ -70,6 +77,7 @@ export function choiceWarnings(labels: Labels): (string | undefined)[] {
     labelTtl(labels),
     labelPtr(labels, ptr),
     labelOrder(labels, order),
+    labelAnswers(labels),
   ];
   return all.map(({ warning }) => warning);
 }

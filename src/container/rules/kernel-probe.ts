@@ -22,28 +22,33 @@ const ADDRESS_BYTES = 4;
 const ATTEMPTS = 3;
 const NOT_ANSWERED = "the kernel did not answer a query whose answer it knows";
 
-/** Returns what went wrong. */
+/** Returns what went wrong. `mark`: of the packets, where only those lead to the kernel. */
 export async function probeKernel(
   within: Within,
   target: KernelProbeTarget,
   destination: string,
+  mark?: number,
 ): Promise<string | undefined> {
   let failure: string | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    failure = await probeOnce(within, target, destination);
+    failure = await probeOnce(within, target, { destination, mark });
     if (failure !== NOT_ANSWERED) return failure;
   }
   return failure;
 }
 
-async function probeOnce(within: Within, target: KernelProbeTarget, destination: string): Promise<string | undefined> {
+async function probeOnce(
+  within: Within,
+  target: KernelProbeTarget,
+  { destination, mark }: { readonly destination: string; readonly mark: number | undefined },
+): Promise<string | undefined> {
   const nonce = randomBytes(NONCE_BYTES).toString("hex");
   const address = randomBytes(ADDRESS_BYTES);
   // Without room for it, there are answers already that have worked.
   if (!target.remember(kernelProbeAnswer(nonce, address))) return undefined;
   const message = (id: number): Buffer => kernelProbeQuery(nonce, id);
   target.discount(1);
-  const [leg] = await exchange(within, { destination, protocols: ["udp"], message });
+  const [leg] = await exchange(within, { destination, protocols: ["udp"], message, mark });
   const failure = failureOf(leg, address);
   if (failure !== undefined) target.discount(-1);
   return failure;

@@ -84,8 +84,8 @@ export interface PlanInput {
   readonly listening: readonly ListenAddress[];
   /** The conntrack zone of these sockets. */
   readonly zone: number;
-  /** UDP goes past connection tracking: a program at lo answers it, or writes our port into it. */
-  readonly isUntracked?: boolean;
+  /** Whose UDP goes past connection tracking, where a program at lo answers it, or writes our port into it. */
+  readonly untracked?: "none" | "probes" | "all";
   /** Client ports of TCP connections to Docker's resolver that were open before we attached; not redirected. */
   readonly sparedPorts: readonly number[];
   /** Packets with this mark are ours and skip all our rules: the passthrough to Docker's resolver. */
@@ -125,7 +125,8 @@ export function servingPlan(input: PlanInput): TablePlan[] {
  * The same for probes only, to test the rules before clients depend on them. Queries of pods are not redirected on
  * trial, because a packet loses its mark when it leaves its namespace.
  */
-export function trialPlan(input: PlanInput): TablePlan[] {
+export function trialPlan(served: PlanInput): TablePlan[] {
+  const input: PlanInput = { ...served, untracked: "none" };
   const onTrial = (rule: RulePlan): RulePlan => ({ ...rule, match: { mark: input.trialMark, ...rule.match } });
   return tablePlans(input, (listeners, origin) => {
     if (origin === "fromPods") return { zone: [], translate: [] };
@@ -285,7 +286,7 @@ function queriesOf(input: PlanInput, listeners: readonly ListeningRedirect[], or
     return [...names.flatMap((bytes) => rulesFor({ bytes })), ...(reverse.length > 0 ? [NOT_REVERSE] : []), ...reverse];
   };
   return {
-    zone: ofEach((_, protocol) => trackingOf(protocol, input)),
+    zone: [...untrackedProbes(input, origin), ...ofEach((_, protocol) => trackingOf(protocol, input))],
     translate: ofEach((listening, protocol) => ({
       kind: "dnat",
       address: listening.address,
@@ -295,8 +296,22 @@ function queriesOf(input: PlanInput, listeners: readonly ListeningRedirect[], or
 }
 
 /** How connection tracking treats our conversations. */
-function trackingOf(protocol: Protocol, { zone, isUntracked }: PlanInput): Action {
-  return protocol === "udp" && isUntracked === true ? { kind: "notrack" } : { kind: "zone", zone };
+function trackingOf(protocol: Protocol, { zone, untracked }: PlanInput): Action {
+  return protocol === "udp" && untracked === "all" ? { kind: "notrack" } : { kind: "zone", zone };
+}
+
+/** The program at lo is on trial: only probes depend on it. */
+function untrackedProbes({ capture, untracked, trialMark: mark }: PlanInput, origin: QueryOrigin): RulePlan[] {
+  if (untracked !== "probes" || origin !== "fromInside") return [];
+  return capture.redirects.flatMap(({ fromInside }) =>
+    fromInside.flatMap((destination) =>
+      // The chain ends there: a zone would be that of a tracked packet.
+      (["notrack", "accept"] as const).map((kind) => ({
+        match: { mark, protocol: "udp" as const, destination, destinationPort: DNS_PORT },
+        action: { kind },
+      })),
+    ),
+  );
 }
 
 /** Most names of the host are no reverse names: one comparison instead of one for every reverse zone. */

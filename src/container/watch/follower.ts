@@ -266,7 +266,7 @@ export class Follower {
       if (isInternalError(error)) guard.report(error, "engine");
       this.#hooks.onInspectFailed(id, reasonOf(error));
       // The next list reveals new containers; a known container that changed must be marked here.
-      setTimeout(() => this.#mark(id), LIMITS.engineRetryLastMs).unref();
+      setTimeout(() => this.#isConnected && this.#mark(id), LIMITS.engineRetryLastMs).unref();
     }
   }
 

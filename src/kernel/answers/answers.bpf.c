@@ -22,6 +22,12 @@
 #define GO_ON (-1)
 
 // These numbers are in layout.ts, too.
+// Letter case is part of a question, so that an answer may repeat its name.
+#define LITERAL 1
+// OPT is ignored.
+#define NO_EDNS 2
+// In struct answer.
+#define AUTHORITATIVE 0x80
 #define NAME_BYTES 80
 #define BODY_BYTES 112
 #define RECORDS 64
@@ -45,6 +51,7 @@
 #define AAAA_RECORD_BYTES 28
 
 #define QR 0x80
+#define AA 0x04
 #define RD 0x01
 #define RA 0x80
 #define AD 0x20
@@ -83,7 +90,11 @@ struct space {
 	// Queries answered here, and those that went on to the process.
 	__u64 answered;
 	__u64 passed;
-	__u64 reserved[5];
+	// How the process answers: LITERAL, NO_EDNS.
+	__u32 style;
+	__u32 unused;
+	// Source ports of dns11's own queries, which the process answers, by their last eight bits.
+	__u64 own[4];
 	// The last queries answered here, by their number. From the lowest bit on: the entry (16 bits), the generation (8), how
 	// often the array has been filled (8), the time in 2^20 ns (32).
 	__u64 records[RECORDS];
@@ -93,7 +104,7 @@ struct space {
 struct question {
 	__u32 space;
 	__u32 generation;
-	// In lower case; zero from its root label on. The last two bytes are the type.
+	// In lower case unless LITERAL; zero from its root label on. The last two bytes are the type.
 	__u8 name[NAME_BYTES];
 } __attribute__((aligned(8)));
 
@@ -104,7 +115,8 @@ struct answer {
 	__u8 bytes;
 	// Of each record, if their order is random; else 0.
 	__u8 record_bytes;
-	__u8 rcode;
+	// The response code, and AUTHORITATIVE.
+	__u8 codes;
 	// Where it is counted, and which entry of its namespace it is.
 	__u8 kind;
 	__u16 entry;
@@ -249,8 +261,8 @@ static __always_inline int reply(struct __sk_buff *skb, struct headers *h, __u32
 	h->udp.len = bpf_htons(length - UDP_AT);
 	// A checksum is optional, and nothing on lo damages a packet.
 	h->udp.check = 0;
-	h->dns.flags = QR | (h->dns.flags & RD);
-	h->dns.codes = RA | (h->dns.codes & CD) | answer->rcode;
+	h->dns.flags = QR | (h->dns.flags & RD) | ((answer->codes & AUTHORITATIVE) ? AA : 0);
+	h->dns.codes = RA | (h->dns.codes & CD) | (answer->codes & 15);
 	h->dns.answers = bpf_htons(answer->answers);
 	h->dns.authorities = bpf_htons(answer->authorities);
 	h->dns.additionals = bpf_htons(opt_bytes > 0);
@@ -285,6 +297,9 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 
 	// IPv4 without options; a packet from port 0 cannot be answered.
 	if (*(__u8 *)&h->ip != 0x45 || h->udp.source == 0 || skb->gso_size != 0)
+		return 0;
+	__u32 port = bpf_ntohs(h->udp.source);
+	if ((*(volatile const __u64 *)&space->own[(port >> 6) & 3] >> (port & 63)) & 1)
 		return 0;
 	if (skb->len != sizeof(struct ethhdr) + bpf_ntohs(h->ip.tot_len) || skb->len != UDP_AT + bpf_ntohs(h->udp.len))
 		return 0;
@@ -324,6 +339,7 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 			return 0;
 	}
 
+	__u32 style = *(volatile const __u32 *)&space->style;
 	key.space = index;
 	key.generation = *(volatile const __u32 *)&space->generation;
 #pragma nounroll
@@ -334,8 +350,8 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 		if (used <= 0)
 			*bytes = 0;
 		else if (used < 8)
-			*bytes = folded(*bytes) & ((1ULL << (8 * used)) - 1);
-		else
+			*bytes &= (1ULL << (8 * used)) - 1;
+		if (!(style & LITERAL))
 			*bytes = folded(*bytes);
 	}
 	*(__u16 *)&key.name[NAME_BYTES - 2] = fixed[0];
@@ -348,7 +364,7 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 	// the generation is still the same. The addition of nothing is a barrier.
 	if (__sync_fetch_and_add((__u32 *)&space->generation, 0) != key.generation)
 		return 0;
-	if (!reply(skb, h, question_end, &answer, &opt, opt_bytes))
+	if (!reply(skb, h, question_end, &answer, &opt, (style & NO_EDNS) ? 0 : opt_bytes))
 		return 0;
 	record(space, &answer, key.generation);
 	return 1;

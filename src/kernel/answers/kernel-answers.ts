@@ -7,6 +7,7 @@
  * program notices if it has read two answers in one, and every answer belongs to one state of the names.
  */
 import type { AnswerMemory, KnownAnswer, RepeatedAnswer } from "../../base/model/answer-memory.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 import {
   MAP_FLAG,
@@ -24,6 +25,7 @@ import { AnswerKinds } from "./answer-kinds.ts";
 import { AnswerRecords } from "./answer-records.ts";
 import { sharedProgram, spaceProgram } from "./instructions.ts";
 import {
+  AUTHORITATIVE,
   BODY_BYTES_MAX,
   COUNT_BYTES,
   KEY,
@@ -31,8 +33,10 @@ import {
   KINDS,
   LABELS_MAX,
   NAME_BYTES_MAX,
+  OWN_BYTES,
   SPACE,
   SPACE_BYTES,
+  STYLE,
   VALUE,
   VALUE_BYTES,
 } from "./layout.ts";
@@ -51,6 +55,9 @@ export interface KernelAnswersLimits {
   readonly answers: PoolLimits;
 }
 
+/** What an answer depends on, beside the name. */
+export type AnswerStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
+
 export class KernelAnswers {
   /** What was answered in all namespaces. */
   readonly kinds: AnswerKinds;
@@ -63,6 +70,7 @@ export class KernelAnswers {
   readonly #pool: Pool;
   readonly #free: number[];
   readonly #open = new Set<KernelSpace>();
+  #style = 0;
 
   /** Throws a SystemFault if the kernel refuses. */
   constructor({ spaces, answers }: KernelAnswersLimits) {
@@ -116,6 +124,14 @@ export class KernelAnswers {
     this.#free = Array.from({ length: spaces }, (_, index) => spaces - 1 - index);
   }
 
+  /** Sets how the process answers from now on; all answers end. */
+  setStyle({ compresses, ignoresCase, speaksEdns }: AnswerStyle): void {
+    const isLiteral = !compresses || !ignoresCase;
+    this.#style = (isLiteral ? STYLE.literal : 0) | (speaksEdns ? 0 : STYLE.noEdns);
+    this.forgetAll();
+    for (const space of this.#open) space.setStyle(this.#style);
+  }
+
   /** The answers of one namespace; undefined if all spaces are taken. It takes no queries yet. */
   open(): KernelSpace | undefined {
     const index = this.#free.pop();
@@ -138,6 +154,7 @@ export class KernelAnswers {
           this.#free.push(index);
         },
       });
+      space.setStyle(this.#style);
       this.#open.add(space);
       return space;
     } catch (error) {
@@ -189,6 +206,7 @@ export class KernelSpace implements AnswerMemory {
   constructor(parts: SpaceParts) {
     this.#parts = parts;
     this.#setPort(0);
+    this.leave([]);
     this.forget();
     this.#generation = this.#current();
     for (const at of [SPACE.answered, SPACE.passed]) parts.view.setBigUint64(at, 0n, true);
@@ -242,6 +260,17 @@ export class KernelSpace implements AnswerMemory {
       if (kind !== undefined) visit(message.answer(kind.source, atMs));
       return true;
     });
+  }
+
+  leave(ports: Iterable<number>): void {
+    const bits = new Uint8Array(OWN_BYTES);
+    for (const port of ports) bits[(port & 0xff) >> 3] = (bits[(port & 0xff) >> 3] as number) | (1 << (port & 7));
+    for (const [index, byte] of bits.entries()) this.#parts.view.setUint8(SPACE.own + index, byte);
+  }
+
+  /** While it has no answers. */
+  setStyle(style: number): void {
+    this.#parts.view.setUint32(SPACE.style, style, true);
   }
 
   /** Attaches to lo of the thread's namespace. */
@@ -328,7 +357,7 @@ export class KernelSpace implements AnswerMemory {
     value[VALUE.authorities] = answer.authorities;
     value[VALUE.bytes] = bytes;
     value[VALUE.recordBytes] = answer.shuffledBytes;
-    value[VALUE.rcode] = answer.rcode;
+    value[VALUE.codes] = answer.rcode | (answer.isAuthoritative ? AUTHORITATIVE : 0);
     value[VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode: answer.rcode, source: answer.source });
     value.writeUInt16LE(this.#count, VALUE.entry);
     for (let at = 0; at < bytes; at++) value[VALUE.body + at] = answer.message[answer.from + at] as number;

@@ -5,7 +5,20 @@
 
 /** struct space: one for each namespace, in memory that both sides map. */
 export const SPACE_BYTES = 576;
-export const SPACE = { generation: 0, port: 4, isRecording: 6, answered: 8, passed: 16, records: 64 } as const;
+export const SPACE = {
+  generation: 0,
+  port: 4,
+  isRecording: 6,
+  answered: 8,
+  passed: 16,
+  style: 24,
+  own: 32,
+  records: 64,
+} as const;
+/** A bit for each value of the last eight bits of a port. */
+export const OWN_BYTES = 32;
+/** Letter case is part of a question; OPT is ignored. */
+export const STYLE = { literal: 1, noEdns: 2 } as const;
 /** The last queries of a namespace that the program answered, eight bytes each, by their number. */
 export const RECORDS = 64;
 
@@ -28,9 +41,12 @@ export const VALUE = {
   authorities: 1,
   bytes: 2,
   recordBytes: 3,
-  rcode: 4,
+  codes: 4,
   kind: 5,
   entry: 6,
   body: 8,
 } as const;
 export const BODY_BYTES_MAX = 112;
+/** In `codes`, beside the response code. */
+export const AUTHORITATIVE = 0x80;
+export const RCODE_BITS = 0x0f;

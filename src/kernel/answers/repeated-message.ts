@@ -6,7 +6,7 @@ import { HEADER_BYTES, writeCounts } from "../../base/dns/header.ts";
 import { CLASS, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import type { RepeatedAnswer } from "../../base/model/answer-memory.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
-import { BODY_BYTES_MAX, KEY, NAME_BYTES_MAX, VALUE } from "./layout.ts";
+import { BODY_BYTES_MAX, KEY, NAME_BYTES_MAX, RCODE_BITS, VALUE } from "./layout.ts";
 
 const ROOT_LABEL_BYTES = 1;
 const MESSAGE_BYTES_MAX = HEADER_BYTES + NAME_BYTES_MAX + ROOT_LABEL_BYTES + QUESTION_FIXED_BYTES + BODY_BYTES_MAX;
@@ -25,7 +25,7 @@ export class RepeatedMessage {
     const message = this.#message;
     this.entry = entry;
     this.#type = key.readUInt16BE(KEY.type);
-    this.#rcode = value[VALUE.rcode] as number;
+    this.#rcode = (value[VALUE.codes] as number) & RCODE_BITS;
     writeCounts(message, 0, value[VALUE.answers] as number, value[VALUE.authorities] as number, 0);
     this.#nameEnd = HEADER_BYTES + key.copy(message, HEADER_BYTES, KEY.name, nameEnd(key));
     let at = message.writeUInt16BE(this.#type, this.#nameEnd);

@@ -38,7 +38,7 @@ export class Client {
   /** What Docker's resolver answered it. */
   readonly asked = new AskedAnswers();
   /** Queries of dns11's own that will come from its namespace. */
-  readonly ownQueries = new OwnQueries();
+  readonly ownQueries = new OwnQueries(undefined, (ports) => this.memory?.leave(ports));
   /** What the kernel answers for it; undefined if the process answers everything. */
   memory: AnswerMemory | undefined;
   /** Of the answers of that memory, those that are counted. */
@@ -122,6 +122,7 @@ export class Client {
     this.history.late?.read();
     this.history.late = memory === undefined ? undefined : new RepeatedQueries(memory, this.history);
     this.memory = memory;
+    memory?.leave(this.ownQueries.udpPorts);
     this.#collected = memory?.answered ?? 0;
   }
 

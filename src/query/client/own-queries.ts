@@ -12,9 +12,20 @@ export class OwnQueries {
   /** When each announced port is forgotten. */
   readonly #untilMs = new Map<number, number>();
   readonly #now: () => number;
+  readonly #onUdp: (ports: readonly number[]) => void;
 
-  constructor(now: () => number = () => performance.now()) {
+  /** `onUdp` is called when the ports that are announced for UDP have changed. */
+  constructor(
+    now: () => number = () => performance.now(),
+    onUdp: (ports: readonly number[]) => void = () => undefined,
+  ) {
     this.#now = now;
+    this.#onUdp = onUdp;
+  }
+
+  /** The ports that are announced for UDP. */
+  get udpPorts(): readonly number[] {
+    return [...this.#untilMs.keys()].filter((key) => key < STREAM);
   }
 
   /** Whether any is announced, which is rare. */
@@ -26,6 +37,7 @@ export class OwnQueries {
     const now = this.#now();
     for (const [key, untilMs] of this.#untilMs) if (untilMs <= now) this.#untilMs.delete(key);
     if (this.#untilMs.size < LIMITS.ownQueries) this.#untilMs.set(keyOf(isStream, port), now + LIMITS.ownQueryMs);
+    if (!isStream) this.#onUdp(this.udpPorts);
   }
 
   /** Whether a query from this port is an announced one; it is announced no more. */
@@ -34,6 +46,7 @@ export class OwnQueries {
     const untilMs = this.#untilMs.get(key);
     if (untilMs === undefined) return false;
     this.#untilMs.delete(key);
+    if (!isStream) this.#onUdp(this.udpPorts);
     return this.#now() < untilMs;
   }
 }

@@ -115,11 +115,10 @@ export class Endpoint {
 
   /**
    * Stops reading new packets and connections, which stay in the sockets; queries that have been read are still
-   * answered. Returns the sockets' new descriptors.
+   * answered. The kernel goes on answering: names are still followed, and end its answers when they change. Returns the
+   * sockets' new descriptors.
    */
   pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
-    // Names may change while nobody here hears of it.
-    this.#client.memory?.forget();
     const tcp = this.#tcp.map((listener) => listener.pause());
     return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
   }

@@ -31,6 +31,11 @@ export class DeclaredRecords {
   readonly #behaviour: Behaviour;
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
+  /** What has been looked up for the last reply ends by itself, or was not there in full. */
+  #isTimed = false;
+  /** Of the records that were put in random order, the length of their data; 0 without any. */
+  #shuffledBytes: 0 | 4 | 16 = 0;
+  #shuffledSets = 0;
 
   constructor(behaviour: Behaviour, names: LocalNames, shuffler: Shuffler) {
     this.#behaviour = behaviour;
@@ -41,6 +46,8 @@ export class DeclaredRecords {
   /** `declared` has been found for the question, which has this type. */
   resolve(declared: NameRecords, type: number, view: View): DeclaredReply | UpstreamAlias {
     const links: AliasLink[] = [];
+    this.#isTimed = this.#names.search.isTimed;
+    this.#shuffledBytes = this.#shuffledSets = 0;
     let current = declared;
     for (;;) {
       const { alias } = current;
@@ -50,7 +57,7 @@ export class DeclaredRecords {
       if (links.length === LIMITS.declaredAliases) return { links, records: [], rcode: RCODE.SERVFAIL };
       links.push(link);
       if (type === TYPE.CNAME || type === TYPE.ANY) return { links, records: [], rcode: RCODE.NOERROR };
-      const found = this.#names.find(alias, view);
+      const found = this.#find(alias, view);
       if (found === MISS) return { links, target: alias.spelled };
       // Whether it is an alias, and of what, is decided when Docker's resolver has answered.
       if (found === ASKED) return { links, records: [], rcode: RCODE.SERVFAIL };
@@ -59,6 +66,22 @@ export class DeclaredRecords {
         return { links, records: this.#addresses([this.#names.search.addresses], type), rcode: RCODE.NOERROR };
       current = this.#names.search.records as NameRecords;
     }
+  }
+
+  /**
+   * Whether the last reply is the same until names change: 0, or the length of the data of its records, if their order is
+   * random. Undefined if it is not, or too much of it is random.
+   */
+  shuffledBytesOf({ links, rcode }: DeclaredReply): 0 | 4 | 16 | undefined {
+    if (this.#isTimed || this.#names.unanswered !== undefined || rcode !== RCODE.NOERROR) return undefined;
+    if (this.#shuffledSets > 1 || (this.#shuffledSets === 1 && links.length > 0)) return undefined;
+    return this.#shuffledBytes;
+  }
+
+  #find(name: QuestionName, view: View): number {
+    const found = this.#names.find(name, view);
+    if (found !== MISS) this.#isTimed ||= found === ASKED || this.#names.search.isTimed;
+    return found;
   }
 
   #end(links: readonly AliasLink[], found: NameRecords, type: number, view: View): DeclaredReply {
@@ -91,7 +114,7 @@ export class DeclaredRecords {
 
   /** Containers that the client cannot resolve have no addresses for it. */
   #containersOf(containers: readonly QuestionName[], view: View): NameAddresses[] {
-    return containers.flatMap((each) => (this.#names.find(each, view) === FOUND ? [this.#names.search.addresses] : []));
+    return containers.flatMap((each) => (this.#find(each, view) === FOUND ? [this.#names.search.addresses] : []));
   }
 
   #addresses(all: readonly NameAddresses[], type: number, ttl?: number): AnswerRecord[] {
@@ -110,6 +133,8 @@ export class DeclaredRecords {
   #inOrder(data: readonly Uint8Array[], type: number): readonly Uint8Array[] {
     if (data.length < 2 || (type !== TYPE.A && type !== TYPE.AAAA)) return data;
     const order = this.#shuffler.order(data.length);
+    this.#shuffledBytes = type === TYPE.A ? 4 : 16;
+    this.#shuffledSets++;
     return data.map((_, index) => data[order[index] as number] as Uint8Array);
   }
 }

@@ -1,33 +1,53 @@
 /**
  * KnownAnswer: an answer that has just been written, as the kernel can repeat it. It must not depend on anything but the
- * name, the type and the names that the namespace sees: not on the letter case, the size or the flags of this query.
+ * name, the type and the names that the namespace sees: not on the size or the flags of this query, nor on its letter
+ * case unless the kernel compares that, too.
  */
 import { u16 } from "../../base/dns/bytes.ts";
-import { ANSWERS_AT, AUTHORITIES_AT, FLAGS_AT, QR, RD, rcodeOf } from "../../base/dns/header.ts";
+import { AA, ADDITIONALS_AT, ANSWERS_AT, AUTHORITIES_AT, FLAGS_AT, QR, RD } from "../../base/dns/header.ts";
 import { POINTER_BYTES } from "../../base/dns/name.ts";
 import { OPT_BYTES } from "../../base/dns/opt.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
 import type { AnswerMemory, KnownAnswer } from "../../base/model/answer-memory.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Question } from "./question.ts";
 
-/** The length of a reply that has been written, and the source of its name. */
+/** A reply that has been written, and the source of its name. */
 interface WrittenReply {
   readonly length: number;
+  readonly rcode: number;
+  /** It has no IPv4 address, although one was queried. */
+  readonly lacksAddress: boolean;
   readonly source: LocalSource;
 }
 
 const NONE = -1;
+/** What clients query. The kernel counts answers by type and source, and whoever queries all types must not use that up. */
+const REPEATED_TYPES: ReadonlySet<number> = new Set([
+  TYPE.A,
+  TYPE.AAAA,
+  TYPE.PTR,
+  TYPE.CNAME,
+  TYPE.MX,
+  TYPE.TXT,
+  TYPE.SRV,
+  TYPE.SVCB,
+  TYPE.HTTPS,
+]);
+
+/** How replies depend on more than the name, which the kernel knows as well. */
+type ReplyStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
 
 /** Tells the kernel what the process has answered, where the answer is marked as repeatable. */
 export class Repeats {
-  /** Owner names are pointers to the question, letter case does not decide, and OPT is answered as the kernel does. */
-  readonly #isOn: boolean;
+  readonly #style: ReplyStyle;
   #dataBytes = NONE;
 
-  constructor({ compresses, ignoresCase, speaksEdns }: Behaviour) {
-    this.#isOn = compresses && ignoresCase && speaksEdns;
+  constructor(style: ReplyStyle) {
+    this.#style = style;
   }
 
   get isMarked(): boolean {
@@ -35,16 +55,29 @@ export class Repeats {
   }
 
   /** The answer being written may be repeated. Its records are shuffled if they have data of that length. */
-  mark(dataBytes: 0 | 4 | 16): void {
-    this.#dataBytes = dataBytes;
+  mark(dataBytes: 0 | 4 | 16 | undefined): void {
+    this.#dataBytes = dataBytes ?? NONE;
+  }
+
+  /** The same for a reply of `length` bytes, which is returned. */
+  marked(length: number): number {
+    this.mark(0);
+    return length;
+  }
+
+  /** Returns it, too: the reply is not to this question. */
+  unmarked(length: number): number {
+    this.mark(undefined);
+    return length;
   }
 
   /** The reply is written over `question`. */
   tell(memory: AnswerMemory | undefined, block: Buffer, question: Question, reply: WrittenReply): void {
     const dataBytes = this.#dataBytes;
     this.#dataBytes = NONE;
-    if (memory === undefined || !this.#isOn) return;
-    const known = knownAnswer(block, question, reply, dataBytes);
+    // The process records each lookup that fails.
+    if (memory === undefined || reply.rcode !== RCODE.NOERROR || reply.lacksAddress) return;
+    const known = knownAnswer(block, question, reply, { dataBytes, ...this.#style });
     if (known !== undefined) memory.remember(known);
   }
 }
@@ -53,26 +86,34 @@ export class Repeats {
 function knownAnswer(
   block: Buffer,
   question: Question,
-  { length, source }: WrittenReply,
-  dataBytes: number,
+  { length, rcode, source }: WrittenReply,
+  { dataBytes, compresses, ignoresCase, speaksEdns }: ReplyStyle & { readonly dataBytes: number },
 ): KnownAnswer | undefined {
-  const { offset, end, type, folded, foldedLength, labelCount, records } = question;
-  // The kernel sets no others: not for a reply that is truncated, or that a zone vouches for.
-  const hasOtherFlags = ((block[offset + FLAGS_AT] as number) & ~(QR | RD)) !== 0;
-  if (question.class !== CLASS.IN || hasOtherFlags) return undefined;
+  const { offset, end, type, folded, foldedLength, labelCount, records, hasUpperCase } = question;
+  if (!REPEATED_TYPES.has(type)) return undefined;
+  // Where letter case decides, or is repeated, names in lower case are those that matter.
+  if (question.class !== CLASS.IN || (hasUpperCase && !(compresses && ignoresCase))) return undefined;
+  const flags = block[offset + FLAGS_AT] as number;
+  const opts = speaksEdns && records.optCount > 0 ? 1 : 0;
+  // The kernel sets no other flags, as for a reply that is truncated, and adds no records.
+  if ((flags & ~(QR | AA | RD)) !== 0 || u16(block, offset + ADDITIONALS_AT) !== opts) return undefined;
   const answers = u16(block, offset + ANSWERS_AT);
+  const isShuffled = answers > 1 && dataBytes > 0;
+  // It shuffles records of one length, with a pointer as their owner.
+  if (isShuffled && !compresses) return undefined;
   return {
     type,
     name: folded,
     nameBytes: foldedLength,
     labels: labelCount,
-    rcode: rcodeOf(block, offset),
+    rcode,
+    isAuthoritative: (flags & AA) !== 0,
     answers,
     authorities: u16(block, offset + AUTHORITIES_AT),
     message: block,
     from: end,
-    to: offset + length - (records.optCount > 0 ? OPT_BYTES : 0),
-    shuffledBytes: answers > 1 && dataBytes > 0 ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0,
+    to: offset + length - opts * OPT_BYTES,
+    shuffledBytes: isShuffled ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0,
     source,
   };
 }

@@ -4,7 +4,7 @@
  */
 import { composePlaceOf } from "../../container/registry/compose.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
-import type { AttachmentState } from "../../container/attach/attachment-state.ts";
+import { type AttachmentState, failureText } from "../../container/attach/attachment-state.ts";
 import type { EventRing, NewEvent } from "../../control/event-ring.ts";
 
 interface EngineEventsParts {
@@ -57,7 +57,7 @@ export class EngineEvents {
     }
     if (state.kind === "failed" && before !== state.code) {
       this.#served.set(id, state.code);
-      this.#record("attach-failed", fact, { detail: state.reason });
+      this.#record("attach-failed", fact, { detail: failureText(state) });
     }
     if (state.kind === "closed" && before === "attached") this.#record("handed-back", fact);
   }

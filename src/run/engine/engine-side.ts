@@ -2,6 +2,7 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
+import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { RunSettings } from "../../config/settings.ts";
@@ -66,7 +67,12 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
-    this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.swarm, parts.limitedLog);
+    this.swarmWatch = openSwarmWatch(
+      link.engine,
+      () => this.directory.swarm,
+      parts.limitedLog,
+      () => parts.platform.kernelAnswers?.forgetAll(),
+    );
     this.networks = new EngineNetworks(link.engine);
     this.publication = new Publication(
       publicationSettings(parts.settings, link.info.name),
@@ -129,8 +135,11 @@ export class EngineSide implements ContainerSide {
     next.setHostDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
+    // What the last slice took is not part of the round in which everything changes.
+    await ownRound();
     return () => {
       this.#succeedBy(next);
+      this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.setPolicy(settings.kind, settings.labels);

@@ -10,12 +10,19 @@ export function openSwarmWatch(
   engine: Engine,
   swarm: () => Directory["swarm"],
   limitedLog: RateLimitedLog,
+  onNames: () => void,
 ): SwarmWatch {
   const watch = new SwarmWatch({
     engine,
     networks: () => swarm().inUse.map(({ id }) => id),
-    put: (id, list) => swarm().lists.put(id, list),
-    remove: (id) => swarm().lists.remove(id),
+    put: (id, list) => {
+      swarm().lists.put(id, list);
+      onNames();
+    },
+    remove: (id) => {
+      swarm().lists.remove(id);
+      onNames();
+    },
     onFailed: (reason) => limitedLog.log("warn", "swarm", { reason }, "cannot list the services of a swarm network"),
   });
   swarm().lists.onWanted = (id) => watch.want(id);

@@ -19,6 +19,7 @@ import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import { dig } from "../../support/client/dig.ts";
 import type { CommandResult } from "../../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../../support/program/dns11.ts";
+import { UiCommand, type UiOptions } from "../../support/program/ui-command.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
@@ -47,11 +48,11 @@ export class Shop implements AsyncDisposable {
     this.instance = instance;
   }
 
-  static async open(networks: readonly string[]): Promise<Shop> {
+  static async open(networks: readonly string[], args: readonly string[] = []): Promise<Shop> {
     const engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
     const upstream = await startUpstream(engine);
     for (const name of networks) await createNetwork(engine, name);
-    return new Shop(engine, upstream, await startDns11(engine));
+    return new Shop(engine, upstream, await startDns11(engine, { args }));
   }
 
   /** A running container as Compose creates it: its labels, and its service as an alias on each network. */
@@ -77,6 +78,10 @@ export class Shop implements AsyncDisposable {
 
   async command(...args: string[]): Promise<CommandResult> {
     return await dns11([...args, "-H", this.engine.host, "--state-dir", this.instance.stateDir]);
+  }
+
+  async ui(options?: UiOptions): Promise<UiCommand> {
+    return await UiCommand.start({ host: this.engine.host, stateDir: this.instance.stateDir }, options);
   }
 
   async client(): Promise<ControlClient> {

@@ -43,6 +43,23 @@ export async function dig(context: NetworkContext, ...args: string[]): Promise<D
   return parseDig(stdout + stderr);
 }
 
+/** The replies to several queries by one process, in order; each needs a name, which its options follow. */
+export async function digMany(
+  context: NetworkContext,
+  server: string,
+  queries: readonly (readonly string[])[],
+): Promise<readonly DigReply[]> {
+  // Without the line of the command, which dig cuts off.
+  const args = ["-r", "+nocmd", `@${server}`, ...DEFAULTS, ...queries.flat()];
+  const { stdout, stderr } = await context.enter("dig", args);
+  const replies = stdout.split(/^(?=;; Got answer:)/m).filter((text) => text.startsWith(";; Got answer:"));
+  if (replies.length !== queries.length) {
+    const errors = stdout.split("\n").filter((line) => /^;; .*(?:error|no servers|failed|timed out)/.test(line));
+    throw new Error(`${replies.length} of ${queries.length} replies: ${errors.join("; ")}${stderr}`);
+  }
+  return replies.map(parseDig);
+}
+
 /** Data of the answer records, such as addresses or texts. */
 export function dataOf(reply: DigReply): string[] {
   return reply.answer.map(({ data }) => data);

@@ -25,12 +25,19 @@ const UPSTREAM = "10.53.0.1";
 
 export type NodeReport = NonNullable<ContainerStatus["node"]>;
 
-export async function startKindEnvironment(options: EngineOptions = {}): Promise<KindEnvironment> {
-  const engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n`, ...options });
+export interface KindEnvironmentOptions extends EngineOptions {
+  /** dns11 starts its keeper, a fifth of the CPU time of a start, for tests of how it ends. */
+  readonly withKeeper?: boolean;
+}
+
+export async function startKindEnvironment(options: KindEnvironmentOptions = {}): Promise<KindEnvironment> {
+  const { withKeeper = false, ...others } = options;
+  const engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n`, ...others });
   try {
     const upstream = await startUpstream(engine, { address: UPSTREAM });
     await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });
-    return new KindEnvironment(engine, upstream, await runContainer(engine, { name: "web", networks: [NETWORK] }));
+    const web = await runContainer(engine, { name: "web", networks: [NETWORK] });
+    return new KindEnvironment(engine, upstream, web, withKeeper ? [] : ["--keeper", "off"]);
   } catch (error) {
     await engine[Symbol.asyncDispose]();
     throw error;
@@ -43,12 +50,15 @@ export class KindEnvironment implements AsyncDisposable {
   readonly web: Container;
   readonly #folder = mkdtempSync(join(tmpdir(), "d11-kind-"));
   readonly #shared = new SharedDns11(() => this.engine);
+  /** Of each dns11. */
+  readonly #args: readonly string[];
   #files = 0;
 
-  constructor(engine: Engine, upstream: Upstream, web: Container) {
+  constructor(engine: Engine, upstream: Upstream, web: Container, args: readonly string[]) {
     this.engine = engine;
     this.upstream = upstream;
     this.web = web;
+    this.#args = args;
   }
 
   /** By default without KIND's rewrite. */
@@ -58,7 +68,7 @@ export class KindEnvironment implements AsyncDisposable {
 
   /** For tests that neither stop dns11 nor need it fresh. Other tests must end it before they create a node. */
   async shared(args: readonly string[] = []): Promise<Dns11> {
-    return await this.#shared.with(["--kind", "auto", ...args]);
+    return await this.#shared.with(["--kind", "auto", ...this.#args, ...args]);
   }
 
   async endShared(): Promise<void> {
@@ -68,12 +78,15 @@ export class KindEnvironment implements AsyncDisposable {
   /** Configured by flags. */
   async serve(args: readonly string[] = [], options: Dns11Options = {}): Promise<Dns11> {
     this.#shared.assertEnded();
-    return await startDns11(this.engine, { ...options, args: ["--kind", "auto", ...args] });
+    return await startDns11(this.engine, { ...options, args: ["--kind", "auto", ...this.#args, ...args] });
   }
 
   async serveWith(settings: SettingsFile, options: Dns11Options = {}): Promise<Dns11> {
     this.#shared.assertEnded();
-    return await startDns11(this.engine, { ...options, args: [...settings.args, ...(options.args ?? [])] });
+    return await startDns11(this.engine, {
+      ...options,
+      args: [...settings.args, ...this.#args, ...(options.args ?? [])],
+    });
   }
 
   settings(kind: string, others = ""): SettingsFile {

@@ -36,6 +36,16 @@ export class Process {
     this.#client.setMemory(space);
   }
 
+  // dns11 itself sends the next query from this port.
+  announce(port: number): void {
+    this.#client.ownQueries.announce(false, port);
+  }
+
+  // That query has arrived at the process.
+  takeOwn(port: number): boolean {
+    return this.#client.ownQueries.take(false, port);
+  }
+
   get counters(): Readonly<Record<string, number>> {
     this.#client.collect();
     return this.#client.counters;
@@ -65,11 +75,14 @@ export function kernelReply(
     return undefined;
   }
   const { from, to, sourcePort, destinationPort } = read;
-  assert.deepEqual({ from, to, sourcePort, destinationPort }, REPLY);
+  assert.deepEqual(
+    { from, to, sourcePort, destinationPort },
+    { ...REPLY, destinationPort: parts.sourcePort ?? CLIENT_PORT },
+  );
   return read.payload;
 }
 
-const REPLY = { from: "127.0.0.11", to: "127.0.0.1", sourcePort: 53, destinationPort: CLIENT_PORT };
+const REPLY = { from: "127.0.0.11", to: "127.0.0.1", sourcePort: 53 };
 
 // A reply without the order of its addresses.
 export function sorted(query: Buffer, reply: Buffer): Buffer {

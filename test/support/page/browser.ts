@@ -32,6 +32,12 @@ export async function openPage(
   return page;
 }
 
+/** How far it can be scrolled sideways: 0 if nothing is wider than the window. */
+export async function overflowOf(page: Page): Promise<number> {
+  const all = "[document.body, document.documentElement]";
+  return await page.evaluate<number>(`Math.max(0, ...${all}.map((each) => each.scrollWidth - each.clientWidth))`);
+}
+
 /** Errors of the page and of its security policy: none is expected. */
 export function errorsOf(page: Page): string[] {
   const errors: string[] = [];

@@ -7,6 +7,7 @@ import type { ContainerNetwork, ContainerReport } from "../../../src/api/contain
 import type { EventReport } from "../../../src/api/events.ts";
 import type { FailureReport } from "../../../src/api/failures.ts";
 import type { MatrixColumn, MatrixRow } from "../../../src/api/matrix.ts";
+import type { Explanation } from "../../../src/api/names.ts";
 import type { NetworkReport } from "../../../src/api/networks.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import type { Snapshot } from "../../../src/api/snapshot.ts";
@@ -36,6 +37,52 @@ export interface Sample {
   readonly queries?: readonly Partial<QueryReport>[];
   readonly nowMs?: number;
 }
+
+/** A Compose project in which two names fail. */
+export const SHOP_SAMPLE: Sample = {
+  containers: [
+    { name: "shop-web-1", project: "shop", service: "web", networks: ["shop_front"] },
+    { name: "shop-api-1", project: "shop", service: "api", networks: ["shop_front"] },
+    { name: "shop-db-1", project: "shop", service: "db", networks: ["shop_back"] },
+    { name: "plain", networks: ["bridge"] },
+  ],
+  failures: [
+    {
+      container: "shop-api-1",
+      name: "db",
+      code: "other-network",
+      sentence: '"db" is shop-db-1 on network shop_back, which shop-api-1 is not on',
+      fix: "docker network connect shop_back shop-api-1",
+    },
+    { container: "shop-web-1", name: "wbe", code: "similar-name", sentence: "no such name", fix: 'use the name "web"' },
+  ],
+  queries: Array.from({ length: 40 }, (_, index) => ({ name: `name${index}` })),
+};
+
+/** Of one of them. */
+export const EXPLANATION_SAMPLE: Explanation = {
+  container: { id: "1", name: "shop-api-1" },
+  question: { name: "db", type: "A" },
+  networks: ["shop_front"],
+  steps: [
+    { layer: "names", isAnswer: false, why: "no such name on shop_front" },
+    {
+      layer: "servers",
+      isAnswer: true,
+      why: "host(10.99.0.1) responded",
+      events: [{ atMs: 1.2, server: "host(10.99.0.1)", what: "NXDOMAIN" }],
+    },
+  ],
+  answeredBy: "servers",
+  server: "host(10.99.0.1)",
+  ms: 1.3,
+  reply: null,
+  owners: [],
+  notServed: null,
+  notQueried: null,
+  causes: [],
+  hints: [],
+};
 
 /** Many projects, each with a network in front and one behind. */
 export function manyContainers(count: number): SampleContainer[] {

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { PROGRAM } from "./built.ts";
 import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
-import { getJson } from "./unix-http.ts";
+import { getJson, postJson } from "./unix-http.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
 import { hold, release } from "../rig/reaper.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
@@ -29,6 +29,8 @@ export interface Dns11Options {
   readonly isOnItsOwn?: boolean;
   /** Another program than the compiled one: an installed package. */
   readonly program?: readonly string[];
+  /** The folder that is the program's root, where that is not the test's. */
+  readonly root?: string;
   /** How long it may take to be ready, where that is more than usual. */
   readonly readyMs?: number;
 }
@@ -72,16 +74,13 @@ export class Dns11 implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #exited: Promise<number>;
   readonly #ownsStateDir: boolean;
-  readonly #host: string;
-  /** An installed package has another state folder. */
-  readonly #program: readonly string[] | undefined;
+  readonly #root: string;
   readonly #leftovers: Leftovers;
   #log = "";
 
   constructor(host: string, options: Dns11Options = {}) {
     this.#ownsStateDir = options.stateDir === undefined;
-    this.#host = host;
-    this.#program = options.program;
+    this.#root = options.root ?? "/";
     const program = options.program ?? [process.execPath, PROGRAM];
     const prefix = options.prefix ?? (options.program === undefined ? NO_MORE_THAN_NEEDED : []);
     this.stateDir = options.stateDir ?? makeStateDir();
@@ -127,11 +126,7 @@ export class Dns11 implements AsyncDisposable {
   }
 
   async status(): Promise<Status> {
-    const [command = "", ...args] = this.#program ?? [];
-    if (command === "") return (await getJson(this.#controlPath, "/v1/status")) as Status;
-    const result = await run(command, [...args, "status", "--json", "-H", this.#host, "--state-dir", this.stateDir]);
-    if (result.code !== 0) throw new Error(`dns11 status: ${result.stderr}`);
-    return JSON.parse(result.stdout) as Status;
+    return (await getJson(this.#controlPath, "/v1/status")) as Status;
   }
 
   /**
@@ -139,8 +134,9 @@ export class Dns11 implements AsyncDisposable {
    * everything else.
    */
   get #controlPath(): string {
-    const [folder = ""] = readdirSync(this.stateDir);
-    return join(this.stateDir, folder, "control.sock");
+    const place = join(this.#root, this.stateDir);
+    const [folder = ""] = readdirSync(place);
+    return join(place, folder, "control.sock");
   }
 
   async container(name: string): Promise<ContainerStatus | undefined> {
@@ -157,6 +153,15 @@ export class Dns11 implements AsyncDisposable {
       },
       timeoutMs === undefined ? {} : { timeoutMs },
     );
+  }
+
+  /** Resolves when the settings of the file are in force, and throws with the mistakes in it. */
+  async reload(): Promise<void> {
+    await postJson(this.#controlPath, "/v1/reload", {});
+  }
+
+  async flushCache(): Promise<void> {
+    await postJson(this.#controlPath, "/v1/cache/flush", {});
   }
 
   /** Waits until a container is in this state. */

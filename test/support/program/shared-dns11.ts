@@ -1,10 +1,15 @@
 /**
  * The dns11 that the tests of a file share, because a start takes more processor time than most tests. It serves while
- * the tests ask for the same arguments; one that asks for others gets another. A test that kills, stops or reloads
- * dns11, or that needs it without a cache, ends the shared one first and starts its own with `startDns11`.
+ * the tests ask for the same arguments; one that asks for others gets another, and one that asks for other settings of
+ * a file a reload. It has no keeper: none of these tests is about its death. A test that kills or stops dns11, or that
+ * needs it without a cache, ends the shared one first and starts its own with `startDns11`.
  */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
+import { HOST_ID } from "../../../src/container/host/host-fact.ts";
 import type { Engine } from "../engine/engine.ts";
 import { waitFor } from "../rig/wait.ts";
 import { type Dns11, startDns11 } from "./dns11.ts";
@@ -15,6 +20,9 @@ export class SharedDns11 implements AsyncDisposable {
   readonly #engine: () => Engine;
   #args: readonly string[] = [];
   #instance: Dns11 | undefined;
+  /** Of the settings file of `under`. */
+  #folder: string | undefined;
+  #settings = "";
 
   /** The engine starts before the first test, so after this. */
   constructor(engine: () => Engine) {
@@ -26,11 +34,30 @@ export class SharedDns11 implements AsyncDisposable {
     if (this.#instance?.isRunning !== true || args.join("\0") !== this.#args.join("\0")) {
       await this.stop();
       this.#args = args;
-      this.#instance = await startDns11(this.#engine(), { args });
+      this.#instance = await startDns11(this.#engine(), { args, env: { DNS11_KEEPER: "off" } });
     } else {
       await this.#settled(this.#instance);
     }
     return this.#instance;
+  }
+
+  /** The dns11 with these lines in its settings file, where all but a few settings take effect by a reload. */
+  async under(...lines: readonly string[]): Promise<Dns11> {
+    this.#folder ??= mkdtempSync(join(tmpdir(), "d11-shared-"));
+    const path = join(this.#folder, "dns11.yaml");
+    const text = `${["version: 1", ...lines].join("\n")}\n`;
+    writeFileSync(path, text);
+    const former = this.#instance;
+    const instance = await this.with(["--config", path]);
+    if (instance === former) {
+      // It costs a third of a start.
+      if (text !== this.#settings) await instance.reload();
+      await this.#settled(instance);
+      // As after a start.
+      await instance.flushCache();
+    }
+    this.#settings = text;
+    return instance;
   }
 
   /** Before a test that starts its own. */
@@ -46,13 +73,15 @@ export class SharedDns11 implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true });
   }
 
   async #settled(instance: Dns11): Promise<void> {
     const running = (await this.#engine().api("/containers/json")) as readonly { readonly Id: string }[];
     const expected = running.map(({ Id }) => Id).toSorted();
     await waitFor("dns11 to have seen every container", async () => {
-      const { containers } = await instance.status();
+      // Without the host itself, where its programs get container names.
+      const containers = (await instance.status()).containers.filter(({ id }) => id !== HOST_ID);
       const settled = containers.filter(({ state }) => SETTLED.has(state)).map(({ id }) => id);
       return containers.length === settled.length && settled.toSorted().join() === expected.join() ? true : undefined;
     });

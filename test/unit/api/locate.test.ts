@@ -11,15 +11,15 @@ import { after, before, test } from "node:test";
 
 import { locateControl } from "../../../src/api/locate.ts";
 import { connect } from "../../../src/api/suite.ts";
+import { useEnvironment } from "../support/environment.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-locate-"));
 const engine = join(folder, "docker.sock");
 const [one, two, none] = ["one", "two", "none"].map((name) => join(folder, name)) as [string, string, string];
 const servers: Server[] = [];
 
+useEnvironment({ DOCKER_HOST: undefined, DOCKER_CONTEXT: undefined, DOCKER_CONFIG: folder });
 before(async () => {
-  for (const key of ["DOCKER_HOST", "DOCKER_CONTEXT"]) delete process.env[key];
-  process.env["DOCKER_CONFIG"] = folder;
   mkdirSync(none);
   await serve(join(one, "a"), engine);
   await serve(join(two, "a"), engine);

@@ -15,10 +15,11 @@ import type { FailuresReport } from "../../../src/api/failures.ts";
 import type { NameList } from "../../../src/api/name-list.ts";
 import type { Status } from "../../../src/api/status.ts";
 import type { UpstreamReport } from "../../../src/api/upstreams.ts";
+import { useEnvironment } from "../support/environment.ts";
 import { assertGolden } from "../support/golden.ts";
 
 // Times are local.
-process.env["TZ"] = "UTC";
+useEnvironment({ TZ: "UTC" });
 
 const FOLDER = resolve("test/unit/cmd/golden");
 

@@ -1,14 +1,16 @@
 // Proves the lines of `dns11 tail` at 80 and 160 columns, as captured: answers with their containers, and causes.
 
-process.env["TZ"] = "UTC";
-
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { QueryLines } from "../../../cmd/tail/query-lines.ts";
 import { PLAIN } from "../../../cmd/terminal.ts";
 import { aCause, anOwner, aReport } from "../support/query-reports.ts";
+import { useEnvironment } from "../support/environment.ts";
 import { assertGolden } from "../support/golden.ts";
+
+// Times are local.
+useEnvironment({ TZ: "UTC" });
 
 const QUERIES = [
   aReport({ name: "db", addresses: ["172.19.0.3"], owners: [anOwner("172.19.0.3", "shop-db-1")], ttl: 5 }),

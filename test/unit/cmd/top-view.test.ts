@@ -1,7 +1,5 @@
 // Proves the keys of top: each changes the screen as its help says, at 80 and 160 columns as captured.
 
-process.env["TZ"] = "UTC";
-
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import { test } from "node:test";
@@ -12,7 +10,11 @@ import { keysOf } from "../../../cmd/top/keys.ts";
 import { QueryStatistics, type Snapshot } from "../../../cmd/top/query-statistics.ts";
 import { renderSnapshot } from "../../../cmd/top/render.ts";
 import { type Inquiry, TopView } from "../../../cmd/top/view.ts";
+import { useEnvironment } from "../support/environment.ts";
 import { assertGolden } from "../support/golden.ts";
+
+// Times are local.
+useEnvironment({ TZ: "UTC" });
 import { START_MS, aReport } from "../support/query-reports.ts";
 
 const SIZE = { columns: 80, rows: 20 };

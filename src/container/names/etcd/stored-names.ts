@@ -52,6 +52,8 @@ export class StoredNames implements NameSource, StoredKeys {
   #hasList = false;
   /** Undefined while etcd confirms what is known. */
   #staleSince: number | undefined;
+  /** Called in the step in which answers change. */
+  onChange: () => void = () => undefined;
 
   constructor(policy: EtcdPolicy, options: StoredNamesOptions = {}) {
     this.#policy = policy;
@@ -68,6 +70,7 @@ export class StoredNames implements NameSource, StoredKeys {
   /** Whether etcd confirms what is known. */
   setCurrent(isCurrent: boolean): void {
     this.#staleSince = isCurrent ? undefined : (this.#staleSince ?? this.#now());
+    this.onChange();
   }
 
   get report(): StoredReport {
@@ -101,6 +104,7 @@ export class StoredNames implements NameSource, StoredKeys {
     this.#tree = this.#listed ?? this.#tree;
     this.#listed = undefined;
     this.#hasList = true;
+    this.onChange();
   }
 
   put({ key, value, lease }: StoredKey): void {
@@ -117,6 +121,7 @@ export class StoredNames implements NameSource, StoredKeys {
       tree.remove(labels);
       this.#noteProblem(key, (error as Error).message);
     }
+    if (tree === this.#tree) this.onChange();
   }
 
   remove(key: string): void {
@@ -124,11 +129,14 @@ export class StoredNames implements NameSource, StoredKeys {
     if (labels === undefined) return;
     this.#problems.delete(key.slice(0, KEY_CHARS));
     (this.#listed ?? this.#tree).remove(labels);
+    if (this.#listed === undefined) this.onChange();
   }
 
   setLease(lease: string, ttlSeconds: number): void {
     if (this.#leases.size >= LIMITS.etcdLeases) this.#leases.delete(this.#leases.keys().next().value as string);
+    const before = this.#leases.get(lease);
     this.#leases.set(lease, ttlSeconds);
+    if (before !== ttlSeconds) this.onChange();
   }
 
   get #isUsable(): boolean {

@@ -67,7 +67,8 @@ export class VisibleStore implements VisibleNames {
     const lookup = this.#lookup();
     const found = lookup?.find(pathOf(name, name.labelCount), { path, authority });
     search.trace?.record("names", `in etcd, zone "${zone.name}": ${whyOf(lookup, found)}`);
-    return search.declared(found ?? nothing(authority, lookup === undefined));
+    // While etcd is away, what is known is known for a limited time.
+    return search.declared(found ?? nothing(authority, lookup === undefined), lookup?.isStale === true);
   }
 }
 

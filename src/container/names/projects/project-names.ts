@@ -5,7 +5,6 @@
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { addressBytes } from "../../../base/model/address.ts";
-import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
 import { presentation, wireLabels } from "../../../base/dns/name.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
@@ -17,8 +16,9 @@ import {
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import { serviceName } from "../../registry/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../registry/fact.ts";
-import { type Labels, effectiveLabels } from "../../registry/labels.ts";
+import { effectiveLabels } from "../../registry/labels.ts";
 import { type EndpointAddresses, NameEntry } from "../name-entry.ts";
 import type { NameSource } from "../name-source.ts";
 import { type Outlook, outlookOf } from "../outlook.ts";
@@ -138,7 +138,8 @@ export class ProjectNames implements NameSource {
   /** Replaces what a container contributes. */
   join(fact: ContainerFact, traits: NameTraits = {}): void {
     this.leave(fact.id);
-    const key = serviceKey(effectiveLabels(fact, this.#labelPolicy));
+    const name = serviceName(effectiveLabels(fact, this.#labelPolicy));
+    const key = name === undefined ? undefined : wireLabels(name);
     if (key === undefined) return;
     const service = this.#services.get(key) ?? new ProjectService();
     for (const { networkId, networkName, ipv4, ipv6 } of fact.endpoints) {
@@ -170,12 +171,4 @@ export class ProjectNames implements NameSource {
       this.#networkOf,
     );
   }
-}
-
-/** The containers of `docker compose run` have no name of their service, as in Compose. */
-function serviceKey(labels: Labels): Uint8Array | undefined {
-  const project = labels[COMPOSE_LABEL.project];
-  const service = labels[COMPOSE_LABEL.service];
-  if (!project || !service || labels[COMPOSE_LABEL.oneOff]?.toLowerCase() === "true") return undefined;
-  return wireLabels(`${service}.${project}`.toLowerCase());
 }

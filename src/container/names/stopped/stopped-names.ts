@@ -4,6 +4,7 @@
  * has the name has it now.
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
+import { WILDCARD } from "../../../base/model/extra-name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
@@ -16,8 +17,10 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
+import { serviceName } from "../../registry/compose.ts";
 import { type ContainerFact, type StoppedFact, isUserDefined } from "../../registry/fact.ts";
 import { labelStopped } from "../../registry/label-choices.ts";
+import { labelNames } from "../../registry/label-names.ts";
 import { effectiveLabels } from "../../registry/labels.ts";
 import { nameKey } from "../docker/docker-name.ts";
 import { NameEntry } from "../name-entry.ts";
@@ -32,6 +35,8 @@ interface StoppedEndpoint {
   readonly container: string;
   readonly untilMs: number;
   readonly policy: StoppedPolicy;
+  /** The switch of a name that Docker does not have; while it is off, there is no such name. */
+  readonly needs?: "answersProjectNames" | "answersExtraNames";
   /** Its last addresses, where they are known. */
   readonly addresses: readonly Uint8Array[];
 }
@@ -64,7 +69,8 @@ class VisibleStopped implements VisibleNames {
     if (endpoints === undefined) return MISS;
     const nowMs = Date.now();
     const own = [...endpoints.values()].filter(
-      ({ network, untilMs }) => untilMs > nowMs && this.#networks.has(network),
+      ({ network, untilMs, needs }) =>
+        untilMs > nowMs && this.#networks.has(network) && (needs === undefined || search.behaviour[needs]),
     );
     const rank = Math.max(-1, ...own.map(({ policy }) => RANKS.indexOf(policy)));
     const policy = RANKS[rank] ?? "forward";
@@ -168,10 +174,19 @@ export class StoppedNames implements NameSource {
     return new VisibleStopped(this.#table, new Set(networks), this.#isTaken);
   }
 
-  /** Puts the names of a container into the table: NAME, and NAME.NETWORK. */
+  /** Puts the names of a container into the table: SERVICE.PROJECT, those of its label, NAME, and NAME.NETWORK. */
   #list({ fact, last }: Omit<KnownStopped, "keys">): Uint8Array[] {
-    const { policy } = labelStopped(effectiveLabels(fact, this.#labelPolicy), this.#setting ?? "forward");
+    const labels = effectiveLabels(fact, this.#labelPolicy);
+    const { policy } = labelStopped(labels, this.#setting ?? "forward");
+    const service = serviceName(labels);
+    const extra = labelNames(labels).names.filter((name) => !name.startsWith(WILDCARD));
     const keys: Uint8Array[] = [];
+    const list = (key: Uint8Array, endpoint: StoppedEndpoint): void => {
+      const endpoints = this.#table.get(key) ?? new Map<string, StoppedEndpoint>();
+      endpoints.set(`${fact.id} ${endpoint.network}`, endpoint);
+      this.#table.set(key, endpoints);
+      keys.push(key);
+    };
     for (const { name: network, names } of fact.networks) {
       const endpoint: StoppedEndpoint = {
         network,
@@ -180,13 +195,12 @@ export class StoppedNames implements NameSource {
         policy,
         addresses: last.get(network) ?? [],
       };
+      if (service !== undefined) list(nameKey(service), { ...endpoint, needs: "answersProjectNames" });
+      for (const name of extra) list(nameKey(name), { ...endpoint, needs: "answersExtraNames" });
+      // Last, because no switch turns them off.
       for (const name of names.slice(0, LIMITS.stoppedNames)) {
-        for (const key of [nameKey(name), nameKey(`${name}.${network}`)]) {
-          const endpoints = this.#table.get(key) ?? new Map<string, StoppedEndpoint>();
-          endpoints.set(`${fact.id} ${network}`, endpoint);
-          this.#table.set(key, endpoints);
-          keys.push(key);
-        }
+        list(nameKey(name), endpoint);
+        list(nameKey(`${name}.${network}`), endpoint);
       }
     }
     return keys;

@@ -68,7 +68,7 @@ export class ZoneNames implements VisibleNames {
     const isUnknown = found === undefined && this.#isUnknown(labels > PATH_LABELS_MAX);
     const { sets, why, isSorted = false } = found ?? { sets: NO_SETS, why: isUnknown ? UNKNOWN : "no such name" };
     search.trace?.record("names", `in zone "${zone.name}": ${why}`);
-    return search.declared({
+    const records: NameRecords = {
       ttlSeconds: undefined,
       sets,
       alias: undefined,
@@ -78,7 +78,9 @@ export class ZoneNames implements VisibleNames {
       isUnavailable: isUnknown,
       isSorted,
       additional: (type) => (type === TYPE.SRV ? (found?.additional ?? []) : []),
-    });
+    };
+    // What other machines publish ends with their leases, and while etcd is away it ends by itself.
+    return search.declared(records, this.#parts.remote !== undefined);
   }
 
   /** Another machine may have what this one does not. */

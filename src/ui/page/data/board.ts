@@ -27,7 +27,8 @@ export type Connection =
 export interface QueryFilter {
   readonly container: string;
   readonly text: string;
-  readonly onlyFailures: boolean;
+  /** A response code; "" for all queries, "failures" for those that failed. */
+  readonly result: string;
 }
 
 /** What needs a run. */
@@ -44,6 +45,8 @@ export interface Run {
 
 export class Board {
   readonly connection = new Cell<Connection>({ state: "connecting" });
+  /** Panels are drawn once they have something to show, so that none of them moves another one while the page opens. */
+  readonly isFilled = new Cell(false);
   readonly status = new Cell<Status | null>(null);
   readonly containers = new Cell<ContainersReport | null>(null);
   readonly networks = new Cell<NetworksReport | null>(null);

@@ -11,7 +11,8 @@ import type { MissedReport, QueriesReport, QueryReport, SkippedReport } from "..
 import type { Scope } from "../model/scope.ts";
 import { type Api, type ApiError, parse } from "./api.ts";
 import type { Board, Connection, QueryFilter, Run } from "./board.ts";
-import { Poll } from "./poll.ts";
+import type { Cell } from "./cell.ts";
+import { type OnPolled, Poll } from "./poll.ts";
 import { Stream } from "./stream.ts";
 import type { TapeRow } from "./query-tape.ts";
 
@@ -31,21 +32,32 @@ export class LiveRun implements Run {
   readonly #structure: readonly Poll<unknown>[];
   readonly #events: Stream<EventReport>;
   readonly #queries: Stream<QueryReport | MissedReport | SkippedReport>;
+  /** Polls without a first response. */
+  readonly #unfilled = new Set<Poll<unknown>>();
   #filter: QueryFilter | null = null;
 
   constructor(api: Api, board: Board) {
     this.#api = api;
     this.#board = board;
-    this.#failures = new Poll(api, "v1/failures", board.failures, 1_000, (error) => this.#onPolled(error));
+    const poll = <T>(path: string, cell: Cell<T | null>, everyMs: number, onPolled?: OnPolled): Poll<unknown> => {
+      const made = new Poll(api, `v1/${path}`, cell, everyMs, (error) => {
+        this.#unfilled.delete(made);
+        onPolled?.(error);
+        if (this.#unfilled.size === 0) board.isFilled.set(true);
+      });
+      this.#unfilled.add(made);
+      return made;
+    };
+    this.#failures = poll("failures", board.failures, 1_000, (error) => this.#onPolled(error));
     this.#structure = [
-      new Poll(api, "v1/containers?all=true", board.containers, 30_000),
-      new Poll(api, "v1/networks", board.networks, 30_000),
-      new Poll(api, "v1/matrix", board.matrix, 30_000),
+      poll("containers?all=true", board.containers, 30_000),
+      poll("networks", board.networks, 30_000),
+      poll("matrix", board.matrix, 30_000),
     ];
     this.#visible = [
-      new Poll(api, "v1/status", board.status, 5_000),
-      new Poll(api, "v1/upstreams", board.upstreams, 2_000),
-      new Poll(api, "v1/history", board.history, 5_000),
+      poll("status", board.status, 5_000),
+      poll("upstreams", board.upstreams, 2_000),
+      poll("history", board.history, 5_000),
       ...this.#structure,
     ];
     this.#events = new Stream(api, {
@@ -134,7 +146,7 @@ function stateOf(error: ApiError | undefined): Exclude<Connection["state"], "con
   return error.code === "UNREACHABLE" ? "no-server" : "no-daemon";
 }
 
-function queriesPath({ container, text, onlyFailures }: QueryFilter): string {
+function queriesPath({ container, text, result }: QueryFilter): string {
   const query = new URLSearchParams({
     follow: "true",
     perSecond: String(PER_SECOND),
@@ -144,6 +156,6 @@ function queriesPath({ container, text, onlyFailures }: QueryFilter): string {
   if (container !== "") query.set("container", container);
   const pattern = text.trim();
   if (pattern !== "") query.set("name", /[*?]/.test(pattern) ? pattern : `*${pattern}*`);
-  if (onlyFailures) query.set("rcode", FAILING);
+  if (result !== "") query.set("rcode", result === "failures" ? FAILING : result);
   return `v1/queries?${query}`;
 }

@@ -24,5 +24,6 @@ export function boardOfSnapshot(found: unknown): Board {
   board.cache.set(snapshot.cache);
   board.events.set(snapshot.events?.events.toReversed() ?? []);
   for (const query of snapshot.queries?.queries ?? []) board.tape.add(query);
+  board.isFilled.set(true);
   return board;
 }

@@ -112,6 +112,8 @@ function isNow({ isRunning, isContainerName, last, lastSuccess, cause }: Failure
 
 function severityOf({ isContainerName, result, cause }: FailureReport): Severity {
   if (cause?.isBreaking === true) return "bad";
+  // Programs that query IPv6, too, find it.
+  if (cause?.code === "no-ipv4") return "warn";
   if (result !== "NXDOMAIN" && result !== "NODATA") return "bad";
   return isContainerName ? "bad" : "info";
 }

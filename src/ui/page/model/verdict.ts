@@ -41,7 +41,8 @@ export function verdictOf({ scope, failing, status, containers, upstreams }: Kno
   }
   if (warnings.length > 0) {
     const { names } = countsOf(warnings.flatMap(({ pairs }) => pairs));
-    return { level: "warn", text: `${plural(Math.max(names, 1), "name")} may mislead`, detail };
+    const count = Math.max(names, 1);
+    return { level: "warn", text: `${plural(count, "name")} ${count === 1 ? "needs" : "need"} attention`, detail };
   }
   if (status?.isReady === false) return { level: "warn", text: "dns11 is starting", detail };
   return { level: "ok", text: "All names of containers resolve", detail };

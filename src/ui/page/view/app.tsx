@@ -23,6 +23,7 @@ export function App({ board }: { readonly board: Board }): JSX.Element {
   const [opened, setOpened] = useState<string | null>(null);
   const page = usePageContext(board, scope, setOpened);
   const { state } = useCell(board.connection);
+  const isFilled = useCell(board.isFilled);
   useKeys();
   return (
     <Page.Provider value={page}>
@@ -32,15 +33,19 @@ export function App({ board }: { readonly board: Board }): JSX.Element {
       <VerdictBar onScope={setScope} />
       <ConnectionNotice />
       <main class={state === "live" || state === "snapshot" || state === "connecting" ? "" : "is-old"}>
-        <FailingPanel />
-        <VisibilityPanel />
-        <ServersPanel />
-        <AskPanel />
-        <LivePanel />
-        <ChecksPanel />
-        <EventsPanel />
+        {isFilled && (
+          <>
+            <FailingPanel />
+            <VisibilityPanel />
+            <ServersPanel />
+            <AskPanel />
+            <LivePanel />
+            <ChecksPanel />
+            <EventsPanel />
+          </>
+        )}
       </main>
-      <Footer />
+      {isFilled && <Footer />}
       <Drawer container={opened} onClose={() => setOpened(null)} />
     </Page.Provider>
   );

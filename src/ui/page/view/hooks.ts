@@ -51,7 +51,7 @@ export function moveFocus(event: KeyboardEvent, columns = 1): void {
   to?.focus();
 }
 
-/** Of `moveFocus`: the first one is reached with Tab. */
-export function stop(isFirst: boolean): { readonly "data-stop": true; readonly tabIndex: number } {
-  return { "data-stop": true, tabIndex: isFirst ? 0 : -1 };
+/** Of `moveFocus`: the first one is reached with Tab. In lower case, as attributes of SVG must be. */
+export function stop(isFirst: boolean): { readonly "data-stop": true; readonly tabindex: number } {
+  return { "data-stop": true, tabindex: isFirst ? 0 : -1 };
 }

@@ -25,7 +25,8 @@ const COLUMNS = [
   ["How", "how"],
   ["Took", "number"],
 ] as const;
-const NO_FILTER: QueryFilter = { container: "", text: "", onlyFailures: false };
+const NO_FILTER: QueryFilter = { container: "", text: "", result: "" };
+const RESULTS = ["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED", "FORMERR", "NOTIMP"];
 
 export function LivePanel(): JSX.Element {
   const { board } = usePage();
@@ -47,7 +48,7 @@ export function LivePanel(): JSX.Element {
         )
       }
     >
-      <Tape isPaused={isPaused} hasFilter={filter !== NO_FILTER} />
+      <Tape isPaused={isPaused} hasFilter={Object.values(filter).some((each) => each !== "")} />
     </Panel>
   );
 }
@@ -86,14 +87,19 @@ function Tools({ filter, onFilter, isPaused, onPause }: ToolsProps): JSX.Element
         value={filter.text}
         onInput={(event) => onFilter({ ...filter, text: event.currentTarget.value })}
       />
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={filter.onlyFailures}
-          onChange={(event) => onFilter({ ...filter, onlyFailures: event.currentTarget.checked })}
-        />
-        <span>failures only</span>
-      </label>
+      <select
+        aria-label="Result"
+        value={filter.result}
+        onChange={(event) => onFilter({ ...filter, result: event.currentTarget.value })}
+      >
+        <option value="">all results</option>
+        <option value="failures">failures</option>
+        {RESULTS.map((each) => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </select>
       <button type="button" aria-pressed={isPaused} onClick={onPause} id="live-pause">
         {isPaused ? "Resume" : "Pause"}
       </button>

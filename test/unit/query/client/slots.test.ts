@@ -2,15 +2,13 @@
 // time.
 
 import assert from "node:assert/strict";
-import { beforeEach, mock, test } from "node:test";
+import { afterEach, beforeEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { Slots } from "../../../../src/query/client/slots.ts";
 
-beforeEach(() => {
-  mock.timers.reset();
-  mock.timers.enable({ apis: ["setTimeout"] });
-});
+beforeEach(() => mock.timers.enable({ apis: ["setTimeout"] }));
+afterEach(() => mock.timers.reset());
 
 test("a free slot is taken at once", () => {
   const slots = new Slots();

@@ -60,9 +60,15 @@ function stop(directory: Directory, fact: StoppedFact): void {
   directory.removeContainer(fact.id);
 }
 
-function ask(directory: Directory, name: string, type: number = TYPE.A, client = asker): string {
+function ask(
+  directory: Directory,
+  name: string,
+  type: number = TYPE.A,
+  client = asker,
+  behaviour = DEFAULT_BEHAVIOUR,
+): string {
   const answered = answerOnce(aQuery({ name, type }), {
-    behaviour: DEFAULT_BEHAVIOUR,
+    behaviour,
     client: aClient(directory.viewOf(client)),
   });
   if (answered.kind !== "reply") return answered.kind;
@@ -101,6 +107,30 @@ test("one that was created, or stopped before dns11 started, has no last address
   assert.equal(ask(directory, "db"), "empty");
   directory.removeStopped("db");
   assert.equal(ask(directory, "db"), "deferred");
+});
+
+test("the name of its service in its project, and those of its label, stay local as long as their switches are on", () => {
+  const labels = {
+    "com.docker.compose.project": "Shop",
+    "com.docker.compose.service": "store",
+    "io.dns11.names": "extra.test *.wild.test",
+  };
+  for (const [setting, expected] of [
+    ["nxdomain", "NXDOMAIN"],
+    ["last-address", "10.1.0.2"],
+    ["forward", "deferred"],
+  ] as const) {
+    const directory = directoryOf(setting, container("db", "10.1.0.2", { labels }));
+    assert.equal(ask(directory, "store.shop"), "10.1.0.2");
+    stop(directory, stopped("db", { labels }));
+    for (const name of ["store.shop", "extra.test"]) assert.equal(ask(directory, name), expected, `${setting} ${name}`);
+    const without = { ...DEFAULT_BEHAVIOUR, answersProjectNames: false, answersExtraNames: false };
+    for (const name of ["store.shop", "extra.test"])
+      assert.equal(ask(directory, name, TYPE.A, asker, without), "deferred", name);
+    assert.equal(ask(directory, "other.shop"), "deferred");
+    directory.removeStopped("db");
+    for (const name of ["store.shop", "extra.test"]) assert.equal(ask(directory, name), "deferred", name);
+  }
 });
 
 test("whoever else has the name comes first: another container, a declared name, a wildcard", () => {

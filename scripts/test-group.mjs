@@ -1,0 +1,24 @@
+// @ts-check
+/**
+ * Runs several test files in one process, one after the other: loading what they test takes more processor time than most of
+ * them do. Each file is a suite, so its hooks are its own, and a failure is listed below its name. Arguments: the files.
+ */
+import assert from "node:assert/strict";
+import { after, describe } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const GLOBALS = ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "Date"];
+
+for (const file of process.argv.slice(2)) {
+  const earlier = replaceable();
+  await describe(file, async () => {
+    await import(pathToFileURL(file).href);
+    // The last hook of the file: what it replaces would be in the next one, too.
+    after(() => assert.deepEqual(replaceable(), earlier, "a file must restore what it changes"));
+  });
+}
+
+function replaceable() {
+  const globals = GLOBALS.map((name) => [name, Reflect.get(globalThis, name)]);
+  return { ...Object.fromEntries(globals), folder: process.cwd(), mask: process.umask(), env: { ...process.env } };
+}
