@@ -85,7 +85,11 @@ function unpublished(precedence: Precedence, { etcd }: Settings): readonly Confl
   if (etcd.publish !== undefined) return [];
   const what = "has no effect without etcd.publish: set etcd.publish: true, or remove this setting";
   const keys = ["etcd.machine", "etcd.address", "etcd.routed-networks", "etcd.lease", "etcd.nearest-first"] as const;
-  return precedence.changed(...keys).map((key) => [key, what]);
+  const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
+  return precedence
+    .changed(...keys)
+    .filter((key) => !isEmpty(precedence.valueOf(key)))
+    .map((key) => [key, what]);
 }
 
 /** Choices about names that Docker does not have. */
