@@ -12,6 +12,7 @@ import {
   addressOf,
   bindTo,
   closeQuietly,
+  errnoName,
   lastErrno,
   localAddress,
   receive,
@@ -29,6 +30,8 @@ import {
 } from "./netlink-message.ts";
 
 const RECEIVE_BYTES = 64 * 1024;
+/** Of a dump of which only the beginning is read: the kernel always prepares the next datagram, of the size that was last read. */
+const BEGINNING_BYTES = 8 * 1024;
 /** Room for the replies to the longest transaction, so that no error is lost. */
 const RECEIVE_QUEUE_BYTES = 256 * 1024;
 const EAGAIN = 11;
@@ -46,6 +49,10 @@ export interface NetlinkRequest {
   /** The call and its subject, for the error message where the kernel refuses. */
   readonly call: string;
   readonly about: string;
+  /** Errors that mean there is no such object: then there is no reply. */
+  readonly absent?: ReadonlySet<string> | undefined;
+  /** Only the beginning of this dump is read. */
+  readonly isBeginning?: boolean | undefined;
   readonly write: (writer: NetlinkWriter) => void;
 }
 
@@ -120,7 +127,7 @@ export class NetlinkSocket {
 
   /** Each datagram is processed before it yields: others receive into the same memory. */
   *#exchange(
-    { type, flags, call, about, write }: NetlinkRequest,
+    { type, flags, call, about, absent, isBeginning, write }: NetlinkRequest,
     limit: DumpLimit | undefined,
     visit: Visit | undefined,
   ): Generator<void> {
@@ -128,13 +135,14 @@ export class NetlinkSocket {
     const sequence = this.nextSequence();
     writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
     this.send(writer.bytes);
-    for (const datagram of this.#datagrams(limit)) {
+    for (const datagram of this.#datagrams(limit, isBeginning === true ? BEGINNING_BYTES : RECEIVE_BYTES)) {
       for (const message of messagesIn(datagram)) {
         if (message.sequence !== sequence) continue;
         const outcome = outcomeOf(message);
         if (outcome === undefined) {
           if (visit?.(message.body) === false) return this.close();
         } else if (outcome === "end" || outcome.errno === 0) return;
+        else if (absent?.has(errnoName(outcome.errno)) === true) return;
         else throw new SystemFault(call, outcome.errno, about);
       }
       yield;
@@ -142,9 +150,9 @@ export class NetlinkSocket {
     throw new Error(`netlink did not complete ${call}`);
   }
 
-  *#datagrams(limit: DumpLimit | undefined): Generator<Buffer> {
+  *#datagrams(limit: DumpLimit | undefined, bytes = RECEIVE_BYTES): Generator<Buffer> {
     for (;;) {
-      const length = receive(this.#fd, this.#memory.address, RECEIVE_BYTES);
+      const length = receive(this.#fd, this.#memory.address, bytes);
       if (length < 0) {
         const errno = lastErrno();
         if (errno === EAGAIN) return;

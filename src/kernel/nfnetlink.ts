@@ -34,8 +34,10 @@ export interface NftQuery {
   readonly command: number;
   /** 0 is every family. */
   readonly family: number;
-  /** Only the object that `select` identifies, instead of all. */
+  /** Only the object that `select` identifies, if it exists, instead of all. */
   readonly isOne?: boolean;
+  /** Only the beginning is read. */
+  readonly isBeginning?: boolean;
   /** Attributes that the kernel filters by. It ignores those that it does not know. */
   readonly select?: (writer: NetlinkWriter) => void;
 }
@@ -107,12 +109,17 @@ export class NftSocket {
   }
 }
 
-function requestOf({ command, family, isOne, select }: NftQuery): NetlinkRequest {
+/** Errors of a kernel without nf_tables, of one too old for the request, or for an object that does not exist. */
+const NO_TABLES = new Set(["EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOENT"]);
+
+function requestOf({ command, family, isOne, isBeginning, select }: NftQuery): NetlinkRequest {
   return {
     type: typeOf(command),
     flags: isOne === true ? NLM_F_ACK : NLM_F_DUMP,
     call: isOne === true ? "nf_tables get" : "nf_tables dump",
     about: "",
+    isBeginning,
+    ...(isOne === true && { absent: NO_TABLES }),
     write: (writer) => {
       writer.raw(genericMessage(family, 0));
       select?.(writer);
@@ -135,15 +142,12 @@ export function deleteTable(family: number, name: string): NftCommand {
   };
 }
 
-/** Errors of a kernel without nf_tables, of one too old for the request, or for an object that does not exist. */
-const NO_TABLES = new Set(["EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL", "ENOENT"]);
-
 /** Visits objects in the thread's namespace; there are none where the kernel has no nf_tables. */
-export function visitTables(memory: NetlinkMemory, wanted: NftQuery, visit: VisitObject): void {
+export function visitTables(memory: NetlinkMemory, wanted: NftQuery | readonly NftQuery[], visit: VisitObject): void {
   let socket: NftSocket | undefined;
   try {
     socket = new NftSocket(memory);
-    socket.find(wanted, visit);
+    for (const query of [wanted].flat()) socket.find(query, visit);
   } catch (error) {
     if (!(error instanceof SystemFault) || !NO_TABLES.has(error.code)) throw error;
   } finally {

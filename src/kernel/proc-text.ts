@@ -8,6 +8,8 @@ import { LIMITS } from "../base/limits.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
 
 const CHUNK_BYTES = 64 * 1024;
+/** Shared, because every read is one synchronous call. */
+const chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);
 
 /** Throws if it is longer than the limit. */
 export function procText(path: string): string | undefined {
@@ -17,10 +19,9 @@ export function procText(path: string): string | undefined {
     const chunks: Buffer[] = [];
     let length = 0;
     for (;;) {
-      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
       const count = readSync(fd, chunk, 0, CHUNK_BYTES, null);
       if (count === 0) return Buffer.concat(chunks).toString("utf8");
-      chunks.push(chunk.subarray(0, count));
+      chunks.push(Buffer.from(chunk.subarray(0, count)));
       length += count;
       if (length > LIMITS.procBytes) throw new Fault("TOO_LONG", `"${path}" is longer than ${LIMITS.procBytes} bytes`);
     }

@@ -3,7 +3,7 @@
  * synchronous exchange, like everything inside a bracket.
  */
 import { addressBytes, addressText } from "../base/model/address.ts";
-import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
+import { AF_INET, AF_INET6 } from "./libc.ts";
 import {
   NLM_F_ACK,
   NLM_F_CREATE,
@@ -13,7 +13,7 @@ import {
   attributesIn,
   textOf,
 } from "./netlink-message.ts";
-import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
+import { type NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
 import * as rt from "./rtnetlink-constants.ts";
 
 export interface Link {
@@ -25,6 +25,8 @@ export interface Link {
   readonly isRunning: boolean;
   /** The index of the bridge that it is a port of. */
   readonly master?: number;
+  /** The sysctl route_localnet; undefined for a link without IPv4. */
+  readonly routeLocalnet?: boolean;
 }
 
 export interface InterfaceAddress {
@@ -58,6 +60,7 @@ type GatewayWithMetric = DefaultGateway & { readonly metric: number };
 
 type Call = keyof typeof rt.CALLS;
 
+/** `absent`: the kernel's errors if the object does not exist. */
 interface Answer<T> {
   readonly read: (body: Buffer) => T;
   readonly absent: ReadonlySet<string>;
@@ -66,7 +69,9 @@ interface Answer<T> {
 /** The interface lo has this index in every namespace. */
 const LOOPBACK_INDEX = 1;
 /** A link has forty others. */
-const LINK_ATTRIBUTES = new Set([rt.IFLA_IFNAME, rt.IFLA_MASTER, rt.IFLA_OPERSTATE]);
+const LINK_ATTRIBUTES = new Set([rt.IFLA_IFNAME, rt.IFLA_MASTER, rt.IFLA_OPERSTATE, rt.IFLA_AF_SPEC]);
+const INET = new Set([AF_INET]);
+const INET_CONF = new Set([rt.IFLA_INET_CONF]);
 const CREATE = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
 const NO_LINK = new Set(["ENODEV"]);
 /** Errors for an unreachable address: no route, a route that refuses, or no such family at all. */
@@ -86,13 +91,13 @@ export class RouteSocket {
 
   links(): readonly Link[] {
     const links: Link[] = [];
-    const write = (w: NetlinkWriter): void => {
-      w.raw(linkHeader(0));
-      // Counters are most of a link, and its most expensive part.
-      w.nativeU32(rt.IFLA_EXT_MASK, rt.RTEXT_FILTER_SKIP_STATS);
-    };
-    this.#dump("RTM_GETLINK", "links", write, (body) => links.push(linkOf(body)));
+    this.#socket.request(LINKS, (body) => void links.push(linkOf(body)));
     return links;
+  }
+
+  /** The same, in parts between which other work may run, also in another namespace. */
+  *linksInParts(links: Link[]): Generator<void> {
+    yield* this.#socket.requestInParts(LINKS, (body) => void links.push(linkOf(body)));
   }
 
   /**
@@ -215,15 +220,16 @@ export class RouteSocket {
   }
 
   /** Requests one object; undefined where the kernel's error says that it does not exist. */
-  #get<T>(call: Call, about: string, write: (writer: NetlinkWriter) => void, answer: Answer<T>): T | undefined {
+  #get<T>(
+    call: Call,
+    about: string,
+    write: (writer: NetlinkWriter) => void,
+    { read, absent }: Answer<T>,
+  ): T | undefined {
     let found: T | undefined;
-    try {
-      this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_ACK, call, about, write }, (body) => {
-        found = answer.read(body);
-      });
-    } catch (error) {
-      if (!(error instanceof SystemFault && answer.absent.has(error.code))) throw error;
-    }
+    this.#socket.request({ type: rt.CALLS[call], flags: NLM_F_ACK, call, about, absent, write }, (body) => {
+      found = read(body);
+    });
     return found;
   }
 
@@ -235,6 +241,18 @@ export class RouteSocket {
     this.#socket.request({ type: rt.CALLS[call], flags, call, about, write });
   }
 }
+
+const LINKS: NetlinkRequest = {
+  type: rt.CALLS.RTM_GETLINK,
+  flags: NLM_F_DUMP,
+  call: "RTM_GETLINK",
+  about: "links",
+  write: (w) => {
+    w.raw(linkHeader(0));
+    // Counters are most of a link, and its most expensive part.
+    w.nativeU32(rt.IFLA_EXT_MASK, rt.RTEXT_FILTER_SKIP_STATS);
+  },
+};
 
 function linkHeader(index: number, flags = 0): Buffer {
   const header = Buffer.alloc(rt.LINK_HEADER_BYTES);
@@ -248,6 +266,7 @@ function linkOf(body: Buffer): Link {
   const flags = body.readUInt32LE(rt.LINK_FLAGS_OFFSET);
   const attributes = attributesIn(body, rt.LINK_HEADER_BYTES, LINK_ATTRIBUTES);
   const master = attributes.get(rt.IFLA_MASTER)?.readUInt32LE(0);
+  const routeLocalnet = routeLocalnetIn(attributes.get(rt.IFLA_AF_SPEC));
   return {
     index: body.readInt32LE(rt.LINK_INDEX_OFFSET),
     name: textOf(attributes.get(rt.IFLA_IFNAME)),
@@ -255,7 +274,16 @@ function linkOf(body: Buffer): Link {
     isLoopback: (flags & rt.IFF_LOOPBACK) !== 0,
     isRunning: attributes.get(rt.IFLA_OPERSTATE)?.readUInt8(0) === rt.IF_OPER_UP,
     ...(master === undefined ? {} : { master }),
+    ...(routeLocalnet === undefined ? {} : { routeLocalnet }),
   };
+}
+
+/** All sysctls of the interface are one array. */
+function routeLocalnetIn(families: Buffer | undefined): boolean | undefined {
+  const inet = families && attributesIn(families, 0, INET).get(AF_INET);
+  const values = inet && attributesIn(inet, 0, INET_CONF).get(rt.IFLA_INET_CONF);
+  if (values === undefined || values.length < rt.ROUTE_LOCALNET_OFFSET + 4) return undefined;
+  return values.readUInt32LE(rt.ROUTE_LOCALNET_OFFSET) !== 0;
 }
 
 function interfaceAddressOf(body: Buffer): InterfaceAddress | undefined {

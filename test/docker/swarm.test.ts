@@ -38,7 +38,7 @@ before(async () => {
   await initSwarm(engine);
   await createOverlay(engine, "mesh");
   await createNetwork(engine, "n1");
-  await createService(engine, "web", { networks: ["name=mesh,alias=front"], replicas: 2 });
+  await createService(engine, "web", { networks: ["name=mesh,alias=front,alias=Odd.Name_1"], replicas: 2 });
   await createService(engine, "rr", { networks: ["mesh"], args: ["--endpoint-mode", "dnsrr"] });
   await createService(engine, "sick", { networks: ["mesh"], args: UNHEALTHY });
   await createService(engine, "open", { args: ["--publish", "8080:80"] });
@@ -118,6 +118,9 @@ test("names, ps, explain and doctor show what the engine lists, and who answers"
   assert.match(listed, new RegExp(`^web +${vip}, virtual, 2 tasks on 1 machine .* swarm service on mesh$`, "m"));
   assert.match(listed, /^web\.1 +10\.\S+, on 127\.0\.0\.1 .* swarm task on mesh$/m);
   assert.match(listed, /^client .* n1$/m);
+  // A dotted alias is only known from the list.
+  for (const name of ["odd.name_1", "Odd.Name_1.mesh"])
+    assert.deepEqual(await addresses(name), [services["web"]?.VIP], name);
   const explained = await command("explain", "web", "--in", "client", "-v");
   assert.match(explained, /a name of the swarm, from Docker's resolver/);
   assert.match(explained, new RegExp(`: ${vip}  swarm service web, 2 tasks on 1 machine$`, "m"));

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 
 import { LIMITS } from "../../src/base/limits.ts";
+import type { Behaviour } from "../../src/base/model/behaviour.ts";
 import { KernelAnswers, type KernelSpace } from "../../src/kernel/answers/kernel-answers.ts";
 import { runProgram } from "../../src/kernel/bpf.ts";
 import { QueryHistories } from "../../src/query/history/query-histories.ts";
@@ -24,14 +25,17 @@ export class KernelCheck {
   readonly #kernel = new KernelAnswers({ ...LIMITS.kernelAnswers, spaces: 2 });
   readonly #space = this.#kernel.open() as KernelSpace;
   readonly #histories = new QueryHistories("full");
-  readonly #alone = new Process(aWorld(true));
-  readonly #teaching = new Process(aWorld(true), this.#space, undefined, this.#histories.open("fuzzed"));
+  readonly #alone: Process;
+  readonly #teaching: Process;
   readonly #into = Buffer.alloc(70_000);
   // Queries that have been answered by the kernel as they are.
   readonly #plain: Buffer[] = [];
   readonly outcomes = { answered: 0, passed: 0, reply: 0, untouched: 0 };
 
-  constructor() {
+  constructor(behaviour: Behaviour) {
+    this.#kernel.setStyle(behaviour);
+    this.#alone = new Process(aWorld(true), undefined, behaviour);
+    this.#teaching = new Process(aWorld(true), this.#space, behaviour, this.#histories.open("fuzzed"));
     this.#space.serve(PROCESS_PORT);
     for (const query of CORPUS) {
       this.#teaching.answer(query);

@@ -1,5 +1,6 @@
 // Proves that a node that is detached while it is being verified stays detached: a probe's late result does not change its
-// resolv.conf again.
+// resolv.conf again; that its record is written only when it changes; and that in kind mode loopback the kernel lets queries of
+// pods in before they learn our address.
 
 import assert from "node:assert/strict";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +14,7 @@ import { NodeMode } from "../../src/container/kind/node-mode.ts";
 import { NodeResolvConf } from "../../src/container/kind/node-resolv-conf.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
-import { KIND_DEFAULTS } from "../../src/base/model/kind-policy.ts";
+import { KIND_DEFAULTS, type KindMode } from "../../src/base/model/kind-policy.ts";
 import { Netns } from "../support/rig/netns.ts";
 
 const DOCKERS = "nameserver 127.0.0.11\noptions ndots:0\n";
@@ -29,7 +30,7 @@ after(() => {
   rmSync(folder, { recursive: true });
 });
 
-function nodeMode(): NodeMode {
+function nodeMode(mode: KindMode = "listener"): NodeMode {
   const open = (flags: number): number => openSync(path, flags);
   const openOriginal = (): never => {
     throw new Error("no entrypoint was here");
@@ -48,20 +49,24 @@ function nodeMode(): NodeMode {
     addresses: ["10.6.0.2"],
     hostGateway: undefined,
   };
-  return new NodeMode(fact, KIND_DEFAULTS, {
-    runner,
-    memory,
-    journal: new Journal(folder),
-    resolvConf: new NodeResolvConf({
-      path,
-      openWritten: open,
-      openRead: open,
-      openOriginal,
-      isContainerFile: () => true,
-    }),
-    onChange: () => {},
-    onEvent: () => {},
-  });
+  return new NodeMode(
+    fact,
+    { ...KIND_DEFAULTS, mode },
+    {
+      runner,
+      memory,
+      journal: new Journal(folder),
+      resolvConf: new NodeResolvConf({
+        path,
+        openWritten: open,
+        openRead: open,
+        openOriginal,
+        isContainerFile: () => true,
+      }),
+      onChange: () => {},
+      onEvent: () => {},
+    },
+  );
 }
 
 /** A namespace whose probes succeed as soon as the test says so. */
@@ -99,6 +104,57 @@ test("a successful probe adds our address to resolv.conf, and one that succeeds 
       mode.withdraw(site.within);
       runner.within(fd, () => mode.undo());
       assert.equal(readFileSync(path, "utf8"), DOCKERS);
+    }
+  } finally {
+    closeSync(fd);
+  }
+});
+
+test("a change of the node's networks that changes nothing for us does not write its record again", async () => {
+  await using netns = await Netns.create();
+  const fd = openSync(netns.netnsPath, "r");
+  writeFileSync(path, DOCKERS);
+  const mode = nodeMode();
+  const record = join(folder, "nodes", "abc.json");
+  try {
+    runner.within(fd, () => mode.capture());
+    writeFileSync(record, "not written again");
+    runner.within(fd, () => mode.capture());
+    assert.equal(readFileSync(record, "utf8"), "not written again");
+    runner.within(fd, () => mode.undo());
+    runner.within(fd, () => mode.capture());
+    assert.match(readFileSync(record, "utf8"), /"containerId":"abc"/, "it was removed");
+    runner.within(fd, () => mode.undo());
+  } finally {
+    closeSync(fd);
+  }
+});
+
+test("in kind mode loopback an address is advertised when the kernel lets its queries in, and used ones in the same step", async () => {
+  await using netns = await Netns.create();
+  const fd = openSync(netns.netnsPath, "r");
+  writeFileSync(path, DOCKERS);
+  const links = "link add v0 type veth peer name p0\nlink add v1 type veth peer name p1\n";
+  assert.equal((await netns.enter("ip", ["-batch", "-"], { input: links })).code, 0);
+  const mode = nodeMode("loopback");
+  const values = (): string[] =>
+    runner.within(fd, () =>
+      ["v0", "p1", "default", "lo"].map((name) =>
+        readFileSync(`/proc/sys/net/ipv4/conf/${name}/route_localnet`, "utf8").trim(),
+      ),
+    );
+  try {
+    for (const wasUsed of [false, true]) {
+      runner.within(fd, () => mode.capture());
+      assert.deepEqual(values(), wasUsed ? ["1", "1", "1", "0"] : ["0", "0", "0", "0"]);
+      const site = siteOf(fd);
+      site.comesThrough();
+      await mode.onVerified(site);
+      assert.deepEqual(values(), ["1", "1", "1", "0"]);
+      assert.notEqual(readFileSync(path, "utf8"), DOCKERS);
+      mode.withdraw(site.within);
+      runner.within(fd, () => mode.undo());
+      assert.deepEqual(values(), ["0", "0", "0", "0"]);
     }
   } finally {
     closeSync(fd);

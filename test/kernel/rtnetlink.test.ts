@@ -79,7 +79,7 @@ class Place implements AsyncDisposable {
   }
 }
 
-test("links are those that ip prints, with the bridge that they are ports of", async () => {
+test("links are those that ip prints, with the bridge that they are ports of and their route_localnet", async () => {
   await using place = await Place.create();
   await place.addPair("left", "right");
   await place.ip("link", "add", "bridge", "type", "bridge");
@@ -87,6 +87,8 @@ test("links are those that ip prints, with the bridge that they are ports of", a
   await place.ip("link", "add", "lone", "type", "veth", "peer", "name", "down");
   await waitFor("the pair to run", () => (place.routes.linkNamed("right")?.isRunning === true ? true : undefined));
   const shown = await place.show<IpLink[]>("link", "show");
+  const sysctl = ["-qw", "net.ipv4.conf.left.route_localnet=1"];
+  assert.equal((await place.netns.enter("sysctl", sysctl)).code, 0);
   const names = new Map(shown.map(({ ifname, ifindex }) => [ifname, ifindex]));
   assert.deepEqual(
     place.routes.links(),
@@ -96,6 +98,7 @@ test("links are those that ip prints, with the bridge that they are ports of", a
       isUp: flags.includes("UP"),
       isLoopback: flags.includes("LOOPBACK"),
       isRunning: operstate === "UP",
+      routeLocalnet: ifname === "left",
       ...(master === undefined ? {} : { master: names.get(master) }),
     })),
   );

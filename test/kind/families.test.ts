@@ -59,13 +59,13 @@ function serversIn(text: string): string[] {
 
 for (const mode of ["listener", "loopback"]) {
   test(`${mode}: pods with IPv6 alone resolve at the gateway's, the node's and any other IPv6 address (K41, K42)`, async () => {
-    for (const ip of ["gateway", "node", LITERAL6]) {
-      await using node = await nodeWithBoth("six-node");
+    const settings = world.settings(`families: ipv6, mode: ${mode}`);
+    await using instance = await world.serveWith(settings);
+    for (const [index, ip] of ["gateway", "node", LITERAL6].entries()) {
+      await settings.reload(instance, `families: ipv6, mode: ${mode}, ip: ${JSON.stringify(ip)}`);
+      await using node = await nodeWithBoth(`${mode}-${index}`);
       const info = (await node.container.inspect()).NetworkSettings.Networks["six"];
       const own = { gateway: info?.IPv6Gateway, node: info?.GlobalIPv6Address }[ip] ?? ip;
-      await using instance = await world.serveWith(
-        world.settings(`families: ipv6, mode: ${mode}, ip: ${JSON.stringify(ip)}`),
-      );
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual(report.advertised, [own]);
       for (const cni of ["ptp", "bridge"] as const) {
@@ -115,14 +115,16 @@ test("a resolv.conf that KIND's entrypoint wrote gets addresses of the configure
 });
 
 test("resolv.conf has addresses of the configured families only (K43)", async () => {
+  const settings = world.settings("families: auto");
+  await using instance = await world.serveWith(settings);
   for (const [families, wanted] of [
     ["auto", [true]],
     ["ipv4", [true]],
     ["ipv6", [false]],
     ["both", [true, false]],
   ] as const) {
-    await using node = await nodeWithBoth("configured");
-    await using instance = await world.serveWith(world.settings(`families: ${families}`));
+    await settings.reload(instance, `families: ${families}`);
+    await using node = await nodeWithBoth(`configured-${families}`);
     const { advertised } = await waitForWorkingNode(instance, node.name);
     const servers = serversIn(await node.resolvConf());
     assert.deepEqual(servers, advertised);
@@ -133,8 +135,8 @@ test("resolv.conf has addresses of the configured families only (K43)", async ()
     );
     await using pod = await startPod(node, { family: "dual" });
     for (const server of servers) await assertAnswered(pod, server);
-    assert.equal(await instance.stop(), 0);
   }
+  assert.equal(await instance.stop(), 0);
 });
 
 test("a node with IPv6 disabled is served over IPv4, also with families: both (K43)", async () => {

@@ -2,6 +2,7 @@
  * Slices: long work on the answering thread, a millisecond at a time, so that queries are answered in between. The first
  * pieces are always done in one go: with few containers, what they belong to stays one step.
  */
+import { ownRound } from "./own-round.ts";
 
 const SLICE_MS = 1;
 const SLICE_PIECES = 8;
@@ -9,13 +10,17 @@ const SLICE_PIECES = 8;
 /** Works through the pieces, the first slice at once; resolves to their number. `atOnce` are always done in one go. */
 export async function inSlices(pieces: Iterable<unknown>, atOnce = SLICE_PIECES): Promise<number> {
   let count = 0;
-  let [startMs, start] = [performance.now(), 0];
+  let startMs = performance.now();
+  let lastMs = startMs;
   // What a piece is does not matter: the work is done by the iterator.
   for (const _ of pieces) {
     count++;
-    if (count - start < atOnce || performance.now() - startMs < SLICE_MS) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    [startMs, start] = [performance.now(), count];
+    const pieceMs = performance.now() - lastMs;
+    lastMs += pieceMs;
+    // The next piece takes about as long as this one.
+    if (count < atOnce || lastMs - startMs + pieceMs < SLICE_MS) continue;
+    await ownRound();
+    lastMs = startMs = performance.now();
   }
   return count;
 }

@@ -19,8 +19,9 @@ import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/prom
 import { LIMITS } from "../../base/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
-import { Fault, isInternalError, reasonOf, reasonWithRemedy } from "../../base/lib/fault.ts";
+import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
+import { ownRound } from "../../base/lib/own-round.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import type { View } from "../../base/model/view.ts";
@@ -28,7 +29,7 @@ import { DOCKER_RESOLVER, capturedInside, protocolsOf } from "../capture/capture
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
-import { findCulprits } from "../rules/culprit.ts";
+import { culpritsIn } from "../rules/culprit.ts";
 import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, probe } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
@@ -151,7 +152,7 @@ export class Attachment {
       if (this.#serving !== serving || this.#isDraining) return;
       if (result.kind === "works") await this.#completeVerification(serving, namespace.fd);
       else if (result.kind === "unknown") this.#postpone();
-      else this.#handBack(namespace.fd, result.failures);
+      else await this.#handBack(serving, namespace.fd, result.failures);
     } catch (error) {
       if (this.#serving === serving) this.#failWith(error, "PROBE_FAILED");
     } finally {
@@ -347,13 +348,11 @@ export class Attachment {
     }
   }
 
-  #handBack(fd: number, failures: readonly string[]): void {
-    let culprits: readonly string[];
-    try {
-      culprits = this.#parts.runner.within(fd, () => findCulprits(this.#parts.memory));
-    } catch (error) {
-      culprits = [`cannot read the rules of the namespace: ${reasonOf(error)}`];
-    }
+  /** The removal of our rules gets a round of its own, after the search. */
+  async #handBack(serving: Serving, fd: number, failures: readonly string[]): Promise<void> {
+    const culprits = culpritsIn((work) => this.#parts.runner.within(fd, work), this.#parts.memory);
+    await ownRound();
+    if (this.#serving !== serving || this.#isDraining) return;
     this.#fail("UNVERIFIED" satisfies FailureCode, `queries do not reach dns11: ${failures.join("; ")}`, culprits);
   }
 

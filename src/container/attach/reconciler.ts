@@ -2,11 +2,12 @@
  * Reconciler: attaches and detaches namespaces until they match the desired state, one namespace at a time. Callers
  * only set the desired state; the worker acts on what is desired now, not on the sequence of changes.
  */
-import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { guard } from "../../base/lib/guard.ts";
+import { ownRound } from "../../base/lib/own-round.ts";
 import type { View } from "../../base/model/view.ts";
 import type { NamespaceClaim } from "../namespace/proof.ts";
 import { Attachment } from "./attachment.ts";
@@ -62,8 +63,6 @@ export class Reconciler {
   readonly #queue = new Set<string>();
   /** Attachments that are being detached. */
   readonly #detaching = new Map<Attachment, Promise<void>>();
-  /** The tail of the queue of detach steps: each waits for one round of the event loop. */
-  #turn: Promise<void> = Promise.resolve();
   readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
   readonly #toVerify = new Set<ReconcilerEntry>();
@@ -190,8 +189,8 @@ export class Reconciler {
   async #work(): Promise<void> {
     this.#isWorking = true;
     await this.#parts.startAfter;
-    // One round of the event loop between two namespaces, so that queries are answered in between.
-    for (await nextRound(); this.#queue.size > 0 && !this.#isStopped; await nextRound()) {
+    // Queries are answered between two namespaces.
+    for (await ownRound(); this.#queue.size > 0 && !this.#isStopped; await ownRound()) {
       const containerId = this.#next();
       if (containerId === undefined) {
         await sleep(LIMITS.suspectCheckMs);
@@ -305,6 +304,7 @@ export class Reconciler {
     this.#verifying++;
     entry.lastProbeMs = performance.now();
     try {
+      await ownRound();
       await entry.attachment?.verify();
     } catch (error) {
       guard.report(error, "attach");
@@ -337,19 +337,14 @@ export class Reconciler {
 
   async #detach(attachment: Attachment): Promise<void> {
     try {
-      await this.#inTurn();
+      // With iptables-legacy, detaching a hundred namespaces in one go would block all answers for seconds.
+      await ownRound();
       await attachment.drain();
     } catch {
       // The namespace may be gone with its container, and its rules with it; go on and close.
     }
-    await this.#inTurn();
+    await ownRound();
     attachment.close();
-  }
-
-  /** With iptables-legacy, detaching a hundred namespaces in one go would block all answers for seconds. */
-  async #inTurn(): Promise<void> {
-    this.#turn = this.#turn.then(() => nextRound());
-    await this.#turn;
   }
 }
 

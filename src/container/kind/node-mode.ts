@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
-import { type InterfaceAddress, RouteSocket } from "../../kernel/rtnetlink.ts";
+import { type InterfaceAddress, type Link, RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { Retry } from "../../base/lib/retry.ts";
 import { isSameAddress } from "../../base/model/address.ts";
@@ -28,7 +28,7 @@ import type { Within } from "../rules/exchange.ts";
 import { GuardCount } from "../rules/guard-count.ts";
 import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
 import type { Journal, NodeRecord } from "./journal.ts";
-import { type NodeInterfaces, RouteLocalnetGuard } from "./route-localnet-guard.ts";
+import { RouteLocalnetGuard } from "./route-localnet-guard.ts";
 import { chooseListenAddress, addLoAddresses, ownLoAddresses } from "./lo-addresses.ts";
 import { type NodeFact, isNodeRunning } from "./node-fact.ts";
 import { isPodLink } from "./pod-namespace.ts";
@@ -56,6 +56,8 @@ export class NodeMode implements AttachMode {
   #policy: KindPolicy;
   #fact: NodeFact;
   #record: NodeRecord;
+  /** What the journal has. */
+  #saved = "";
   #addresses = NO_ADDRESSES;
   #targets: readonly string[] = [];
   #refusal: string | undefined;
@@ -65,12 +67,10 @@ export class NodeMode implements AttachMode {
   #lastChangeMs = 0;
   readonly conflicts: PortConflicts;
   readonly #podProbe: PodProbe;
-  readonly #localnetGuard: RouteLocalnetGuard;
+  readonly #localnet: RouteLocalnetGuard;
   /** A probe lost on a busy machine is retried soon, not at the next routine verification. */
   readonly #retry = new Retry(() => this.#parts.onChange(), LIMITS.retryFirstMs, LIMITS.retryLastMs);
-  #localnetTimer: NodeJS.Timeout | undefined;
-  /** Reasons: route_localnet that stays off, and probes that failed. */
-  #localnetFailures: readonly string[] = [];
+  /** Probes that failed. */
   #probeFailures: readonly string[] = [];
   #lastReported = "";
   /** The addresses that were last offered to resolv.conf. */
@@ -85,11 +85,15 @@ export class NodeMode implements AttachMode {
     this.#record = record?.startedAt === fact.startedAt ? record : emptyRecord(fact, policy);
     this.conflicts = new PortConflicts(parts.memory, () => this.#parts.onChange());
     this.#podProbe = new PodProbe(parts);
-    this.#localnetGuard = new RouteLocalnetGuard({
+    this.#localnet = new RouteLocalnetGuard({
+      memory: parts.memory,
+      scope: () => this.#policy.routeLocalnet,
+      facingPods: (links, addresses) => this.#facingPods(links, addresses),
       record: () => this.#record,
       save: (localnet) => this.#save({ ...this.#record, ...localnet }),
       onRepaired: (interfaces) =>
         this.#emit({ interfaces }, "another program switched route_localnet off; switched it on again", "warn"),
+      onChecked: () => this.#reportFailures(),
     });
   }
 
@@ -109,6 +113,7 @@ export class NodeMode implements AttachMode {
     const { memory } = this.#parts;
     const policy = this.#policy;
     this.#isWithdrawn = false;
+    const wasPublished = this.#record.published.length > 0;
     const route = new RouteSocket(memory);
     try {
       const existing = route.addresses();
@@ -129,7 +134,8 @@ export class NodeMode implements AttachMode {
       const dockerDevices = this.#dockerDevices(existing);
       const redirects = this.#redirects(route, existing, hasIpv6);
       this.#targets = redirects.map(({ bind }) => bind);
-      if (policy.mode === "loopback") this.#localnetGuard.enable(this.#interfaces(route, existing));
+      // Otherwise there is time until it is advertised.
+      if (policy.mode === "loopback" && wasPublished) this.#localnet.enableAtOnce();
       this.#lastChangeMs = Date.now();
       this.#podProbe.expire();
       return {
@@ -149,23 +155,25 @@ export class NodeMode implements AttachMode {
     const isCurrent = (): boolean => this.#served === served;
     const fromNode = await probeAll(served, { addresses: this.#addresses.captured, isCurrent }, "the node");
     if (!isCurrent()) return;
-    if (fromNode.length === 0) this.advertise();
-    if (this.#policy.mode === "loopback") {
-      this.#repairLocalnet();
-      this.#localnetTimer ??= setInterval(() => this.#repairLocalnet(), LIMITS.localnetCheckMs).unref();
-    }
+    const isLetIn = await this.letPodsIn(served.within);
+    if (!isCurrent()) return;
+    if (fromNode.length === 0 && isLetIn) this.advertise();
     const fromPod = await this.#podProbe.probe(served, { addresses: this.#addresses.advertised, isCurrent });
     if (!isCurrent()) return;
     this.#probeFailures = [...fromNode, ...fromPod];
-    this.#retry.note(this.#probeFailures.length > 0);
+    this.#retry.note(this.#probeFailures.length > 0 || !isLetIn);
     this.#reportFailures();
+  }
+
+  /** Resolves to false if the kernel would drop the queries of pods. */
+  async letPodsIn(within: Within): Promise<boolean> {
+    return this.#policy.mode !== "loopback" || (await this.#localnet.start(within));
   }
 
   withdraw(within: Within): void {
     const wasServed = this.#served !== undefined;
     this.#served = undefined;
-    clearInterval(this.#localnetTimer);
-    this.#localnetTimer = undefined;
+    this.#localnet.stop();
     this.#retry.close();
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
@@ -194,7 +202,9 @@ export class NodeMode implements AttachMode {
     try {
       this.#podProbe.clear();
       restoreNamespace(this.#record, this.#parts.memory);
+      this.#localnet.reset();
       this.#parts.journal.remove(this.#fact.containerId);
+      this.#saved = "";
       this.#record = { ...emptyRecord(this.#fact, this.#policy), published: this.#record.published };
     } catch (error) {
       this.#emit({ reason: reasonOf(error) }, "cannot restore the node; to retry, run: dns11 cleanup");
@@ -235,7 +245,7 @@ export class NodeMode implements AttachMode {
   }
 
   #failures(): string[] {
-    return [...this.#localnetFailures, ...this.#probeFailures];
+    return [...this.#localnet.failures, ...this.#probeFailures];
   }
 
   #warnings(): string[] {
@@ -305,37 +315,10 @@ export class NodeMode implements AttachMode {
     addLoAddresses(route, existing, ours);
   }
 
-  /** Switches route_localnet on where it is off, so that pods' queries are not dropped. */
-  #repairLocalnet(): void {
-    const served = this.#served;
-    if (served === undefined) return;
-    try {
-      const contested = served.within(() => this.#localnetGuard.repair(this.#interfacesNow()));
-      const cause = "another program switched it off again after dns11 had switched it on";
-      const reason = `route_localnet is off on ${contested.join(", ")}: queries of its pods are dropped; ${cause}`;
-      this.#localnetFailures = contested.length === 0 ? [] : [reason];
-    } catch (error) {
-      this.#localnetFailures = [`route_localnet cannot be switched on: ${reasonOf(error)}`];
-    }
-    this.#reportFailures();
-  }
-
-  /** Interfaces come and go with pods. */
-  #interfacesNow(): NodeInterfaces {
-    const route = new RouteSocket(this.#parts.memory);
-    try {
-      return this.#interfaces(route, route.addresses());
-    } finally {
-      route.close();
-    }
-  }
-
-  #interfaces(route: RouteSocket, existing: readonly InterfaceAddress[]): NodeInterfaces {
-    const all = route.links();
+  #facingPods(links: readonly Link[], existing: readonly InterfaceAddress[]): readonly Link[] {
     const bypassed = this.#policy.isExposed ? new Set<number>() : this.#dockerDevices(existing);
     // The test pod must have the same settings as any new pod.
-    const facingPods = all.filter((link) => !link.isLoopback && !bypassed.has(link.index) && !isPodLink(link));
-    return { all, facingPods, scope: this.#policy.routeLocalnet };
+    return links.filter((link) => !link.isLoopback && !bypassed.has(link.index) && !isPodLink(link));
   }
 
   #dockerDevices(existing: readonly InterfaceAddress[]): Set<number> {
@@ -366,9 +349,13 @@ export class NodeMode implements AttachMode {
     else this.#emit({ reasons: failures }, "pods may be unable to resolve names");
   }
 
+  /** Most changes of the node's networks leave the record as it is. */
   #save(record: NodeRecord): void {
     this.#record = record;
+    const text = JSON.stringify(record);
+    if (text === this.#saved) return;
     this.#parts.journal.write(record);
+    this.#saved = text;
   }
 
   #emit(about: Readonly<Record<string, unknown>>, text: string, level?: "warn"): void {

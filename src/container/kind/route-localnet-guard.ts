@@ -1,52 +1,138 @@
 /**
  * RouteLocalnetGuard: keeps route_localnet on for the interfaces that face pods, as kind mode `loopback` needs. The kernel sends
  * no event when a program switches it off, so the guard polls and switches it on again. If a program keeps switching it off, the
- * guard reports that instead of fighting it.
+ * guard reports that instead of fighting it. A node has two interfaces for each pod: they are listed and switched in slices.
  */
+import { reasonOf } from "../../base/lib/fault.ts";
+import { inSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { Link } from "../../kernel/rtnetlink.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { type InterfaceAddress, type Link, RouteSocket } from "../../kernel/rtnetlink.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
+import type { Within } from "../rules/exchange.ts";
 import {
+  ALL,
+  DEFAULT,
   type LocalnetRecord,
   type RouteLocalnet,
   enableRouteLocalnet,
   disabledRouteLocalnet,
-  podDevices,
   extendLocalnetRecord,
 } from "./route-localnet.ts";
 
-/** The interfaces of a node. */
-export interface NodeInterfaces {
-  readonly all: readonly Link[];
-  /** Those through which queries of pods and other permitted clients arrive. */
-  readonly facingPods: readonly Link[];
-  readonly scope: KindPolicy["routeLocalnet"];
-}
-
 export interface RouteLocalnetGuardParts {
+  readonly memory: NetlinkMemory;
+  readonly scope: () => KindPolicy["routeLocalnet"];
+  /** The ones through which queries of pods and other permitted clients arrive. */
+  readonly facingPods: (links: readonly Link[], addresses: readonly InterfaceAddress[]) => readonly Link[];
   readonly record: () => LocalnetRecord;
   /** Saves what undoing needs so that it survives a kill of dns11. If it throws, nothing is switched. */
   readonly save: (record: LocalnetRecord) => void;
   /** Called with interfaces that were switched off and are on again. */
   readonly onRepaired: (names: readonly string[]) => void;
+  /** Called after each check: `failures` may have changed. */
+  readonly onChecked: () => void;
+}
+
+/** What is off, and all interfaces. */
+interface Reading {
+  readonly disabled: RouteLocalnet;
+  readonly links: readonly Link[];
 }
 
 export class RouteLocalnetGuard {
   readonly #parts: RouteLocalnetGuardParts;
   /** By interface, when it was last switched on again. */
   readonly #repairedMs = new Map<string, number>();
+  #failures: readonly string[] = [];
+  #isOn = false;
+  /** Enters the namespace that is guarded now. */
+  #within: Within | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #checking: Promise<void> | undefined;
 
   constructor(parts: RouteLocalnetGuardParts) {
     this.#parts = parts;
   }
 
-  enable(interfaces: NodeInterfaces): void {
-    this.#switchOn(disabledIn(interfaces), interfaces);
+  /** Why queries of pods are dropped, a sentence each. */
+  get failures(): readonly string[] {
+    return this.#failures;
   }
 
-  /** Switches on what is off. Returns the interfaces that were switched off again soon after a repair. */
-  repair(interfaces: NodeInterfaces): readonly string[] {
-    const disabled = disabledIn(interfaces);
+  /** Switches on what is off, in one step: pods use the captured addresses already. Call inside the namespace. */
+  enableAtOnce(): void {
+    if (this.#isOn) return;
+    const route = new RouteSocket(this.#parts.memory);
+    try {
+      const reading = this.#readingOf(route.links(), route.addresses());
+      for (const name of this.#recorded(reading)) enableRouteLocalnet(name);
+      this.#isOn = true;
+    } finally {
+      route.close();
+    }
+  }
+
+  /** Switches on what is off, and keeps it on until `stop`. Resolves to false if it cannot: pods must not query us then. */
+  async start(within: Within): Promise<boolean> {
+    this.#within = within;
+    if (this.#isOn) await this.#check();
+    else {
+      try {
+        await this.#enable(within);
+      } catch (error) {
+        if (this.#within === within) this.#failures = [`route_localnet cannot be switched on: ${reasonOf(error)}`];
+        return false;
+      }
+    }
+    if (this.#within !== undefined)
+      this.#timer ??= setInterval(() => void this.#check(), LIMITS.localnetCheckMs).unref();
+    return true;
+  }
+
+  stop(): void {
+    this.#within = undefined;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** All interfaces have their previous values again. */
+  reset(): void {
+    this.#isOn = false;
+    this.#failures = [];
+  }
+
+  async #enable(within: Within): Promise<void> {
+    const reading = await this.#read(within);
+    await inSlices(this.#switchOn(within, this.#recorded(reading)));
+    this.#isOn = true;
+    this.#failures = [];
+  }
+
+  async #check(): Promise<void> {
+    const within = this.#within;
+    if (within === undefined) return;
+    this.#checking ??= this.#repair(within).finally(() => (this.#checking = undefined));
+    await this.#checking;
+  }
+
+  async #repair(within: Within): Promise<void> {
+    try {
+      const reading = await this.#read(within);
+      if (this.#within !== within) return;
+      const contested = await this.#repairDisabled(within, reading);
+      const cause = "another program switched it off again after dns11 had switched it on";
+      const reason = `route_localnet is off on ${contested.join(", ")}: queries of its pods are dropped; ${cause}`;
+      this.#failures = contested.length === 0 ? [] : [reason];
+    } catch (error) {
+      if (this.#within !== within) return;
+      this.#failures = [`route_localnet cannot be switched on: ${reasonOf(error)}`];
+    }
+    this.#parts.onChecked();
+  }
+
+  /** Returns the interfaces that were switched off again soon after a repair. */
+  async #repairDisabled(within: Within, { disabled, links }: Reading): Promise<readonly string[]> {
     const nowMs = performance.now();
     for (const [name, ms] of this.#repairedMs) {
       if (nowMs - ms >= LIMITS.localnetRepairEveryMs) this.#repairedMs.delete(name);
@@ -54,22 +140,42 @@ export class RouteLocalnetGuard {
     const contested = Object.keys(disabled).filter((name) => this.#repairedMs.has(name));
     const others = Object.entries(disabled).filter(([name]) => !this.#repairedMs.has(name));
     if (others.length > 0) {
-      this.#switchOn(Object.fromEntries(others), interfaces);
-      for (const [name] of others) this.#repairedMs.set(name, nowMs);
-      this.#parts.onRepaired(others.map(([name]) => name));
+      const names = this.#recorded({ disabled: Object.fromEntries(others), links });
+      await inSlices(this.#switchOn(within, names));
+      for (const name of names) this.#repairedMs.set(name, nowMs);
+      this.#parts.onRepaired(names);
     }
     return contested;
   }
 
-  #switchOn(disabled: RouteLocalnet, { all }: NodeInterfaces): void {
-    const names = Object.keys(disabled);
-    if (names.length === 0) return;
-    this.#parts.save(extendLocalnetRecord(this.#parts.record(), disabled, all));
-    enableRouteLocalnet(names);
+  async #read(within: Within): Promise<Reading> {
+    const route = within(() => new RouteSocket(this.#parts.memory));
+    try {
+      const links: Link[] = [];
+      await inSlices(route.linksInParts(links), 1);
+      return within(() => this.#readingOf(links, route.addresses()));
+    } finally {
+      route.close();
+    }
   }
-}
 
-function disabledIn({ facingPods, scope }: NodeInterfaces): RouteLocalnet {
-  const names = facingPods.map(({ name }) => name);
-  return disabledRouteLocalnet(podDevices(names, scope));
+  #readingOf(links: readonly Link[], addresses: readonly InterfaceAddress[]): Reading {
+    const { scope, facingPods } = this.#parts;
+    const disabled =
+      scope() === "all"
+        ? disabledRouteLocalnet([], [ALL])
+        : disabledRouteLocalnet(facingPods(links, addresses), [DEFAULT]);
+    return { disabled, links };
+  }
+
+  /** The names of what is off, once undoing it is saved. */
+  #recorded({ disabled, links }: Reading): readonly string[] {
+    const names = Object.keys(disabled);
+    if (names.length > 0) this.#parts.save(extendLocalnetRecord(this.#parts.record(), disabled, links));
+    return names;
+  }
+
+  *#switchOn(within: Within, names: readonly string[]): Generator<void> {
+    for (const name of names) yield within(() => enableRouteLocalnet(name));
+  }
 }

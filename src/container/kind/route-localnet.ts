@@ -12,8 +12,8 @@ import { codeOf } from "../../base/lib/fault.ts";
 
 const FOLDER = "/proc/sys/net/ipv4/conf";
 /** The value that new interfaces start with. */
-const DEFAULT = "default";
-const ALL = "all";
+export const DEFAULT = "default";
+export const ALL = "all";
 
 /** The values by interface name, `all` or `default`. */
 export type RouteLocalnet = Readonly<Record<string, string>>;
@@ -29,15 +29,17 @@ export interface LocalnetRecord {
   readonly openBefore?: readonly number[];
 }
 
-type NamedLink = Pick<Link, "name" | "index">;
+type NamedLink = Pick<Link, "name" | "index" | "routeLocalnet">;
 
-/** The ones of these that drop packets for 127.0.0.0/8, with their values. */
-export function disabledRouteLocalnet(names: readonly string[]): RouteLocalnet {
+/** The ones of these that drop packets for 127.0.0.0/8, with their values. The kernel lists those with the links. */
+export function disabledRouteLocalnet(links: readonly NamedLink[], others: readonly string[] = []): RouteLocalnet {
   if (read(ALL) === "1") return {};
-  const values = names.map((name) => [name, read(name)] as const);
-  return Object.fromEntries(
-    values.filter((each): each is [string, string] => each[1] !== undefined && each[1] !== "1"),
-  );
+  const ofLinks = links.filter(({ routeLocalnet }) => routeLocalnet === false).map(({ name }) => [name, "0"] as const);
+  const ofOthers = others.flatMap((name) => {
+    const value = read(name);
+    return value === undefined || value === "1" ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries([...ofLinks, ...ofOthers]);
 }
 
 /** The record to save before switching these on: the known one without interfaces that are gone, and the new ones. */
@@ -50,7 +52,7 @@ export function extendLocalnetRecord(
   const before = Object.entries(known.routeLocalnet).filter(([name]) => present.has(name));
   const isFirst = Object.hasOwn(disabled, DEFAULT) && !Object.hasOwn(known.routeLocalnet, DEFAULT);
   const openBefore = isFirst
-    ? links.filter(({ name }) => read(name) === "1").map(({ index }) => index)
+    ? links.filter(({ routeLocalnet }) => routeLocalnet === true).map(({ index }) => index)
     : known.openBefore;
   return {
     routeLocalnet: { ...disabled, ...Object.fromEntries(before) },
@@ -58,8 +60,8 @@ export function extendLocalnetRecord(
   };
 }
 
-export function enableRouteLocalnet(names: readonly string[]): void {
-  for (const name of names) write(name, "1");
+export function enableRouteLocalnet(name: string): void {
+  write(name, "1");
 }
 
 /** For one interface, to test what happens without it. */
@@ -69,28 +71,27 @@ export function disableRouteLocalnet(name: string): void {
 
 /** Returns the actions taken, a sentence each. */
 export function restoreRouteLocalnet(record: LocalnetRecord, links: () => readonly NamedLink[]): string[] {
-  const { [DEFAULT]: later, ...others } = record.routeLocalnet;
+  const { [DEFAULT]: later, [ALL]: all, ...others } = record.routeLocalnet;
   const did: string[] = [];
   const put = (name: string, value: string): void => {
-    const now = read(name);
-    if (now === undefined || now === value) return;
     write(name, value);
     did.push(`restored route_localnet of ${name} to ${value}`);
   };
-  // First, so that no further interface starts with it.
-  if (later !== undefined) put(DEFAULT, later);
-  for (const [name, value] of Object.entries(others)) put(name, value);
-  if (later === undefined) return did;
-  const inheriting = links().filter(
-    ({ name, index }) => !Object.hasOwn(others, name) && record.openBefore?.includes(index) !== true,
-  );
-  for (const { name } of inheriting) if (read(name) === "1") put(name, later);
+  // The default first, so that no further interface starts with it.
+  for (const [name, before] of [
+    [DEFAULT, later],
+    [ALL, all],
+  ] as const) {
+    const now = before === undefined ? undefined : read(name);
+    if (before !== undefined && now !== undefined && now !== before) put(name, before);
+  }
+  const isRecorded = later !== undefined || Object.keys(others).length > 0;
+  for (const { name, index, routeLocalnet } of isRecorded ? links() : []) {
+    const inherited = record.openBefore?.includes(index) === true ? undefined : later;
+    const before = Object.hasOwn(others, name) ? others[name] : inherited;
+    if (before !== undefined && routeLocalnet !== undefined && (before !== "0") !== routeLocalnet) put(name, before);
+  }
   return did;
-}
-
-/** The names to switch on for the interfaces that face pods, and for new ones. */
-export function podDevices(names: readonly string[], scope: "devices" | "all"): string[] {
-  return scope === "all" ? [ALL] : [...names, DEFAULT];
 }
 
 function read(name: string): string | undefined {

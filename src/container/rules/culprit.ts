@@ -3,11 +3,13 @@
  * is not a culprit: our first chain sets a zone, and so the packet is tracked whether notrack comes before or after it.
  */
 import { LIMITS } from "../../base/limits.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
+import type { Within } from "./exchange.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { foreignTablesIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
@@ -30,6 +32,15 @@ interface Chain {
   readonly isDropPolicy: boolean;
   /** Its rules in order: the names of their expressions, and "drop" for that verdict. */
   readonly rules: readonly (readonly string[])[];
+}
+
+/** The culprits in the namespace that `within` enters. */
+export function culpritsIn(within: Within, memory: NetlinkMemory): readonly string[] {
+  try {
+    return within(() => findCulprits(memory));
+  } catch (error) {
+    return [`cannot read the rules of the namespace: ${reasonOf(error)}`];
+  }
 }
 
 /** Returns sentences, the most likely culprit first. Call inside the namespace. */
@@ -78,7 +89,7 @@ function describe({ family, table, name, hook }: Chain): string {
 /** Reads chains first, so that they are known even where there are too many rules to read. */
 function readChains(memory: NetlinkMemory, budget: ReadBudget): Chain[] {
   const chains: Omit<Chain, "rules">[] = [];
-  visitFirst(memory, { command: nft.NFT_MSG_GETCHAIN, family: 0 }, (familyNumber, bytes) => {
+  visitFirst(memory, { command: nft.NFT_MSG_GETCHAIN, family: 0, isBeginning: true }, (familyNumber, bytes) => {
     if (!budget.take()) return false;
     const family = FAMILY_NAMES.get(familyNumber);
     if (family === undefined) return undefined;
@@ -102,7 +113,7 @@ function readChains(memory: NetlinkMemory, budget: ReadBudget): Chain[] {
 /** Reads the first rules only if there are too many. */
 function readRules(memory: NetlinkMemory, budget: ReadBudget): Map<string, string[][]> {
   const rules = new Map<string, string[][]>();
-  visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0 }, (familyNumber, bytes) => {
+  visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: 0, isBeginning: true }, (familyNumber, bytes) => {
     if (!budget.take()) return false;
     const attributes = attributesIn(bytes);
     const table = textOf(attributes.get(nft.NFTA_RULE_TABLE));

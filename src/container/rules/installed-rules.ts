@@ -70,17 +70,22 @@ export function tableTitle(family: IpFamily): string {
 
 function installedTables(memory: NetlinkMemory): InstalledRules[] {
   const found: { readonly family: IpFamily; readonly owner: InstalledRules["owner"] | undefined }[] = [];
-  for (const family of IP_FAMILIES) {
-    // Selected by name: there may be any number of foreign tables.
-    const select = (w: NetlinkWriter): void => w.text(nft.NFTA_TABLE_NAME, TABLE_NAME);
-    const request = { command: nft.NFT_MSG_GETTABLE, family: FAMILY_NUMBER[family], isOne: true, select };
-    visitTables(memory, request, (_, bytes) => {
-      const attributes = attributesIn(bytes);
-      const comment = textOf(attributes.get(nft.NFTA_TABLE_USERDATA)?.subarray(2));
-      if (attributes.has(nft.NFTA_TABLE_OWNER)) found.push({ family, owner: "instance" });
-      else found.push({ family, owner: comment === PERMANENT_COMMENT ? "permanent" : undefined });
-    });
-  }
+  // Selected by name: there may be any number of foreign tables.
+  const select = (w: NetlinkWriter): void => w.text(nft.NFTA_TABLE_NAME, TABLE_NAME);
+  const isOne = true;
+  const queries = IP_FAMILIES.map((family) => ({
+    command: nft.NFT_MSG_GETTABLE,
+    family: FAMILY_NUMBER[family],
+    isOne,
+    select,
+  }));
+  visitTables(memory, queries, (number, bytes) => {
+    const family = number === FAMILY_NUMBER.ip ? "ip" : "ip6";
+    const attributes = attributesIn(bytes);
+    const comment = textOf(attributes.get(nft.NFTA_TABLE_USERDATA)?.subarray(2));
+    if (attributes.has(nft.NFTA_TABLE_OWNER)) found.push({ family, owner: "instance" });
+    else found.push({ family, owner: comment === PERMANENT_COMMENT ? "permanent" : undefined });
+  });
   return found.map(({ family, owner }) => ({
     kind: "table",
     family,

@@ -3,6 +3,7 @@
  * target would no longer receive its packets. Rules of iptables-legacy are not read.
  */
 import { codeOf } from "../../base/lib/fault.ts";
+import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
@@ -29,7 +30,7 @@ export function chainsRedirecting(memory: NetlinkMemory, port: number): string[]
 export function firstChainsRedirecting(memory: NetlinkMemory, port: number): { chains: string[]; isComplete: boolean } {
   const chains = new Set<string>();
   let count = 0;
-  const isComplete = visitFirst(memory, RULES, (_, bytes) => {
+  const isComplete = visitFirst(memory, { ...RULES, isBeginning: true }, (_, bytes) => {
     noteRedirect(chains, bytes, port);
     return ++count <= LIMITS.redirectRulesAtOnce;
   });
@@ -41,6 +42,8 @@ export async function allChainsRedirecting(memory: NetlinkMemory, port: number):
   const socket = new NftSocket(memory);
   const chains = new Set<string>();
   try {
+    // The caller has read the beginning in this round.
+    await ownRound();
     await inSlices(
       socket.findInParts(RULES, (_, bytes) => noteRedirect(chains, bytes, port)),
       1,

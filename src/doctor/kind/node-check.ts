@@ -146,7 +146,7 @@ function interfacesWithoutLocalnet({ addresses }: NodeFact, memory: NetlinkMemor
       .filter(
         (link) => link.isUp && !link.isLoopback && link.master === undefined && !dockerInterfaces.has(link.index),
       );
-    return Object.keys(disabledRouteLocalnet(links.map(({ name }) => name)));
+    return Object.keys(disabledRouteLocalnet(links));
   } finally {
     route.close();
   }

@@ -262,15 +262,15 @@ export class KernelSpace implements AnswerMemory {
     });
   }
 
-  /** While it has no answers. */
-  setStyle(style: number): void {
-    this.#parts.view.setUint32(SPACE.style, style, true);
-  }
-
   leave(ports: Iterable<number>): void {
     const bits = new Uint8Array(OWN_BYTES);
     for (const port of ports) bits[(port & 0xff) >> 3] = (bits[(port & 0xff) >> 3] as number) | (1 << (port & 7));
     for (const [index, byte] of bits.entries()) this.#parts.view.setUint8(SPACE.own + index, byte);
+  }
+
+  /** While it has no answers. */
+  setStyle(style: number): void {
+    this.#parts.view.setUint32(SPACE.style, style, true);
   }
 
   /** Attaches to lo of the thread's namespace. */

@@ -15,10 +15,10 @@ export const SPACE = {
   own: 32,
   records: 64,
 } as const;
-/** Letter case is part of a question; OPT is ignored. */
-export const STYLE = { literal: 1, noEdns: 2 } as const;
 /** A bit for each value of the last eight bits of a port. */
 export const OWN_BYTES = 32;
+/** Letter case is part of a question; OPT is ignored. */
+export const STYLE = { literal: 1, noEdns: 2 } as const;
 /** The last queries of a namespace that the program answered, eight bytes each, by their number. */
 export const RECORDS = 64;
 

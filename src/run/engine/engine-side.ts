@@ -2,6 +2,7 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
+import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { RunSettings } from "../../config/settings.ts";
@@ -127,6 +128,8 @@ export class EngineSide implements ContainerSide {
     next.setHostDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
+    // What the last slice took is not part of the round in which everything changes.
+    await ownRound();
     return () => {
       this.#succeedBy(next);
       this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);

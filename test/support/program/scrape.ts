@@ -6,11 +6,14 @@ import { request } from "node:http";
 
 export type Scraped = { readonly status: number; readonly type: string; readonly text: string };
 
+/** For a server that does not reply; on a busy machine a reply may take long. */
+const TIMEOUT_MS = 60_000;
+
 /** `address` is ADDRESS:PORT, or the path of a control socket. */
 export async function page(address: string, path: string): Promise<Scraped> {
   const where = address.startsWith("/") ? { socketPath: address } : urlParts(address);
   return await new Promise((resolve, reject) => {
-    const outgoing = request({ ...where, path, agent: false, timeout: 10_000 }, (response) => {
+    const outgoing = request({ ...where, path, agent: false, timeout: TIMEOUT_MS }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (text += chunk));

@@ -5,7 +5,7 @@ import { TYPE } from "../octets.ts";
 import { type Question, byTcp, byUdp, query } from "../question.ts";
 import { OPTS } from "./opts.ts";
 
-const SERVICES = ["web", "rr", "sick", "open", "front", "client", "me", "db", "nobody"];
+const SERVICES = ["web", "rr", "sick", "open", "front", "client", "me", "db", "nobody", "Odd.Name_1", "odd.name_1"];
 const TYPES = [
   TYPE.AAAA,
   TYPE.MX,

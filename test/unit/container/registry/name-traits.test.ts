@@ -146,6 +146,7 @@ test("invalid labels are reported and ignored", () => {
     ["io.dns11.ttl", "-1", /"-1": use whole seconds/],
     ["io.dns11.ttl", "9".repeat(5_000), /"9+.*": use whole seconds/],
     ["io.dns11.ptr", "name", /"name": use network, hostname, fqdn; the label is ignored$/],
+    ["io.dns11.answers", "kernel", /"kernel": use auto, process; the label is ignored$/],
     ["io.dns11.address-order", "", /"": use shuffle, sorted; the label is ignored$/],
   ] as const) {
     const bad = replica(2, { labels: { [key]: text } });

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 
 import { CONTAINER_CAPTURE } from "../../../../src/container/capture/capture.ts";
 import {
@@ -78,6 +79,27 @@ test("serving: queries go to our ports and replies leave from port 53, both in o
       { name: "reply", type: "nat", hook: "postrouting", priority: -101, rules: REPLIES },
     ],
   });
+});
+
+test("a program at lo on trial: only probes go past connection tracking; then all queries and replies by UDP do", () => {
+  const zoneRules = (plans: readonly TablePlan[]): readonly unknown[] => one(plans).chains[0]?.rules ?? [];
+  const query = { protocol: "udp", destination: OURS, destinationPort: 53 };
+  const probe = { mark: 0x22, ...query };
+  const onTrial = { ...INPUT, untracked: "probes" } as const;
+  assert.deepEqual(
+    zoneRules(servingPlan(onTrial)),
+    zoneRules(servingPlan(INPUT)).toSpliced(
+      1 + ZONE_OF_REPLIES.length,
+      0,
+      { match: probe, action: { kind: "notrack" } },
+      { match: probe, action: { kind: "accept" } },
+    ),
+  );
+  const all = zoneRules(servingPlan({ ...INPUT, untracked: "all" }));
+  assert.ok(all.some((rule) => isDeepStrictEqual(rule, { match: query, action: { kind: "notrack" } })));
+  assert.equal(JSON.stringify(all).match(/notrack/g)?.length, 3, "a query, a reply, and a query to our port");
+  // Whether the namespace is ours at all is tried without the program.
+  assert.deepEqual(trialPlan({ ...INPUT, untracked: "all" }), trialPlan(INPUT));
 });
 
 test("draining: queries are not redirected, and replies to earlier ones are still translated", () => {

@@ -201,3 +201,43 @@ test("a change replaces a record, a removal ends it, and a list forgets what is 
   world.names.commit();
   assert.deepEqual([world.ask("a.shop.test"), world.ask("c.shop.test")], [[3], [0, "A 10.0.0.3"]]);
 });
+
+test("whoever repeats answers hears of each change in the step in which it counts", () => {
+  const world = new StoredWorld({ "test/shop/web": { host: "10.0.0.1" } });
+  let changes = 0;
+  world.names.onChange = () => changes++;
+  const changesOf = (step: () => void): number => {
+    changes = 0;
+    step();
+    return changes;
+  };
+  assert.equal(
+    changesOf(() => world.put("test/shop/db", { host: "10.0.0.2" })),
+    1,
+  );
+  assert.equal(
+    changesOf(() => world.put("test/shop/db", "no JSON")),
+    1,
+  );
+  assert.equal(
+    changesOf(() => world.remove("test/shop/web")),
+    1,
+  );
+  assert.equal(
+    changesOf(() => world.names.setLease("7", 30)),
+    1,
+  );
+  assert.equal(
+    changesOf(() => world.names.setLease("7", 30)),
+    0,
+  );
+  assert.equal(
+    changesOf(() => world.names.setCurrent(false)),
+    1,
+  );
+  // A list counts as a whole.
+  assert.equal(
+    changesOf(() => world.list({ "test/shop/a": { host: "10.0.0.3" }, "test/shop/b": { host: "10.0.0.4" } })),
+    1,
+  );
+});
