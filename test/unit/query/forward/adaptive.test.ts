@@ -17,7 +17,7 @@ import {
   anOpt,
   upstreams,
 } from "../../../support/scripted/builders.ts";
-import { QueryPath, clientOf } from "../../support/query-path.ts";
+import { QueryPath, clientOf, realNow } from "../../support/query-path.ts";
 import { waitFor } from "../../../support/rig/wait.ts";
 import { dialHere } from "../../support/loopback.ts";
 import { type Reply, readName, readReply } from "../../support/reply.ts";
@@ -62,10 +62,7 @@ for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
 test("NXDOMAIN is final", async () => {
   await using first = new UdpUpstream(coded(3));
   await using second = new UdpUpstream(good);
-  const reply = await new QueryPath({ behaviour: { hedges: false } }).query(
-    clientOf(first.server, second.server),
-    QUERY,
-  );
+  const reply = await new QueryPath().query(clientOf(first.server, second.server), QUERY);
   assert.equal(reply.rcode, 3);
   assert.equal(second.queries.length, 0);
 });
@@ -74,7 +71,7 @@ test("a silent server is joined by the next, and a closed port costs nothing", a
   await using first = new UdpUpstream(silent);
   await using third = new UdpUpstream(good);
   const servers = [first.server, await closedUdpServer(), third.server];
-  const reply = await new QueryPath().query(clientOf(...servers), QUERY);
+  const reply = await new QueryPath({ now: realNow }).query(clientOf(...servers), QUERY);
   assert.equal(reply.answers.length, 1);
   assert.equal(first.queries.length, 1);
 });
@@ -215,7 +212,7 @@ test("a reply to another question is ignored", async () => {
 test("identical questions in flight are sent once, and each client gets its own form of the reply", async () => {
   const replies: (() => void)[] = [];
   await using upstream = new UdpUpstream((query, reply) => replies.push(() => good(query, reply)));
-  const queryPath = new QueryPath({ behaviour: { guardsLoops: false } });
+  const queryPath = new QueryPath({ now: realNow, behaviour: { guardsLoops: false } });
   const [one, other] = [clientOf(upstream.server), clientOf(upstream.server)];
   const host: Server = { ...upstream.server, from: "host" };
   const [a, b] = [clientOf(host), clientOf(host)];
@@ -290,7 +287,7 @@ test("an attacker who reads a probe below its own name affects only that name an
     if (name.includes("dns11-loop")) seen.push(name);
     if (!isSlow) good(query, reply);
   }, "host");
-  const queryPath = new QueryPath();
+  const queryPath = new QueryPath({ now: realNow });
   const [attacker, victim] = [clientOf(upstream.server), clientOf(upstream.server)];
   const zone = "zone.attacker.test";
   void queryPath.query(attacker, aQuery({ name: zone }));

@@ -12,7 +12,7 @@ import { probeQuery } from "../../../../src/base/model/probe-message.ts";
 import { QueryHistories } from "../../../../src/query/history/query-histories.ts";
 import type { QueryHistory } from "../../../../src/query/history/query-history.ts";
 import { TYPE, aNetwork, aQuery, aRecord, aReplyTo, aView, aClient } from "../../../support/scripted/builders.ts";
-import { QueryPath, clientWith } from "../../support/query-path.ts";
+import { QueryPath, clientWith, realNow } from "../../support/query-path.ts";
 import { answerOnce } from "../../support/reply.ts";
 import { UdpUpstream, closedUdpServer } from "../../support/upstreams.ts";
 
@@ -151,7 +151,7 @@ test("a stale answer is recorded as one", async () => {
 
 test("a query beyond the limit is recorded as refused", async () => {
   const history = aHistory();
-  const queryPath = new QueryPath({ queriesMax: 0 });
+  const queryPath = new QueryPath({ now: realNow, queriesMax: 0 });
   await using silent = new UdpUpstream(() => undefined);
   const client = clientWith(history, silent.server);
   // A container with few queries is not refused because of others.
