@@ -60,7 +60,7 @@ async function untilFailure(...texts: readonly string[]): Promise<Locator> {
 
 async function untilMended(): Promise<void> {
   await untilVerdict(ALL_WELL);
-  await page.getByText("No name of a container fails.").waitFor();
+  await page.locator("#failing > .failures > :is(.failure-bad, .failure-warn)").first().waitFor({ state: "detached" });
 }
 
 async function untilEvent(text: string): Promise<void> {
