@@ -134,6 +134,7 @@ export class NodeMode implements AttachMode {
       const dockerDevices = this.#dockerDevices(existing);
       const redirects = this.#redirects(route, existing, hasIpv6);
       this.#targets = redirects.map(({ bind }) => bind);
+      this.#localnet.forgive();
       // Otherwise there is time until it is advertised.
       if (policy.mode === "loopback" && wasPublished) this.#localnet.enableAtOnce();
       this.#lastChangeMs = Date.now();

@@ -60,6 +60,11 @@ export class RouteLocalnetGuard {
     return this.#failures;
   }
 
+  /** Switches on again what another program keeps switching off, the next time: an operator may have asked for that. */
+  forgive(): void {
+    this.#repairedMs.clear();
+  }
+
   /** Switches on what is off, in one step: pods use the captured addresses already. Call inside the namespace. */
   enableAtOnce(): void {
     if (this.#isOn) return;
@@ -76,8 +81,11 @@ export class RouteLocalnetGuard {
   /** Switches on what is off, and keeps it on until `stop`. Resolves to false if it cannot: pods must not query us then. */
   async start(within: Within): Promise<boolean> {
     this.#within = within;
-    if (this.#isOn) await this.#check();
-    else {
+    if (this.#isOn) {
+      // One that is under way may have read before `forgive`.
+      await this.#checking;
+      await this.#check();
+    } else {
       try {
         await this.#enable(within);
       } catch (error) {
