@@ -20,7 +20,7 @@ const [CPU, ALONE] = [
   { column: "aloneMs", title: "one at a time, microseconds, less is better", show: micros },
 ];
 
-const [NAME_WIDTH, BAR_WIDTH, VALUE_WIDTH, GAP] = [110, 210, 60, 20];
+const [NAME_WIDTH, BAR_WIDTH, VALUE_WIDTH, GAP] = [140, 210, 60, 20];
 const [BAR_HEIGHT, BAR_STEP, HEAD_HEIGHT, MARGIN] = [12, 17, 30, 14];
 const PANEL_WIDTH = BAR_WIDTH + VALUE_WIDTH + GAP;
 const WIDTH = MARGIN + NAME_WIDTH + 2 * PANEL_WIDTH + MARGIN;
@@ -46,7 +46,7 @@ const PLOTS = [
     file: "kernel-answers.svg",
     title: "Names answered by the kernel and by the process",
     ours: "kernel",
-    rows: ["A", "AAAA: no data", "PTR", "MX, by the process"],
+    rows: ["A", "AAAA: no data", "PTR", "HINFO, by the process"],
     panels: [SPEED, ALONE],
     lines: report.rows.flatMap(kernelLine),
   },
@@ -143,8 +143,10 @@ text { font: 12px sans-serif; fill: #57606a; }
 </style>`;
 }
 
-function head(/** @type {Plot} */ { panels }, /** @type {string} */ row, /** @type {number} */ y) {
-  const titles = panels.map(({ title }, index) => text("small", panelX(index), y + 24, title));
+function head(/** @type {Plot} */ plot, /** @type {string} */ row, /** @type {number} */ y) {
+  const titles = plot.panels.flatMap(({ title, column }, index) =>
+    linesOf(plot, row).some(({ columns }) => column in columns) ? [text("small", panelX(index), y + 24, title)] : [],
+  );
   return [text("row", MARGIN, y + 8, row), ...titles];
 }
 

@@ -1,5 +1,5 @@
 // Container names answered by the kernel, beside the same names answered by the process and by the floor, in one container.
-// The last row has the process stopped: whatever is answered then is answered by the kernel alone. MX is answered
+// The last row has the process stopped: whatever is answered then is answered by the kernel alone. HINFO is answered
 // by the process in any case, but with --answers kernel its packets are not tracked.
 
 import { writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ const NAMES = 10;
 const SPEED_MIN = 2;
 const LATENCY_MAX = 1 / 3;
 
-const QUESTIONS = { a: "A", aaaa: "AAAA: no data", ptr: "PTR", mx: "MX, by the process" } as const;
+const QUESTIONS = { a: "A", aaaa: "AAAA: no data", ptr: "PTR", hinfo: "HINFO, by the process" } as const;
 type Question = keyof typeof QUESTIONS;
 const STOPPED = "kernel, process stopped";
 const SERVERS = ["floor", "process", "kernel", STOPPED] as const;
@@ -46,7 +46,7 @@ export async function benchKernel(): Promise<Row[]> {
   const add = async (answerer: Answerer, question: Question, pid: number): Promise<void> => {
     const key = keyOf(answerer, question);
     const isStopped = answerer === STOPPED;
-    const isFirst = question === "mx" || (question === "a" && answerer === "process");
+    const isFirst = question === "hinfo" || (question === "a" && answerer === "process");
     const warm = isStopped ? 0 : isFirst ? START_SECONDS : WARM_SECONDS;
     const sample = await measure(testbed, files[question], pid, warm);
     const aloneMs = question === "a" && !isStopped && load !== undefined ? await alone(testbed, load) : undefined;
@@ -60,7 +60,7 @@ export async function benchKernel(): Promise<Row[]> {
     await redirectTo(testbed.client, undefined);
     for (const answers of ["process", "kernel"] as const) {
       await using instance = await startDns11(engine, { args: ["--answers", answers, "--keeper", "off"] });
-      for (const question of ["a", "aaaa", "ptr", "mx"] as const) await add(answers, question, instance.pid);
+      for (const question of ["a", "aaaa", "ptr", "hinfo"] as const) await add(answers, question, instance.pid);
       if (answers === "process") continue;
       instance.kill("SIGSTOP");
       await add(STOPPED, "a", instance.pid);
@@ -89,9 +89,9 @@ function questionFiles(engine: Engine, { hosts }: Testbed): Record<Question, str
       "ptr",
       hosts.map(({ address }) => `${reverseName(address)} PTR`),
     ),
-    mx: file(
-      "mx",
-      hosts.map(({ name }) => `${name} MX`),
+    hinfo: file(
+      "hinfo",
+      hosts.map(({ name }) => `${name} HINFO`),
     ),
   };
 }
