@@ -9,6 +9,7 @@ import { addressBytes } from "../../../base/model/address.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
+import { SuffixTable } from "../../../base/model/suffix-table.ts";
 import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
 import {
   DENIED,
@@ -20,7 +21,7 @@ import {
 import { serviceName } from "../../registry/compose.ts";
 import { type ContainerFact, type StoppedFact, isUserDefined } from "../../registry/fact.ts";
 import { labelStopped } from "../../registry/label-choices.ts";
-import { labelNames } from "../../registry/label-names.ts";
+import { aliasWildcards, labelNames } from "../../registry/label-names.ts";
 import { effectiveLabels } from "../../registry/labels.ts";
 import { nameKey } from "../docker/docker-name.ts";
 import { NameEntry } from "../name-entry.ts";
@@ -41,9 +42,24 @@ interface StoppedEndpoint {
   readonly addresses: readonly Uint8Array[];
 }
 
+/** By container and network. */
+type Endpoints = Map<string, StoppedEndpoint>;
+
+/** Names, and by network what wildcards stand for. */
+interface StoppedTables {
+  readonly exact: LabelTable<Endpoints>;
+  readonly wildcards: Map<string, SuffixTable<Endpoints>>;
+}
+
+/** Where a name is listed. */
+interface Listed {
+  readonly table: Pick<LabelTable<Endpoints>, "get" | "set" | "delete">;
+  readonly key: Uint8Array;
+}
+
 interface KnownStopped {
   readonly fact: StoppedFact;
-  readonly keys: readonly Uint8Array[];
+  readonly listed: readonly Listed[];
   /** By network, as they were last seen. */
   readonly last: ReadonlyMap<string, readonly Uint8Array[]>;
 }
@@ -54,24 +70,22 @@ const RANKS: readonly StoppedPolicy[] = ["forward", "nxdomain", "empty", "last-a
 class VisibleStopped implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.stopped;
-  readonly #table: LabelTable<Map<string, StoppedEndpoint>>;
+  readonly #tables: StoppedTables;
   readonly #networks: ReadonlySet<string>;
   readonly #isTaken: IsTaken;
 
-  constructor(table: LabelTable<Map<string, StoppedEndpoint>>, networks: ReadonlySet<string>, isTaken: IsTaken) {
-    this.#table = table;
+  constructor(tables: StoppedTables, networks: ReadonlySet<string>, isTaken: IsTaken) {
+    this.#tables = tables;
     this.#networks = networks;
     this.#isTaken = isTaken;
   }
 
-  find({ folded, foldedLength, labelCount, hashOf }: QuestionName, search: NameSearch): number {
-    const endpoints = this.#table.find(folded, foldedLength, hashOf[labelCount] as number);
-    if (endpoints === undefined) return MISS;
-    const nowMs = Date.now();
-    const own = [...endpoints.values()].filter(
-      ({ network, untilMs, needs }) =>
-        untilMs > nowMs && this.#networks.has(network) && (needs === undefined || search.behaviour[needs]),
-    );
+  find(name: QuestionName, search: NameSearch): number {
+    const { folded, foldedLength, labelCount, hashOf } = name;
+    const exact = this.#tables.exact.find(folded, foldedLength, hashOf[labelCount] as number);
+    const found = exact === undefined ? [] : this.#own(exact.values(), search);
+    const own = found.length > 0 ? found : this.#own(this.#below(name), search);
+    if (own.length === 0) return MISS;
     const rank = Math.max(-1, ...own.map(({ policy }) => RANKS.indexOf(policy)));
     const policy = RANKS[rank] ?? "forward";
     if (policy === "forward") return MISS;
@@ -79,6 +93,20 @@ class VisibleStopped implements VisibleNames {
     search.trace?.record("names", `a name of ${names}, not running (setting stopped: ${policy})`);
     if (policy === "nxdomain") return DENIED;
     return search.found(this.#lastAddresses(own), true, true);
+  }
+
+  *#below(name: QuestionName): Iterable<StoppedEndpoint> {
+    const { wildcards } = this.#tables;
+    if (wildcards.size === 0) return;
+    for (const network of this.#networks) yield* wildcards.get(network)?.find(name)?.values() ?? [];
+  }
+
+  #own(endpoints: Iterable<StoppedEndpoint>, { behaviour }: NameSearch): StoppedEndpoint[] {
+    const nowMs = Date.now();
+    return [...endpoints].filter(
+      ({ network, untilMs, needs }) =>
+        untilMs > nowMs && this.#networks.has(network) && (needs === undefined || behaviour[needs]),
+    );
   }
 
   /** An address that another container has by now is not the name's any more. */
@@ -103,7 +131,7 @@ class VisibleStopped implements VisibleNames {
 export class StoppedNames implements NameSource {
   readonly #isTaken: IsTaken;
   readonly #containers = new Map<string, KnownStopped>();
-  readonly #table = new LabelTable<Map<string, StoppedEndpoint>>();
+  readonly #tables: StoppedTables = { exact: new LabelTable(), wildcards: new Map() };
   #setting: StoppedPolicy | undefined;
   #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
 
@@ -135,7 +163,7 @@ export class StoppedNames implements NameSource {
     for (const known of current.#containers.values()) {
       if (this.#containers.get(known.fact.id)?.fact === known.fact) continue;
       this.remove(known.fact.id);
-      yield void this.#containers.set(known.fact.id, { ...known, keys: this.#list(known) });
+      yield void this.#containers.set(known.fact.id, { ...known, listed: this.#list(known) });
     }
     for (const id of this.#containers.keys()) if (!current.#containers.has(id)) yield this.remove(id);
   }
@@ -149,10 +177,10 @@ export class StoppedNames implements NameSource {
     const isOver = fact.sinceMs + LIMITS.stoppedMs <= Date.now();
     const known = {
       fact: isOver ? { ...fact, networks: [] } : fact,
-      keys: [],
+      listed: [],
       last: last ?? new Map<string, readonly Uint8Array[]>(),
     };
-    this.#containers.set(fact.id, { ...known, keys: this.#list(known) });
+    this.#containers.set(fact.id, { ...known, listed: this.#list(known) });
     if (this.#containers.size > LIMITS.stoppedContainers) this.#removeOldest();
   }
 
@@ -161,31 +189,34 @@ export class StoppedNames implements NameSource {
     const known = this.#containers.get(id);
     if (known === undefined) return;
     this.#containers.delete(id);
-    for (const key of known.keys) {
-      const endpoints = this.#table.get(key);
+    for (const { table, key } of known.listed) {
+      const endpoints = table.get(key);
       for (const { name } of known.fact.networks) endpoints?.delete(`${id} ${name}`);
-      if (endpoints?.size === 0) this.#table.delete(key);
+      if (endpoints?.size === 0) table.delete(key);
     }
+    const { wildcards } = this.#tables;
+    for (const { name } of known.fact.networks) if (wildcards.get(name)?.size === 0) wildcards.delete(name);
   }
 
   namesFor({ endpoints }: ContainerFact): VisibleNames | undefined {
     if (this.#setting === undefined) return undefined;
     const networks = endpoints.map(({ networkName }) => networkName).filter(isUserDefined);
-    return new VisibleStopped(this.#table, new Set(networks), this.#isTaken);
+    return new VisibleStopped(this.#tables, new Set(networks), this.#isTaken);
   }
 
-  /** Puts the names of a container into the table: SERVICE.PROJECT, those of its label, NAME, and NAME.NETWORK. */
-  #list({ fact, last }: Omit<KnownStopped, "keys">): Uint8Array[] {
+  /** Puts the names of a container into the tables: SERVICE.PROJECT, its label's, wildcards, NAME, and NAME.NETWORK. */
+  #list({ fact, last }: Omit<KnownStopped, "listed">): Listed[] {
     const labels = effectiveLabels(fact, this.#labelPolicy);
     const { policy } = labelStopped(labels, this.#setting ?? "forward");
     const service = serviceName(labels);
-    const extra = labelNames(labels).names.filter((name) => !name.startsWith(WILDCARD));
-    const keys: Uint8Array[] = [];
-    const list = (key: Uint8Array, endpoint: StoppedEndpoint): void => {
-      const endpoints = this.#table.get(key) ?? new Map<string, StoppedEndpoint>();
+    const labelled = labelNames(labels).names;
+    const listed: Listed[] = [];
+    const list = (name: string, endpoint: StoppedEndpoint, table: Listed["table"] = this.#tables.exact): void => {
+      const key = nameKey(name);
+      const endpoints = table.get(key) ?? new Map<string, StoppedEndpoint>();
       endpoints.set(`${fact.id} ${endpoint.network}`, endpoint);
-      this.#table.set(key, endpoints);
-      keys.push(key);
+      table.set(key, endpoints);
+      listed.push({ table, key });
     };
     for (const { name: network, names } of fact.networks) {
       const endpoint: StoppedEndpoint = {
@@ -195,15 +226,26 @@ export class StoppedNames implements NameSource {
         policy,
         addresses: last.get(network) ?? [],
       };
-      if (service !== undefined) list(nameKey(service), { ...endpoint, needs: "answersProjectNames" });
-      for (const name of extra) list(nameKey(name), { ...endpoint, needs: "answersExtraNames" });
+      const extra: StoppedEndpoint = { ...endpoint, needs: "answersExtraNames" };
+      if (service !== undefined) list(service, { ...endpoint, needs: "answersProjectNames" });
+      for (const name of [...labelled, ...aliasWildcards(names, network).names]) {
+        if (name.startsWith(WILDCARD)) list(name.slice(WILDCARD.length), extra, this.#wildcardsOf(network));
+        else list(name, extra);
+      }
       // Last, because no switch turns them off.
       for (const name of names.slice(0, LIMITS.stoppedNames)) {
-        list(nameKey(name), endpoint);
-        list(nameKey(`${name}.${network}`), endpoint);
+        list(name, endpoint);
+        list(`${name}.${network}`, endpoint);
       }
     }
-    return keys;
+    return listed;
+  }
+
+  #wildcardsOf(network: string): SuffixTable<Endpoints> {
+    const { wildcards } = this.#tables;
+    const known = wildcards.get(network) ?? new SuffixTable();
+    wildcards.set(network, known);
+    return known;
   }
 
   #removeOldest(): void {

@@ -133,6 +133,28 @@ test("the name of its service in its project, and those of its label, stay local
   }
 });
 
+test("names below a wildcard of a stopped container stay local on its networks, and no others", () => {
+  const networks = [
+    { name: "one", names: ["proxy", "*.apps.test", "*.*.bad"] },
+    { name: "two", names: ["proxy", "*.two.apps.test", "*.far.test"] },
+  ];
+  const directory = directoryOf("nxdomain");
+  directory.putStopped(stopped("proxy", { networks, labels: { "io.dns11.names": "*.label.test" } }));
+  for (const name of ["shop.apps.test", "a.two.apps.test", "x.label.test"])
+    assert.equal(ask(directory, name), "NXDOMAIN", name);
+  for (const name of ["apps.test", "label.test", "a.far.test", "a.b.bad"])
+    assert.equal(ask(directory, name), "deferred", name);
+  const without = { ...DEFAULT_BEHAVIOUR, answersExtraNames: false };
+  assert.equal(ask(directory, "shop.apps.test", TYPE.A, asker, without), "deferred");
+  directory.putContainer(
+    aContainer({ id: "next", name: "next", endpoints: [anEndpoint({ names: ["*.apps.test"], ipv4: "10.1.0.4" })] }),
+  );
+  assert.equal(ask(directory, "shop.apps.test"), "10.1.0.4");
+  directory.removeContainer("next");
+  directory.removeStopped("proxy");
+  assert.equal(ask(directory, "shop.apps.test"), "deferred");
+});
+
 test("whoever else has the name comes first: another container, a declared name, a wildcard", () => {
   const other = container("other", "10.1.0.3");
   const directory = directoryOf("nxdomain", container("db", "10.1.0.2"), other);
