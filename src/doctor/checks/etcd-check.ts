@@ -5,14 +5,13 @@
 import type { EtcdReport } from "../../api/etcd.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { publishingFindings } from "./etcd-publishing.ts";
+import { skippedKeys } from "./skipped-keys.ts";
 
 const ALARM_REMEDIES: Readonly<Record<string, string>> = {
   NOSPACE:
     "Compact and defragment etcd, then clear the alarm (`etcdctl alarm disarm`): it accepts no writes until then.",
   CORRUPT: "A member has other data than the others: replace it.",
 };
-const PROBLEMS_SHOWN = 3;
-
 /** Nothing where etcd is not used, or dns11 does not run. */
 export function etcdFindings(report: EtcdReport | null | undefined): Finding[] {
   if (report === null || report === undefined) return [];
@@ -65,14 +64,19 @@ function alarmFindings({ alarms }: EtcdReport): Finding[] {
   );
 }
 
-function recordFindings({ skipped, refused, problems, records }: EtcdReport): Finding[] {
-  const shown = problems.slice(0, PROBLEMS_SHOWN).map(({ key, problem }) => `${key}: ${problem}`);
-  const more = skipped - shown.length;
-  const list = [...shown, ...(more > 0 ? [`${more} more`] : [])].join("; ");
+function recordFindings(report: EtcdReport): Finding[] {
+  const { skipped, refused, records } = report;
   return [
     ...(skipped === 0
       ? []
-      : [finding("etcd-records", "warning", `${skipped} skipped (${list})`, "Correct or delete these keys in etcd.")]),
+      : [
+          finding(
+            "etcd-records",
+            "warning",
+            `${skipped} skipped (${skippedKeys(report)})`,
+            "Correct or delete these keys in etcd.",
+          ),
+        ]),
     ...(refused === 0
       ? []
       : [

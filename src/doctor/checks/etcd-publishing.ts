@@ -4,8 +4,7 @@
  */
 import type { EtcdReport, MachinesReport, PublishReport } from "../../api/etcd.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-
-const PROBLEMS_SHOWN = 3;
+import { skippedKeys } from "./skipped-keys.ts";
 
 /** Nothing where nothing is published. */
 export function publishingFindings({ publishing, machines }: EtcdReport): Finding[] {
@@ -53,10 +52,8 @@ function leftOutFindings({ leftOut, addresses, foreign, root }: PublishReport): 
   ];
 }
 
-function memberFindings({ skipped, refused, problems }: MachinesReport): Finding[] {
-  const shown = problems.slice(0, PROBLEMS_SHOWN).map(({ key, problem }) => `${key}: ${problem}`);
-  const more = skipped - shown.length;
-  const list = [...shown, ...(more > 0 ? [`${more} more`] : [])].join("; ");
+function memberFindings(report: MachinesReport): Finding[] {
+  const { skipped, refused } = report;
   return [
     ...(skipped === 0
       ? []
@@ -64,7 +61,7 @@ function memberFindings({ skipped, refused, problems }: MachinesReport): Finding
           finding(
             "etcd-records",
             "warning",
-            `${skipped} containers of other machines are skipped (${list})`,
+            `${skipped} containers of other machines are skipped (${skippedKeys(report)})`,
             "Run the same release of dns11 on all machines, and delete keys that are not from dns11.",
           ),
         ]),

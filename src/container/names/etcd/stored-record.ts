@@ -3,6 +3,7 @@
  * a CNAME, a service, a text and a mail server at once. What cannot be a record is refused with a reason.
  */
 import { wireLabels } from "../../../base/dns/name.ts";
+import { jsonObject } from "../../../base/lib/json-object.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { plain } from "../../../base/model/address.ts";
 
@@ -62,15 +63,8 @@ export function readRecord(value: Buffer | undefined): StoredRecord {
 type Fields = ReadonlyMap<string, unknown>;
 
 function readFields(value: Buffer): Fields {
-  let json: unknown;
-  try {
-    json = JSON.parse(value.toString());
-  } catch {
-    throw new Error("it is not valid JSON");
-  }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error("it is not a JSON object");
   // The programs that wrote these records ignore the letter case of fields.
-  return new Map(Object.entries(json).map(([key, field]) => [key.toLowerCase(), field]));
+  return new Map(Object.entries(jsonObject(value)).map(([key, field]) => [key.toLowerCase(), field]));
 }
 
 function stringIn(fields: Fields, key: string, bytesMax: number): string {

@@ -2,6 +2,7 @@
  * PublishedMember: a container as its machine writes it to etcd for all others: the key, below that of the machine, and
  * the value. A value is a record of SkyDNS's schema, with more fields, so that other readers have its address and port.
  */
+import { jsonObject } from "../../../base/lib/json-object.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressText, isHostScoped, plain } from "../../../base/model/address.ts";
 import { type ServicePort, namedPort } from "../../../base/model/service-port.ts";
@@ -105,14 +106,7 @@ type Fields = Readonly<Record<string, unknown>>;
 function readFields(value: Buffer | undefined): Fields {
   if (value === undefined || value.length > LIMITS.etcdMemberBytes)
     throw new Error(`the value has more than ${LIMITS.etcdMemberBytes} bytes`);
-  let json: unknown;
-  try {
-    json = JSON.parse(value.toString());
-  } catch {
-    throw new Error("it is not valid JSON");
-  }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw new Error("it is not a JSON object");
-  return json as Fields;
+  return jsonObject(value);
 }
 
 function listIn(fields: Fields, key: string, max: number): readonly string[] {
