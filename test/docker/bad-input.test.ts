@@ -80,7 +80,7 @@ test("dns11 waits for an engine that is not running yet, and serves it when it s
   await engine.kill("SIGKILL");
   await using early = new Dns11(engine.host);
   await waitFor("dns11 to log that it waits", () => (early.log.includes("waiting for the engine") ? true : undefined));
-  assert.match(early.log, /Connection refused at the engine socket/);
+  await early.logs(/Connection refused at the engine socket/);
   await engine.startDaemon();
   await early.waitUntilReady();
   assert.equal(await early.stop(), 0);
@@ -171,14 +171,14 @@ test("on a kernel without owned tables the next rule backend is used, and --rule
     await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
     const { ruleBackend, pid } = await instance.status();
     assert.equal(ruleBackend, "nft");
-    assert.match(instance.log, /rules of this backend stay when dns11 is killed or hangs/);
+    await instance.logs(/rules of this backend stay when dns11 is killed or hangs/);
     // Sent to dns11 itself: strace would detach from it and exit.
     process.kill(pid, "SIGTERM");
     assert.equal(await instance.exited, 0);
   }
   await using instance = new Dns11(engine.host, { prefix, args: ["--rule-backend", "nft-owner"] });
   assert.equal(await instance.exited, 3, instance.log);
-  assert.match(instance.log, /does not support process-owned tables[\s\S]*Linux 5\.12/);
+  await instance.logs(/does not support process-owned tables[\s\S]*Linux 5\.12/);
 });
 
 test("a platform without a build of koffi is named", async () => {

@@ -59,7 +59,7 @@ test("every thread has only the needed capabilities in every set and a filter of
   ]);
   const environment = readFileSync(`/proc/${dns11.pid}/environ`, "utf8");
   assert.match(environment, /DNS11_RESTARTED/, "it executed itself again");
-  assert.match(dns11.log, /"serving"/, "and its log still arrives");
+  await dns11.logs(/"serving"/);
   const { stdout } = await command(["status", "-o", "wide", "-H", engine.host, "--state-dir", dns11.stateDir]);
   assert.match(
     stdout,
@@ -104,14 +104,14 @@ test("the three required capabilities are enough, and no restart is needed with 
 test("capabilities that cannot be dropped are logged", async () => {
   const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED},+net_bind_service`, "--inh-caps", "-all"];
   await using dns11 = await startDns11(engine, { prefix, args: NO_KEEPER });
-  assert.match(dns11.log, /"excess":\["CAP_NET_BIND_SERVICE"\].*cannot drop these capabilities/);
+  await dns11.logs(/"excess":\["CAP_NET_BIND_SERVICE"\].*cannot drop these capabilities/);
 });
 
 test("a missing capability is an error", async () => {
   const prefix = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-all"];
   await using dns11 = new Dns11(engine.host, { prefix });
   assert.equal(await dns11.exited, 3);
-  assert.match(dns11.log, /Missing capabilities: CAP_SYS_PTRACE/);
+  await dns11.logs(/Missing capabilities: CAP_SYS_PTRACE/);
 });
 
 test("a metrics port below 1024 keeps CAP_NET_BIND_SERVICE", async () => {

@@ -27,7 +27,7 @@ test("a low descriptor limit is logged at the start", async () => {
   const room = roomForContainers(FEW);
   assert.ok(room < LIMITS.containersExpected);
   await using instance = await startDns11(engine, { prefix: ["prlimit", `--nofile=${FEW}:${FEW}`] });
-  assert.match(instance.log, new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`));
+  await instance.logs(new RegExp(`"descriptors":${FEW},"containers":${room},.*descriptor limit is low`));
 });
 
 test("the descriptor table is large enough for thousands of containers from the start", async () => {

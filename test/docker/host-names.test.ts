@@ -357,7 +357,7 @@ test("a domain that is somebody else's is refused with what to do, and nothing i
       return host?.state === "skipped" && reason.test(host.reason ?? "") ? host : undefined;
     });
     assert.equal(code, "host-names");
-    assert.match(instance.log, /container names do not resolve on the host/);
+    await instance.logs(/container names do not resolve on the host/);
     await waitFor("the rules to go", async () =>
       (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
     );

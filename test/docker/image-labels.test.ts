@@ -54,7 +54,7 @@ test("an image label cannot direct queries to the host's loopback, over UDP or T
   const { warning, upstreams } = await statusOf(instance, "hostile");
   assert.match(warning ?? "", /label io\.dns11\.dns of the image is ignored, .*--trust-image-labels/);
   assert.doesNotMatch(String(upstreams), /6379/);
-  assert.match(instance.log, /container has a configuration problem/);
+  await instance.logs(/container has a configuration problem/);
 });
 
 test("the same label set at run directs queries to a server inside the container", async () => {

@@ -264,7 +264,7 @@ test("where the kernel refuses bpf(2), the process answers, and status and docto
   assert.match(answers.reason ?? "", /bpf MAP_CREATE .*EPERM/);
   assert.deepEqual(await answersOf(instance, "client"), answers);
   assert.deepEqual(dataOf(await dig(client, ...PLAIN, "web")), [web.address("n1")]);
-  assert.match(instance.log, /the kernel cannot answer queries, so the process does/);
+  await instance.logs(/the kernel cannot answer queries, so the process does/);
   const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir]);
   assert.match(stdout, /cannot answer queries, so the process does: bpf MAP_CREATE/);
 });

@@ -245,11 +245,11 @@ test("before the engine responds, dns11 is healthy, not ready, and reports what 
 });
 
 test("the log is JSON or text, as set by --log-format, and metrics can be off", async () => {
-  assert.match(dns11.log, /"msg":"serving"\}$/m, "auto, where stderr is no terminal");
+  await dns11.logs(/"msg":"serving"\}$/m);
   await dns11.stop();
   const args = ["--log-format", "text"];
   await using text = await startDns11(engine, { args, env: { DNS11_METRICS_ADDR: "off" } });
-  assert.match(text.log, /^\d\d:\d\d:\d\d info {2}serving engine=.* mode=default/m);
+  await text.logs(/^\d\d:\d\d:\d\d info {2}serving engine=.* mode=default/m);
   assert.equal((await text.status()).metrics, null);
   const wrong = await command(["run", "--log-format", "xml"]);
   assert.equal(wrong.code, 2);
@@ -273,7 +273,7 @@ test("metrics can be served at an IPv6 address", async () => {
   const place = (await second.status()).metrics ?? "";
   assert.match(place, /^\[::1\]:\d+$/);
   assert.equal(sumOf(await metrics(place), "dns11_ready"), 1);
-  assert.match(second.log, /^\{"level":"info","time":"\d{4}-.*"msg":"serving"\}$/m);
+  await second.logs(/^\{"level":"info","time":"\d{4}-.*"msg":"serving"\}$/m);
 });
 
 test("containers have their own series up to the limit, and no counter decreases when a container is removed", async () => {
@@ -318,9 +318,7 @@ test("a reload moves the metrics address, and a reload with a bad address keeps 
   await waitFor("the failed reload", async () =>
     sumOf(await metrics(moved), "dns11_reload_failed_total") === 1 ? true : undefined,
   );
-  await waitFor("its reason in the log", () =>
-    mine.log.includes("no interface of this machine has this address") ? true : undefined,
-  );
+  await mine.logs(/no interface of this machine has this address/);
   assert.equal((await mine.status()).metrics, moved);
 });
 
@@ -336,7 +334,7 @@ test("after SIGTERM dns11 is not ready, serves for the lame duck period, and exi
   assert.deepEqual([report.ready, report.phase], [false, "stopping"]);
   assert.equal((await dig(client, "client")).answer[0]?.ttl, 5, "dns11 answered");
   assert.equal(await mine.exited, 0);
-  assert.match(mine.log, /still serving for the lame duck period.*handing back/s);
+  await mine.logs(/still serving for the lame duck period.*handing back/s);
   assert.equal((await dig(client, "client")).answer[0]?.ttl, 600, "Docker's resolver answered");
 });
 

@@ -55,7 +55,7 @@ test("after one or two crashes the container is still served, and attached last 
   assert.equal((await instance.waitFor("web", "attached")).state, "attached");
   await crashAttaching(web.id);
   await instance.waitFor("web", "attached");
-  assert.match(instance.log, /attached last, on its own/);
+  await instance.logs(/attached last, on its own/);
   assert.deepEqual(attachedInOrder(), ["other", "web"]);
 });
 
@@ -94,6 +94,6 @@ test("if crashes cannot be recorded, everything else works", async () => {
   rmSync(join(folder, "black-box"));
   mkdirSync(join(folder, "black-box"));
   instance = await startDns11(engine, { stateDir: instance.stateDir });
-  assert.match(instance.log, /the state directory is unusable/);
+  await instance.logs(/the state directory is unusable/);
   await instance.waitFor("web", "attached");
 });

@@ -145,7 +145,7 @@ test("a second process of the user takes over, and the machine's names are refus
   await using second = await startOwn("--replace", "--host-names", "capture");
   // Its keeper, which the other one has now, holds its log open.
   assert.equal(await first.ended(), 0, first.log);
-  assert.match(second.log, /took over from the previous process/);
+  await second.logs(/took over from the previous process/);
   const skipped = await second.waitFor("host", "skipped");
   assert.match(skipped.reason ?? "", /rootless engine has no rights over the machine's network/);
   assert.equal((await dig(client, "web")).answer[0]?.ttl, OF_DNS11);
@@ -155,7 +155,7 @@ test("with a restarted engine it ends and says so, and a new one serves an engin
   instance = await startOwn();
   await engine.restartDaemon("DOCKERD_ROOTLESS_ROOTLESSKIT_NET=pasta");
   assert.equal(await instance.exited, 1, instance.log);
-  assert.match(instance.log, /rootless engine was restarted, and its namespaces are new\n +Start dns11 again/);
+  await instance.logs(/rootless engine was restarted, and its namespaces are new\n +Start dns11 again/);
   for (const each of [web, client]) await each.start();
   await using again = await startOwn();
   await again.waitFor("web", "attached");

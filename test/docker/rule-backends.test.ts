@@ -123,7 +123,7 @@ for (const backend of BACKENDS) {
       assert.equal((await instance.status()).ruleBackend, backend);
       const shown = await dns11(["status", "-H", engine.host, "--state-dir", instance.stateDir]);
       assert.match(shown.stdout, new RegExp(`rules +${backend} \\(they stay if dns11 is killed`));
-      assert.match(instance.log, /stay when dns11 is killed or hangs/);
+      await instance.logs(/stay when dns11 is killed or hangs/);
       await assertAnswered(OUR_TTL);
       assert.match(await rules(), OURS);
     });
@@ -209,7 +209,7 @@ test("nft with a keeper: after SIGKILL Docker's resolver answers, and no rules a
 test("iptables-legacy has no keeper, and a warning says that rules outlive a kill", async () => {
   await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
   assert.equal((await instance.status()).keeper.state, "off");
-  assert.match(instance.log, /stay when dns11 is killed or hangs/);
+  await instance.logs(/stay when dns11 is killed or hangs/);
   assert.equal(await instance.stop(), 0);
 });
 
@@ -219,8 +219,8 @@ test("a requested backend that is not available ends dns11, with the reason and 
     prefix: without("/usr/sbin/xtables-legacy-multi"),
   });
   assert.equal(await inTime(instance.exited, "dns11 to refuse"), EXIT.cannotServe);
-  assert.match(instance.log, /iptables-legacy: iptables-legacy not found/);
-  assert.match(instance.log, /iptables-legacy needs the programs iptables-legacy and nsenter/);
+  await instance.logs(/iptables-legacy: iptables-legacy not found/);
+  await instance.logs(/iptables-legacy needs the programs iptables-legacy and nsenter/);
   await assertAnswered(DOCKERS_TTL);
 });
 
@@ -230,7 +230,7 @@ test("without the CT target, iptables-legacy serves without conntrack zones and 
     args: ["--rule-backend", "iptables-legacy"],
     prefix: without(stdout.trim()),
   });
-  assert.match(instance.log, /conntrack zones are not supported/);
+  await instance.logs(/conntrack zones are not supported/);
   // A source port that was used in the last 30 s stays with Docker's resolver while its conntrack entry exists, also for the
   // probe of the first attachment.
   await instance.waitFor("client", "attached");

@@ -78,7 +78,7 @@ test("after a failed reload, dns11 reports ready again", async () => {
   dns11.kill("SIGHUP");
   await supervisor.message("RELOADING", "1", skipped);
   await supervisor.message("READY", "1", skipped);
-  assert.match(dns11.log, /reload failed, keeping the previous settings/);
+  await dns11.logs(/reload failed, keeping the previous settings/);
 });
 
 test("with an abstract socket, and without an engine, the start timeout is extended", async () => {
@@ -107,5 +107,5 @@ test("a watchdog for another process gets no message, and an unsupported socket 
   await supervisor.message("STOPPING", "1");
   assert.equal(supervisor.messages.filter((message) => "WATCHDOG" in message).length, 0);
   await using other = await startDns11(engine, { env: { NOTIFY_SOCKET: "vsock:2:1" } });
-  assert.match(other.log, /NOTIFY_SOCKET/);
+  await other.logs(/NOTIFY_SOCKET/);
 });

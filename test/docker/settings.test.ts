@@ -110,7 +110,7 @@ test("a container's label applies where the settings have no route, its servers 
   const { warning, upstreams: shown } = (await instance.container("labelled")) ?? assert.fail();
   assert.match(warning ?? "", /^invalid label io\.dns11\.dns: invalid nameserver "10\.53"/);
   assert.ok(shown?.includes("10.53.0.2"), String(shown));
-  assert.match(instance.log, /container has a configuration problem/);
+  await instance.logs(/container has a configuration problem/);
 });
 
 test("flags take precedence over the environment, and that over the file; status shows the source of each setting", async () => {
@@ -145,7 +145,7 @@ describe("reloads of one instance", () => {
   test("SIGHUP with an invalid file logs where the mistakes are, and changes nothing", async () => {
     write(path, "dns: [/corp.ok.test/10.53.0.2]\nttl: long\nsrict: true\n");
     await reload(instance, /reload failed, keeping the previous settings/);
-    assert.match(instance.log, new RegExp(`"reason":"${path}:3:6: ttl: [^\\n]*; ${path}:4:1: srict: `));
+    await instance.logs(new RegExp(`"reason":"${path}:3:6: ttl: [^\\n]*; ${path}:4:1: srict: `));
     assert.deepEqual(await serversFor(web, "corp.ok.test"), ["corp"]);
     rmSync(path);
     await reload(instance, /reload failed, keeping the previous settings/);
@@ -165,7 +165,7 @@ describe("reloads of one instance", () => {
     );
     write(path, "strict: true\nonly: [network=web]\ndns: [/corp.ok.test/10.53.0.2]\n");
     await reload(instance, /settings reloaded/);
-    assert.match(instance.log, /"changed":\[[^\]]*"strict: false -> true"/);
+    await instance.logs(/"changed":\[[^\]]*"strict: false -> true"/);
     assert.deepEqual(await serversFor(web, "corp.ok.test"), ["other"]);
     const [answer] = (await dig(web, "web")).answer;
     assert.equal(answer?.ttl, 600);

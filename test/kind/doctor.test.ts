@@ -241,7 +241,7 @@ test("an instance outside a node that finds one inside reports it and does not a
     await using instance = await startDns11(engine, { args: KIND });
     const { code, reason } = await instance.waitFor("baked", "failed");
     assert.deepEqual([code, /another running instance/.test(reason ?? "")], ["OWNED_ELSEWHERE", true]);
-    assert.match(instance.log, /"OWNED_ELSEWHERE".*not attached, served by another dns11/);
+    await instance.logs(/"OWNED_ELSEWHERE".*not attached, served by another dns11/);
     await using pod = await startPod(node);
     assert.deepEqual(dataOf(await dig(pod, `@${GATEWAY}`, "baked")), [node.address(NETWORK)]);
     await pod[Symbol.asyncDispose]();

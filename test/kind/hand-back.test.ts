@@ -86,7 +86,7 @@ test("after a restart of dockerd KIND's rules redirect to a closed port: status,
   assert.match(found?.detail ?? "", /10\.77\.0\.1.* nothing listens/);
   assert.doesNotMatch(instance.log, /nothing listens/);
   assert.equal(await instance.stop(), 0);
-  assert.match(instance.log, /"level":"warn".*10\.77\.0\.1.* nothing listens.*docker restart bereft/);
+  await instance.logs(/"level":"warn".*10\.77\.0\.1.* nothing listens.*docker restart bereft/);
   assert.deepEqual((await world.webFrom(node, GATEWAY)).flat(), [], "the warning was right");
   assert.equal((await doctor(node))?.state, "problem");
   await node.restart();
@@ -102,5 +102,5 @@ test("an unreachable resolver of Docker is reported", async () => {
   const report = await waitForNode(instance, node.name, ({ warnings }) => warnings.length > 0);
   assert.match(report.warnings.join(), /Docker's resolver is unreachable: .*127\.0\.0\.11.* nothing listens/);
   assert.equal(await instance.stop(), 0);
-  assert.match(instance.log, /"level":"warn".*Docker's resolver is unreachable/);
+  await instance.logs(/"level":"warn".*Docker's resolver is unreachable/);
 });

@@ -72,7 +72,7 @@ test("route_localnet is switched on again and reported; a program that keeps swi
     await waitFor(`route_localnet of ${device} to be on again`, async () => await isOn(node, device));
   }
   for (const pod of [first, later]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
-  assert.match(instance.log, new RegExp(`"level":"warn".*\\b${first.device}\\b.*route_localnet`));
+  await instance.logs(new RegExp(`"level":"warn".*\\b${first.device}\\b.*route_localnet`));
   await node.setSysctl(keyOf(first.device), 0);
   const report = await waitForNode(instance, node.name, ({ state }) => state === "degraded");
   assert.match(report.reasons.join(), new RegExp(`route_localnet.*\\b${first.device}\\b.*again`));

@@ -110,6 +110,15 @@ export class Dns11 implements AsyncDisposable {
     return this.#log;
   }
 
+  /** Waits until the log matches: what a line is about may be seen before the line has come through the pipe. */
+  async logs(pattern: RegExp): Promise<void> {
+    try {
+      await waitFor(`${pattern} in the log`, () => (pattern.test(this.#log) ? true : undefined));
+    } catch (error) {
+      throw new Error(`Log of dns11:\n${this.#log}`, { cause: error });
+    }
+  }
+
   /** Exit code, or the name of the signal. */
   get exited(): Promise<number | string> {
     return this.#exited;
