@@ -237,7 +237,7 @@ test("writes that are refused are tried again with growing waits, and the lease 
   assert.equal(run.publisher.fault?.code, "ETCD_NO_SPACE");
   etcd.failures.clear();
   await run.until("the change", () => Object.keys(published(etcd)).length === 3);
-  assert.equal(run.publisher.fault, undefined);
+  await run.until("the end of the fault", () => run.publisher.fault === undefined);
 });
 
 test("two machines of one name: the second writes nothing until the first has gone", async () => {
