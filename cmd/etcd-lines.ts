@@ -2,6 +2,7 @@
  * The lines of `dns11 status` about etcd: the connection, the records that are left out, and what is published there.
  */
 import type { EtcdReport, MachinesReport, PublishReport } from "../src/api/etcd.ts";
+import { counted } from "./counted.ts";
 import type { Line } from "./lines.ts";
 import { duration } from "./time.ts";
 
@@ -39,11 +40,11 @@ function connectionLine(report: EtcdReport): Line {
 }
 
 function recordsText({ records, zones, skipped, refused }: EtcdReport): string {
-  return `${[count(records, "record"), ...leftOutText(skipped, refused)].join(", ")} for ${zones.join(", ")}`;
+  return `${[counted(records, "record"), ...leftOutText(skipped, refused)].join(", ")} for ${zones.join(", ")}`;
 }
 
 function machinesText({ machines, members, skipped, refused }: MachinesReport): string {
-  const what = `${count(members, "container")} of ${count(machines, "other machine")}`;
+  const what = `${counted(members, "container")} of ${counted(machines, "other machine")}`;
   return [what, ...leftOutText(skipped, refused)].join(", ");
 }
 
@@ -58,11 +59,7 @@ function publishedLine({ state, machine, addresses, records, written, pending, l
   const why = reason === null ? "" : `: ${reason}`;
   return {
     label: "published",
-    text: `${count(records, "container")} as ${machine}${at}${left}${behind}${why}`,
+    text: `${counted(records, "container")} as ${machine}${at}${left}${behind}${why}`,
     colour: state === "current" ? undefined : reason === null ? "yellow" : "red",
   };
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -13,6 +13,7 @@ import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { counted } from "./counted.ts";
 import { etcdLines } from "./etcd-lines.ts";
 import { isCurrent } from "./failures.ts";
 import { type Line, lines } from "./lines.ts";
@@ -181,15 +182,11 @@ function failingLine(report: FailuresReport | undefined): Line {
   const [misleading, unwatched] = [report.misleading.length, report.unwatched.length];
   if (names + misleading + unwatched === 0) return { label, text: "no container's name" };
   const parts = [
-    ...(names === 0 ? [] : [`${count(names, "name")} in ${count(containers, "container")}`]),
-    ...(misleading === 0 ? [] : [`${count(misleading, "name")} misleading`]),
-    ...(unwatched === 0 ? [] : [`${count(unwatched, "container")} not seen`]),
+    ...(names === 0 ? [] : [`${counted(names, "name")} in ${counted(containers, "container")}`]),
+    ...(misleading === 0 ? [] : [`${counted(misleading, "name")} misleading`]),
+    ...(unwatched === 0 ? [] : [`${counted(unwatched, "container")} not seen`]),
   ];
   return { label, text: `${parts.join(", ")}: dns11 failures`, colour: "red" };
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** The backend of the redirect rules, and the process that removes them if this one is killed. */
@@ -199,7 +196,7 @@ function rulesText({ ruleBackend, answers, keeper: { state, pid, namespaces, res
   const rules = answers === undefined ? kept : `${kept}; answers: ${answersText(answers)}`;
   if (state === "off") return `${rules}; keeper: off`;
   const again = restarts === 0 ? "" : `, restarted ${restarts} ${restarts === 1 ? "time" : "times"}`;
-  return `${rules}; keeper: ${state}${pid === null ? "" : `, pid ${pid}`}, ${count(namespaces, "namespace")}${again}`;
+  return `${rules}; keeper: ${state}${pid === null ? "" : `, pid ${pid}`}, ${counted(namespaces, "namespace")}${again}`;
 }
 
 /** Who answers plain queries for local names, and why it is not the kernel. */
