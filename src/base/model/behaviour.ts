@@ -64,6 +64,9 @@ export interface Behaviour {
   readonly ttlSeconds: number;
 }
 
+/** On what a reply to a plain query for a local name depends, beside the name. */
+export type ReplyStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
+
 export const STRICT_BEHAVIOUR: Behaviour = {
   answersAllTypes: false,
   hasNegativeSoa: false,

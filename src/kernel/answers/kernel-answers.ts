@@ -7,7 +7,7 @@
  * program notices if it has read two answers in one, and every answer belongs to one state of the names.
  */
 import type { AnswerMemory, KnownAnswer, RepeatedAnswer } from "../../base/model/answer-memory.ts";
-import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import { Pool, type PoolLimits, type Share } from "../../base/lib/share.ts";
 import {
   MAP_FLAG,
@@ -54,9 +54,6 @@ export interface KernelAnswersLimits {
   /** Answers. */
   readonly answers: PoolLimits;
 }
-
-/** What an answer depends on, beside the name. */
-export type AnswerStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
 
 export class KernelAnswers {
   /** What was answered in all namespaces. */
@@ -125,7 +122,7 @@ export class KernelAnswers {
   }
 
   /** Sets how the process answers from now on; all answers end. */
-  setStyle({ compresses, ignoresCase, speaksEdns }: AnswerStyle): void {
+  setStyle({ compresses, ignoresCase, speaksEdns }: ReplyStyle): void {
     const isLiteral = !compresses || !ignoresCase;
     this.#style = (isLiteral ? STYLE.literal : 0) | (speaksEdns ? 0 : STYLE.noEdns);
     this.forgetAll();

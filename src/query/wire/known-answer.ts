@@ -11,7 +11,7 @@ import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
 import type { AnswerMemory, KnownAnswer } from "../../base/model/answer-memory.ts";
-import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Question } from "./question.ts";
 
@@ -37,9 +37,6 @@ const REPEATED_TYPES: ReadonlySet<number> = new Set([
   TYPE.SVCB,
   TYPE.HTTPS,
 ]);
-
-/** How replies depend on more than the name, which the kernel knows as well. */
-type ReplyStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
 
 /** Tells the kernel what the process has answered, where the answer is marked as repeatable. */
 export class Repeats {
