@@ -5,6 +5,7 @@
 import type { ContainerNetwork, ContainerReport, ContainersReport, ResolvConfReport } from "../api/containers.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import { LIMITS } from "../base/limits.ts";
+import { failureText } from "../container/attach/attachment-state.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/registry/fact.ts";
 import { containerCalled } from "../base/model/container-choice.ts";
 import { type KnownContainer, type StoppedContainer, stoppedContainer } from "./causes/known-container.ts";
@@ -68,7 +69,7 @@ function runningReport(fact: ContainerFact, status: ContainerStatus | undefined)
     health: fact.health ?? null,
     dns: status?.state ?? "opening",
     code: status?.code ?? null,
-    reason: status?.reason === undefined ? null : [status.reason, ...(status.culprits ?? [])].join(": "),
+    reason: status?.reason === undefined ? null : failureText({ reason: status.reason, culprits: status.culprits }),
     networks: isBridgeMissing
       ? [...endpoints, networkOf(DEFAULT_BRIDGE, false, [], bridge.ipv4, bridge.ipv6)]
       : endpoints,

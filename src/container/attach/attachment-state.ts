@@ -27,7 +27,13 @@ export type AttachmentState =
   | { readonly kind: "closed" };
 
 /** Why it failed, with what probably causes it. */
-export function failureText({ reason, culprits }: Extract<AttachmentState, { kind: "failed" }>): string {
+export function failureText({
+  reason,
+  culprits = [],
+}: {
+  readonly reason: string;
+  readonly culprits?: readonly string[] | undefined;
+}): string {
   return [reason, ...culprits].join(": ");
 }
 
