@@ -2,7 +2,7 @@
  * EtcdValues: reads the values of the keys for etcd, and finds those that contradict each other.
  */
 import { ETCD_QUIRKS, type EtcdPolicy, type EtcdQuirk, type PublishPolicy } from "../base/model/etcd-policy.ts";
-import { addressBytes, isHostScoped } from "../base/model/address.ts";
+import { isHostScoped } from "../base/model/address.ts";
 import { domainLabels, parseDomain } from "../base/model/server-text.ts";
 import { isNested, zoneName, zoneProblem } from "./zone-name.ts";
 
@@ -72,16 +72,16 @@ export function readMachine(value: unknown, quote: Quote): string {
   throw new Error(`invalid machine ${quote(value)}: use letters, digits and "-", at most 32, such as node-1`);
 }
 
-/** The name of a machine from the host name that it has; undefined if that is none. */
-export function machineNameOf(hostName: string): string | undefined {
+/** The name of this machine: as set, or its host name; undefined if that is none. */
+export function machineNameOf({ machine }: PublishPolicy, hostName: string): string | undefined {
+  if (machine !== undefined) return machine;
   const label = hostName.toLowerCase().split(".", 1)[0] ?? "";
   return MACHINE.test(label) ? label : undefined;
 }
 
 /** An address that means this machine on all others. */
 export function readMachineAddress(value: unknown, quote: Quote): string {
-  if (typeof value === "string" && !value.includes("%") && addressBytes(value) !== undefined && !isHostScoped(value))
-    return value;
+  if (typeof value === "string" && !value.includes("%") && !isHostScoped(value)) return value;
   throw new Error(`invalid address ${quote(value)}: use an IP address of this machine that other machines reach`);
 }
 

@@ -152,7 +152,7 @@ export class EtcdLink {
 
 /** Undefined where nothing is published, or the machine has no name. */
 function machineOf({ publish }: EtcdPolicy, { hostName, instance }: OwnMachine): PublishingMachine | undefined {
-  const name = publish === undefined ? undefined : (publish.machine ?? machineNameOf(hostName));
+  const name = publish === undefined ? undefined : machineNameOf(publish, hostName);
   return name === undefined ? undefined : { name, instance };
 }
 

@@ -35,7 +35,7 @@ export function newDirectory(settings: RunSettings, shared: SharedNames | undefi
 /** How containers are published, with the host name of the engine. */
 export function publicationSettings(settings: RunSettings, hostName: string): PublicationSettings {
   const { publish: policy } = settings.etcd;
-  const machine = policy?.machine ?? machineNameOf(hostName) ?? "";
+  const machine = (policy && machineNameOf(policy, hostName)) ?? "";
   return { policy, machine, labels: settings.labels, ttlSeconds: settings.behaviour.ttlSeconds };
 }
 
