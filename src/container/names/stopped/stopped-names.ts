@@ -83,6 +83,7 @@ class VisibleStopped implements VisibleNames {
   find(name: QuestionName, search: NameSearch): number {
     const { folded, foldedLength, labelCount, hashOf } = name;
     const exact = this.#tables.exact.find(folded, foldedLength, hashOf[labelCount] as number);
+    if (exact === undefined && this.#tables.wildcards.size === 0) return MISS;
     const found = exact === undefined ? [] : this.#own(exact.values(), search);
     const own = found.length > 0 ? found : this.#own(this.#below(name), search);
     if (own.length === 0) return MISS;
@@ -97,7 +98,6 @@ class VisibleStopped implements VisibleNames {
 
   *#below(name: QuestionName): Iterable<StoppedEndpoint> {
     const { wildcards } = this.#tables;
-    if (wildcards.size === 0) return;
     for (const network of this.#networks) yield* wildcards.get(network)?.find(name)?.values() ?? [];
   }
 
