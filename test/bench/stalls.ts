@@ -18,7 +18,7 @@ import { run } from "../support/program/command.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { NETWORK, factOf, idOf, untilAttached } from "./crowded-network.ts";
 import { type Row, median } from "./figures.ts";
-import { fillNode, nodeModeIn, temporaryFolder } from "./large-node.ts";
+import { fillNode, largeNodeIn, temporaryFolder } from "./large-node.ts";
 import { makeNetnses, removeNetnses } from "./namespaces.ts";
 import { LoopTurns } from "./loop-turns.ts";
 import { ownMs } from "./own-time.ts";
@@ -120,7 +120,7 @@ async function changeNetworks(path: string, runner: NamespaceRunner, mode: KindM
   const folder = temporaryFolder();
   const fd = openSync(path, "r");
   try {
-    const node = nodeModeIn({ folder, mode, runner });
+    const node = largeNodeIn(folder, mode, runner);
     for (let change = 0; change < NODE_CHANGES; change++) {
       runner.within(fd, () => node.capture());
       await node.conflicts.read();

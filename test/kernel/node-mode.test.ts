@@ -3,26 +3,22 @@
 // pods in before they learn our address.
 
 import assert from "node:assert/strict";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
 import type { ServedNamespace } from "../../src/container/attach/attach-mode.ts";
-import { Journal } from "../../src/container/kind/journal.ts";
-import { NodeMode } from "../../src/container/kind/node-mode.ts";
-import { NodeResolvConf } from "../../src/container/kind/node-resolv-conf.ts";
+import type { NodeMode } from "../../src/container/kind/node-mode.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { KIND_DEFAULTS, type KindMode } from "../../src/base/model/kind-policy.ts";
+import { nodeModeIn } from "../support/kind/node-mode.ts";
 import { Netns } from "../support/rig/netns.ts";
 
 const DOCKERS = "nameserver 127.0.0.11\noptions ndots:0\n";
-const GATEWAY = "10.6.0.1";
 const WORKS = { kind: "works" } as const;
 
 const runner = new NamespaceRunner();
-const memory = new NetlinkMemory();
 const folder = mkdtempSync(join(tmpdir(), "d11-node-mode-"));
 const path = join(folder, "resolv.conf");
 after(() => {
@@ -31,42 +27,7 @@ after(() => {
 });
 
 function nodeMode(mode: KindMode = "listener"): NodeMode {
-  const open = (flags: number): number => openSync(path, flags);
-  const openOriginal = (): never => {
-    throw new Error("no entrypoint was here");
-  };
-  mkdirSync(join(folder, "nodes"), { recursive: true });
-  const fact = {
-    containerId: "abc",
-    name: "node",
-    startedAt: "now",
-    sandboxKey: "",
-    pid: 1,
-    resolvConfPath: path,
-    search: undefined,
-    gateway: { ipv4: GATEWAY, ipv6: undefined },
-    own: { ipv4: "10.6.0.2", ipv6: undefined },
-    addresses: ["10.6.0.2"],
-    hostGateway: undefined,
-  };
-  return new NodeMode(
-    fact,
-    { ...KIND_DEFAULTS, mode },
-    {
-      runner,
-      memory,
-      journal: new Journal(folder),
-      resolvConf: new NodeResolvConf({
-        path,
-        openWritten: open,
-        openRead: open,
-        openOriginal,
-        isContainerFile: () => true,
-      }),
-      onChange: () => {},
-      onEvent: () => {},
-    },
-  );
+  return nodeModeIn({ folder, policy: { ...KIND_DEFAULTS, mode }, runner });
 }
 
 /** A namespace whose probes succeed as soon as the test says so. */

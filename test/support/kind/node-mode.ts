@@ -1,0 +1,56 @@
+// The mode of a KIND node that is a network namespace and a folder, without an engine.
+
+import { mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+
+import type { KindPolicy } from "../../../src/base/model/kind-policy.ts";
+import { Journal } from "../../../src/container/kind/journal.ts";
+import { NodeMode } from "../../../src/container/kind/node-mode.ts";
+import { NodeResolvConf } from "../../../src/container/kind/node-resolv-conf.ts";
+import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
+import { NetlinkMemory } from "../../../src/kernel/netlink-socket.ts";
+
+export const NODE_ADDRESS = "10.6.0.2";
+
+interface NodeModeParts {
+  // With the node's resolv.conf, and for its journal.
+  readonly folder: string;
+  readonly policy: KindPolicy;
+  readonly runner: NamespaceRunner;
+}
+
+export function nodeModeIn({ folder, policy, runner }: NodeModeParts): NodeMode {
+  const path = join(folder, "resolv.conf");
+  mkdirSync(join(folder, "nodes"), { recursive: true });
+  const open = (flags: number): number => openSync(path, flags);
+  const openOriginal = (): never => {
+    throw new Error("no entrypoint was here");
+  };
+  const fact = {
+    containerId: "abc",
+    name: "node",
+    startedAt: "now",
+    sandboxKey: "",
+    pid: process.pid,
+    resolvConfPath: path,
+    search: undefined,
+    gateway: { ipv4: "10.6.0.1", ipv6: undefined },
+    own: { ipv4: NODE_ADDRESS, ipv6: undefined },
+    addresses: [NODE_ADDRESS],
+    hostGateway: undefined,
+  };
+  return new NodeMode(fact, policy, {
+    runner,
+    memory: new NetlinkMemory(),
+    journal: new Journal(folder),
+    resolvConf: new NodeResolvConf({
+      path,
+      openWritten: open,
+      openRead: open,
+      openOriginal,
+      isContainerFile: () => true,
+    }),
+    onChange: () => undefined,
+    onEvent: () => undefined,
+  });
+}
