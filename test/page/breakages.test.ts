@@ -4,12 +4,12 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 
 import { Shop } from "../docker/failing-names/shop.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { errorsOf, openPage, startBrowser } from "../support/page/browser.ts";
+import { type ShopPage, openShopPage } from "../support/page/shop-page.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -18,28 +18,20 @@ const DROP =
   "table inet fw { chain out { type filter hook output priority -250; udp dport 53 drop; tcp dport 53 drop; }; }";
 
 let shop: Shop;
+let view: ShopPage | undefined;
 let web: Container;
-let browser: Browser;
 let page: Page;
-let errors: string[];
-
-/** What is open, the last one first, also where opening the next one failed. */
-const open: (() => Promise<unknown>)[] = [];
+let errors: readonly string[];
 
 before(async () => {
   shop = await Shop.open(["shop_front"], ["--kind", "auto"]);
-  open.unshift(async () => await shop[Symbol.asyncDispose]());
   web = await shop.service("web", ["shop_front"]);
-  const ui = await shop.ui();
-  open.unshift(async () => await ui[Symbol.asyncDispose]());
-  browser = await startBrowser();
-  open.unshift(async () => await browser.close());
-  page = await openPage(browser);
-  errors = errorsOf(page);
-  await page.goto(ui.url);
+  view = await openShopPage(await shop.ui());
+  ({ page, errors } = view);
 });
 after(async () => {
-  for (const close of open) await close();
+  await view?.[Symbol.asyncDispose]();
+  await shop?.[Symbol.asyncDispose]();
 });
 
 async function untilVerdict(text: string): Promise<void> {

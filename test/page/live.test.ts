@@ -12,7 +12,8 @@ import type { Browser, Locator, Page } from "playwright-core";
 import { Shop } from "../docker/failing-names/shop.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, runContainer } from "../support/engine/container.ts";
-import { errorsOf, openPage, startBrowser } from "../support/page/browser.ts";
+import { errorsOf, openPage } from "../support/page/browser.ts";
+import { type ShopPage, openShopPage } from "../support/page/shop-page.ts";
 import type { UiCommand } from "../support/program/ui-command.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -21,32 +22,25 @@ import { startUpstream } from "../support/servers/upstream.ts";
 const ALL_WELL = "All names of containers resolve";
 
 let shop: Shop;
+let view: ShopPage | undefined;
 let api: Container;
 let db: Container;
 let ui: UiCommand;
 let browser: Browser;
 let page: Page;
-let errors: string[];
-
-/** What is open, the last one first, also where opening the next one failed. */
-const open: (() => Promise<unknown>)[] = [];
+let errors: readonly string[];
 
 before(async () => {
   shop = await Shop.open(["shop_front", "shop_back"]);
-  open.unshift(async () => await shop[Symbol.asyncDispose]());
   api = await shop.service("api", ["shop_front"]);
   await shop.service("web", ["shop_front"]);
   db = await shop.service("db", ["shop_back"]);
-  ui = await shop.ui();
-  open.unshift(async () => await ui[Symbol.asyncDispose]());
-  browser = await startBrowser();
-  open.unshift(async () => await browser.close());
-  page = await openPage(browser);
-  errors = errorsOf(page);
-  await page.goto(ui.url);
+  view = await openShopPage(await shop.ui());
+  ({ ui, browser, page, errors } = view);
 });
 after(async () => {
-  for (const close of open) await close();
+  await view?.[Symbol.asyncDispose]();
+  await shop?.[Symbol.asyncDispose]();
 });
 
 function verdict(): Locator {
