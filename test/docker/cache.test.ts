@@ -44,25 +44,31 @@ async function withServer(scenario: string): Promise<Case> {
   return await startCase(engine, dns11, { scenario });
 }
 
-test("an answer is cached for its TTL, and its TTL counts down", async () => {
-  await using fixture = await withServer("ttl 10\ncount");
+test("a cached answer is repeated, also over TCP, and its TTL counts down", async () => {
+  await using fixture = await withServer("ttl 600\ncount");
   const first = await fixture.dig("kept.test");
-  const sinceMs = performance.now();
-  assert.deepEqual([dataOf(first), first.answer[0]?.ttl], [FIRST, 10]);
-  await pause(1_500);
-  const second = await fixture.dig("kept.test");
-  assert.deepEqual(dataOf(second), FIRST);
-  const ttl = second.answer[0]?.ttl ?? 10;
-  assert.ok(ttl <= 9, `TTL ${ttl} of 10 after 1.5 s`);
+  assert.deepEqual([dataOf(first), first.answer[0]?.ttl], [FIRST, 600]);
+  await waitFor("a lower TTL", async () => {
+    const next = await fixture.dig("kept.test");
+    assert.deepEqual(dataOf(next), FIRST);
+    return (next.answer[0]?.ttl ?? 600) < 600 ? true : undefined;
+  });
   assert.deepEqual(dataOf(await fixture.dig("kept.test", "+tcp")), FIRST, "over TCP");
   assert.equal(await fixture.timesQueried("kept.test"), 1);
+});
+
+test("an answer is cached for its whole TTL, and no longer", async () => {
+  await using fixture = await withServer("ttl 3\ncount");
+  const startMs = performance.now();
+  assert.deepEqual(dataOf(await fixture.dig("short.test")), FIRST);
   await waitFor("a new answer", async () => {
-    const now = dataOf(await fixture.dig("kept.test"));
+    const now = dataOf(await fixture.dig("short.test"));
     if (isDeepStrictEqual(now, FIRST)) return undefined;
     assert.deepEqual(now, SECOND);
     return true;
   });
-  assert.ok(performance.now() - sinceMs > 9_000, "it was cached until then");
+  // The answer is cached after the clock of this test starts, so a slow machine only makes the time longer.
+  assert.ok(performance.now() - startMs > 2_000, "it was cached until then");
 });
 
 test("an answer with TTL 0 is not cached", async () => {
@@ -74,8 +80,9 @@ test("an answer with TTL 0 is not cached", async () => {
 for (const word of ["nxdomain", "nodata"]) {
   test(`${word} is cached for the time in its SOA, and not without an SOA`, async () => {
     const lines = [
-      ...["name *.minimum.test", "ttl 60", "minimum 6", word],
-      ...["name *.ttl.test", "ttl 6", "minimum 60", word],
+      ...["name *.minimum.test", "ttl 600", "minimum 2", word],
+      ...["name *.ttl.test", "ttl 2", "minimum 600", word],
+      ...["name *.both.test", "ttl 600", "minimum 600", word],
       ...["name *.bare.test", `${word}-without-soa`],
     ];
     await using fixture = await withServer(lines.join("\n"));
@@ -85,18 +92,15 @@ for (const word of ["nxdomain", "nodata"]) {
       assert.deepEqual([reply.status, reply.answer], [status, []], zone);
       return reply;
     };
-    for (const zone of ["minimum", "ttl", "bare"]) await lookUp(zone);
-    for (const zone of ["minimum", "ttl"]) {
-      const [soa] = (await lookUp(zone)).authority;
-      assert.ok(soa?.type === "SOA" && soa.ttl <= 6, `${zone}: SOA TTL ${soa?.ttl} s`);
-      assert.equal(await fixture.timesQueried(`x.${zone}.test`), 1, zone);
-    }
-    await lookUp("bare");
+    for (const zone of ["both", "both", "bare", "bare"]) await lookUp(zone);
+    assert.equal(await fixture.timesQueried("x.both.test"), 1);
     assert.equal(await fixture.timesQueried("x.bare.test"), 2);
     for (const zone of ["minimum", "ttl"]) {
+      const [soa] = (await lookUp(zone)).authority;
+      assert.ok(soa?.type === "SOA" && soa.ttl <= 2, `${zone}: SOA TTL ${soa?.ttl} s`);
       await waitFor(`another query for ${zone}`, async () => {
         await lookUp(zone);
-        return (await fixture.timesQueried(`x.${zone}.test`)) === 2 ? true : undefined;
+        return (await fixture.timesQueried(`x.${zone}.test`)) >= 2 ? true : undefined;
       });
     }
   });
