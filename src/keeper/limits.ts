@@ -18,8 +18,12 @@ export const KEEPER_LIMITS = {
   busyMs: 10_000,
   /** How long the keeper waits for a process that it has killed before it removes the rules anyway. */
   killMs: 2_000,
-  /** How long a keeper may leave a heartbeat unanswered before it is killed and replaced. */
+  /**
+   * How long a keeper may leave a heartbeat unanswered before it is killed and replaced; the first one for longer, because
+   * starting a process takes seconds on a busy machine.
+   */
   unresponsiveMs: 3_000,
+  startMs: 30_000,
   /** Backoff for restarting a keeper that exited. */
   retryFirstMs: 50,
   retryLastMs: 5_000,

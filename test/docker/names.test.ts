@@ -75,7 +75,11 @@ test("a dotted container name is forwarded for other types, and an NXDOMAIN from
 
 test("an alias of several containers resolves to all of them, in random order", async () => {
   // All the same one less than once in 500 million runs.
-  const replies = await digMany(linked, "127.0.0.11", Array.from({ length: 30 }, () => ["shared"]));
+  const replies = await digMany(
+    linked,
+    "127.0.0.11",
+    Array.from({ length: 30 }, () => ["shared"]),
+  );
   const orders = new Set(replies.map((reply) => dataOf(reply).join(" ")));
   const both = [web.address("n1"), db.address("n1")];
   assert.deepEqual(orders, new Set([both.join(" "), both.toReversed().join(" ")]));
@@ -114,10 +118,7 @@ test("all other names are forwarded with their letter case, over UDP and TCP", a
   assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(db, "+tcp", "over.ok.test")).status, "NOERROR");
   // A query that a busy machine does not answer at once is sent again.
-  assert.deepEqual(
-    [...new Set((await upstream.queries()).map(({ name }) => name))],
-    ["Mixed.ok.test", "over.ok.test"],
-  );
+  assert.deepEqual([...new Set((await upstream.queries()).map(({ name }) => name))], ["Mixed.ok.test", "over.ok.test"]);
 });
 
 test("a container on an internal network resolves container names, but does not reach the host's servers", async () => {
