@@ -77,9 +77,8 @@ export class EtcdLink {
   publishedOf(id: string): PublishedReport | undefined {
     const published = this.#keys?.of(id);
     const { publish } = this.#policy;
-    const machine = machineOf(this.#policy, this.#machine);
-    if (published === undefined || publish === undefined || machine === undefined) return undefined;
-    return publishedReport(published, { zone: publish.zone, machine: machine.name }, this.#connection?.publishing);
+    if (published === undefined || publish === undefined) return undefined;
+    return publishedReport(published, publish.zone, this.#connection?.publishing);
   }
 
   /** Throws a Fault for a file that cannot be read. */

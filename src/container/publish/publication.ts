@@ -10,6 +10,7 @@ import type { WantedKeys } from "../../base/model/wanted-keys.ts";
 import { type PublishedMember, keyOf, valueOf } from "../names/zone/published-member.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
 import { NO_SERVICE, publishedMember } from "./published-endpoint.ts";
+import { type PublishedPlace, publishedPlace } from "./published-place.ts";
 
 export interface PublicationSettings {
   /** Undefined: nothing is published. */
@@ -22,12 +23,21 @@ export interface PublicationSettings {
 type FindNetwork = (id: string) => NetworkFact | undefined;
 
 /** What becomes of one container: a key below that of the machine, or why it has none. */
-export type Published = { readonly key: string; readonly member: PublishedMember } | { readonly leftOut: Fault };
+export type Published = (PublishedPlace & { readonly key: string }) | LeftOut;
+
+interface Kept {
+  readonly key: string;
+  readonly member: PublishedMember;
+}
+
+interface LeftOut {
+  readonly leftOut: Fault;
+}
 
 export class Publication implements WantedKeys {
   readonly wanted = new Map<string, string>();
   onChange: WantedKeys["onChange"] = () => {};
-  readonly #published = new Map<string, Published>();
+  readonly #published = new Map<string, Kept | LeftOut>();
   readonly #networkOf: FindNetwork;
   readonly #containers: () => Iterable<ContainerFact>;
   #settings: PublicationSettings;
@@ -53,7 +63,12 @@ export class Publication implements WantedKeys {
 
   /** What becomes of a container; undefined where nothing is published. */
   of(id: string): Published | undefined {
-    return this.#published.get(id);
+    const published = this.#published.get(id);
+    const { policy, machine } = this.#settings;
+    if (published === undefined || policy === undefined) return undefined;
+    if ("leftOut" in published) return published;
+    const { key, member } = published;
+    return { key, ...publishedPlace(member, policy.zone, machine) };
   }
 
   /** How many members of services are left out, because others cannot reach them, or there are too many. */
@@ -84,7 +99,7 @@ export class Publication implements WantedKeys {
     const { policy, labels, machine, ttlSeconds } = this.#settings;
     if (policy === undefined) return;
     const before = this.#keyOf(fact.id);
-    let published: Published;
+    let published: Kept | LeftOut;
     try {
       const { addresses } = this;
       const member = publishedMember(fact, { policy, labels, addresses, networkOf: this.#networkOf });

@@ -7,10 +7,11 @@ import { publishedCell, publishedSentence } from "../../../cmd/published-text.ts
 import { Fault } from "../../../src/base/lib/fault.ts";
 import type { PublishedMember } from "../../../src/container/names/zone/published-member.ts";
 import { publishedFindings } from "../../../src/doctor/checks/etcd-publishing.ts";
+import { publishedPlace } from "../../../src/container/publish/published-place.ts";
 import { publishedReport } from "../../../src/run/published-report.ts";
 import { machineTakenFault, reportedFault, timeoutFault } from "../../../src/etcd/etcd-fault.ts";
 
-const PLACE = { zone: "cluster.test", machine: "m1" };
+const ZONE = "cluster.test";
 const ROOT = "/skydns/test/cluster/machine/m1/";
 const KEY = "svc/shop/web/4f0c1e2d3b4a";
 const MEMBER: PublishedMember = {
@@ -25,14 +26,14 @@ const MEMBER: PublishedMember = {
   v4: [Uint8Array.of(192, 0, 2, 7)],
   v6: [],
 };
-const PUBLISHED = { key: KEY, member: MEMBER };
+const PUBLISHED = { key: KEY, ...publishedPlace(MEMBER, ZONE, "m1") };
 
 function publishing(isWritten: boolean, fault?: Fault): Parameters<typeof publishedReport>[2] {
   return { root: ROOT, fault, has: (key) => isWritten && key === KEY };
 }
 
 test("published: its names on other machines, its key, and where it is reached", () => {
-  const report = publishedReport(PUBLISHED, PLACE, publishing(true));
+  const report = publishedReport(PUBLISHED, ZONE, publishing(true));
   assert.deepEqual(report, {
     state: "published",
     code: null,
@@ -46,15 +47,15 @@ test("published: its names on other machines, its key, and where it is reached",
   });
   assert.equal(publishedCell(report), "192.0.2.7 http=8080/tcp");
   assert.equal(publishedSentence(report), "is published as 1-m1.web.shop.svc.cluster.test at 192.0.2.7");
-  const away = publishedReport(PUBLISHED, PLACE, publishing(true, timeoutFault("http://e", 1)));
+  const away = publishedReport(PUBLISHED, ZONE, publishing(true, timeoutFault("http://e", 1)));
   assert.equal(away.state, "published", "what is written stays while the lease is held");
-  const { names } = publishedReport({ key: KEY, member: { ...MEMBER, isReady: false } }, PLACE, publishing(true));
+  const { names } = publishedPlace({ ...MEMBER, isReady: false }, ZONE, "m1");
   assert.deepEqual(names, ["web.shop.endpoints.cluster.test", "1-m1.web.shop.endpoints.cluster.test"]);
 });
 
 test("not written yet, or not at all: the reason of the machine", () => {
   for (const before of [undefined, publishing(false)]) {
-    const report = publishedReport(PUBLISHED, PLACE, before);
+    const report = publishedReport(PUBLISHED, ZONE, before);
     assert.deepEqual([report.state, report.code, publishedFindings(report)], ["pending", null, []]);
     assert.deepEqual(publishedCell(report), { text: "pending", colour: "yellow" });
   }
@@ -66,7 +67,7 @@ test("not written yet, or not at all: the reason of the machine", () => {
     [new Fault("NEW", "something else"), "no (see dns11 doctor)"],
   ];
   for (const [fault, text] of faults) {
-    const report = publishedReport(PUBLISHED, PLACE, publishing(false, fault));
+    const report = publishedReport(PUBLISHED, ZONE, publishing(false, fault));
     assert.deepEqual(
       [report.state, report.reason, publishedCell(report)],
       ["unpublished", fault.message, { text, colour: "red" }],
@@ -84,7 +85,7 @@ test("left out: the reason of the container, a warning only where it is no choic
     ["PUBLISH_TOO_MANY", "warning"],
   ] as const) {
     const fault = new Fault(code, "it is so", { remedy: "Do this." });
-    const report = publishedReport({ leftOut: fault }, PLACE, publishing(true));
+    const report = publishedReport({ leftOut: fault }, ZONE, publishing(true));
     assert.deepEqual(
       publishedFindings(report).map((each) => each.state),
       [state],
@@ -95,7 +96,7 @@ test("left out: the reason of the container, a warning only where it is no choic
   }
   const noService = publishedReport(
     { leftOut: new Fault("PUBLISH_NO_SERVICE", "it is in no service") },
-    PLACE,
+    ZONE,
     undefined,
   );
   assert.deepEqual([publishedCell(noService), publishedFindings(noService)], ["-", []]);
