@@ -136,10 +136,10 @@ test("docker dns run restarts itself with fewer capabilities, and never a progra
         | undefined;
       return found?.isReady === true ? found : undefined;
     });
-    assert.deepEqual(status.containers.map(({ name, state }) => [name, state]).toSorted(), [
-      ["db", "attached"],
-      ["web", "attached"],
-    ]);
+    assert.deepEqual(
+      new Set(status.containers.map(({ name, state }) => `${name} ${state}`)),
+      new Set(["db attached", "web attached"]),
+    );
     for (const { permitted } of status.capabilities) assert.ok(!permitted.includes("CAP_SYS_MODULE"));
     assert.equal(existsSync(join(folder, "executed")), false);
     process.kill(status.pid, "SIGTERM");
