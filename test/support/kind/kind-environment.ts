@@ -106,7 +106,7 @@ export class KindEnvironment implements AsyncDisposable {
    * does: a packet lost on a busy machine is not a wrong answer. queryLoop() counts lost ones. Where none is expected,
    * few tries are enough.
    */
-  async webFrom(place: NetworkContext, server: string, tries = 10): Promise<string[][]> {
+  async webFrom(place: NetworkContext, server: string, tries = 30): Promise<string[][]> {
     const replies = ["+notcp", "+tcp"].map(
       async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", `+tries=${tries}`),
     );
