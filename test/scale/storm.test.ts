@@ -94,7 +94,9 @@ test("after half of them restart in new namespaces all are served and resolve to
     if (index % 50 === 49) await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await waitFor("the last container to resolve", async () =>
-    dataOf(await dig(inside(`c${COUNT - 1}`), `c${STORM - 1}`))[0] === placeOf.get(`c${STORM - 1}`)?.address ? true : undefined,
+    dataOf(await dig(inside(`c${COUNT - 1}`), `c${STORM - 1}`))[0] === placeOf.get(`c${STORM - 1}`)?.address
+      ? true
+      : undefined,
   );
   await untilSettled();
   await checkResolution(CHECKED);
