@@ -1,5 +1,5 @@
 /**
- * Kernel answers: with --answers kernel, plain queries for local names are answered at lo in the container's namespace,
+ * Kernel answers: plain queries for local names are answered at lo in the container's namespace,
  * with what the process says; every container sees its own names; and where the kernel cannot answer, the process does.
  */
 import assert from "node:assert/strict";
@@ -286,8 +286,9 @@ test("where a firewall in the container wants tracked packets, the process answe
   }
 });
 
-test("beside another program at lo the kernel answers; behind one that ends the chain, the process does", async () => {
-  await using instance = await startDns11(engine, { args: ["--answers", "auto"] });
+test("by default the kernel answers beside another program at lo; behind one that ends the chain, the process does", async () => {
+  await using instance = await startDns11(engine);
+  assert.deepEqual(await answersOf(instance, "stranger"), { by: "kernel" });
   const doctor = async (): Promise<string> =>
     (await dns11(["doctor", "--all", "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
   {
@@ -310,10 +311,13 @@ test("beside another program at lo the kernel answers; behind one that ends the 
   }
 });
 
-test("by default the process answers, and no program is attached", async () => {
-  await using instance = await startDns11(engine);
+test("with --answers process, the process answers, and no program is attached", async () => {
+  await using instance = await startDns11(engine, { args: ["--answers", "process"] });
   const status = await instance.status();
   assert.equal(status.answers, undefined);
   assert.equal(await answersOf(instance, "client"), undefined);
+  // With the program, the reply would come from port 53.
+  const { udp } = (await instance.container("client"))?.ports ?? assert.fail();
+  assert.deepEqual(dataOf(await dig(client, "-p", String(udp), "web")), [web.address("n1")]);
   assert.doesNotMatch((await client.enter("nft", ["list", "table", "ip", "dns11"])).stdout, /notrack/);
 });
