@@ -3,7 +3,7 @@
  * with what the process says; every container sees its own names; and where the kernel cannot answer, the process does.
  */
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -58,6 +58,10 @@ async function kernelCount(instance: Dns11, name: string): Promise<number> {
 
 async function answersOf(instance: Dns11, name: string): Promise<unknown> {
   return (await instance.container(name))?.answers;
+}
+
+async function isByKernel(instance: Dns11, name: string): Promise<boolean> {
+  return ((await answersOf(instance, name)) as AnsweredByReport | undefined)?.by === "kernel";
 }
 
 async function tail(instance: Dns11, name: string): Promise<QueryReport[]> {
@@ -281,13 +285,18 @@ test("where a firewall in the container wants tracked packets, the process answe
     assert.equal((await instance.container("stranger"))?.state, "attached");
     assert.deepEqual(dataOf(await dig(stranger, ...PLAIN, "shared")), [stranger.address("n2")]);
     assert.deepEqual(await answersOf(instance, "client"), { by: "kernel" });
+    await stranger.enter("nft", ["delete", "table", "inet", "wall"]);
+    await waitFor("the kernel to be tried again", async () => (await isByKernel(instance, "stranger")) || undefined);
+    assert.deepEqual(dataOf(await kernelAnswer(instance, stranger, "shared")), [stranger.address("n2")]);
   } finally {
     await stranger.enter("nft", ["delete", "table", "inet", "wall"]);
   }
 });
 
 test("by default the kernel answers beside another program at lo; behind one that ends the chain, the process does", async () => {
-  await using instance = await startDns11(engine);
+  const settings = join(engine.folder, "kernel-answers.yaml");
+  writeFileSync(settings, "{}\n");
+  await using instance = await startDns11(engine, { args: ["--config", settings] });
   assert.deepEqual(await answersOf(instance, "stranger"), { by: "kernel" });
   const doctor = async (): Promise<string> =>
     (await dns11(["doctor", "--all", "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
@@ -301,6 +310,9 @@ test("by default the kernel answers beside another program at lo; behind one tha
     assert.deepEqual(dataOf(await dig(stranger, ...PLAIN, "shared")), [stranger.address("n2")]);
     assert.match(await doctor(), /does not answer in stranger: udp: /);
   }
+  // A reload tries again.
+  await controlOf(instance).reload();
+  await waitFor("the kernel to answer", async () => (await isByKernel(instance, "stranger")) || undefined);
   {
     await using _ = await programAtLo(stranger);
     await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
