@@ -295,7 +295,7 @@ test("where a firewall in the container wants tracked packets, the process answe
 
 test("by default the kernel answers beside another program at lo; behind one that ends the chain, the process does", async () => {
   const settings = join(engine.folder, "kernel-answers.yaml");
-  writeFileSync(settings, "{}\n");
+  writeFileSync(settings, "version: 1\n");
   await using instance = await startDns11(engine, { args: ["--config", settings] });
   assert.deepEqual(await answersOf(instance, "stranger"), { by: "kernel" });
   const doctor = async (): Promise<string> =>

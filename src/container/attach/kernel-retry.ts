@@ -1,7 +1,7 @@
 /**
  * KernelRetry: when a namespace in which answers of the kernel have not arrived is tried again. Each try costs two changes
- * of rules, so the pauses grow. They start shorter after a change that may have removed the cause, such as rules of the
- * container, which may change them as often as it likes.
+ * of rules, so the pauses grow. They are shorter after a change of the container's rules, which may have removed the cause;
+ * but they grow, because a container may change its rules as often as it likes.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
@@ -31,9 +31,11 @@ export class KernelRetry {
 
   /** Whether to try at this verification. */
   isDue(nowMs = performance.now()): boolean {
-    if (this.#failures === 0) return true;
-    const first = this.#isHurried ? LIMITS.kernelRetryAfterChangeMs : LIMITS.kernelRetryFirstMs;
-    return nowMs - this.#failedMs >= backoffMs(this.#failures - 1, first, LIMITS.kernelRetryLastMs, RANDOM);
+    // After the first failure a change is followed at once.
+    const steps = this.#isHurried ? this.#failures - 2 : this.#failures - 1;
+    if (steps < 0) return true;
+    const firstMs = this.#isHurried ? LIMITS.kernelRetryAfterChangeMs : LIMITS.kernelRetryFirstMs;
+    return nowMs - this.#failedMs >= backoffMs(steps, firstMs, LIMITS.kernelRetryLastMs, RANDOM);
   }
 }
 
