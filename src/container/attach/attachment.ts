@@ -219,6 +219,8 @@ export class Attachment {
       (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0) &&
       performance.now() < deadlineMs
     );
+    const { fd } = this.#namespace ?? {};
+    if (fd !== undefined) await this.mode.undoInSlices?.((work) => this.#parts.runner.within(fd, work));
   }
 
   /** Accepts no new queries and touches no rule: the next process is about to take over the same sockets. */
