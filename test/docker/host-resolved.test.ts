@@ -303,7 +303,7 @@ for (const release of ["bookworm", "forky"] as const) {
         });
 
         test("names of a zone resolve for every program that asks systemd-resolved, one that another link has does not; no other name is lost", async () => {
-          const before = await links();
+          const ours = await links();
           await using load = await HostLoad.start(engine, "a1.ok.test", "web.docker");
           stdoutOf(await engine.enter("ip", ["link", "add", "vpn1", "type", "bridge"]), "ip");
           stdoutOf(await bus.command("resolvectl", "domain", "vpn1", "~corp.test"), "resolvectl");
@@ -320,7 +320,7 @@ for (const release of ["bookworm", "forky"] as const) {
           await reload(instance);
           await waitFor("the zone to go", async () => ((await stub(name)).length === 0 ? true : undefined));
           assert.deepEqual(await stub("web.docker"), [address]);
-          assert.deepEqual(await links(), before, "it is the same link");
+          assert.deepEqual(await links(), ours, "it is the same link");
           const { outside, inside, dropped } = await load.stop();
           assertNoneFailed(outside, dropped);
           assertNoneFailed(inside, dropped);

@@ -171,8 +171,7 @@ export class Attachment {
 
   /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
   updateCapture(): void {
-    const serving = this.#serving;
-    const namespace = this.#namespace;
+    const [serving, namespace] = [this.#serving, this.#namespace];
     if (serving === undefined || namespace === undefined || this.#isDraining) return;
     try {
       const { capture, pairs, added } = this.#parts.runner.within(namespace.fd, () => this.#updateRules(serving));
@@ -272,8 +271,8 @@ export class Attachment {
     destination = capturedInside(capture)[0] ?? DOCKER_RESOLVER,
     sourcePort?: number,
   ): Promise<ProbeResult> {
-    const within = <T>(work: () => T): T => this.#parts.runner.within(from, work);
-    return await probe(within, probeTarget, { destination, protocols: protocolsOf(capture), isTrial, sourcePort });
+    const options = { destination, protocols: protocolsOf(capture), isTrial, sourcePort };
+    return await probe((work) => this.#parts.runner.within(from, work), probeTarget, options);
   }
 
   #startServing(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {
