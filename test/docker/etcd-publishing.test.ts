@@ -105,8 +105,8 @@ async function tokenOf(name: string): Promise<string> {
 
 async function joinSwarm(m1: Engine, m2: Engine): Promise<void> {
   await initSwarm(m1, ADDRESSES.m1);
-  const join = await m1.docker("swarm", "join-token", "--quiet", "worker");
-  await m2.docker("swarm", "join", "--token", join, "--advertise-addr", ADDRESSES.m2, `${ADDRESSES.m1}:2377`);
+  const joinToken = await m1.docker("swarm", "join-token", "--quiet", "worker");
+  await m2.docker("swarm", "join", "--token", joinToken, "--advertise-addr", ADDRESSES.m2, `${ADDRESSES.m1}:2377`);
   await createOverlay(m1, "mesh");
 }
 
@@ -372,9 +372,13 @@ test("on a swarm network and on macvlan: its own address, and the published port
   };
   const settled = async (client: Container, question: string, expected: string, type = "A"): Promise<void> => {
     let last = "";
-    await waitFor(`${question} in ${client.name}`, async () =>
-      (last = await from(client, question, type)) === expected ? true : undefined,
-    ).catch((error: unknown) => assert.fail(`${question} in ${client.name} is ${last}, not ${expected}: ${error}`));
+    try {
+      await waitFor(question, async () =>
+        (last = await from(client, question, type)) === expected ? true : undefined,
+      );
+    } catch (error) {
+      throw new Error(`${question} in ${client.name} is ${last}, not ${expected}`, { cause: error });
+    }
   };
   await settled(clients.m2, `near.shop.${SVC}`, `NOERROR ${near.address("wire")}`);
   await runs.m2.waitFor("inside", "attached");
