@@ -103,7 +103,7 @@ export class EngineSide implements ContainerSide {
       reinspect: (ids) => this.follower.reinspect(ids),
     });
     this.follower = this.#openFollower();
-    this.containers = containersOf(this);
+    this.containers = containersOf(this, parts.publishedOf);
     this.repairs = repairsOf(this, parts.quarantines);
     this.inside = insideOf(link, parts.platform);
   }
@@ -140,6 +140,7 @@ export class EngineSide implements ContainerSide {
     return () => {
       this.#succeedBy(next);
       this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
+      this.reconciler.retryKernel();
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.setPolicy(settings.kind, settings.labels);
