@@ -2,8 +2,7 @@
 // machine has a user of its own, which may write below its own name only.
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -14,6 +13,7 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { check } from "../support/program/command.ts";
 import { Dns11, dns11 } from "../support/program/dns11.ts";
 import { page } from "../support/program/scrape.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { connectByWire } from "../support/rig/wire.ts";
@@ -24,7 +24,7 @@ const SVC = "svc.cluster.test";
 const ADDRESSES = { m1: "192.168.78.1", m2: "192.168.78.2" } as const;
 type Machine = keyof typeof ADDRESSES;
 
-const folder = mkdtempSync(join(tmpdir(), "d11-publish-"));
+const folder = makeFolder("publish");
 let engines: Record<Machine, Engine>;
 let wire: AsyncDisposable;
 let etcd: Etcd;
@@ -58,7 +58,6 @@ before(async () => {
 });
 after(async () => {
   for (const each of [runs?.m1, runs?.m2, etcd, wire, engines?.m1, engines?.m2]) await each?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 // Root, and a user for each machine, with permission to read those of all and to write its own.

@@ -51,7 +51,7 @@ test("after a restart of dockerd, dns11 reconnects and catches up with changes",
   await web.start();
   await dns11.waitFor("web", "attached");
   assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
-  assert.equal((await dns11.container("client"))?.state, "attached");
+  await dns11.waitFor("client", "attached");
 });
 
 test("a container that restarts is served in its new namespace", async () => {
@@ -67,15 +67,14 @@ test("a container that restarts is served in its new namespace", async () => {
 
 test("a container that shares another's namespace is served with it, once", async () => {
   await using joiner = await runContainer(engine, { name: "joiner", args: ["--network", "container:client"] });
-  const status = await waitFor("joiner to be listed", async () => await dns11.container("joiner"));
-  assert.equal(status.state, "skipped");
+  const status = await dns11.waitFor("joiner", "skipped");
   assert.equal(status.code, "shares-namespace");
   assert.deepEqual(dataOf(await dig(joiner, "web")), [web.address("n1")]);
 });
 
 test("a running container is served while it is on a user-defined network", async () => {
   await using late = await runContainer(engine, { name: "late" });
-  const status = await waitFor("late to be listed", async () => await dns11.container("late"));
+  const status = await dns11.waitFor("late", "skipped");
   assert.equal(status.code, "default-network-only");
   await late.connect("n1");
   await dns11.waitFor("late", "attached");
@@ -95,7 +94,7 @@ test("a paused container is attached like any other", async () => {
   await waitFor("the pause to be noticed", async () =>
     (await dns11.container("paused"))?.isPaused === true ? true : undefined,
   );
-  assert.equal((await dns11.container("paused"))?.state, "attached");
+  await dns11.waitFor("paused", "attached");
   await engine.docker("unpause", "paused");
   await paused.remove();
 });
