@@ -182,7 +182,8 @@ test("on a kernel without owned tables the next rule backend is used, and --rule
 test("a platform without a build of koffi is named", async () => {
   const copy = join(folder, "copy");
   mkdirSync(join(copy, "node_modules"), { recursive: true });
-  for (const part of ["dist", "package.json"]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+  for (const part of ["dist/cmd", "dist/build.json", "package.json"])
+    cpSync(join(ROOT, part), join(copy, part), { recursive: true });
   for (const name of readdirSync(join(ROOT, "node_modules"))) {
     if (name !== "koffi") symlinkSync(join(ROOT, "node_modules", name), join(copy, "node_modules", name));
   }

@@ -145,7 +145,7 @@ test("what is below the domain never leaves, and what is not arrives at its serv
   const foreign = address.replace(/\d+$/, "250");
   assert.equal((await dig(engine, `@${SERVER}`, "-x", foreign)).status, "NXDOMAIN");
   const reverse = `${foreign.split(".").toReversed().join(".")}.in-addr.arpa`;
-  assert.equal((await upstream.queriesFor(reverse)).length, 1, "a reverse name of nobody is forwarded");
+  assert.notEqual((await upstream.queriesFor(reverse)).length, 0, "a reverse name of nobody is forwarded");
 });
 
 test("glibc, musl, static Go and Node resolve names of containers and others", async () => {
