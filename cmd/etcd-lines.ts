@@ -4,7 +4,7 @@
 import type { EtcdReport, MachinesReport, PublishReport } from "../src/api/etcd.ts";
 import { counted } from "./counted.ts";
 import type { Line } from "./lines.ts";
-import { duration } from "./time.ts";
+import { shortAge } from "../src/base/lib/age.ts";
 
 const PROBLEMS_SHOWN = 3;
 
@@ -28,7 +28,7 @@ function connectionLine(report: EtcdReport): Line {
     ...(zones.length === 0 ? [] : [recordsText(report)]),
     ...(machines === null ? [] : [machinesText(machines)]),
   ];
-  const since = staleSeconds === null ? "" : ` for ${duration(staleSeconds * 1000)}`;
+  const since = staleSeconds === null ? "" : ` for ${shortAge(staleSeconds * 1000)}`;
   const current = report.members.find((each) => each.isCurrent)?.endpoint ?? "";
   const label = "etcd";
   if (state === "current") return { label, text: `${what.join("; ")}, from ${current}` };

@@ -9,6 +9,7 @@ import { containersCalled, inProject } from "../src/base/model/container-choice.
 import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { publishedCell } from "./published-text.ts";
 import { type Cell, type Column, table } from "./table.ts";
 import { type Colour, type Display, PLAIN, displayOf } from "./terminal.ts";
 import { age, ago } from "./time.ts";
@@ -71,6 +72,7 @@ export function psText(status: Status, { isWide = false, display = PLAIN, nowMs 
     ...(containers.some(({ project }) => project !== null) ? PLACE : []),
     ...COMMON,
     ...(containers.some(({ swarm }) => swarm !== undefined) ? SWARM : []),
+    ...(containers.some(({ published }) => published !== undefined) ? PUBLISHED : []),
     ...(isWide ? wideColumns(status, nowMs) : []),
     ...(containers.some((each) => whyOf(each) !== "") ? WHY : []),
   ];
@@ -101,6 +103,15 @@ const SWARM: readonly PsColumn[] = [
   },
 ];
 
+/** What other machines know of it through etcd. */
+const PUBLISHED: readonly PsColumn[] = [
+  { title: "PUBLISHED", min: 14, drop: 5, cell: ({ published }) => publishedCell(published) },
+];
+
+const PUBLISHED_AS: readonly PsColumn[] = [
+  { title: "PUBLISHED AS", min: 20, drop: 10, cell: ({ published }) => published?.names.at(-1) ?? "-" },
+];
+
 const WHY: readonly PsColumn[] = [
   { title: "WHY", below: 40, cell: (each) => ({ text: whyOf(each), colour: colourOf(each) }) },
 ];
@@ -118,6 +129,7 @@ function wideColumns(status: Status, nowMs: number): PsColumn[] {
     { title: "VERIFIED", drop: 6, cell: ({ verified }) => (verified === undefined ? "-" : ago(verified, nowMs)) },
     { title: "RULES", drop: 7, cell: (each) => withRules(each, status).rules ?? "-" },
     { title: "PORTS", drop: 9, cell: ({ ports }) => (ports === undefined ? "-" : `${ports.udp}/udp ${ports.tcp}/tcp`) },
+    ...(status.containers.some(({ published }) => published !== undefined) ? PUBLISHED_AS : []),
     total("QUERIES", "queries"),
     total("LOCAL", "local"),
     total("CACHED", "cached"),

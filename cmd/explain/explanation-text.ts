@@ -6,6 +6,7 @@ import type { Cause } from "../../src/api/causes.ts";
 import type { ExplainedStep, Explanation } from "../../src/api/names.ts";
 import { ownerOf, ownerText } from "../owner-text.ts";
 import { printable } from "../printable.ts";
+import { publishedSentence } from "../published-text.ts";
 import { milliseconds, replyLines } from "../reply.ts";
 import { table } from "../table.ts";
 import type { Colour, Display } from "../terminal.ts";
@@ -25,6 +26,7 @@ export function explanationText(explained: Explanation, isVerbose: boolean, disp
     ...verdictLines(explained, display),
     ...explained.causes.flatMap((cause, index) => causeLines(cause, index === 0 ? "why" : "also", display)),
     ...noteLines(explained, display),
+    ...publishedLines(explained, isVerbose, display),
     ...pathLines(explained, isVerbose, display),
   ];
   const text = `${lines.join("\n")}\n`;
@@ -90,6 +92,14 @@ function noteLines({ notServed, notQueried }: Explanation, display: Display): st
   if (notServed === null) return [];
   const source = notQueried === null ? "the container's own nameserver replied" : `no query was sent: ${notQueried}`;
   return labelled("note", `${notServed}; ${source}`, display);
+}
+
+/** What other machines know of the containers; that all is well is a detail, and so are names that are no service's. */
+function publishedLines({ published = [], question }: Explanation, isVerbose: boolean, display: Display): string[] {
+  const name = question.name.toLowerCase().replace(/\.$/, "");
+  return published
+    .filter(({ state, zone }) => isVerbose || (state !== "published" && name.endsWith(`.${zone}`)))
+    .flatMap((each) => labelled("etcd", `${each.container} ${publishedSentence(each)}`, display));
 }
 
 /** The layers that the question passed, and what came out. */

@@ -5,6 +5,7 @@
 import type { ReplyText } from "../base/model/reply-text.ts";
 import type { Cause } from "./causes.ts";
 import type { AddressOwner } from "./owners.ts";
+import type { PublishedReport } from "./published.ts";
 import type { UpstreamEvent, StepLayer } from "../base/model/step.ts";
 
 export interface ContainerRef {
@@ -79,6 +80,8 @@ export interface Explanation {
   readonly reply: ReplyText | null;
   /** The containers that have the addresses of the answer. */
   readonly owners: readonly AddressOwner[];
+  /** What other machines know through etcd of those that are on this one; missing where nothing is published. */
+  readonly published?: readonly (PublishedReport & { readonly container: string })[];
   /**
    * null if dns11 answered. Otherwise why it did not: the reply is from the servers of the container's resolv.conf, and
    * there are no steps.

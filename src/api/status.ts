@@ -3,6 +3,7 @@
  * results of repair and reload.
  */
 import type { EtcdReport } from "./etcd.ts";
+import type { PublishedReport } from "./published.ts";
 import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { HostMeansReport } from "../base/model/host-policy.ts";
@@ -43,6 +44,8 @@ export interface ContainerStatus {
   readonly upstreams?: readonly string[];
   /** The swarm services that it is a task of, one on each network, as the engine listed them last. */
   readonly swarm?: readonly SwarmPlace[];
+  /** What other machines know of it through etcd; missing where nothing is published. */
+  readonly published?: PublishedReport;
   /** How often rules were restored that another program had removed; missing with nft-owner. */
   readonly repairs?: number;
   readonly counters?: Readonly<Record<string, number>>;

@@ -27,6 +27,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   const node = containers.nodeReportOf(fact);
   const { project, service } = namedContainer(fact);
   const swarm = swarmOf(fact, containers);
+  const published = containers.publishedOf(fact.id);
   const base = {
     id: fact.id,
     name: fact.name,
@@ -36,6 +37,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     networks: fact.endpoints.map(({ networkName }) => networkName),
     ...(decision.warning !== undefined && { warning: decision.warning }),
     ...(swarm.length > 0 && { swarm }),
+    ...(published !== undefined && { published }),
   };
   if (decision.kind === "skip") {
     const state = decision.code === "quarantined" ? "quarantined" : "skipped";

@@ -24,6 +24,9 @@ import { causeText } from "./causes/fixes.ts";
 import { NOT_QUERIED } from "./causes/situation.ts";
 import { type SituationPorts, Situations } from "./situations.ts";
 import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../api/names.ts";
+import type { AddressOwner } from "../api/owners.ts";
+
+const PUBLISHED_SHOWN = 8;
 
 /** What came of the question, before it is known why. */
 type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried">;
@@ -69,6 +72,7 @@ async function explanation(
     situations.known.byId(owner.id),
     (address) => containers.swarm?.placeOf(owner, address),
   );
+  const published = publishedOf(owners, ports);
   const isAnswered = reply !== null && reply.answers.length > 0;
   const causes = causesOf(
     situations.of(fact, owner, {
@@ -88,9 +92,23 @@ async function explanation(
     networks: containers.viewOf(owner).names.flatMap(({ places }) => places),
     ...resolved,
     owners,
+    ...(published.length > 0 && { published }),
     causes,
     hints: causes.map((each) => causeText(each)),
   };
+}
+
+/** Of those on this machine that are members of services. */
+function publishedOf(
+  owners: readonly AddressOwner[],
+  { containers }: Pick<SituationPorts, "containers">,
+): NonNullable<Explanation["published"]> {
+  const names = new Set(owners.flatMap(({ swarm, container }) => (swarm === undefined ? [container] : [])));
+  const facts = [...containers.facts.values()].filter(({ name }) => names.has(name)).slice(0, PUBLISHED_SHOWN);
+  return facts.flatMap(({ id, name: container }) => {
+    const published = containers.publishedOf(id);
+    return published === undefined ? [] : [{ ...published, container }];
+  });
 }
 
 async function queryDns11(ports: ControlPorts, client: Client, question: ParsedQuestion): Promise<Resolved> {

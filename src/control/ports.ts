@@ -14,6 +14,7 @@ import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { Server, View } from "../base/model/view.ts";
 import type { HistoryReport } from "../api/history.ts";
+import type { PublishedReport } from "../api/published.ts";
 import type { RepairReport, ReloadReport, Status } from "../api/status.ts";
 import type { Answerer } from "../query/answer.ts";
 import type { ReplyCache } from "../query/cache/reply-cache.ts";
@@ -55,6 +56,8 @@ export interface Containers {
   readonly networks: () => Promise<readonly EngineNetwork[]>;
   /** Undefined where no engine is followed. */
   readonly swarm: SwarmView | undefined;
+  /** What other machines know of a container through etcd; undefined where nothing is published. */
+  readonly publishedOf: (id: string) => PublishedReport | undefined;
 }
 
 /** A network as the engine lists it. */

@@ -19,6 +19,7 @@ import {
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
+import { publishedFindings } from "./checks/etcd-publishing.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
 import { checkNode } from "./kind/node-check.ts";
@@ -134,7 +135,9 @@ async function examineAll(
     onFindings?.(HOST, moreFindings);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
-      const all = [...report.findings, ...failureFindings(failures, each.fact.id)];
+      const status = context.status?.containers.find(({ id }) => id === each.fact.id);
+      const published = publishedFindings(status?.published);
+      const all = [...report.findings, ...published, ...failureFindings(failures, each.fact.id)];
       onFindings?.(report.subject, all);
       return { ...report, findings: all };
     });

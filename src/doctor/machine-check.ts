@@ -95,7 +95,7 @@ export async function checkMachine(
   findings.push(
     hostFileFinding(hostServers),
     ...kernelAnswersFindings(instance.status),
-    ...etcdFindings(instance.status?.etcd),
+    ...etcdFindings(instance.status),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),

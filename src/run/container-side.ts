@@ -59,6 +59,8 @@ export interface ContainerSideParts {
   readonly querySide: QuerySide;
   /** The names of etcd, and the containers of other machines. */
   readonly shared?: SharedNames | undefined;
+  /** What other machines know of a container. */
+  readonly publishedOf?: ControlPorts["containers"]["publishedOf"] | undefined;
   readonly counts: ContainerMetrics;
   /** Records what happens to containers. */
   readonly events: EventRing;

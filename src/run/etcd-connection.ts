@@ -82,9 +82,9 @@ export class EtcdConnection {
     };
   }
 
-  /** The first part of the keys that it publishes. */
-  get root(): string | undefined {
-    return this.#publishing?.root;
+  /** Undefined while nothing is published. */
+  get publishing(): EtcdPublishing | undefined {
+    return this.#publishing;
   }
 
   /** Writes what is wanted from now on, where the settings ask for it. */

@@ -6,6 +6,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 
 import type { EtcdReport } from "../api/etcd.ts";
+import type { PublishedReport } from "../api/published.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
@@ -18,6 +19,7 @@ import type { Publication } from "../container/publish/publication.ts";
 import type { GatewayOptions } from "../etcd/gateway.ts";
 import { EtcdConnection } from "./etcd-connection.ts";
 import type { PublishingMachine } from "./etcd-publishing.ts";
+import { publishedReport } from "./published-report.ts";
 
 /** Other settings that are not in force yet. */
 export interface PreparedEtcd {
@@ -69,6 +71,14 @@ export class EtcdLink {
   /** null where etcd is not used. */
   get report(): EtcdReport | null {
     return this.#connection?.report ?? null;
+  }
+
+  /** What becomes of a container; undefined where nothing is published, or it does not run. */
+  publishedOf(id: string): PublishedReport | undefined {
+    const published = this.#keys?.of(id);
+    const { publish } = this.#policy;
+    if (published === undefined || publish === undefined) return undefined;
+    return publishedReport(published, publish.zone, this.#connection?.publishing);
   }
 
   /** Throws a Fault for a file that cannot be read. */

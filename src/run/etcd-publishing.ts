@@ -79,6 +79,16 @@ export class EtcdPublishing {
     };
   }
 
+  /** Why it is not published, or not renewed. */
+  get fault(): Fault | undefined {
+    return this.#publisher.fault;
+  }
+
+  /** Whether others have this key as it is wanted. */
+  has(key: string): boolean {
+    return this.#publisher.has(key);
+  }
+
   noteStored(key: string, value: string | undefined): void {
     this.#publisher.noteStored(key, value);
   }

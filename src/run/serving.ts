@@ -74,6 +74,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     platform,
     querySide,
     shared: etcd.names,
+    publishedOf: (id: string) => etcd.publishedOf(id),
     counts,
     events,
     journal,

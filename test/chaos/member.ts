@@ -20,10 +20,10 @@ export type NetworkName = keyof typeof SUBNETS;
 
 // Docker commands fail while dockerd or containerd is down; they are retried until it is up again.
 const RETRY_MS = 300;
-const WAIT_TIMEOUT_MS = 40_000;
+const WAIT_TIMEOUT_MS = 120_000;
 // An interrupted restart may leave a container that dockerd cannot start; then it is re-created.
 const RESTART_MS = 12_000;
-const DOCKER_MS = 15_000;
+const DOCKER_MS = 60_000;
 const FIRST_HOST = 10;
 const RESOLVER_MS = 3_000;
 // 127.0.0.11 as in /proc/net/udp.

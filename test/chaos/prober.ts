@@ -49,7 +49,7 @@ export type ProberReport = {
 };
 
 const PROGRAM = fileURLToPath(new URL("./prober-main.js", import.meta.url));
-const START_MS = 30_000;
+const START_MS = 90_000;
 
 type Process = ChildProcessByStdio<Writable, Readable, null>;
 

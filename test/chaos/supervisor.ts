@@ -17,7 +17,7 @@ const RESTART_MS = 1_000;
 const LOOK_EVERY_MS = 250;
 const STARVED_EVERY_MS = 100;
 const NS_PER_MS = 1e6;
-const READY_MS = 30_000;
+const READY_MS = 90_000;
 const BYTES_PER_KB = 1024;
 
 export type Cost = { readonly rssBytes: number; readonly descriptors: number };

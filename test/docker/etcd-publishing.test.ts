@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import type { EtcdReport } from "../../src/api/etcd.ts";
+import type { ContainerStatus } from "../../src/api/status.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
@@ -189,6 +190,10 @@ async function keysOf(machine: Machine): Promise<ReadonlyMap<string, Key>> {
   );
 }
 
+async function etcdKeys(): Promise<ReadonlySet<string>> {
+  return new Set([...(await keysOf("m1")).keys()].map((key) => `${MACHINES}m1/${key}`));
+}
+
 async function asRoot(path: string, body: object): ReturnType<Etcd["call"]> {
   const reply = await etcd.call(path, body, { token });
   if (reply.status === 200) return reply;
@@ -239,8 +244,26 @@ test("status, doctor, explain, names and metrics know what is published", async 
   assert.match(await command("m1", "status"), /etcd +1 container of 1 other machine, from http/);
   const doctor = await command("m1", "doctor", "--all");
   assert.match(doctor, /1 containers are published as m1/);
-  assert.match(doctor, /1 members of services cannot be reached by other machines/);
+  assert.match(doctor, /not published for other machines: hidden-1: it has no published port/);
   assert.match(await command("m2", "explain", "-v", `web.shop.${SVC}`, "client"), /2 ready containers, some on m1/);
+  const listed = await command("m1", "ps");
+  assert.match(listed, /^shop +web +web-1 .* 192\.168\.78\.1 http=80\/tcp *$/m);
+  assert.match(listed, /^shop +hidden +hidden-1 .* no \(no published port\) *$/m);
+  assert.match(listed, /^- +- +client .* - *$/m);
+  assert.match(await command("m1", "ps", "-o", "wide"), / 1-m1\.web\.shop\.svc\.cluster\.test /);
+  const [{ published }] = JSON.parse(await command("m1", "ps", "web", "--json")) as [ContainerStatus];
+  assert.deepEqual([published?.state, published?.names], ["published", [`web.shop.${SVC}`, `1-m1.web.shop.${SVC}`]]);
+  assert.ok((await etcdKeys()).has(published?.key ?? ""), "the key is the one that etcd has");
+  const explained = await command("m1", "explain", "-v", `web.shop.${SVC}`, "--in", "client");
+  assert.match(explained, /etcd +web-1 is published as 1-m1\.web\.shop\.svc\.cluster\.test at 192\.168\.78\.1/);
+  assert.match(
+    (await command("m1", "explain", `hidden.shop.${SVC}`, "--in", "client")).replaceAll(/\s+/g, " "),
+    /etcd hidden-1 is not published: it has no published port.* Publish its port \(-p\)/,
+  );
+  assert.match(
+    (await command("m1", "doctor", "web-1", "--all")).replaceAll(/\s+/g, " "),
+    /published as web\.shop\.svc\.cluster\.test and 1-m1\S+ at 192\.168\.78\.1, key \/skydns\/test\/cluster\/machine\/m1\//,
+  );
   assert.match(
     await command("m2", "names", "--in", "client"),
     /web\.shop\.svc\.cluster\.test .*zone cluster\.test, machine m1/,
@@ -332,6 +355,9 @@ test("no space left and no permission: the doctor says so, what is published sta
   });
   assert.equal(publishing?.state, "behind");
   assert.match(await command("m1", "doctor"), /1 of 2 containers of m1 are published.*space exceeded/);
+  const full = await command("m1", "ps");
+  assert.match(full, /late-1 .* no \(etcd is full\)/);
+  assert.match(full, /web-1 .* 192\.168\.78\.1 http=80\/tcp/, "what is written stays");
   assert.equal(await answers("m1", `late.shop.${SVC}`), `NOERROR ${late.address("one")}`, "names of this machine");
   assert.match(await answers("m2", `web.shop.${SVC}`), new RegExp(ADDRESSES.m1));
   await alarm("DEACTIVATE");
@@ -375,6 +401,7 @@ test("a lease that has ended, by itself or while the machine is cut off, is noti
   );
   assert.equal(await answers("m2", `web.shop.${SVC}`), own, "its own names, and the last known ones");
   assert.match(await command("m2", "doctor"), /the containers of m2 are not published: .*etcd at/);
+  assert.match(await command("m2", "ps"), /web-2 .* no \(etcd is away\)/);
   await nft("delete table ip cut");
   await resolves("m1", `1-m2.web.shop.${SVC}`, `NOERROR ${ADDRESSES.m2}`);
 });
@@ -386,6 +413,7 @@ test("another machine of the same name writes nothing, and says why", async () =
   await waitFor("the name to be taken", async () =>
     (await reportOf("m2")).publishing?.code === "ETCD_MACHINE_TAKEN" ? true : undefined,
   );
+  assert.match(await command("m2", "ps"), /web-2 .* no \(name taken\)/);
   assert.deepEqual([...(await keysOf("m1"))], [...keys]);
   assert.equal((await keysOf("m2")).size, 0, "what it published under the name before is withdrawn");
   configure("m2", SHORT_LEASE);

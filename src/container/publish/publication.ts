@@ -2,13 +2,15 @@
  * Publication: the containers of this machine as other machines are to know them: one key for each that is a member of a
  * service and that others can reach. It follows each change of a container.
  */
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { WantedKeys } from "../../base/model/wanted-keys.ts";
-import { keyOf, valueOf } from "../names/zone/published-member.ts";
+import { type PublishedMember, keyOf, valueOf } from "../names/zone/published-member.ts";
 import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
-import { LeftOut, publishedMember } from "./published-endpoint.ts";
+import { NO_SERVICE, publishedMember } from "./published-endpoint.ts";
+import { type PublishedPlace, publishedPlace } from "./published-place.ts";
 
 export interface PublicationSettings {
   /** Undefined: nothing is published. */
@@ -20,13 +22,22 @@ export interface PublicationSettings {
 
 type FindNetwork = (id: string) => NetworkFact | undefined;
 
-/** What becomes of one container; a key, or why it has none. */
-export type Published = { readonly key: string } | { readonly leftOut: string };
+/** What becomes of one container: a key below that of the machine, or why it has none. */
+export type Published = (PublishedPlace & { readonly key: string }) | LeftOut;
+
+interface Kept {
+  readonly key: string;
+  readonly member: PublishedMember;
+}
+
+interface LeftOut {
+  readonly leftOut: Fault;
+}
 
 export class Publication implements WantedKeys {
   readonly wanted = new Map<string, string>();
   onChange: WantedKeys["onChange"] = () => {};
-  readonly #published = new Map<string, Published>();
+  readonly #published = new Map<string, Kept | LeftOut>();
   readonly #networkOf: FindNetwork;
   readonly #containers: () => Iterable<ContainerFact>;
   #settings: PublicationSettings;
@@ -52,13 +63,18 @@ export class Publication implements WantedKeys {
 
   /** What becomes of a container; undefined where nothing is published. */
   of(id: string): Published | undefined {
-    return this.#published.get(id);
+    const published = this.#published.get(id);
+    const { policy, machine } = this.#settings;
+    if (published === undefined || policy === undefined) return undefined;
+    if ("leftOut" in published) return published;
+    const { key, member } = published;
+    return { key, ...publishedPlace(member, policy.zone, machine) };
   }
 
   /** How many members of services are left out, because others cannot reach them, or there are too many. */
   get leftOut(): number {
     let count = 0;
-    for (const each of this.#published.values()) if ("leftOut" in each) count++;
+    for (const each of this.#published.values()) if ("leftOut" in each && each.leftOut.code !== NO_SERVICE) count++;
     return count;
   }
 
@@ -83,18 +99,17 @@ export class Publication implements WantedKeys {
     const { policy, labels, machine, ttlSeconds } = this.#settings;
     if (policy === undefined) return;
     const before = this.#keyOf(fact.id);
-    let published: Published | undefined;
+    let published: Kept | LeftOut;
     try {
       const { addresses } = this;
       const member = publishedMember(fact, { policy, labels, addresses, networkOf: this.#networkOf });
-      if (member === undefined) return this.remove(fact.id);
       const key = keyOf(member);
       if (!this.wanted.has(key) && before === undefined && this.wanted.size >= LIMITS.etcdMachineMembers)
-        throw new LeftOut(`more than ${LIMITS.etcdMachineMembers} containers are published`);
+        throw tooManyFault();
       this.#set(key, valueOf(member, machine, ttlSeconds));
-      published = { key };
+      published = { key, member };
     } catch (error) {
-      published = { leftOut: (error as Error).message };
+      published = { leftOut: error instanceof Fault ? error : invalidFault(error) };
     }
     this.#published.set(fact.id, published);
     if (before !== undefined && before !== this.#keyOf(fact.id)) this.#delete(before);
@@ -128,4 +143,17 @@ export class Publication implements WantedKeys {
     this.wanted.delete(key);
     this.onChange(key);
   }
+}
+
+function tooManyFault(): Fault {
+  return new Fault("PUBLISH_TOO_MANY", `more than ${LIMITS.etcdMachineMembers} containers are published`, {
+    remedy: "Run fewer containers of services on this machine.",
+  });
+}
+
+/** Its labels make no key. */
+function invalidFault(error: unknown): Fault {
+  return new Fault("PUBLISH_INVALID", reasonOf(error), {
+    remedy: "Correct its labels io.dns11.project and io.dns11.service.",
+  });
 }

@@ -2,6 +2,7 @@
  * PublishedEndpoint: at which address other machines reach a container: its own on a network that they are on or have a
  * route to, otherwise that of this machine and the ports that are published there.
  */
+import { Fault } from "../../base/lib/fault.ts";
 import { addressBytes, isHostScoped } from "../../base/model/address.ts";
 import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
@@ -18,8 +19,8 @@ interface PublishContext {
   readonly networkOf: (id: string) => NetworkFact | undefined;
 }
 
-/** Why a member of a service is not published. */
-export class LeftOut extends Error {}
+/** The code of the Fault for a container that is no member of a service. */
+export const NO_SERVICE = "PUBLISH_NO_SERVICE";
 
 /** Networks whose containers have addresses of the network that the machine itself is on. */
 const ON_THE_WIRE: ReadonlySet<string> = new Set(["macvlan", "ipvlan"]);
@@ -29,10 +30,10 @@ const UNSPECIFIED: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 type Reached = Pick<PublishedMember, "reach" | "networkId" | "v4" | "v6" | "ports">;
 
-/** Undefined for a container that is no member of a service. Throws `LeftOut` for one that others do not reach. */
-export function publishedMember(fact: ContainerFact, context: PublishContext): PublishedMember | undefined {
+/** Throws a Fault for a container that is no member of a service, or that others do not reach. */
+export function publishedMember(fact: ContainerFact, context: PublishContext): PublishedMember {
   const place = servicePlace(fact, context.labels);
-  if (place === undefined) return undefined;
+  if (place === undefined) throw noServiceFault();
   const isReady = !fact.isPaused && (fact.health === undefined || fact.health === "healthy");
   const { project, service, hosts, ports } = place;
   const reached = ownAddress(fact, ports, context) ?? machineAddress(fact, ports, context);
@@ -65,14 +66,12 @@ function machineAddress(
 ): Reached {
   const own = addresses.filter((text) => !isHostScoped(text));
   const used = bound.filter(({ address }) => UNSPECIFIED.has(address) || own.includes(address));
-  if (used.length === 0)
-    throw new LeftOut("it has no published port, and no address on a network that other machines reach");
-  if (own.length === 0)
-    throw new LeftOut("no address of this machine is known that other machines reach: set etcd.address");
+  if (bound.length === 0) throw noPortFault();
+  if (own.length === 0) throw noAddressFault();
+  if (used.length === 0) throw otherAddressFault(bound, own);
   const isSame = used.every(({ port, hostPort }) => Number.parseInt(port, 10) === hostPort);
   const mapped = ports.flatMap((port) => mappedPort(port, used));
-  if (!isSame && mapped.length === 0)
-    throw new LeftOut("its published ports have no names: name them with the label io.dns11.ports");
+  if (!isSame && mapped.length === 0) throw unnamedPortsFault();
   const bytes = own.flatMap((text) => addressBytes(text) ?? []);
   return {
     reach: isSame ? "machine" : "ports",
@@ -94,4 +93,44 @@ function addressesOf({ ipv4, ipv6 }: EndpointFact): { readonly v4: Uint8Array[];
     return bytes === undefined ? [] : [bytes];
   };
   return { v4: of(ipv4), v6: of(ipv6) };
+}
+
+function noServiceFault(): Fault {
+  return new Fault(NO_SERVICE, "it is in no service", {
+    remedy: "Only containers of services are published: give it the labels io.dns11.project and io.dns11.service.",
+  });
+}
+
+function noPortFault(): Fault {
+  return new Fault(
+    "PUBLISH_NO_PORT",
+    "it has no published port, and no address on a network that other machines reach",
+    {
+      remedy:
+        "Publish its port (-p), or list its network in etcd.routed-networks if other machines have a route to it.",
+    },
+  );
+}
+
+function otherAddressFault(bound: readonly BoundPort[], own: readonly string[]): Fault {
+  const at = [...new Set(bound.map(({ address }) => address))].join(", ");
+  return new Fault("PUBLISH_OTHER_ADDRESS", `its ports are published at ${at} only, not at ${own.join(", ")}`, {
+    remedy: "Publish them on all addresses, or on that of etcd.address.",
+  });
+}
+
+function noAddressFault(): Fault {
+  return new Fault("PUBLISH_NO_ADDRESS", "no address of this machine is known that other machines reach", {
+    remedy: "Set etcd.address to one.",
+  });
+}
+
+function unnamedPortsFault(): Fault {
+  return new Fault(
+    "PUBLISH_UNNAMED_PORTS",
+    "its ports are published under other numbers, and none has a name for SRV",
+    {
+      remedy: "Name them with the label io.dns11.ports, such as http=8000, or publish them under their own numbers.",
+    },
+  );
 }

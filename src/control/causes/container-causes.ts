@@ -4,7 +4,7 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { nearest } from "../../base/lib/nearest.ts";
-import { ageText } from "./age.ts";
+import { ageText } from "../../base/lib/age.ts";
 import { commandOf, joinNetwork, serviceChange } from "./fixes.ts";
 import type { EndedState, KnownContainer } from "./known-container.ts";
 import type { NamePlace } from "./known-containers.ts";

@@ -4,7 +4,7 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import type { FormerAddress } from "../../base/model/former-address.ts";
-import { ageText } from "./age.ts";
+import { ageText } from "../../base/lib/age.ts";
 import { commandOf } from "./fixes.ts";
 import type { KnownContainers } from "./known-containers.ts";
 import { type Move, cause } from "./situation.ts";

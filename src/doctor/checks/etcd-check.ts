@@ -3,6 +3,7 @@
  * the credentials, so its report is what is known.
  */
 import type { EtcdReport } from "../../api/etcd.ts";
+import type { Status } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { publishingFindings } from "./etcd-publishing.ts";
 import { skippedKeys } from "./skipped-keys.ts";
@@ -13,14 +14,15 @@ const ALARM_REMEDIES: Readonly<Record<string, string>> = {
   CORRUPT: "A member has other data than the others: replace it.",
 };
 /** Nothing where etcd is not used, or dns11 does not run. */
-export function etcdFindings(report: EtcdReport | null | undefined): Finding[] {
+export function etcdFindings(status: Pick<Status, "etcd" | "containers"> | undefined): Finding[] {
+  const report = status?.etcd;
   if (report === null || report === undefined) return [];
   return [
     connectionFinding(report),
     ...memberFindings(report),
     ...alarmFindings(report),
     ...recordFindings(report),
-    ...publishingFindings(report),
+    ...publishingFindings(report, status?.containers ?? []),
   ];
 }
 

@@ -1,15 +1,26 @@
 /**
  * Etcd publishing check: whether other machines have the containers of this one, and which members of services they do not
- * reach.
+ * reach, and why.
  */
 import type { EtcdReport, MachinesReport, PublishReport } from "../../api/etcd.ts";
+import type { PublishedReport } from "../../api/published.ts";
+import type { ContainerStatus } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { skippedKeys } from "./skipped-keys.ts";
 
+const SHOWN = 3;
+const CODE = "etcd-publishing";
+/** What is as it is meant to be, as often as not. */
+const DELIBERATE: ReadonlySet<string> = new Set(["PUBLISH_NO_PORT", "PUBLISH_OTHER_ADDRESS"]);
+
+type Containers = readonly Pick<ContainerStatus, "name" | "published">[];
+
 /** Nothing where nothing is published. */
-export function publishingFindings({ publishing, machines }: EtcdReport): Finding[] {
+export function publishingFindings({ publishing, machines }: EtcdReport, containers: Containers): Finding[] {
   return [
-    ...(publishing === null ? [] : [stateFinding(publishing), ...leftOutFindings(publishing)]),
+    ...(publishing === null
+      ? []
+      : [stateFinding(publishing), ...leftOutFindings(containers), ...foreignFindings(publishing)]),
     ...(machines === null ? [] : memberFindings(machines)),
   ];
 }
@@ -17,38 +28,65 @@ export function publishingFindings({ publishing, machines }: EtcdReport): Findin
 function stateFinding(report: PublishReport): Finding {
   const { state, machine, records, written, pending, reason } = report;
   const remedy = report.remedy ?? "Run `dns11 doctor` again in a moment.";
-  if (state === "current") return finding("etcd-publishing", "ok", `${records} containers are published as ${machine}`);
+  if (state === "current") return finding(CODE, "ok", `${records} containers are published as ${machine}`);
   const why = reason ?? "etcd has not replied yet";
   if (state === "unpublished")
-    return finding("etcd-publishing", "problem", `the containers of ${machine} are not published: ${why}`, remedy);
+    return finding(CODE, "problem", `the containers of ${machine} are not published: ${why}`, remedy);
   const detail = `${written} of ${records} containers of ${machine} are published, ${pending} changes are to be written`;
-  return finding("etcd-publishing", "warning", `${detail}${reason === null ? "" : `: ${reason}`}`, remedy);
+  return finding(CODE, "warning", `${detail}${reason === null ? "" : `: ${reason}`}`, remedy);
 }
 
-function leftOutFindings({ leftOut, addresses, foreign, root }: PublishReport): Finding[] {
+/** What one container is published as, or why it is not; nothing if that is a matter of the machine or of no service. */
+export function publishedFindings(report: PublishedReport | undefined): Finding[] {
+  if (report === undefined) return [];
+  const { state, key, names, addresses } = report;
+  if (state === "published")
+    return [finding(CODE, "ok", `published as ${names.join(" and ")} at ${addresses.join(" and ")}, key ${key ?? ""}`)];
+  if (!isLeftOut(report)) return [];
+  const detail = `not published for other machines: ${report.reason ?? ""}`;
   return [
-    ...(leftOut === 0
-      ? []
-      : [
-          finding(
-            "etcd-publishing",
-            "warning",
-            `${leftOut} members of services cannot be reached by other machines`,
-            addresses.length === 0
-              ? "Set etcd.address to an address of this machine that other machines reach."
-              : "Publish their ports, or list their networks in etcd.routed-networks; `dns11 status --json` counts them.",
-          ),
-        ]),
-    ...(foreign === 0
-      ? []
-      : [
-          finding(
-            "etcd-publishing",
-            "warning",
-            `${foreign} keys below ${root} are not from this dns11, and stay`,
-            "Delete them, and give each machine a user and a role of its own.",
-          ),
-        ]),
+    isDeliberate(report) ? finding(CODE, "ok", detail) : finding(CODE, "warning", detail, report.remedy ?? undefined),
+  ];
+}
+
+/** One finding for each reason. */
+function leftOutFindings(containers: Containers): Finding[] {
+  const byReason = new Map<string, { readonly report: PublishedReport; readonly names: string[] }>();
+  for (const { name, published } of containers) {
+    if (published === undefined || !isLeftOut(published)) continue;
+    const reason = published.reason ?? "";
+    const same = byReason.get(reason) ?? { report: published, names: [] };
+    byReason.set(reason, same);
+    same.names.push(name);
+  }
+  return [...byReason].map(([reason, { report, names }]) => {
+    const shown = names.slice(0, SHOWN).join(", ");
+    const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : "";
+    const detail = `not published for other machines: ${shown}${more}: ${reason}`;
+    return isDeliberate(report)
+      ? finding(CODE, "ok", detail)
+      : finding(CODE, "warning", detail, report.remedy ?? undefined);
+  });
+}
+
+/** By what it is, not by what becomes of the whole machine. */
+function isLeftOut({ state, code }: PublishedReport): boolean {
+  return state === "unpublished" && code?.startsWith("PUBLISH_") === true && code !== "PUBLISH_NO_SERVICE";
+}
+
+function isDeliberate({ code }: PublishedReport): boolean {
+  return DELIBERATE.has(code ?? "");
+}
+
+function foreignFindings({ foreign, root }: PublishReport): Finding[] {
+  if (foreign === 0) return [];
+  return [
+    finding(
+      CODE,
+      "warning",
+      `${foreign} keys below ${root} are not from this dns11, and stay`,
+      "Delete them, and give each machine a user and a role of its own.",
+    ),
   ];
 }
 

@@ -47,6 +47,12 @@ export class OwnKeys implements StoredKeys {
     return value === wanted && (value !== undefined || isOurs(known, leases));
   }
 
+  /** Whether etcd has it so, as far as is known. */
+  has(key: string, value: string, lease: string | undefined): boolean {
+    const known = this.#known.get(key);
+    return known?.value === value && known.lease === lease;
+  }
+
   /** How many others have written here, with no lease or another one; they are never touched. */
   foreign(leases: ReadonlySet<string>, wanted: ReadonlyMap<string, string>): number {
     let count = 0;
@@ -93,7 +99,7 @@ export class OwnKeys implements StoredKeys {
       dirty.delete(key);
       const value = wanted.get(key);
       const known = this.#known.get(key);
-      const isDone = value === undefined ? !isOurs(known, leases) : known?.value === value && known.lease === lease;
+      const isDone = value === undefined ? !isOurs(known, leases) : this.has(key, value, lease);
       if (isDone) continue;
       const name = encoded(this.#root + key);
       compare.push({ target: "MOD", key: name, result: "EQUAL", mod_revision: String(known?.revision ?? 0) });

@@ -102,6 +102,12 @@ export class Publisher {
     return { written: this.#own.size - foreign, pending: this.#dirty.size, foreign };
   }
 
+  /** Whether etcd has this key as it is wanted, for as long as the lease is held. */
+  has(key: string): boolean {
+    const value = this.#parts.keys.wanted.get(key);
+    return this.isHeld && value !== undefined && this.#own.has(key, value, this.lease);
+  }
+
   /** etcd has this value now; undefined: it is deleted. */
   noteStored(key: string, value: string | undefined): void {
     const name = key.slice(this.#parts.root.length);

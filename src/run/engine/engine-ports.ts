@@ -36,7 +36,10 @@ interface EnginePortsParts {
 
 const POLL_MS = 10;
 
-export function containersOf(parts: EnginePortsParts): Containers {
+export function containersOf(
+  parts: EnginePortsParts,
+  publishedOf: Containers["publishedOf"] = () => undefined,
+): Containers {
   const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
     get facts() {
@@ -55,6 +58,7 @@ export function containersOf(parts: EnginePortsParts): Containers {
     get swarm() {
       return parts.directory.swarmPlaces;
     },
+    publishedOf,
   };
 }
 

@@ -103,7 +103,7 @@ export class EngineSide implements ContainerSide {
       reinspect: (ids) => this.follower.reinspect(ids),
     });
     this.follower = this.#openFollower();
-    this.containers = containersOf(this);
+    this.containers = containersOf(this, parts.publishedOf);
     this.repairs = repairsOf(this, parts.quarantines);
     this.inside = insideOf(link, parts.platform);
   }

@@ -61,6 +61,7 @@ export class Standalone {
         stopped: async () => await stopped.list(),
         networks: async () => await Promise.resolve([]),
         swarm: undefined,
+        publishedOf: () => undefined,
       },
       inside: access.inside,
       resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR }),

@@ -84,6 +84,7 @@ class NodeSide implements ContainerSide {
       stopped: async () => await Promise.resolve([]),
       networks: async () => await Promise.resolve([]),
       swarm: undefined,
+      publishedOf: () => undefined,
     };
     this.repairs = {
       repair: async (id) => (await this.#reconciler.repair(id)) ?? "not-served",

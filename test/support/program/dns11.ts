@@ -142,8 +142,13 @@ export class Dns11 implements AsyncDisposable {
 
   /** Waits until the log matches: what a line is about may be seen before the line has come through the pipe. */
   async logs(pattern: RegExp): Promise<void> {
+    await this.#waitFor(`${pattern} in the log`, () => pattern.test(this.#log));
+  }
+
+  /** Its failure tells what dns11 did instead. */
+  async #waitFor(what: string, isTrue: () => boolean): Promise<void> {
     try {
-      await waitFor(`${pattern} in the log`, () => (pattern.test(this.#log) ? true : undefined));
+      await waitFor(what, () => (isTrue() ? true : undefined));
     } catch (error) {
       throw new Error(`Log of dns11:\n${this.#log}`, { cause: error });
     }
@@ -156,7 +161,7 @@ export class Dns11 implements AsyncDisposable {
 
   // The same, without waiting for stderr to close: its keeper may hold it open.
   async ended(): Promise<number | string> {
-    await waitFor("dns11 to end", () => (this.isRunning ? undefined : true));
+    await this.#waitFor("dns11 to end", () => !this.isRunning);
     return this.#child.exitCode ?? this.#child.signalCode ?? "";
   }
 

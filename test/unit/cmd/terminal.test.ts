@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { displayOf } from "../../../cmd/terminal.ts";
-import { ago, duration, localTime, preciseTime } from "../../../cmd/time.ts";
+import { ago, localTime, preciseTime } from "../../../cmd/time.ts";
 
 const TERMINAL = { isTTY: true, columns: 100 };
 
@@ -39,16 +39,7 @@ test("times are local, with the date if they are not within a day", () => {
   assert.equal(preciseTime(iso), "03:04:05.006");
 });
 
-test("ages have one unit", () => {
-  assert.deepEqual([0, 8_000, 119_000, 120_000, 7_199_000, 7_200_000, 172_800_000].map(duration), [
-    "0s",
-    "8s",
-    "119s",
-    "2m",
-    "119m",
-    "2h",
-    "2d",
-  ]);
+test("an age is that of the instant, and never negative", () => {
   assert.equal(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:00:08.900Z")), "8s ago");
   assert.equal(ago("2026-01-01T00:00:09Z", Date.parse("2026-01-01T00:00:08Z")), "0s ago");
 });

@@ -38,6 +38,7 @@ class Ports {
         nodeReportOf: () => undefined,
         swarm: undefined,
         formerAddresses: () => [],
+        publishedOf: () => undefined,
         networks: async () => await Promise.resolve([]),
         stopped: async () => {
           this.stoppedCalls++;

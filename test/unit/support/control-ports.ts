@@ -46,6 +46,7 @@ export function portsOf(
     stopped: async () => await Promise.resolve(stopped),
     defaultBridge: () => "off",
     formerAddresses: () => [],
+    publishedOf: () => undefined,
   };
   const resolver = () => ({ behaviour });
   return { containers, resolver, histories: { histories: () => [] } } as unknown as ControlPorts;

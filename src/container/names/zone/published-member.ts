@@ -27,6 +27,7 @@ const ID = /^[0-9a-f]{12}$/;
 const NETWORK = /^[a-z0-9]{1,64}$/;
 const HOSTS_MAX = 4;
 const TEXT_CHARS = 300;
+const LABEL_CHARS = 63;
 
 /** Those that are ready are below `svc`, as in names. */
 const BRANCHES = ["svc", "endpoints"] as const;
@@ -51,9 +52,20 @@ export function valueOf(member: PublishedMember, machine: string, ttlSeconds: nu
     reach,
     addresses,
     hosts: hosts.slice(0, HOSTS_MAX),
-    ports: ports.map(({ name, protocol, number }) => `${name}=${number}/${protocol}`),
+    ports: ports.map((port) => portText(port)),
     ...(networkId !== undefined && { network: networkId }),
   });
+}
+
+/** What it is called on other machines: members on several may be number 1 of their service. */
+export function hostOnMachine({ hosts: [host], id }: Pick<PublishedMember, "hosts" | "id">, machine: string): string {
+  const name = `${host ?? id}-${machine}`;
+  return name.length > LABEL_CHARS ? id : name;
+}
+
+/** As labels write it. */
+export function portText({ name, protocol, number }: ServicePort): string {
+  return `${name}=${number}/${protocol}`;
 }
 
 /** Reads what a machine has written. `path`: its key below that of the machine. Throws an Error with the reason. */

@@ -7,7 +7,7 @@ import { LIMITS } from "../../../base/limits.ts";
 import type { StoredKey, StoredKeys } from "../../../base/model/stored-key.ts";
 import { type Addresses, EVERYWHERE, type ZoneMember } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
-import { isMachineName, readMachine, readMember } from "./published-member.ts";
+import { hostOnMachine, isMachineName, readMachine, readMember } from "./published-member.ts";
 
 export interface RemoteMembersOptions {
   /** The first part of all keys, without a slash at its end. */
@@ -52,7 +52,6 @@ const MS = 1_000;
 const KEY_CHARS = 300;
 const PROBLEMS_REPORTED = 20;
 const PATH_READ = 7;
-const LABEL_CHARS = 63;
 
 /** The part of all keys that machines publish in a zone, with a slash at its end. */
 export function machinesPrefix(prefix: string, zone: string): string {
@@ -202,13 +201,10 @@ const NONE = new ZoneMembers();
 
 function remoteMember(key: string, machine: string, path: readonly string[], value: Buffer | undefined): ZoneMember {
   const { v4, v6, networkId = EVERYWHERE, hosts, id, ...member } = readMember(path, value);
-  const [host = id] = hosts;
-  // Members on several machines may be number 1 of their service: only together with the machine it is a name.
-  const own = `${host}-${machine}`;
   return {
     ...member,
     id: key,
-    hosts: [own.length > LABEL_CHARS ? id : own, ...hosts],
+    hosts: [hostOnMachine({ hosts, id }, machine), ...hosts],
     endpoints: [{ networkId, v4, v6 }],
     remote: { machine, reach: member.reach },
   };

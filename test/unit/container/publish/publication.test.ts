@@ -58,7 +58,9 @@ class World {
 
   why(fact: ContainerFact): string {
     const published = this.publication.of(fact.id);
-    return published !== undefined && "leftOut" in published ? published.leftOut : "";
+    if (published === undefined || !("leftOut" in published)) return "";
+    const { code, message, remedy } = published.leftOut;
+    return `${code}: ${message}. ${remedy}`;
   }
 }
 
@@ -136,10 +138,11 @@ test("what others do not reach is left out, with the reason", () => {
   const alone = aMember("alone", { on: { wire: "10.0.0.7" } });
   const world = new World({}, hidden, loopback, unnamed, ingress, alone);
   assert.deepEqual(world.found, {});
-  for (const each of [hidden, loopback, ingress]) assert.match(world.why(each), /no published port/);
-  assert.match(world.why(unnamed), /io\.dns11\.ports/);
+  for (const each of [hidden, ingress]) assert.match(world.why(each), /^PUBLISH_NO_PORT: .*no published port.*-p/);
+  assert.match(world.why(loopback), /^PUBLISH_OTHER_ADDRESS: .*at 127\.0\.0\.1 only, not at 192\.0\.2\.7/);
+  assert.match(world.why(unnamed), /^PUBLISH_UNNAMED_PORTS: .*io\.dns11\.ports/);
   assert.equal(world.publication.leftOut, 4);
-  assert.equal(world.publication.of(alone.id), undefined, "no member of a service");
+  assert.match(world.why(alone), /^PUBLISH_NO_SERVICE: .*io\.dns11\.service/, "not counted");
   const nowhere = new World(
     { addresses: [] },
     aMember("web", { service: "web", ports: onHost("80:80"), on: { one: "172.18.0.5" } }),

@@ -1,0 +1,103 @@
+// What `dns11 ps`, `explain` and `doctor` show of one container in etcd: each reason why other machines do not have it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { publishedCell, publishedSentence } from "../../../cmd/published-text.ts";
+import { Fault } from "../../../src/base/lib/fault.ts";
+import type { PublishedMember } from "../../../src/container/names/zone/published-member.ts";
+import { publishedFindings } from "../../../src/doctor/checks/etcd-publishing.ts";
+import { publishedPlace } from "../../../src/container/publish/published-place.ts";
+import { publishedReport } from "../../../src/run/published-report.ts";
+import { machineTakenFault, reportedFault, timeoutFault } from "../../../src/etcd/etcd-fault.ts";
+
+const ZONE = "cluster.test";
+const ROOT = "/skydns/test/cluster/machine/m1/";
+const KEY = "svc/shop/web/4f0c1e2d3b4a";
+const MEMBER: PublishedMember = {
+  project: "shop",
+  service: "web",
+  id: "4f0c1e2d3b4a",
+  isReady: true,
+  hosts: ["1", "4f0c1e2d3b4a"],
+  ports: [{ name: "http", protocol: "tcp", number: 8080 }],
+  reach: "ports",
+  networkId: undefined,
+  v4: [Uint8Array.of(192, 0, 2, 7)],
+  v6: [],
+};
+const PUBLISHED = { key: KEY, ...publishedPlace(MEMBER, ZONE, "m1") };
+
+function publishing(isWritten: boolean, fault?: Fault): Parameters<typeof publishedReport>[2] {
+  return { root: ROOT, fault, has: (key) => isWritten && key === KEY };
+}
+
+test("published: its names on other machines, its key, and where it is reached", () => {
+  const report = publishedReport(PUBLISHED, ZONE, publishing(true));
+  assert.deepEqual(report, {
+    state: "published",
+    code: null,
+    reason: null,
+    remedy: null,
+    zone: "cluster.test",
+    key: ROOT + KEY,
+    names: ["web.shop.svc.cluster.test", "1-m1.web.shop.svc.cluster.test"],
+    addresses: ["192.0.2.7"],
+    ports: ["http=8080/tcp"],
+  });
+  assert.equal(publishedCell(report), "192.0.2.7 http=8080/tcp");
+  assert.equal(publishedSentence(report), "is published as 1-m1.web.shop.svc.cluster.test at 192.0.2.7");
+  const away = publishedReport(PUBLISHED, ZONE, publishing(true, timeoutFault("http://e", 1)));
+  assert.equal(away.state, "published", "what is written stays while the lease is held");
+  const { names } = publishedPlace({ ...MEMBER, isReady: false }, ZONE, "m1");
+  assert.deepEqual(names, ["web.shop.endpoints.cluster.test", "1-m1.web.shop.endpoints.cluster.test"]);
+});
+
+test("not written yet, or not at all: the reason of the machine", () => {
+  for (const before of [undefined, publishing(false)]) {
+    const report = publishedReport(PUBLISHED, ZONE, before);
+    assert.deepEqual([report.state, report.code, publishedFindings(report)], ["pending", null, []]);
+    assert.deepEqual(publishedCell(report), { text: "pending", colour: "yellow" });
+  }
+  const faults: readonly (readonly [Fault, string])[] = [
+    [machineTakenFault("m1"), "no (name taken)"],
+    [timeoutFault("http://e", 1), "no (etcd is away)"],
+    [reportedFault("http://e", 7, "etcdserver: permission denied"), "no (no permission)"],
+    [reportedFault("http://e", 8, "etcdserver: mvcc: database space exceeded"), "no (etcd is full)"],
+    [new Fault("NEW", "something else"), "no (see dns11 doctor)"],
+  ];
+  for (const [fault, text] of faults) {
+    const report = publishedReport(PUBLISHED, ZONE, publishing(false, fault));
+    assert.deepEqual(
+      [report.state, report.reason, publishedCell(report)],
+      ["unpublished", fault.message, { text, colour: "red" }],
+    );
+    assert.deepEqual(publishedFindings(report), [], "a matter of the machine, which has a finding");
+  }
+});
+
+test("left out: the reason of the container, a warning only where it is no choice", () => {
+  for (const [code, state] of [
+    ["PUBLISH_NO_PORT", "ok"],
+    ["PUBLISH_OTHER_ADDRESS", "ok"],
+    ["PUBLISH_NO_ADDRESS", "warning"],
+    ["PUBLISH_UNNAMED_PORTS", "warning"],
+    ["PUBLISH_TOO_MANY", "warning"],
+  ] as const) {
+    const fault = new Fault(code, "it is so", { remedy: "Do this." });
+    const report = publishedReport({ leftOut: fault }, ZONE, publishing(true));
+    assert.deepEqual(
+      publishedFindings(report).map((each) => each.state),
+      [state],
+      code,
+    );
+    assert.equal(publishedSentence(report), "is not published: it is so. Do this.");
+    assert.match((publishedCell(report) as { readonly text: string }).text, /^no \((?!see)/);
+  }
+  const noService = publishedReport(
+    { leftOut: new Fault("PUBLISH_NO_SERVICE", "it is in no service") },
+    ZONE,
+    undefined,
+  );
+  assert.deepEqual([publishedCell(noService), publishedFindings(noService)], ["-", []]);
+});
