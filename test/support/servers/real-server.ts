@@ -22,11 +22,16 @@ export interface RealServerOptions {
 /** How a server is started, and what it prints when it is ready. */
 interface Program {
   readonly command: string;
-  /** It reads its configuration from its input, so a test that is killed leaves no file. */
   readonly args: readonly string[];
   readonly lines: (address: string, port: number) => string[];
   readonly ready: RegExp;
 }
+
+/**
+ * Starts a program with the first argument as its input, a pipe that it can open by name. So its configuration is no file,
+ * which a test that is killed would leave.
+ */
+const WITH_INPUT = ["sh", "-c", 'input=$1; shift; exec "$@" <<EOF\n$input\nEOF', "sh"];
 
 const UNBOUND: Program = {
   command: "unbound",
@@ -52,7 +57,7 @@ const UNBOUND: Program = {
 
 const DNSMASQ: Program = {
   command: "dnsmasq",
-  args: ["--keep-in-foreground", "--conf-file=-"],
+  args: ["--keep-in-foreground", "--conf-file=/dev/stdin"],
   lines: (address, port) => [
     `listen-address=${address}`,
     `port=${port}`,
@@ -82,17 +87,15 @@ async function start(
   { address, port = 53, prefix = [], lines }: RealServerOptions,
 ): Promise<RealServer> {
   if (!address.startsWith("127.")) await addAddress(netnsPath, address);
+  const settings = [...program.lines(address, port), ...lines].join("\n");
   // Only the engine cleans up its namespace, so this must end with the test process.
-  const [command = "", ...args] = [...prefix, program.command, ...program.args];
+  const [command = "", ...args] = [...prefix, ...WITH_INPUT, settings, program.command, ...program.args];
   const inside = inNetns(netnsPath, command, args);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inside], {
-    stdio: ["pipe", "ignore", "pipe"],
+    stdio: ["ignore", "ignore", "pipe"],
     detached: true,
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
-  // One that ends before it has read all says why.
-  child.stdin.on("error", () => undefined);
-  child.stdin.end([...program.lines(address, port), ...lines, ""].join("\n"));
   const server = new RealServer(child);
   await server.until(program.ready);
   return server;
