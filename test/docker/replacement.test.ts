@@ -179,7 +179,12 @@ async function killedDuringTakeover(
   victim: string,
   ms: number,
 ): Promise<Dns11 | undefined> {
-  const keeper = (await first.status()).keeper.pid ?? 0;
+  // While a takeover that has just failed is undone, there is no control socket.
+  const status = await waitFor(
+    "the status of the old process",
+    async () => await first.status().catch(() => undefined),
+  );
+  const keeper = status.keeper.pid ?? 0;
   await waitFor(
     "the takeover to begin",
     () => {
