@@ -36,6 +36,7 @@ interface ReconcilerEntry {
   /** Probes after foreign rules changed. */
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
+  isVerifying: boolean;
 }
 
 /** How often to poll a verification that was already running. */
@@ -290,11 +291,15 @@ export class Reconciler {
     entry.changeTimer.unref();
   }
 
-  /** Probes as soon as fewer than the maximum of probes are running. */
+  /**
+   * Probes as soon as fewer than the maximum of probes are running. One that runs for this namespace may have begun before
+   * what changed, so another one follows it.
+   */
   #verify(entry: ReconcilerEntry): void {
     this.#toVerify.add(entry);
     for (const next of this.#toVerify) {
       if (this.#verifying >= LIMITS.verifyAtOnce || this.#isStopped) return;
+      if (next.isVerifying) continue;
       this.#toVerify.delete(next);
       void this.#verifyNow(next);
     }
@@ -302,6 +307,7 @@ export class Reconciler {
 
   async #verifyNow(entry: ReconcilerEntry): Promise<void> {
     this.#verifying++;
+    entry.isVerifying = true;
     entry.lastProbeMs = performance.now();
     try {
       await ownRound();
@@ -310,6 +316,7 @@ export class Reconciler {
       guard.report(error, "attach");
     } finally {
       this.#verifying--;
+      entry.isVerifying = false;
     }
     const [next] = this.#toVerify;
     if (next !== undefined) this.#verify(next);
@@ -373,6 +380,7 @@ function newEntry(): ReconcilerEntry {
     timer: undefined,
     changeTimer: undefined,
     lastProbeMs: -Infinity,
+    isVerifying: false,
   };
 }
 
