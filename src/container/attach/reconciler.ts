@@ -129,10 +129,7 @@ export class Reconciler {
     }
   }
 
-  /**
-   * Repairs one namespace now: re-creates its rules, and attaches it again if queries do not arrive then. Undefined if
-   * the container is not to be served.
-   */
+  /** Re-creates the rules now, and attaches again if queries do not arrive then. Undefined if it is not to be served. */
   async repair(containerId: string): Promise<RepairResult | undefined> {
     const entry = this.#entries.get(containerId);
     const attachment = entry?.attachment;
@@ -184,8 +181,7 @@ export class Reconciler {
     this.#isStopped = true;
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
-    for (const { timer, changeTimer } of this.#entries.values())
-      [timer, changeTimer].forEach((each) => clearTimeout(each));
+    for (const each of this.#entries.values()) [each.timer, each.changeTimer].forEach((timer) => clearTimeout(timer));
     this.#entries.clear();
     await Promise.all([
       ...attachments.map(async (attachment) => await this.#detach(attachment)),
@@ -302,10 +298,7 @@ export class Reconciler {
     entry.changeTimer.unref();
   }
 
-  /**
-   * Probes as soon as fewer than the maximum of probes are running. One that runs for this namespace may have begun before
-   * what changed, so another one follows it.
-   */
+  /** As soon as fewer than the maximum of probes are running. One that runs here may have begun before what changed. */
   #verify(entry: ReconcilerEntry): void {
     this.#toVerify.add(entry);
     for (const next of this.#toVerify) {
