@@ -522,7 +522,7 @@ test("a lease that has ended, by itself or while the machine is cut off, is noti
   if (isSame) assert.equal((await reportOf("m1")).publishing?.losses, 1);
 
   const { lease: longLease } = (await serviceKey("m2", "web")) ?? assert.fail();
-  configure("m2", SHORT_LEASE, { "host-names": "auto" });
+  configure("m2", SHORT_LEASE);
   await command("m2", "reload");
   await waitFor("a short lease", async () => {
     const { lease } = (await serviceKey("m2", "web")) ?? {};
