@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import type { EtcdReport } from "../../src/api/etcd.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
@@ -13,13 +14,14 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { check } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { inNetns } from "../support/rig/netns.ts";
+import { addAddress, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { makeCertificates } from "../support/servers/etcd-certificates.ts";
-import { type Etcd, base64, startEtcd } from "../support/servers/etcd.ts";
+import { type Etcd, base64, startEtcd, startIn } from "../support/servers/etcd.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const ROOT = "/skydns/test/shop";
+const HOSTILE = fileURLToPath(new URL("../support/servers/hostile-etcd-main.js", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "d11-etcd-test-"));
 const config = join(folder, "dns11.yaml");
 let engine: Engine;
@@ -119,6 +121,15 @@ async function reload(): Promise<void> {
 async function cutOff(address: string): Promise<void> {
   await nft("add table ip cut; add chain ip cut out { type filter hook output priority 0; }");
   await nft(`add rule ip cut out ip daddr ${address} drop`);
+}
+
+function member(): Etcd["members"][number] {
+  return etcd.members[0] ?? assert.fail("no member");
+}
+
+async function tc(...args: string[]): Promise<void> {
+  const [first = "", ...rest] = inNetns(engine.netnsPath, "tc", args);
+  await check(first, rest);
 }
 
 async function nft(rules: string): Promise<void> {
@@ -226,6 +237,56 @@ test("a value of a megabyte, and no space left: names stay, the doctor says what
   const { text } = await command("doctor");
   assert.match(text, /etcd has the alarm NOSPACE/);
   assert.match(text, /skipped \(.*large\/one: the value has more than 16384 bytes/);
+});
+
+test("members that lie, flood and never end, beside a good one: names stay, and nothing grows", async () => {
+  await addAddress(engine.netnsPath, "10.99.3.1");
+  const hostile = startIn(engine, process.execPath, [HOSTILE, "10.99.3.1", "1", "2", "3", "4"]);
+  try {
+    await hostile.until(/listening at 4/);
+    const { memoryBytes: before } = await instance.status();
+    const endpoints = [1, 2, 3, 4].map((port) => `http://10.99.3.1:${port}`);
+    configure({ endpoints: [...endpoints, ...etcd.endpoints] });
+    await reload();
+    // Whatever it replies first, the other member is found.
+    await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
+    assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
+    // Alone, they get every request: the last known names are answered all the time.
+    await member().kill();
+    await until("etcd to be away", ({ state }) => state === "last-known");
+    await hostile.until(/reply 20\n/);
+    assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
+    const { memoryBytes: now, etcd: report } = await instance.status();
+    assert.ok(now - before < 64 * 1024 * 1024, `${before} bytes before, ${now} now`);
+    assert.equal(report?.state, "last-known");
+    assert.equal(instance.log.includes("internal error"), false, instance.log.slice(-2000));
+    await member().start();
+    await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
+  } finally {
+    await hostile[Symbol.asyncDispose]();
+  }
+  configure({ endpoints: etcd.endpoints });
+  await reload();
+  await until("etcd", ({ state }) => state === "current");
+});
+
+test("a member that is slow: what is known is answered at once, and what changes follows late", async () => {
+  // Each packet of its replies waits: less than a reply may take.
+  await tc("qdisc", "add", "dev", "lo", "root", "handle", "1:", "prio");
+  await tc("qdisc", "add", "dev", "lo", "parent", "1:3", "netem", "delay", "400ms");
+  const match = ["protocol", "ip", "u32", "match", "ip", "src", "10.99.1.1/32", "flowid", "1:3"];
+  await tc("filter", "add", "dev", "lo", "parent", "1:0", ...match);
+  try {
+    const { lists } = await report();
+    const { text } = await command("explain", "db.shop.test", "client");
+    assert.match(text, /10\.1\.0\.2/);
+    await etcd.put(`${ROOT}/slow`, { host: "10.1.0.12" });
+    await resolves("slow.shop.test", "NOERROR", "10.1.0.12");
+    const { state, lists: after } = await report();
+    assert.deepEqual([state, after], ["current", lists], "slow is not away");
+  } finally {
+    await tc("qdisc", "del", "dev", "lo", "root");
+  }
 });
 
 test("three members, TLS, a user: a wrong certificate, a wrong password and no permission are named", async () => {
