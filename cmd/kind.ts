@@ -87,7 +87,9 @@ async function serveInNode(options: InNodeOptions, command: Command): Promise<vo
   if (options.inNode !== true) command.help({ error: true });
   const { createLog, serveOnce, undoNodeSetup } = await hostModules();
   if (options.undo === true) return printLines(undoNodeSetup(options.stateDir));
-  const readSettings = settingsReader(options);
+  const readAll = settingsReader(options);
+  // The kernel answers containers only, so its program is not loaded.
+  const readSettings = async (): Promise<RunSettings> => ({ ...(await readAll()), answers: "process" });
   const settings = await readSettings();
   const log = createLog(settings.logLevel, settings.logFormat);
   if (options.once !== true) return await serveNode(settings, log, readSettings);

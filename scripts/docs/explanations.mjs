@@ -222,7 +222,7 @@ const LOG_MEANINGS = [
   ],
   [
     /^the kernel cannot answer queries/,
-    "`--answers kernel` or `auto` is set, and `reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `--answers process`. A warning with `kernel`, information with `auto`.",
+    "`reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `--answers process`. Information by default, as nothing is lost but speed; a warning with `--answers kernel`.",
   ],
   [
     /^a changed answers setting/,

@@ -215,6 +215,10 @@ export const LIMITS = {
   /** Backoff of retries: starts at the first value and doubles up to the second. */
   retryFirstMs: 500,
   retryLastMs: 60_000,
+  /** The same where answers of the kernel did not arrive in a namespace; and its beginning after rules have changed there. */
+  kernelRetryFirstMs: 60_000,
+  kernelRetryAfterChangeMs: 1_000,
+  kernelRetryLastMs: 3_600_000,
   /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
   podProbeEveryMs: 300_000,
   /**

@@ -41,7 +41,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const lameDuckMs = precedence.take("lame-duck", 0, durationText);
   const capabilities = precedence.take("capabilities", "drop");
   const keeper = precedence.take("keeper", "on");
-  const answers = precedence.take("answers", "process");
+  const answers = precedence.take("answers", "auto");
   const isStrict = precedence.take("strict", false);
   const ruleBackend = precedence.take("rule-backend", "auto");
   const only = precedence.take("only", [], (filters) => filters.map((filter) => onlyText(filter)));

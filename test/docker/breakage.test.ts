@@ -125,9 +125,8 @@ function handBacks(): number {
   return dns11.log.split("UNVERIFIED").length;
 }
 
-test("our ports also answer direct queries, as Docker's do", async () => {
-  const { udp, tcp } = (await dns11.container("web"))?.ports ?? assert.fail();
-  assert.deepEqual(dataOf(await dig(web, "-p", String(udp), "web")), [web.address("n1")]);
+test("our port for TCP also answers direct queries, as Docker's does", async () => {
+  const { tcp } = (await dns11.container("web"))?.ports ?? assert.fail();
   assert.deepEqual(dataOf(await dig(web, "-p", String(tcp), "+tcp", "web")), [web.address("n1")]);
 });
 

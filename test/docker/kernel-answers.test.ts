@@ -1,9 +1,9 @@
 /**
- * Kernel answers: with --answers kernel, plain queries for local names are answered at lo in the container's namespace,
+ * Kernel answers: plain queries for local names are answered at lo in the container's namespace,
  * with what the process says; every container sees its own names; and where the kernel cannot answer, the process does.
  */
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -58,6 +58,10 @@ async function kernelCount(instance: Dns11, name: string): Promise<number> {
 
 async function answersOf(instance: Dns11, name: string): Promise<unknown> {
   return (await instance.container(name))?.answers;
+}
+
+async function isByKernel(instance: Dns11, name: string): Promise<boolean> {
+  return ((await answersOf(instance, name)) as AnsweredByReport | undefined)?.by === "kernel";
 }
 
 async function tail(instance: Dns11, name: string): Promise<QueryReport[]> {
@@ -281,13 +285,19 @@ test("where a firewall in the container wants tracked packets, the process answe
     assert.equal((await instance.container("stranger"))?.state, "attached");
     assert.deepEqual(dataOf(await dig(stranger, ...PLAIN, "shared")), [stranger.address("n2")]);
     assert.deepEqual(await answersOf(instance, "client"), { by: "kernel" });
+    await stranger.enter("nft", ["delete", "table", "inet", "wall"]);
+    await waitFor("the kernel to be tried again", async () => (await isByKernel(instance, "stranger")) || undefined);
+    assert.deepEqual(dataOf(await kernelAnswer(instance, stranger, "shared")), [stranger.address("n2")]);
   } finally {
     await stranger.enter("nft", ["delete", "table", "inet", "wall"]);
   }
 });
 
-test("beside another program at lo the kernel answers; behind one that ends the chain, the process does", async () => {
-  await using instance = await startDns11(engine, { args: ["--answers", "auto"] });
+test("by default the kernel answers beside another program at lo; behind one that ends the chain, the process does", async () => {
+  const settings = join(engine.folder, "kernel-answers.yaml");
+  writeFileSync(settings, "version: 1\n");
+  await using instance = await startDns11(engine, { args: ["--config", settings] });
+  assert.deepEqual(await answersOf(instance, "stranger"), { by: "kernel" });
   const doctor = async (): Promise<string> =>
     (await dns11(["doctor", "--all", "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
   {
@@ -300,6 +310,9 @@ test("beside another program at lo the kernel answers; behind one that ends the 
     assert.deepEqual(dataOf(await dig(stranger, ...PLAIN, "shared")), [stranger.address("n2")]);
     assert.match(await doctor(), /does not answer in stranger: udp: /);
   }
+  // A reload tries again.
+  await controlOf(instance).reload();
+  await waitFor("the kernel to answer", async () => (await isByKernel(instance, "stranger")) || undefined);
   {
     await using _ = await programAtLo(stranger);
     await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
@@ -310,10 +323,13 @@ test("beside another program at lo the kernel answers; behind one that ends the 
   }
 });
 
-test("by default the process answers, and no program is attached", async () => {
-  await using instance = await startDns11(engine);
+test("with --answers process, the process answers, and no program is attached", async () => {
+  await using instance = await startDns11(engine, { args: ["--answers", "process"] });
   const status = await instance.status();
   assert.equal(status.answers, undefined);
   assert.equal(await answersOf(instance, "client"), undefined);
+  // With the program, the reply would come from port 53.
+  const { udp } = (await instance.container("client"))?.ports ?? assert.fail();
+  assert.deepEqual(dataOf(await dig(client, "-p", String(udp), "web")), [web.address("n1")]);
   assert.doesNotMatch((await client.enter("nft", ["list", "table", "ip", "dns11"])).stdout, /notrack/);
 });

@@ -14,8 +14,6 @@
  * After any failure the namespace is left as it was found and Docker's resolver answers. A retry that would fail again
  * affects only our own probes, never a client's query.
  */
-import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
-
 import { LIMITS } from "../../base/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
@@ -31,15 +29,16 @@ import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { culpritsIn } from "../rules/culprit.ts";
 import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
-import { type ProbeResult, probe } from "../rules/probe.ts";
+import { type ProbeRequest, type ProbeResult, probe } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
-import { applyVerdict, checkKernel } from "./kernel-check.ts";
+import { settleKernel } from "./kernel-check.ts";
 import { closeLater, openServing, reinstall, removeRules } from "./open-serving.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { type Serving, heldOf, listenAddressesOf, planInputOf, servedNamespaceOf } from "./serving.ts";
 import { type AttachmentState, failureCode } from "./attachment-state.ts";
+import { untilQuiet } from "./until-quiet.ts";
 
 export class Attachment {
   readonly claim: NamespaceClaim;
@@ -142,7 +141,7 @@ export class Attachment {
         // Probe again without the trial mark: foreign rules that match marks may treat clients' queries differently.
         result = await this.#probe(serving, namespace.fd);
       }
-      result = await this.#probeKernel(serving, namespace.fd, result);
+      result = await this.#settleKernel(serving, namespace.fd, result);
       if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
         const wereReinstalled = reinstall(serving, namespace.fd, this.#spared, this.#parts);
         result = await this.#probe(serving, namespace.fd);
@@ -160,13 +159,21 @@ export class Attachment {
     }
   }
 
-  /** Has the kernel answer where a probe shows that it can, and the process where it cannot; then probes again. */
-  async #probeKernel(serving: Serving, fd: number, result: ProbeResult): Promise<ProbeResult> {
-    const verdict = await checkKernel(serving, result, (work) => this.#parts.runner.within(fd, work));
-    if (verdict === undefined || this.#serving !== serving || this.#isDraining) return result;
-    applyVerdict(serving, this.#spared, verdict);
-    this.#renewHold(serving);
-    return await this.#probeKernel(serving, fd, await this.#probe(serving, fd));
+  /** The next verification tries again where the kernel could not answer. */
+  retryKernel(): void {
+    this.#serving?.kernel.retry.forget();
+  }
+
+  async #settleKernel(serving: Serving, fd: number, result: ProbeResult): Promise<ProbeResult> {
+    return await settleKernel(serving, result, {
+      ...this.#parts,
+      notByKernel: this.mode.notByKernel,
+      spared: this.#spared,
+      within: (work) => this.#parts.runner.within(fd, work),
+      isCurrent: () => this.#serving === serving && !this.#isDraining,
+      probe: async (protocols) => await this.#probe(serving, fd, { protocols }),
+      onChange: () => this.#renewHold(serving),
+    });
   }
 
   /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
@@ -207,18 +214,7 @@ export class Attachment {
     this.#withdraw();
     const { endpoint, rules } = serving;
     rules.replaceRules(drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
-    const deadlineMs = performance.now() + LIMITS.drainMs;
-    // Queries that arrived before the rules changed still wait in the socket: leave once nothing has come for a while.
-    let before;
-    do {
-      before = endpoint.counters["queries"];
-      await sleep(LIMITS.drainQuietMs);
-      // Timers run before sockets: after a long iptables call our sockets have not been read yet.
-      await nextRound();
-    } while (
-      (endpoint.counters["queries"] !== before || endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0) &&
-      performance.now() < deadlineMs
-    );
+    await untilQuiet(endpoint);
   }
 
   /** Accepts no new queries and touches no rule: the next process is about to take over the same sockets. */
@@ -267,11 +263,11 @@ export class Attachment {
   async #probe(
     { endpoint: { probeTarget }, isTrial, capture }: Serving,
     from: number,
-    destination = capturedInside(capture)[0] ?? DOCKER_RESOLVER,
-    sourcePort?: number,
+    request: Partial<ProbeRequest> = {},
   ): Promise<ProbeResult> {
     const within = <T>(work: () => T): T => this.#parts.runner.within(from, work);
-    return await probe(within, probeTarget, { destination, protocols: protocolsOf(capture), isTrial, sourcePort });
+    const destination = capturedInside(capture)[0] ?? DOCKER_RESOLVER;
+    return await probe(within, probeTarget, { destination, protocols: protocolsOf(capture), isTrial, ...request });
   }
 
   #startServing(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {
@@ -293,7 +289,10 @@ export class Attachment {
   /** Without nf_tables the kernel reports no changes; the verification timer is shorter then. */
   #watchRules(): NftWatch | undefined {
     try {
-      return new NftWatch(this.#ownPorts, () => this.#parts.onForeignChange());
+      return new NftWatch(this.#ownPorts, () => {
+        this.#serving?.kernel.retry.hurry();
+        this.#parts.onForeignChange();
+      });
     } catch (error) {
       if (this.#parts.ruleBackend.backend === "iptables-legacy") return undefined;
       throw error;
@@ -322,7 +321,8 @@ export class Attachment {
     const namespace = servedNamespaceOf(serving, {
       fd,
       runner: this.#parts.runner,
-      probe: async (destination, from) => await this.#probe(serving, from?.fd ?? fd, destination, from?.sourcePort),
+      probe: async (destination, from) =>
+        await this.#probe(serving, from?.fd ?? fd, { destination, sourcePort: from?.sourcePort }),
     });
     await this.mode.onVerified(namespace);
     if (this.#serving === serving && !this.#isDraining) this.#markVerified();

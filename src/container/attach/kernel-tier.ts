@@ -9,6 +9,7 @@ import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { KernelAnswers, KernelSpace } from "../../kernel/answers/kernel-answers.ts";
 import { CONTAINER_CAPTURE, DOCKER_RESOLVER, type Capture } from "../capture/capture.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
+import { KernelRetry } from "./kernel-retry.ts";
 
 /** The answers of one namespace in the kernel; or why there are none, if they are wanted. */
 export interface KernelTier {
@@ -17,7 +18,9 @@ export interface KernelTier {
   isTrial: boolean;
   reason: string | undefined;
   /** Nothing has failed. */
-  readonly isMeant: boolean;
+  isMeant: boolean;
+  /** When it is tried again, if it has failed. */
+  readonly retry: KernelRetry;
 }
 
 export interface KernelTierParts {
@@ -25,6 +28,9 @@ export interface KernelTierParts {
   /** Why there are none on this machine, if they are wanted. */
   readonly noKernelAnswers?: string | undefined;
 }
+
+/** What opening it gives, and what changes with each try. */
+type OpenedTier = Omit<KernelTier, "retry">;
 
 /** The namespace in which it opens. */
 interface TierPlace {
@@ -37,11 +43,28 @@ interface TierPlace {
 }
 
 /** Attaches the program. Call inside the namespace, before the rules lead anything to it. */
-export function openKernelTier(
+export function openKernelTier(parts: KernelTierParts, place: TierPlace): KernelTier {
+  const retry = new KernelRetry();
+  return { ...opened(parts, place, retry), retry };
+}
+
+/** The same where it has failed, once the pause is over. Returns whether there is a program now, on trial. */
+export function reopenKernelTier(tier: KernelTier, parts: KernelTierParts, place: TierPlace): boolean {
+  Object.assign(tier, opened(parts, place, tier.retry));
+  return tier.space !== undefined;
+}
+
+/** Whether that is to be tried now. */
+export function isTierDue(tier: KernelTier, { kernelAnswers }: KernelTierParts): boolean {
+  return kernelAnswers !== undefined && tier.space === undefined && !tier.isMeant && tier.retry.isDue();
+}
+
+function opened(
   { kernelAnswers, noKernelAnswers }: KernelTierParts,
   { capture, pairs: [pair], notByKernel, hasWorked }: TierPlace,
-): KernelTier {
-  const without = (reason: string | undefined, isMeant = false): KernelTier => ({
+  retry: KernelRetry,
+): OpenedTier {
+  const without = (reason: string | undefined, isMeant = false): OpenedTier => ({
     space: undefined,
     isTrial: false,
     reason,
@@ -55,12 +78,16 @@ export function openKernelTier(
   let space: KernelSpace | undefined;
   try {
     space = kernelAnswers.open();
-    if (space === undefined) return without("the kernel already answers for as many namespaces as there may be");
+    if (space === undefined) {
+      retry.fail();
+      return without("the kernel already answers for as many namespaces as there may be");
+    }
     space.attach();
     space.serve(pair.listening.udpPort);
     return { space, isTrial: !hasWorked, reason: undefined, isMeant: false };
   } catch (error) {
     space?.close();
+    retry.fail();
     return without(reasonOf(error));
   }
 }

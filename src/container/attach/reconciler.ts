@@ -118,6 +118,16 @@ export class Reconciler {
     this.#verify(entry);
   }
 
+  /** Where the kernel could not answer, it is tried again now. */
+  retryKernel(): void {
+    for (const entry of this.#entries.values()) {
+      const { answeredBy, state } = entry.attachment ?? {};
+      if (answeredBy?.by !== "process" || answeredBy.isMeant === true || state?.kind !== "attached") continue;
+      entry.attachment?.retryKernel();
+      this.#verify(entry);
+    }
+  }
+
   /**
    * Repairs one namespace now: re-creates its rules, and attaches it again if queries do not arrive then. Undefined if
    * the container is not to be served.
@@ -128,6 +138,7 @@ export class Reconciler {
     if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
     if (attachment.state.kind !== "failed") {
       attachment.updateCapture();
+      attachment.retryKernel();
       if (await verifyAndWait(attachment)) return "verified";
     }
     clearTimeout(entry.timer);

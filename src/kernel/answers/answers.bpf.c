@@ -188,6 +188,9 @@ static __always_inline __u32 length_of(const __u8 *name)
 		if (size > LABEL_BYTES_MAX)
 			return 0;
 		at += size + 1;
+		// The verifier forgets how many labels there were; otherwise it would follow the rest of the program for each number.
+		OPAQUE(at);
+		at &= 0xff;
 	}
 	return 0;
 }
@@ -342,17 +345,15 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 	__u32 style = *(volatile const __u32 *)&space->style;
 	key.space = index;
 	key.generation = *(volatile const __u32 *)&space->generation;
+	// What follows the name is not part of the key.
+	__builtin_memset(key.name, 0, sizeof(key.name));
+	OPAQUE(name_bytes);
+	if (name_bytes == 0 || name_bytes > NAME_BYTES - 2 || bpf_skb_load_bytes(skb, NAME_AT, key.name, name_bytes))
+		return 0;
+	if (!(style & LITERAL)) {
 #pragma nounroll
-	for (int word = 0; word < NAME_BYTES / 8; word++) {
-		__u64 *bytes = &((__u64 *)key.name)[word];
-		__s32 used = (__s32)name_bytes - word * 8;
-		// What follows the name is not part of the key.
-		if (used <= 0)
-			*bytes = 0;
-		else if (used < 8)
-			*bytes &= (1ULL << (8 * used)) - 1;
-		if (!(style & LITERAL))
-			*bytes = folded(*bytes);
+		for (int word = 0; word < NAME_BYTES / 8; word++)
+			((__u64 *)key.name)[word] = folded(((__u64 *)key.name)[word]);
 	}
 	*(__u16 *)&key.name[NAME_BYTES - 2] = fixed[0];
 

@@ -140,6 +140,7 @@ export class EngineSide implements ContainerSide {
     return () => {
       this.#succeedBy(next);
       this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
+      this.reconciler.retryKernel();
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.setPolicy(settings.kind, settings.labels);
