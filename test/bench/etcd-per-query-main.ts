@@ -13,14 +13,7 @@ const gateway = new Gateway({ endpoints: [endpoint], ca: undefined, user: undefi
 const server = createSocket("udp4");
 
 server.on("message", (message, { address, port: clientPort }) => {
-  const { id = 0, questions = [] } = decode(message);
-  void answersTo()
-    .catch(() => [])
-    .then((addresses) => {
-      const [question] = questions;
-      const answers = addresses.map((data) => ({ type: "A" as const, name: question?.name ?? "", ttl: 5, data }));
-      server.send(encode({ type: "response", id, questions, answers }), clientPort, address);
-    });
+  void reply(message, address, clientPort);
 });
 server.bind(Number(port), "127.0.0.1", () => process.stderr.write("ready\n"));
 
@@ -28,4 +21,12 @@ async function answersTo(): Promise<string[]> {
   const body = { key: encoded(prefix), range_end: encoded(endOf(prefix)) };
   const { keys } = readPage(await gateway.call("/v3/kv/range", body));
   return keys.flatMap(({ value }) => (JSON.parse(value?.toString() ?? "{}") as { host?: string }).host ?? []);
+}
+
+async function reply(message: Buffer, address: string, clientPort: number): Promise<void> {
+  const { id = 0, questions = [] } = decode(message);
+  const [question] = questions;
+  const addresses = await answersTo().catch(() => []);
+  const answers = addresses.map((data) => ({ type: "A" as const, name: question?.name ?? "", ttl: 5, data }));
+  server.send(encode({ type: "response", id, questions, answers }), clientPort, address);
 }

@@ -123,13 +123,8 @@ async function cutOff(address: string): Promise<void> {
   await nft(`add rule ip cut out ip daddr ${address} drop`);
 }
 
-function member(): Etcd["members"][number] {
+function onlyMember(): Etcd["members"][number] {
   return etcd.members[0] ?? assert.fail("no member");
-}
-
-async function tc(...args: string[]): Promise<void> {
-  const [first = "", ...rest] = inNetns(engine.netnsPath, "tc", args);
-  await check(first, rest);
 }
 
 async function nft(rules: string): Promise<void> {
@@ -244,7 +239,7 @@ test("members that lie, flood and never end, beside a good one: names stay, and 
   const hostile = startIn(engine, process.execPath, [HOSTILE, "10.99.3.1", "1", "2", "3", "4"]);
   try {
     await hostile.until(/listening at 4/);
-    const { memoryBytes: before } = await instance.status();
+    const { memoryBytes: bytesBefore } = await instance.status();
     const endpoints = [1, 2, 3, 4].map((port) => `http://10.99.3.1:${port}`);
     configure({ endpoints: [...endpoints, ...etcd.endpoints] });
     await reload();
@@ -252,15 +247,15 @@ test("members that lie, flood and never end, beside a good one: names stay, and 
     await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
     assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
     // Alone, they get every request: the last known names are answered all the time.
-    await member().kill();
+    await onlyMember().kill();
     await until("etcd to be away", ({ state }) => state === "last-known");
-    await hostile.until(/reply 20\n/);
+    await hostile.until(/reply 9\n/);
     assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
-    const { memoryBytes: now, etcd: report } = await instance.status();
-    assert.ok(now - before < 64 * 1024 * 1024, `${before} bytes before, ${now} now`);
-    assert.equal(report?.state, "last-known");
+    const { memoryBytes: now, etcd: found } = await instance.status();
+    assert.ok(now - bytesBefore < 64 * 1024 * 1024, `${bytesBefore} bytes before, ${now} now`);
+    assert.equal(found?.state, "last-known");
     assert.equal(instance.log.includes("internal error"), false, instance.log.slice(-2000));
-    await member().start();
+    await onlyMember().start();
     await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
   } finally {
     await hostile[Symbol.asyncDispose]();
@@ -268,25 +263,6 @@ test("members that lie, flood and never end, beside a good one: names stay, and 
   configure({ endpoints: etcd.endpoints });
   await reload();
   await until("etcd", ({ state }) => state === "current");
-});
-
-test("a member that is slow: what is known is answered at once, and what changes follows late", async () => {
-  // Each packet of its replies waits: less than a reply may take.
-  await tc("qdisc", "add", "dev", "lo", "root", "handle", "1:", "prio");
-  await tc("qdisc", "add", "dev", "lo", "parent", "1:3", "netem", "delay", "400ms");
-  const match = ["protocol", "ip", "u32", "match", "ip", "src", "10.99.1.1/32", "flowid", "1:3"];
-  await tc("filter", "add", "dev", "lo", "parent", "1:0", ...match);
-  try {
-    const { lists } = await report();
-    const { text } = await command("explain", "db.shop.test", "client");
-    assert.match(text, /10\.1\.0\.2/);
-    await etcd.put(`${ROOT}/slow`, { host: "10.1.0.12" });
-    await resolves("slow.shop.test", "NOERROR", "10.1.0.12");
-    const { state, lists: after } = await report();
-    assert.deepEqual([state, after], ["current", lists], "slow is not away");
-  } finally {
-    await tc("qdisc", "del", "dev", "lo", "root");
-  }
 });
 
 test("three members, TLS, a user: a wrong certificate, a wrong password and no permission are named", async () => {

@@ -21,7 +21,7 @@ const REPLIES: readonly ((response: ServerResponse) => void)[] = [
   (response) => flood(response, `${JSON.stringify({ result: { created: true, events: [] } })}\n`),
   (response) => void response.end("<html>no JSON</html>"),
   (response) => void response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(),
-  (response) => void response.end(`${"[".repeat(100_000)}`),
+  (response) => void response.end("[".repeat(100_000)),
   (response) =>
     void response.end(JSON.stringify({ header: { revision: "1e99" }, kvs: [{ key: 7 }, null, "x"], more: true })),
   // One byte now and then, and never an end.
