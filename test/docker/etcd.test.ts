@@ -251,9 +251,8 @@ test("members that lie, flood and never end, beside a good one: names stay, and 
     await until("etcd to be away", ({ state }) => state === "last-known");
     await hostile.until(/reply 9\n/);
     assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
-    const { memoryBytes: now, etcd: found } = await instance.status();
+    const { memoryBytes: now } = await instance.status();
     assert.ok(now - bytesBefore < 64 * 1024 * 1024, `${bytesBefore} bytes before, ${now} now`);
-    assert.equal(found?.state, "last-known");
     assert.equal(instance.log.includes("internal error"), false, instance.log.slice(-2000));
     await onlyMember().start();
     await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
