@@ -4,7 +4,7 @@
  */
 import type { MissedReport, QueryReport } from "../../src/api/queries.ts";
 import { LOCAL_SOURCES, type LocalSourceKey } from "../../src/base/model/local-source.ts";
-import { ownerOf } from "../owner-text.ts";
+import { ownerOf, ownerText } from "../owner-text.ts";
 import { printable } from "../printable.ts";
 import type { Colour, Display } from "../terminal.ts";
 import { preciseTime } from "../time.ts";
@@ -91,7 +91,8 @@ function answerText({ addresses, answers, owners = [], cause }: QueryReport): st
   if (addresses.length === 0) return answers === 0 ? "" : `${answers} ${answers === 1 ? "record" : "records"}`;
   const shown = addresses.map((address) => {
     const owner = ownerOf(address, owners);
-    return owner === undefined ? address : `${address} ${printable(owner.container)}`;
+    if (owner === undefined) return address;
+    return `${address} ${printable(owner.swarm === undefined ? owner.container : ownerText(owner))}`;
   });
   // Records beyond the recorded addresses; aliases on the way to them count, too.
   const more = answers - addresses.length;

@@ -28,6 +28,8 @@ export type CauseCode =
   | "ambiguous"
   /** A swarm service has the name, and no running, healthy task. */
   | "no-healthy-task"
+  /** Gossip of the swarm has lost all other machines, one of which may have the name. */
+  | "swarm-alone"
   /** No container on this engine has the name. */
   | "unknown-name"
   /** Upstream servers report that the name does not exist. */

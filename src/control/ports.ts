@@ -33,6 +33,8 @@ interface SwarmView {
   placeOf(container: ContainerFact, address: string): SwarmPlace | undefined;
   /** The service that a container's query for a name is about. */
   serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined;
+  /** A network of a container of which gossip has lost all other machines. */
+  aloneOn(container: ContainerFact): { readonly network: string; readonly forMs: number } | undefined;
   /** On every network with a container of this engine. */
   names(): Iterable<OwnName>;
 }

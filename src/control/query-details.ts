@@ -63,7 +63,12 @@ export class QueryDetails {
 
   #detailed(query: QueryReport, knowledge: Knowledge): QueryReport {
     const { known, clients, situations, causes } = knowledge;
-    const owners = ownersOf(query.addresses, known, clients.get(query.container));
+    const { facts, swarm } = this.#ports.containers;
+    const client = clients.get(query.container);
+    const fact = client && facts.get(client.id);
+    const owners = ownersOf(query.addresses, known, client, (address) =>
+      fact === undefined ? undefined : swarm?.placeOf(namespaceOwner(facts, fact), address),
+    );
     if (situations === undefined || !isFailure(query)) return { ...query, owners };
     const key = JSON.stringify([query.container, query.name, query.type, query.rcode]);
     if (!causes.has(key) && causes.size < CAUSES_MAX) causes.set(key, this.#causeOf(query, situations));

@@ -71,6 +71,7 @@ export class Situations {
       moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
       swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
+      swarmAlone: this.#ports.containers.swarm?.aloneOn(owner),
       prefersOwnProject: this.prefersOwnProject,
       resolvers: resolversOf(owner),
       resolvConf: this.resolvConfOf(fact, owner),

@@ -19,6 +19,7 @@ import {
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
+import { isReached } from "./port-probe.ts";
 import { publishedFindings } from "./checks/etcd-publishing.ts";
 import { swarmFindings } from "./checks/swarm-check.ts";
 import type { Announce } from "./checks/own-name.ts";
@@ -130,6 +131,7 @@ async function examineAll(
       inspected.map(({ fact }) => fact),
       (id) => inspected[0]?.networkOf(id),
       context.engine,
+      async (address, port) => await isReached(context, address, port),
     );
     const moreFindings = [...hostFindings, ...misleadingFindings(failures), ...projectFindings, ...swarm];
     onFindings?.(HOST, moreFindings);

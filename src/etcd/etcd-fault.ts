@@ -68,6 +68,13 @@ export function strangerFault(endpoint: string, status: number): Fault {
   });
 }
 
+/** JSON, but not of a store: it has no revision. */
+export function noEtcdFault(): Fault {
+  return new Fault(ETCD_FAILED, "a reply to a request for keys has no revision, so it is not of etcd", {
+    remedy: "Check that etcd.endpoints has the client URLs of etcd 3.4 or later.",
+  });
+}
+
 /** An error that a member reports. */
 export function reportedFault(endpoint: string, code: number, message: string): Fault {
   const what = `etcd at ${endpoint} reports: ${message.slice(0, REASON_CHARS)}`;

@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import type { StoredKeys } from "../base/model/stored-key.ts";
-import { ETCD_TOO_LARGE, isEtcdFault } from "./etcd-fault.ts";
+import { ETCD_TOO_LARGE, isEtcdFault, noEtcdFault } from "./etcd-fault.ts";
 import type { Calls } from "./publish/lease.ts";
 import { type Page, encoded, endOf, readPage } from "./messages.ts";
 
@@ -61,6 +61,8 @@ class Listing {
     const revision = this.revision === 0 ? {} : { revision: String(this.revision) };
     const body = { key: encoded(from), range_end: this.#end, ...revision, ...more };
     const page = readPage(await this.#gateway.call("/v3/kv/range", body, this.#signal));
+    // Any server may reply with JSON. Taken for an empty list, it would deny every name.
+    if (page.revision === 0) throw noEtcdFault();
     if (this.revision === 0) this.revision = page.revision;
     return page;
   }

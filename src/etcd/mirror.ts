@@ -55,6 +55,8 @@ export class Mirror {
         await this.#turn(signal);
       } catch (error) {
         if (signal.aborted) return;
+        // What is wrong may be this member's own, such as replies that are all too long.
+        this.#parts.gateway.leave(this.#parts.gateway.current);
         if (!(error instanceof Fault)) guard.report(error, "elsewhere");
         this.#parts.onState(error instanceof Fault ? error : new Fault("INTERNAL", String(error)));
         const attempt = this.#failures++;

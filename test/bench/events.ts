@@ -2,25 +2,17 @@
 // it resolves. The engine itself delays every resolver, because its inspect returns only after the start, so our share is
 // measured from the moment when the engine reports the facts.
 
-import { createSocket } from "node:dgram";
-import { openSync } from "node:fs";
-
-import { encode } from "dns-packet";
-
-import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
-import { AF_INET, SOCK_DGRAM, connectTo, send, socket } from "../../src/kernel/libc.ts";
-import { socketAddress } from "../../src/base/model/address.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { answers, getJson } from "../support/program/unix-http.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Row, median, quantile } from "./figures.ts";
+import { nameProber } from "./name-prober.ts";
 
 const NETWORK = "n1";
 // With fewer, p99 would be the maximum.
 const STARTS = 100;
-const GIVE_UP_MS = 5_000;
 
 export async function benchEvents(): Promise<Row[]> {
   await using engine = await startEngine({ suite: "forky" });
@@ -88,37 +80,4 @@ async function startedAtMs(docker: (...args: string[]) => Promise<string>, id: s
   const args = ["--since", "0", "--until", now, "--filter", `container=${id}`, "--filter", "event=start"];
   const text = await docker("events", ...args, "--format", "{{.TimeNano}}");
   return Number(BigInt(text.trim().split("\n")[0] ?? "0") / 1000n) / 1000;
-}
-
-// Sends queries from a socket inside the container's namespace.
-function nameProber(netnsPath: string): { until(name: string): Promise<number>; close(): void } {
-  const runner = new NamespaceRunner();
-  const fd = runner.within(openSync(netnsPath, "r"), () => {
-    const made = socket(AF_INET, SOCK_DGRAM);
-    connectTo(made, socketAddress(Uint8Array.of(127, 0, 0, 11), 53), "127.0.0.11");
-    return made;
-  });
-  const client = createSocket("udp4");
-  client.bind({ fd });
-  let onAnswer: (name: string) => void = () => undefined;
-  client.on("message", (message) => {
-    const count = message.readUInt16BE(6);
-    const length = message[12] ?? 0;
-    if (count > 0) onAnswer(message.toString("latin1", 13, 13 + length));
-  });
-  return {
-    until: async (name) =>
-      await new Promise((resolve, reject) => {
-        const query = encode({ type: "query", id: 1, flags: 0x100, questions: [{ type: "A", name }] });
-        const timer = setInterval(() => send(fd, query), 1);
-        const late = setTimeout(() => reject(new Error(`${name} did not resolve`)), GIVE_UP_MS);
-        onAnswer = (answered) => {
-          if (answered !== name) return;
-          clearInterval(timer);
-          clearTimeout(late);
-          resolve(Date.now());
-        };
-      }),
-    close: () => client.close(),
-  };
 }

@@ -5,6 +5,7 @@
 import { benchAttach } from "./attach.ts";
 import { benchCrash } from "./crash.ts";
 import { benchEtcd } from "./etcd.ts";
+import { benchEtcdEngines } from "./etcd-engines.ts";
 import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
@@ -44,6 +45,7 @@ const LAST: readonly Part[] = [
     async () => await benchNames(isQuick ? QUICK_PACE : FULL_PACE),
   ],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
+  ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 

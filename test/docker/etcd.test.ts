@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import type { EtcdReport } from "../../src/api/etcd.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
@@ -13,13 +14,14 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { check } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { makeFolder } from "../support/rig/folder.ts";
-import { inNetns } from "../support/rig/netns.ts";
+import { addAddress, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { makeCertificates } from "../support/servers/etcd-certificates.ts";
-import { type Etcd, base64, startEtcd } from "../support/servers/etcd.ts";
+import { type Etcd, base64, startEtcd, startIn } from "../support/servers/etcd.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const ROOT = "/skydns/test/shop";
+const HOSTILE = fileURLToPath(new URL("../support/servers/hostile-etcd-main.js", import.meta.url));
 const folder = makeFolder("etcd-test");
 const config = join(folder, "dns11.yaml");
 let engine: Engine;
@@ -118,6 +120,10 @@ async function reload(): Promise<void> {
 async function cutOff(address: string): Promise<void> {
   await nft("add table ip cut; add chain ip cut out { type filter hook output priority 0; }");
   await nft(`add rule ip cut out ip daddr ${address} drop`);
+}
+
+function onlyMember(): Etcd["members"][number] {
+  return etcd.members[0] ?? assert.fail("no member");
 }
 
 async function nft(rules: string): Promise<void> {
@@ -225,6 +231,36 @@ test("a value of a megabyte, and no space left: names stay, the doctor says what
   const { text } = await command("doctor");
   assert.match(text, /etcd has the alarm NOSPACE/);
   assert.match(text, /skipped \(.*large\/one: the value has more than 16384 bytes/);
+});
+
+test("members that lie, flood and never end, beside a good one: names stay, and nothing grows", async () => {
+  await addAddress(engine.netnsPath, "10.99.3.1");
+  const hostile = startIn(engine, process.execPath, [HOSTILE, "10.99.3.1", "1", "2", "3", "4"]);
+  try {
+    await hostile.until(/listening at 4/);
+    const { memoryBytes: bytesBefore } = await instance.status();
+    const endpoints = [1, 2, 3, 4].map((port) => `http://10.99.3.1:${port}`);
+    configure({ endpoints: [...endpoints, ...etcd.endpoints] });
+    await reload();
+    // Whatever it replies first, the other member is found.
+    await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
+    assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
+    // Alone, they get every request: the last known names are answered all the time.
+    await onlyMember().kill();
+    await until("etcd to be away", ({ state }) => state === "last-known");
+    await hostile.until(/reply 9\n/);
+    assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
+    const { memoryBytes: now } = await instance.status();
+    assert.ok(now - bytesBefore < 64 * 1024 * 1024, `${bytesBefore} bytes before, ${now} now`);
+    assert.equal(instance.log.includes("internal error"), false, instance.log.slice(-2000));
+    await onlyMember().start();
+    await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
+  } finally {
+    await hostile[Symbol.asyncDispose]();
+  }
+  configure({ endpoints: etcd.endpoints });
+  await reload();
+  await until("etcd", ({ state }) => state === "current");
 });
 
 test("three members, TLS, a user: a wrong certificate, a wrong password and no permission are named", async () => {

@@ -60,6 +60,10 @@ interface InfoJson {
   readonly ID?: string;
   readonly Name?: string;
   readonly SecurityOptions?: readonly string[] | null;
+  readonly Swarm?: {
+    readonly RemoteManagers?: readonly { readonly Addr?: string }[] | null;
+    readonly NodeAddr?: string;
+  };
 }
 
 /** The only successful status; the modem turns every other into an error. */
@@ -148,6 +152,13 @@ export class Engine {
     return await this.#getLimited(`/tasks?filters=${filters}`, [406, 503]);
   }
 
+  /** The addresses of the other managers of its swarm, as this engine knows them. */
+  async swarmManagers(): Promise<readonly string[]> {
+    const { Swarm: swarm } = await this.#get<InfoJson>("/info", LIMITS.listMs);
+    const addresses = (swarm?.RemoteManagers ?? []).flatMap(({ Addr: text = "" }) => hostOf(text) ?? []);
+    return addresses.filter((each) => each !== swarm?.NodeAddr);
+  }
+
   async #getLimited<T>(path: string, notHere: readonly number[]): Promise<T | undefined> {
     const limits = { timeoutMs: LIMITS.inspectMs, bytesMax: LIMITS.swarmListBytes };
     return await limitedGet<T>({ socketPath: this.#socketPath, path, notHere, ...limits });
@@ -193,4 +204,9 @@ async function orUndefined<T>(call: Promise<T>): Promise<T | undefined> {
     if (codeOf(error) === "ENGINE_NOT_FOUND") return undefined;
     throw error;
   }
+}
+
+/** Of ADDRESS:PORT, or [ADDRESS]:PORT. */
+function hostOf(text: string): string | undefined {
+  return /^\[?([0-9a-f.:]+?)\]?:\d+$/i.exec(text)?.[1];
 }

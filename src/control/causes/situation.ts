@@ -67,6 +67,8 @@ export interface Situation {
   readonly known: KnownContainers;
   /** The swarm service that has the name, as the engine listed it last. */
   readonly swarmService: SwarmPlace | undefined;
+  /** A swarm network of the client of which gossip has lost all other machines. */
+  readonly swarmAlone?: { readonly network: string; readonly forMs: number } | undefined;
   /** Of services with one name, a client gets that of its own project. */
   readonly prefersOwnProject: boolean;
   /** The addresses at which dns11 answers the client. */

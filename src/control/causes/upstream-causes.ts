@@ -14,10 +14,11 @@ const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED])
 const OWN_SERVERS = "--dns of the container";
 
 export function upstreamCauses(situation: Situation): Cause[] {
-  const { name, failure, route, owner, isSpecial, swarmService } = situation;
+  const { name, failure, route, owner, isSpecial, swarmService, swarmAlone } = situation;
   if (swarmService?.tasks === 0) return [taskCause(swarmService)];
   const isSingle = !name.replace(/\.$/, "").includes(".");
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];
+  if (swarmAlone !== undefined && mayBeSwarms(name, swarmAlone.network)) return [aloneCause(name, swarmAlone)];
   if (isSingle && failure !== undefined && DENIED.has(failure)) {
     return [cause("unknown-name", `no container on this engine has the name "${name}"`)];
   }
@@ -62,6 +63,19 @@ function taskCause({ service, network }: SwarmPlace): Cause {
     fix: commandOf("docker", "service", "ps", service ?? ""),
     isBreaking: true,
   });
+}
+
+/** A single label, `tasks.NAME`, or either on the network. */
+function mayBeSwarms(name: string, network: string): boolean {
+  const bare = name.toLowerCase().replace(/\.$/, "");
+  const suffix = `.${network.toLowerCase()}`;
+  const inside = bare.endsWith(suffix) ? bare.slice(0, -suffix.length) : bare;
+  return !inside.replace(/^tasks\./, "").includes(".");
+}
+
+function aloneCause(name: string, { network, forMs }: NonNullable<Situation["swarmAlone"]>): Cause {
+  const sentence = `"${name}" may run on another machine, but gossip has brought none on ${network} for ${Math.round(forMs / 1000)} seconds`;
+  return cause("swarm-alone", sentence, { fix: "dns11 doctor" });
 }
 
 /** The name does not exist upstream. */

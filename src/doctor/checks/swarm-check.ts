@@ -1,6 +1,7 @@
 /**
  * Swarm check: whether gossip has brought this machine what runs on swarm networks. Names of other machines are only as good
- * as that. One machine can compare its gossip with its own containers and, if it is a manager, with the tasks that run.
+ * as that. One machine can compare its gossip with its own containers and, if it is a manager, with the tasks that run. A
+ * worker that knows only itself tries to reach the managers at the port of gossip.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
@@ -16,13 +17,20 @@ const SHOWN = 3;
 const REMEDY =
   "Check that the machines reach each other at 7946/tcp, 7946/udp and 4789/udp (docker node ls), and run the doctor again.";
 
-type SwarmEngine = Pick<Engine, "swarmNetwork" | "swarmTasks">;
+type SwarmEngine = Pick<Engine, "swarmNetwork" | "swarmTasks" | "swarmManagers">;
+
+/** Whether a port of another machine can be reached, from the engine's host. */
+export type CanReach = (address: string, port: number) => Promise<boolean>;
+
+const GOSSIP_PORT = 7946;
+const MANAGERS_TRIED = 3;
 
 /** Nothing without containers on swarm networks. */
 export async function swarmFindings(
   facts: readonly ContainerFact[],
   networkOf: (id: string) => NetworkFact | undefined,
   engine: SwarmEngine,
+  canReach: CanReach,
   nowMs: number = Date.now(),
 ): Promise<Finding[]> {
   const ids = [...new Set(facts.flatMap(({ endpoints }) => endpoints.map(({ networkId }) => networkId)))];
@@ -38,7 +46,10 @@ export async function swarmFindings(
       const json = await engine.swarmNetwork(network.id);
       if (json === undefined) continue;
       const expected = [...ownOn(network.id, facts, nowMs), ...runningOn(network.id, tasks ?? [], nowMs)];
-      findings.push(judge(network.name, swarmList(network.id, json), expected, tasks !== undefined));
+      const list = swarmList(network.id, json);
+      const found = judge(network.name, list, expected, tasks !== undefined);
+      const isAlone = tasks === undefined && found.state === "ok" && machinesIn(list) < 2;
+      findings.push(isAlone ? await judgeAlone(network.name, found, engine, canReach) : found);
     }
     return findings;
   } catch (error) {
@@ -62,12 +73,27 @@ function judge(network: string, { services }: SwarmList, expected: readonly Expe
     const detail = `network "${network}": the machines disagree, gossip here lacks ${shown.join(", ")}${more}`;
     return finding("swarm", "warning", detail, REMEDY);
   }
-  const machines = new Set(tasks.map(({ host }) => host)).size;
+  const machines = machinesIn({ services });
   const named = services.filter(({ name }) => name !== "").length;
   const compared = isManager ? "as the manager has them" : "with all of this machine's";
   const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`;
   const all = `${count(named, "service")} and ${count(tasks.length, "task")} or container${tasks.length === 1 ? "" : "s"}`;
   return finding("swarm", "ok", `network "${network}": ${all} on ${count(machines, "machine")}, ${compared}`);
+}
+
+function machinesIn({ services }: Pick<SwarmList, "services">): number {
+  return new Set(services.flatMap(({ tasks }) => tasks.map(({ host }) => host))).size;
+}
+
+/** A worker does not know what should run elsewhere: that it knows only itself may be right. */
+async function judgeAlone(network: string, found: Finding, engine: SwarmEngine, canReach: CanReach): Promise<Finding> {
+  const managers = (await engine.swarmManagers()).slice(0, MANAGERS_TRIED);
+  const reached = await Promise.all(managers.map(async (each) => await canReach(each, GOSSIP_PORT)));
+  const cutOff = managers.filter((_, at) => reached[at] !== true);
+  if (cutOff.length === 0)
+    return finding("swarm", "ok", `${found.detail}; what should run on others only a manager knows`);
+  const detail = `network "${network}": only this machine is known here, and gossip does not reach ${cutOff.join(", ")} at ${GOSSIP_PORT}/tcp: names of other machines do not resolve`;
+  return finding("swarm", "warning", detail, REMEDY);
 }
 
 /** A container that is starting, or not healthy, has no name yet. */

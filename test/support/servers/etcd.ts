@@ -96,7 +96,7 @@ export async function startEtcd(place: Place, options: EtcdOptions = {}): Promis
 }
 
 /** Ends with the process that started it. */
-function startIn({ netnsPath }: Place, command: string, args: readonly string[]): RealServer {
+export function startIn({ netnsPath }: Place, command: string, args: readonly string[]): RealServer {
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inNetns(netnsPath, command, args)], {
     stdio: ["ignore", "ignore", "pipe"],
     detached: true,

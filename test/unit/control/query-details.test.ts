@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { SwarmPlace } from "../../../src/base/model/swarm-place.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { ContainerFact } from "../../../src/container/registry/fact.ts";
@@ -23,6 +24,16 @@ function on(name: string, ...endpoints: ContainerFact["endpoints"]): ContainerFa
   return aContainer({ id: `${name}-id`, name, endpoints });
 }
 
+const ELSEWHERE: SwarmPlace = {
+  network: "right",
+  service: "web",
+  name: "web.1.abc",
+  machine: "192.0.2.5",
+  virtualAddress: null,
+  tasks: 2,
+  machines: 2,
+};
+
 class Ports {
   stoppedCalls = 0;
 
@@ -36,7 +47,12 @@ class Ports {
         viewOf: () => ({ names: [], upstreams: { routes: [], isNdotsSet: false } }),
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,
-        swarm: undefined,
+        swarm: {
+          placeOf: (container, address) => (container === guest && address === "10.9.0.77" ? ELSEWHERE : undefined),
+          serviceCalled: () => undefined,
+          aloneOn: () => undefined,
+          names: () => [],
+        },
         formerAddresses: () => [],
         publishedOf: () => undefined,
         networks: async () => await Promise.resolve([]),
@@ -67,6 +83,15 @@ test("addresses have their containers, in any spelling; others have none", async
       ["fd00:0::3", "db", "back"],
     ],
   );
+});
+
+test("what another machine of a swarm has, on the networks of the container", async () => {
+  const { owners = [] } = await detailsOf({ container: "guest", addresses: ["10.9.0.77"] });
+  assert.deepEqual(
+    owners.map(({ container, swarm }) => [container, swarm?.machine]),
+    [["web.1.abc", "192.0.2.5"]],
+  );
+  assert.deepEqual((await detailsOf({ container: "left", addresses: ["10.9.0.77"] })).owners, []);
 });
 
 test("of networks with the same subnet, the client's own comes first", async () => {

@@ -12,6 +12,8 @@ const EMPTY: SwarmList = { services: [], omitted: 0 };
 
 interface KnownList {
   readonly list: SwarmList;
+  /** When it last had other machines than this one; undefined: never. */
+  readonly othersAt: number | undefined;
   /** When each service was listed last, by its name and aliases in lower case. */
   readonly services: ReadonlyMap<string, number>;
   /** The newest task of each slot, as SERVICE.SLOT. */
@@ -38,13 +40,15 @@ export class SwarmLists {
 
   put(networkId: string, list: SwarmList): void {
     const nowMs = this.#now();
-    const before = this.#lists.get(networkId)?.services ?? new Map<string, number>();
+    const known = this.#lists.get(networkId);
+    const before = known?.services ?? new Map<string, number>();
     const recent = [...before].filter(([, atMs]) => nowMs - atMs < LIMITS.swarmServiceMs);
     const listed = list.services
       .filter(({ name }) => name !== "")
       .flatMap(({ name, aliases }) => [name, ...aliases].map((each) => [each.toLowerCase(), nowMs] as const));
     this.#lists.set(networkId, {
       list,
+      othersAt: hasOthers(list) ? nowMs : known?.othersAt,
       services: new Map([...recent.slice(-LIMITS.swarmServices), ...listed]),
       slots: slotsOf(list),
       dotted: new Set(dottedNames(list)),
@@ -59,6 +63,14 @@ export class SwarmLists {
 
   of(networkId: string): SwarmList {
     return this.#lists.get(networkId)?.list ?? EMPTY;
+  }
+
+  /** How long ago there were other machines, where there is none left: within the last hour. */
+  aloneForMs(networkId: string): number | undefined {
+    const known = this.#lists.get(networkId);
+    if (known?.othersAt === undefined || hasOthers(known.list)) return undefined;
+    const agoMs = this.#now() - known.othersAt;
+    return agoMs < LIMITS.swarmServiceMs ? agoMs : undefined;
   }
 
   /** Whose an address is. */
@@ -85,6 +97,10 @@ export class SwarmLists {
   hasDotted(networkId: string, name: string): boolean {
     return this.#lists.get(networkId)?.dotted.has(name) === true;
   }
+}
+
+function hasOthers({ services }: SwarmList): boolean {
+  return machinesOf(services.flatMap(({ tasks }) => tasks)) > 1;
 }
 
 /** The engine lists tasks in no order. Of two in one slot, any is as good: Docker's resolver says which is up. */

@@ -35,6 +35,15 @@ export class SwarmPlaces {
     return undefined;
   }
 
+  /** A network of a container that has lost all other machines. */
+  aloneOn(container: ContainerFact): { readonly network: string; readonly forMs: number } | undefined {
+    for (const { id, name: network } of this.#source.joinedBy(container)) {
+      const forMs = this.#source.lists.aloneForMs(id);
+      if (forMs !== undefined) return { network, forMs };
+    }
+    return undefined;
+  }
+
   /** On every network with a container of this engine. */
   *names(): Iterable<OwnName> {
     for (const { id, name } of this.#source.inUse)

@@ -298,6 +298,16 @@ test("servers of a resolv.conf that dns11 captures are not another resolver", ()
   assert.ok(!codes(["10.0.0.1"]).includes("resolv-conf"));
 });
 
+test("a name that another machine of a swarm may have, while gossip has lost them all", () => {
+  const swarmAlone = { network: "mesh", forMs: 42_000 };
+  for (const name of ["far", "tasks.far", "far.mesh", "tasks.far.MESH."]) {
+    const { code, sentence, fix } = first(name, { swarmAlone });
+    assert.deepEqual([code, fix], ["swarm-alone", "dns11 doctor"], name);
+    assert.match(sentence, /gossip has brought none on mesh for 42 seconds$/);
+  }
+  assert.notEqual(first("www.example.com", { swarmAlone }).code, "swarm-alone");
+});
+
 test("a swarm service without a healthy task", () => {
   const swarmService = {
     network: "mesh",

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { Finding } from "../../../../src/base/model/finding.ts";
 import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
 import type { TaskJson } from "../../../../src/container/watch/swarm-json.ts";
-import { swarmFindings } from "../../../../src/doctor/checks/swarm-check.ts";
+import { type CanReach, swarmFindings } from "../../../../src/doctor/checks/swarm-check.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const NOW = Date.parse("2026-01-01T00:01:00Z");
@@ -25,13 +25,31 @@ function aTask(ID: string, address: string, Timestamp: string, State = "running"
   return { ID, DesiredState: "running", Status: { State, Timestamp }, NetworksAttachments: attachments };
 }
 
-async function findings(facts: ContainerFact[], known: string[], tasks?: TaskJson[]): Promise<Finding[]> {
-  const listed = known.map((EndpointIP, at) => ({ Name: `web.${at}`, EndpointIP, Info: { "Host IP": "192.0.2.1" } }));
+// What can be reached of managers, and which there are.
+interface Around {
+  readonly managers?: readonly string[];
+  readonly reached?: readonly string[];
+  readonly hosts?: readonly string[];
+}
+
+async function findings(
+  facts: ContainerFact[],
+  known: string[],
+  tasks?: TaskJson[],
+  { managers = [], reached = [], hosts = [] }: Around = {},
+): Promise<Finding[]> {
+  const listed = known.map((EndpointIP, at) => ({
+    Name: `web.${at}`,
+    EndpointIP,
+    Info: { "Host IP": hosts[at] ?? "192.0.2.1" },
+  }));
   const engine = {
     swarmNetwork: async () => await Promise.resolve({ Services: { web: { VIP: "10.0.1.2", Tasks: listed } } }),
     swarmTasks: async () => await Promise.resolve(tasks),
+    swarmManagers: async () => await Promise.resolve(managers),
   };
-  return await swarmFindings(facts, (id) => (id === MESH.id ? MESH : undefined), engine, NOW);
+  const canReach: CanReach = async (address, port) => await Promise.resolve(port === 7946 && reached.includes(address));
+  return await swarmFindings(facts, (id) => (id === MESH.id ? MESH : undefined), engine, canReach, NOW);
 }
 
 test("without containers on swarm networks there is nothing to say", async () => {
@@ -65,11 +83,32 @@ test("what gossip lacks is named, unless it is too new, starting or not healthy"
   assert.match((await findings([own()], ["10.0.1.7"], many))[0]?.detail ?? "", /and 2 more$/);
 });
 
+test("a worker that knows only itself: gossip that does not reach the managers is the reason", async () => {
+  const around = { managers: ["192.0.2.8", "192.0.2.9"], reached: ["192.0.2.9"] };
+  const [cut] = await findings([own()], ["10.0.1.7"], undefined, around);
+  assert.equal(cut?.state, "warning");
+  assert.match(cut.detail, /only this machine is known here, and gossip does not reach 192\.0\.2\.8 at 7946\/tcp/);
+  assert.match(cut.remedy ?? "", /4789\/udp/);
+  const [well] = await findings([own()], ["10.0.1.7"], undefined, { ...around, reached: around.managers });
+  assert.equal(well?.state, "ok");
+  assert.match(well.detail, /only a manager knows$/);
+  const hosts = ["192.0.2.1", "192.0.2.2"];
+  const [two] = await findings([own()], ["10.0.1.7", "10.0.1.8"], undefined, { ...around, hosts });
+  assert.match(two?.detail ?? "", /on 2 machines, with all of this machine's$/);
+});
+
 test("an engine that cannot list is no verdict", async () => {
   const engine = {
     swarmNetwork: async () => await Promise.reject(new Error("too long")),
     swarmTasks: async () => await Promise.resolve(undefined),
+    swarmManagers: async () => await Promise.resolve([]),
   };
-  const [found] = await swarmFindings([own()], () => MESH, engine, NOW);
+  const [found] = await swarmFindings(
+    [own()],
+    () => MESH,
+    engine,
+    async () => await Promise.resolve(true),
+    NOW,
+  );
   assert.deepEqual([found?.state, found?.detail], ["unknown", "too long"]);
 });
