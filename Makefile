@@ -5,13 +5,16 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
+.PHONY: run test rig check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
 
 test: setup-test build ## All tests, on real engines (needs root); ONLY=WORD selects by path
 	@node scripts/test.mjs $(ONLY)
+
+rig: setup-test build ## Test what the other tests stand on, after a change of test/support (needs root)
+	@node scripts/test.mjs /rig
 
 check: node_modules/.package-lock.json ## Types, lint, format, dead code, layering
 	@npm run --silent check

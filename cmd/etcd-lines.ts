@@ -39,13 +39,15 @@ function connectionLine(report: EtcdReport): Line {
   return { label, text: `${failing}: ${reason ?? "connecting"}`, colour: "red" };
 }
 
-function recordsText({ records, zones, skipped, refused }: EtcdReport): string {
-  return `${[counted(records, "record"), ...leftOutText(skipped, refused)].join(", ")} for ${zones.join(", ")}`;
+function recordsText({ records, zones, skipped, refused, isCut }: EtcdReport): string {
+  const more = isCut ? ["more that are not read"] : [];
+  return `${[counted(records, "record"), ...leftOutText(skipped, refused), ...more].join(", ")} for ${zones.join(", ")}`;
 }
 
-function machinesText({ machines, members, skipped, refused }: MachinesReport): string {
+function machinesText({ machines, members, skipped, refused, cut }: MachinesReport): string {
   const what = `${counted(members, "container")} of ${counted(machines, "other machine")}`;
-  return [what, ...leftOutText(skipped, refused)].join(", ");
+  const more = cut.length === 0 ? [] : [`not all keys of ${cut.join(", ")} are read`];
+  return [what, ...leftOutText(skipped, refused), ...more].join(", ");
 }
 
 function leftOutText(skipped: number, refused: number): string[] {

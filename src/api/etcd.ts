@@ -20,8 +20,9 @@ export interface EtcdReport {
   readonly lists: number;
   readonly reconnects: number;
   readonly records: number;
-  /** Left out because there are too many. */
+  /** Left out because there are too many; and whether there are more, which were not read. */
   readonly refused: number;
+  readonly isCut: boolean;
   /** Outside of all zones. */
   readonly ignored: number;
   /** Not readable; the first of them with the reason. */
@@ -37,6 +38,8 @@ export interface MachinesReport {
   readonly machines: number;
   readonly members: number;
   readonly refused: number;
+  /** Of which not all keys were read: too many. */
+  readonly cut: readonly string[];
   readonly skipped: number;
   readonly problems: readonly { readonly key: string; readonly problem: string }[];
 }

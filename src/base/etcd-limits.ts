@@ -36,8 +36,10 @@ export const ETCD_LIMITS = {
   /** Backoff of reconnections to etcd. */
   etcdRetryFirstMs: 200,
   etcdRetryLastMs: 5_000,
-  /** Members of services that one machine publishes, and that are read from one: the others are left out and counted. */
+  /** Members of services that one machine publishes, and keys that are read from one: the others are left out, and it is named. */
   etcdMachineMembers: 10_000,
+  /** Keys below the name of this machine that are read: its own, and some of others, which stay. */
+  etcdOwnKeys: 12_000,
   /** Machines whose members are read, so that no writer makes up more. */
   etcdMachines: 4_096,
   /** Bytes of a published member: twice what the longest can have. */

@@ -3,6 +3,7 @@
  * JSON, with a status of HTTP that says less.
  */
 import { Fault } from "../base/lib/fault.ts";
+import { LIMITS } from "../base/limits.ts";
 
 /** Numbers of gRPC. */
 const GRPC = { PERMISSION_DENIED: 7, RESOURCE_EXHAUSTED: 8 };
@@ -18,6 +19,7 @@ const ETCD_COMPACTED = "ETCD_COMPACTED";
 const ETCD_FAILED = "ETCD_FAILED";
 export const ETCD_LEASE_LOST = "ETCD_LEASE_LOST";
 const ETCD_MACHINE_TAKEN = "ETCD_MACHINE_TAKEN";
+const ETCD_FOREIGN_KEYS = "ETCD_FOREIGN_KEYS";
 
 /** Another member may do better. */
 const MEMBER_FAULTS: ReadonlySet<string> = new Set([ETCD_UNREACHABLE, ETCD_CERTIFICATE, ETCD_FAILED]);
@@ -99,6 +101,13 @@ export function canceledFault(endpoint: string, reason: string): Fault {
 export function machineTakenFault(machine: string): Fault {
   return new Fault(ETCD_MACHINE_TAKEN, `another dns11 publishes as the machine "${machine}"`, {
     remedy: "Give each machine a name of its own with etcd.machine. If the other one has ended, its lease ends soon.",
+  });
+}
+
+/** Others have written more below the key of this machine than is read. */
+export function foreignKeysFault(root: string): Fault {
+  return new Fault(ETCD_FOREIGN_KEYS, `etcd has more than ${LIMITS.etcdOwnKeys} keys below ${root}`, {
+    remedy: "Delete those that are not from dns11, and give each machine a user and a role of its own.",
   });
 }
 

@@ -1,6 +1,6 @@
 /**
  * Listing: reads all keys below a prefix as they are at one revision, page by page. A page has as many keys as fit into
- * a reply; a value that fits into none is reported as missing.
+ * a reply; a value that fits into none is reported as missing. Whoever receives the keys decides which are read.
  */
 import { LIMITS } from "../base/limits.ts";
 import type { StoredKeys } from "../base/model/stored-key.ts";
@@ -12,12 +12,13 @@ import { type Page, encoded, endOf, readPage } from "./messages.ts";
 export async function list(gateway: Calls, prefix: string, keys: StoredKeys, signal: AbortSignal): Promise<number> {
   const listing = new Listing(gateway, prefix, signal);
   keys.begin();
+  const end = endOf(prefix);
   let next: string | undefined = prefix;
-  while (next !== undefined && !keys.isFull) {
+  while (next !== undefined && next < end) {
     const page: Page = await listing.page(next);
     for (const stored of page.keys) keys.put(stored);
     const last = page.keys.at(-1);
-    next = page.hasMore && last !== undefined ? `${last.key}\0` : undefined;
+    next = page.hasMore && last !== undefined ? keys.after(last.key) : undefined;
   }
   keys.commit();
   return listing.revision;

@@ -101,9 +101,7 @@ export class Mirror {
 
   #noting(keys: StoredKeys, signal: AbortSignal): StoredKeys {
     return {
-      get isFull(): boolean {
-        return keys.isFull;
-      },
+      after: (key) => keys.after(key),
       begin: () => keys.begin(),
       commit: () => keys.commit(),
       put: (stored: StoredKey) => {

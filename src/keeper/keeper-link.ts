@@ -166,7 +166,8 @@ export class KeeperLink {
     if (this.#channel === undefined) return;
     this.#send({ is: "beat" });
     this.#flush();
-    if (performance.now() - this.#lastReceivedMs <= KEEPER_LIMITS.unresponsiveMs) return;
+    const mostMs = this.#isResponding ? KEEPER_LIMITS.unresponsiveMs : KEEPER_LIMITS.startMs;
+    if (performance.now() - this.#lastReceivedMs <= mostMs) return;
     this.#child?.kill("SIGKILL");
     this.#handleLoss(this.#child, "it did not respond and was killed");
   }

@@ -127,7 +127,7 @@ export class Keeper {
     if (uid !== process.getuid?.() || this.#successor !== undefined) return channel.close();
     const peer = new PeerProcess(channel, pid);
     this.#greet(peer);
-    const dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
+    const dueMs = performance.now() + KEEPER_LIMITS.learnMs;
     this.#successor = { peer, held: new Map(), stage: "greeted", dueMs };
   }
 

@@ -18,14 +18,23 @@ export const KEEPER_LIMITS = {
   busyMs: 10_000,
   /** How long the keeper waits for a process that it has killed before it removes the rules anyway. */
   killMs: 2_000,
-  /** How long a keeper may leave a heartbeat unanswered before it is killed and replaced. */
+  /**
+   * How long a keeper may leave a heartbeat unanswered before it is killed and replaced; the first one for longer, because
+   * starting a process takes seconds on a busy machine.
+   */
   unresponsiveMs: 3_000,
+  startMs: 30_000,
   /** Backoff for restarting a keeper that exited. */
   retryFirstMs: 50,
   retryLastMs: 5_000,
   /** Namespaces that a keeper holds at most: more than there are descriptors for. */
   namespaces: 65_536,
-  /** How long a process that is to be replaced may take to pause, and the new process to take over. */
-  yieldMs: 2_000,
+  /** How long a new process may take to learn all containers before it requests the takeover; it changes nothing until then. */
+  learnMs: 60_000,
+  /**
+   * How long a process that is to be replaced may take to pause: it serves meanwhile, so a busy machine gets time. And
+   * how long the new process may take to take over.
+   */
+  yieldMs: 10_000,
   takeMs: 15_000,
 } as const;

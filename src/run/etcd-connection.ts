@@ -53,7 +53,7 @@ export class EtcdConnection {
 
   get report(): EtcdReport {
     const { policy, names } = this.#parts;
-    const { records, refused, ignored, skipped, problems, staleMs, isUsable } = names.report;
+    const { records, refused, isCut, ignored, skipped, problems, staleMs, isUsable } = names.report;
     const mirror = this.#mirror;
     return {
       state: this.#isCurrent ? "current" : isUsable ? "last-known" : "unavailable",
@@ -74,6 +74,7 @@ export class EtcdConnection {
       reconnects: mirror.counts.reconnects,
       records,
       refused,
+      isCut,
       ignored,
       skipped,
       problems,

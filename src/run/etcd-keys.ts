@@ -16,8 +16,11 @@ export class EtcdKeys implements StoredKeys {
     this.#remote = remote;
   }
 
-  get isFull(): boolean {
-    return this.#names.isFull || this.#remote?.isFull === true;
+  /** Too many names leave the containers of other machines their room. */
+  after(key: string): string | undefined {
+    const remote = this.#remote;
+    if (remote?.takes(key) === true) return remote.after(key);
+    return this.#names.after(key) ?? (remote !== undefined && key < remote.prefix ? remote.prefix : undefined);
   }
 
   begin(): void {

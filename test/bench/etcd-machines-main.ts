@@ -57,7 +57,7 @@ class Machine implements WantedKeys {
       hosts: ["1"],
       ports: [{ name: "http", protocol: "tcp" as const, number: port }],
       reach: "machine" as const,
-      networkId: undefined,
+      inside: undefined,
       v4: [Uint8Array.of(192, 0, 2, 1)],
       v6: [],
     };

@@ -1,4 +1,4 @@
-// Turns of the event loop: the longest, and the one with the most processor time in which no garbage was collected.
+// Turns of the event loop: the longest, and those with the most processor time, without and with a collection of garbage.
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -13,6 +13,14 @@ interface Span {
 interface Turn extends Span {
   readonly ownMs: number;
   readonly cpuMs: number;
+}
+
+export interface LongestTurns {
+  readonly longestMs: number;
+  /** Processor time. */
+  readonly withoutCollectionMs: number;
+  /** 0 where there was none. */
+  readonly withCollectionMs: number;
 }
 
 // Shorter turns are not kept.
@@ -42,17 +50,22 @@ export class LoopTurns {
     setImmediate(measure);
   }
 
-  async end(): Promise<{ readonly longestMs: number; readonly withoutCollectionMs: number }> {
+  async end(): Promise<LongestTurns> {
     this.#isOver = true;
     // What the observer has been told last.
     await nextTurn();
     this.#observer.disconnect();
-    const quiet = this.#turns.filter((turn) => !this.#collections.some((each) => overlap(turn, each)));
+    const hasCollection = (turn: Turn): boolean => this.#collections.some((each) => overlap(turn, each));
     return {
       longestMs: Math.max(0, ...this.#turns.map((turn) => turn.ownMs)),
-      withoutCollectionMs: Math.max(0, ...quiet.map((turn) => turn.cpuMs)),
+      withoutCollectionMs: mostCpuMs(this.#turns.filter((turn) => !hasCollection(turn))),
+      withCollectionMs: mostCpuMs(this.#turns.filter(hasCollection)),
     };
   }
+}
+
+function mostCpuMs(turns: readonly Turn[]): number {
+  return Math.max(0, ...turns.map((turn) => turn.cpuMs));
 }
 
 function overlap(a: Span, b: Span): boolean {

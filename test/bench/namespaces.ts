@@ -3,11 +3,13 @@
 import { spawnSync } from "node:child_process";
 
 import { run } from "../support/program/command.ts";
+import { hold, release } from "../support/rig/reaper.ts";
 
 const AT_ONCE = 8;
 
 export async function makeNetnses(count: number): Promise<string[]> {
   const names = Array.from({ length: count }, (_, index) => `d11-bench-${process.pid}-${index}`);
+  for (const id of names) hold({ id });
   batch(names.map((name) => `netns add ${name}`));
   const waiting = [...names];
   const worker = async (): Promise<void> => {
@@ -21,7 +23,9 @@ export async function makeNetnses(count: number): Promise<string[]> {
 }
 
 export function removeNetnses(paths: readonly string[]): void {
-  batch(paths.map((path) => `netns del ${path.slice(path.lastIndexOf("/") + 1)}`));
+  const names = paths.map((path) => path.slice(path.lastIndexOf("/") + 1));
+  batch(names.map((name) => `netns del ${name}`));
+  for (const id of names) release({ id });
 }
 
 function batch(lines: readonly string[]): void {

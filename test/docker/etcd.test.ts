@@ -15,6 +15,7 @@ import { check } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
+import { makeCertificates } from "../support/servers/etcd-certificates.ts";
 import { type Etcd, base64, startEtcd } from "../support/servers/etcd.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
@@ -228,7 +229,7 @@ test("a value of a megabyte, and no space left: names stay, the doctor says what
 });
 
 test("three members, TLS, a user: a wrong certificate, a wrong password and no permission are named", async () => {
-  const tls = await makeCertificates();
+  const tls = await makeCertificates(folder, 2);
   // Tokens end soon, so that they are renewed.
   await using cluster = await startEtcd(engine, { members: 3, subnet: 2, tls, args: ["--auth-token-ttl=5"] });
   const { endpoints } = cluster;
@@ -278,46 +279,6 @@ test("three members, TLS, a user: a wrong certificate, a wrong password and no p
   assert.notEqual(await used(), second);
   await nft("delete table ip cut");
 });
-
-interface Certificates {
-  readonly ca: string;
-  readonly cert: string;
-  readonly key: string;
-  // Of an authority that has signed nothing.
-  readonly other: string;
-}
-
-async function makeCertificates(): Promise<Certificates> {
-  const at = (name: string): string => join(folder, name);
-  const own = async (name: string, ...more: string[]): Promise<void> => {
-    const subject = [
-      "-subj",
-      `/CN=${name}`,
-      "-days",
-      "2",
-      "-nodes",
-      "-newkey",
-      "ec",
-      "-pkeyopt",
-      "ec_paramgen_curve:P-256",
-    ];
-    await check("openssl", [
-      "req",
-      "-x509",
-      ...subject,
-      "-keyout",
-      at(`${name}.key`),
-      "-out",
-      at(`${name}.pem`),
-      ...more,
-    ]);
-  };
-  await own("ca");
-  await own("other");
-  const names = "subjectAltName=IP:10.99.2.1,IP:10.99.2.2,IP:10.99.2.3,IP:127.0.0.1";
-  await own("server", "-CA", at("ca.pem"), "-CAkey", at("ca.key"), "-addext", names);
-  return { ca: at("ca.pem"), cert: at("server.pem"), key: at("server.key"), other: at("other.pem") };
-}
 
 // A user who may read the names, one who may read nothing, and root.
 async function addUsers(cluster: Etcd): Promise<void> {

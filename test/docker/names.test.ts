@@ -6,9 +6,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
+import { dataOf, dig, digMany } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 let engine: Engine;
@@ -69,12 +70,17 @@ test("a dotted container name is forwarded for other types, and an NXDOMAIN from
   const reply = await dig(db, "c1.net1", "CAA");
   assert.equal(reply.status, "NOERROR");
   assert.deepEqual(reply.answer, []);
-  assert.equal((await upstream.queries()).length, 1);
+  assert.deepEqual(new Set((await upstream.queries()).map(({ name }) => name)), new Set(["c1.net1"]));
 });
 
 test("an alias of several containers resolves to all of them, in random order", async () => {
-  const orders = new Set<string>();
-  for (let i = 0; i < 30; i++) orders.add(dataOf(await dig(linked, "shared")).join(" "));
+  // All the same one less than once in 500 million runs.
+  const replies = await digMany(
+    linked,
+    "127.0.0.11",
+    Array.from({ length: 30 }, () => ["shared"]),
+  );
+  const orders = new Set(replies.map((reply) => dataOf(reply).join(" ")));
   const both = [web.address("n1"), db.address("n1")];
   assert.deepEqual(orders, new Set([both.join(" "), both.toReversed().join(" ")]));
 });
@@ -111,10 +117,8 @@ test("all other names are forwarded with their letter case, over UDP and TCP", a
   await upstream.forget();
   assert.deepEqual(dataOf(await dig(db, "Mixed.ok.test")), ["192.0.2.1"]);
   assert.equal((await dig(db, "+tcp", "over.ok.test")).status, "NOERROR");
-  assert.deepEqual(
-    (await upstream.queries()).map(({ name }) => name),
-    ["Mixed.ok.test", "over.ok.test"],
-  );
+  // A query that a busy machine does not answer at once is sent again.
+  assert.deepEqual([...new Set((await upstream.queries()).map(({ name }) => name))], ["Mixed.ok.test", "over.ok.test"]);
 });
 
 test("a container on an internal network resolves container names, but does not reach the host's servers", async () => {
@@ -126,7 +130,9 @@ test("a container on an internal network resolves container names, but does not 
   assert.equal(reply.status, "SERVFAIL");
   assert.deepEqual(await upstream.queries(), []);
   await inside.connect("n1");
-  await dns11.waitFor("inside", "attached");
+  await waitFor("the host's servers", async () =>
+    (await dig(inside, "a.ok.test")).status === "NOERROR" ? true : undefined,
+  );
   assert.deepEqual(dataOf(await dig(inside, "a.ok.test")), ["192.0.2.1"]);
   await inside.disconnect("n1");
 });
@@ -150,7 +156,7 @@ test("names follow changes of containers: pause, rename, disconnect, connect, st
   assert.equal((await dig(db, "job.n1")).status, "NXDOMAIN", "the old name is gone");
   assert.deepEqual(dataOf(await dig(db, "-x", job.address("n1"))), ["task.n1."]);
   await job.connect({ name: "n2", aliases: ["extra"] });
-  await dns11.waitFor("task", "attached");
+  await waitFor("the new network", async () => ((await lookUp("extra.n2")).length > 0 ? true : undefined));
   assert.deepEqual(await lookUp("extra.n2"), [job.address("n2")], "connected");
   await job.disconnect("n2");
   await gone("extra.n2");
@@ -165,6 +171,5 @@ test("names follow changes of containers: pause, rename, disconnect, connect, st
 
 /** A removal takes a moment to be noticed. */
 async function gone(name: string): Promise<void> {
-  for (let i = 0; i < 100; i++) if ((await dig(db, name)).status === "NXDOMAIN") return;
-  assert.fail(`${name} still resolves`);
+  await waitFor(`${name} to be gone`, async () => ((await dig(db, name)).status === "NXDOMAIN" ? true : undefined));
 }

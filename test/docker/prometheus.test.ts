@@ -86,15 +86,12 @@ test("every query of the dashboard has a result", async () => {
 });
 
 test("every rule is evaluated, none is active while all is well, and real conditions make alerts pending", async () => {
+  // On a busy machine a scrape may be late, which is a condition of its own.
   const quiet = await waitFor("the rules to be evaluated", async () => {
     const all = await prometheus.alerts();
-    return all.every(({ health }) => health === "ok") ? all : undefined;
+    return all.every(({ health, state }) => health === "ok" && state === "inactive") ? all : undefined;
   });
   assert.ok(quiet.length > 8);
-  assert.deepEqual(
-    quiet.filter(({ state }) => state !== "inactive"),
-    [],
-  );
   await upstream[Symbol.asyncDispose]();
   await waitFor("the alerts of the nameserver", async () => {
     await dig(client, "+time=1", "+tries=1", `d${Date.now()}.ok.test`);

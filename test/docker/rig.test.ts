@@ -166,8 +166,10 @@ function resourcesOf(leftovers: Leftovers): Resources {
 async function assertNothingLeft({ leftovers: { id, folder = "" }, pids }: Resources): Promise<void> {
   const alive = pids.filter((pid) => /^State:\s+[^Z]/m.test(textOf(`/proc/${pid}/status`)));
   assert.deepEqual(alive, [], "processes");
-  const mounted = readdirSync("/proc").filter((entry) => textOf(`/proc/${entry}/mountinfo`).includes(id));
-  assert.deepEqual(mounted, [], "processes with mounts");
+  // A program of another test may have been started just then.
+  await waitFor("the mounts to be gone", () =>
+    readdirSync("/proc").some((entry) => textOf(`/proc/${entry}/mountinfo`).includes(id)) ? undefined : true,
+  );
   assert.doesNotMatch(await check("ip", ["netns", "list"]), new RegExp(`^${id}\\b`, "m"));
   assert.deepEqual(cgroupsNamed(id), [], "control groups");
   assert.equal(existsSync(folder), false);

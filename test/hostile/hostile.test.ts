@@ -1,5 +1,5 @@
 /**
- * Malicious containers: one attack after the other on one engine, while a container on another network sends a hundred queries a
+ * Malicious containers: one attack after the other on one engine, while a container on another network sends thirty queries a
  * second. That container must lose no more answers than with Docker's resolver, and get no wrong one. dns11 must not restart,
  * and must stay within its limits for memory, descriptors and log lines.
  *

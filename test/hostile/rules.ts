@@ -9,7 +9,7 @@ import { ENOUGH } from "./inside/sockets.ts";
 import type { Attack, Rig } from "./rig.ts";
 
 const RULES = 20_000;
-const SOCKETS = 200_000;
+const SOCKETS = 40_000;
 const SOCKETS_EACH = 19_000;
 /** Rules that drop or redirect the container's queries, before or after our rules. */
 const IN_THE_WAY: readonly string[] = [

@@ -15,7 +15,8 @@ const STEERING = "\\027[2J\\027[31m\\155\\010\\013\\127\\155.evil.test";
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
 const SERVER = "127.0.0.1:6379";
-const MANY = `/${Array.from({ length: 20_000 }, (_, index) => (index + 36 ** 3).toString(36)).join("/")}/${SERVER}`;
+/** More characters than are read. */
+const MANY = `/${Array.from({ length: 6_000 }, (_, index) => index.toString(36).padStart(15, "a")).join("/")}/${SERVER}`;
 
 async function shown(rig: Rig, ...words: string[]): Promise<string> {
   const { stdout, stderr } = await dns11([...words, "-H", rig.engine.host, "--state-dir", rig.instance.stateDir]);

@@ -131,7 +131,7 @@ class Crowd implements AsyncDisposable {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
     this.#children.push(child);
     if (child.stdout === null) throw new Error("it has a pipe");
-    await inTime(once(child.stdout, "data"), "the sockets", 60_000);
+    await inTime(once(child.stdout, "data"), "the sockets");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

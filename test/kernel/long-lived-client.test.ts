@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import type { Attachment } from "../../src/container/attach/attachment.ts";
 import { zoneAllocator } from "../../src/container/rules/zones.ts";
 import { Attachments, answering } from "../support/program/attachments.ts";
-import { check } from "../support/program/command.ts";
+import { stdoutOf } from "../support/program/command.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -64,7 +64,7 @@ test("a client that keeps its socket is answered by the current resolver, howeve
   await using netns = await Netns.create();
   using resolver = new Program(netns, RESOLVER);
   await resolver.prints("ready");
-  await check("ip", ["netns", "exec", netns.name, "nft", DOCKERS_RULES]);
+  stdoutOf(await netns.enter("nft", [DOCKERS_RULES]), "nft");
   using client = new Program(netns, CLIENT);
   await client.prints(DOCKERS);
   let attachment: Attachment | undefined;

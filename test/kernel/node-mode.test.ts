@@ -114,6 +114,15 @@ test("in kind mode loopback an address is advertised when the kernel lets its qu
       assert.deepEqual(values(), ["1", "1", "1", "0"]);
       assert.notEqual(readFileSync(path, "utf8"), DOCKERS);
       mode.withdraw(site.within);
+      if (wasUsed) {
+        await mode.undoInSlices(site.within);
+        assert.deepEqual(values(), ["0", "0", "0", "0"]);
+        assert.match(
+          readFileSync(join(folder, "nodes", "abc.json"), "utf8"),
+          /"routeLocalnet":\{\}/,
+          "nothing is left to undo",
+        );
+      }
       runner.within(fd, () => mode.undo());
       assert.deepEqual(values(), ["0", "0", "0", "0"]);
     }

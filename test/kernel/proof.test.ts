@@ -4,17 +4,20 @@
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, readlinkSync, rmdirSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { closeSync, mkdirSync, openSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../src/container/namespace/engine-host.ts";
 import { proveNamespace } from "../../src/container/namespace/proof.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
+import { hold, removeTracked } from "../support/rig/reaper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const runner = new NamespaceRunner();
-const id = "c0ffee".padEnd(64, "0");
+/** Another one in each process: a control group has it as its name. */
+const id = `${process.pid}`.padStart(64, "c");
 let host: EngineHost;
 let netns: Netns;
 
@@ -42,7 +45,7 @@ test("a path of the engine's is proof, if it is a network namespace", () => {
 });
 
 test("our own namespace is never taken for a container's: container: mode with a host-network container", () => {
-  const path = "/run/d11-own-netns";
+  const path = `/run/d11-own-netns-${process.pid}`;
   writeFileSync(path, "");
   spawnSyncOk("mount", ["--bind", "/proc/self/ns/net", path]);
   try {
@@ -76,7 +79,10 @@ test("a PID that is another process here is not trusted: its cgroup does not hav
 });
 
 test("a PID with the container's id in its cgroup is proof; a reused one is not", async () => {
+  const leftovers = { id: `d11-${id}` };
+  hold(leftovers);
   const sleeper = await inside(["sleep", "60"]);
+  const ended = once(sleeper, "close");
   const group = cgroupFolder();
   mkdirSync(group);
   try {
@@ -84,8 +90,8 @@ test("a PID with the container's id in its cgroup is proof; a reused one is not"
     assert.equal(prove({ pid: sleeper.pid ?? 0 }), prove({ sandboxKey: netns.netnsPath }));
   } finally {
     sleeper.kill("SIGKILL");
-    await new Promise((resolve) => sleeper.once("close", resolve));
-    rmdirSync(group);
+    await ended;
+    await removeTracked(leftovers);
   }
   assert.throws(() => prove({ pid: sleeper.pid ?? 0 }), { code: /PID_NOT_CONTAINER|NAMESPACE_GONE/ });
 });

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { createNetwork, runContainer, type Container } from "../support/engine/container.ts";
-import { dataOf, dig } from "../support/client/dig.ts";
+import { dataOf, dig, digMany } from "../support/client/dig.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
@@ -43,14 +43,13 @@ async function nodeWithBoth(name: string): Promise<KindNode> {
 
 /** Over UDP and TCP, for A and AAAA. */
 async function assertAnswered(place: KindNode | Pod, server: string): Promise<void> {
-  for (const transport of ["+notcp", "+tcp"]) {
-    const [ipv4, ipv6] = [
-      await dig(place, `@${server}`, "peer", "A", transport),
-      await dig(place, `@${server}`, "peer", "AAAA", transport),
-    ];
-    assert.deepEqual(dataOf(ipv4), [peer.address("six")], ipv4.raw);
-    assert.deepEqual(dataOf(ipv6), [peer.address6("six")], ipv6.raw);
-  }
+  const queries = ["+notcp", "+tcp"].flatMap((transport) => ["A", "AAAA"].map((type) => ["peer", type, transport]));
+  const replies = await digMany(place, server, queries);
+  const addresses = [peer.address("six"), peer.address6("six")];
+  assert.deepEqual(
+    replies.map((reply) => dataOf(reply)[0]),
+    [...addresses, ...addresses],
+  );
 }
 
 function serversIn(text: string): string[] {
@@ -59,10 +58,8 @@ function serversIn(text: string): string[] {
 
 for (const mode of ["listener", "loopback"]) {
   test(`${mode}: pods with IPv6 alone resolve at the gateway's, the node's and any other IPv6 address (K41, K42)`, async () => {
-    const settings = world.settings(`families: ipv6, mode: ${mode}`);
-    await using instance = await world.serveWith(settings);
     for (const [index, ip] of ["gateway", "node", LITERAL6].entries()) {
-      await settings.reload(instance, `families: ipv6, mode: ${mode}, ip: ${JSON.stringify(ip)}`);
+      const instance = await world.sharedWith(`families: ipv6, mode: ${mode}, ip: ${JSON.stringify(ip)}`);
       await using node = await nodeWithBoth(`${mode}-${index}`);
       const info = (await node.container.inspect()).NetworkSettings.Networks["six"];
       const own = { gateway: info?.IPv6Gateway, node: info?.GlobalIPv6Address }[ip] ?? ip;
@@ -83,16 +80,74 @@ for (const mode of ["listener", "loopback"]) {
 }
 
 test("a node without an IPv6 network advertises a dedicated IPv6 address (K41)", async () => {
+  await world.sharedWith("nodes: []");
   await using node = await world.node("ula");
   for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, 0);
-  await using instance = await world.serveWith(world.settings("families: ipv6"));
+  const instance = await world.sharedWith("families: ipv6");
   const report = await waitForWorkingNode(instance, node.name);
   assert.deepEqual(report.advertised, [DEDICATED6]);
   await using pod = await startPod(node, { family: "ipv6" });
   assert.deepEqual(await world.webFrom(pod, DEDICATED6), world.found);
 });
 
+test("resolv.conf has addresses of the configured families only (K43)", async () => {
+  for (const [families, wanted] of [
+    ["auto", [true]],
+    ["ipv4", [true]],
+    ["ipv6", [false]],
+    ["both", [true, false]],
+  ] as const) {
+    const instance = await world.sharedWith(`families: ${families}`);
+    await using node = await nodeWithBoth(`configured-${families}`);
+    const { advertised } = await waitForWorkingNode(instance, node.name);
+    const servers = serversIn(await node.resolvConf());
+    assert.deepEqual(servers, advertised);
+    assert.deepEqual(
+      servers.map((server) => IPV4.test(server)),
+      wanted,
+      families,
+    );
+    await using pod = await startPod(node, { family: "dual" });
+    for (const server of servers) await assertAnswered(pod, server);
+  }
+});
+
+test("a node with IPv6 disabled is served over IPv4, also with families: both (K43)", async () => {
+  await world.sharedWith("nodes: []");
+  await using node = await world.node("four");
+  await node.setSysctl("net.ipv6.conf.all.disable_ipv6", 1);
+  const instance = await world.sharedWith("families: both");
+  const { advertised } = await waitForWorkingNode(instance, node.name);
+  assert.deepEqual(
+    advertised.map((server) => IPV4.test(server)),
+    [true],
+  );
+  assert.doesNotMatch((await ownTables(node.netnsPath)).join(""), /table ip6/);
+});
+
+test("a node that gets IPv6 later advertises an IPv6 address as soon as it joins an IPv6 network (K41)", async () => {
+  await world.sharedWith("nodes: []");
+  await using node = await world.node("later");
+  const setIpv6 = async (isOff: 0 | 1): Promise<void> => {
+    for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, isOff);
+  };
+  await setIpv6(1);
+  const instance = await world.sharedWith("families: both");
+  assert.equal((await waitForWorkingNode(instance, node.name)).advertised.length, 1);
+  await using first = await startPod(node);
+  const [server4 = ""] = first.nameservers;
+  await using queries = await QueryLoop.start(first, { server: server4, name: "web", perSecond: 50 });
+  await setIpv6(0);
+  await node.container.connect("six");
+  await waitForNode(instance, node.name, ({ advertised, state }) => advertised.length === 2 && state === "working");
+  await using pod = await startPod(node, { family: "ipv6" });
+  const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
+  assert.deepEqual(await world.webFrom(pod, server), world.found);
+  assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
+});
+
 test("a resolv.conf that KIND's entrypoint wrote gets addresses of the configured families, too (K43)", async () => {
+  await world.endShared();
   for (const [families, wanted] of [
     ["ipv6", [false]],
     ["both", [true, false]],
@@ -114,63 +169,6 @@ test("a resolv.conf that KIND's entrypoint wrote gets addresses of the configure
   }
 });
 
-test("resolv.conf has addresses of the configured families only (K43)", async () => {
-  const settings = world.settings("families: auto");
-  await using instance = await world.serveWith(settings);
-  for (const [families, wanted] of [
-    ["auto", [true]],
-    ["ipv4", [true]],
-    ["ipv6", [false]],
-    ["both", [true, false]],
-  ] as const) {
-    await settings.reload(instance, `families: ${families}`);
-    await using node = await nodeWithBoth(`configured-${families}`);
-    const { advertised } = await waitForWorkingNode(instance, node.name);
-    const servers = serversIn(await node.resolvConf());
-    assert.deepEqual(servers, advertised);
-    assert.deepEqual(
-      servers.map((server) => IPV4.test(server)),
-      wanted,
-      families,
-    );
-    await using pod = await startPod(node, { family: "dual" });
-    for (const server of servers) await assertAnswered(pod, server);
-  }
-  assert.equal(await instance.stop(), 0);
-});
-
-test("a node with IPv6 disabled is served over IPv4, also with families: both (K43)", async () => {
-  await using node = await world.node("four");
-  await node.setSysctl("net.ipv6.conf.all.disable_ipv6", 1);
-  await using instance = await world.serveWith(world.settings("families: both"));
-  const { advertised } = await waitForWorkingNode(instance, node.name);
-  assert.deepEqual(
-    advertised.map((server) => IPV4.test(server)),
-    [true],
-  );
-  assert.doesNotMatch((await ownTables(node.netnsPath)).join(""), /table ip6/);
-});
-
-test("a node that gets IPv6 later advertises an IPv6 address as soon as it joins an IPv6 network (K41)", async () => {
-  await using node = await world.node("later");
-  const setIpv6 = async (isOff: 0 | 1): Promise<void> => {
-    for (const scope of ["all", "default", "lo"]) await node.setSysctl(`net.ipv6.conf.${scope}.disable_ipv6`, isOff);
-  };
-  await setIpv6(1);
-  await using instance = await world.serveWith(world.settings("families: both"));
-  assert.equal((await waitForWorkingNode(instance, node.name)).advertised.length, 1);
-  await using first = await startPod(node);
-  const [server4 = ""] = first.nameservers;
-  await using queries = await QueryLoop.start(first, { server: server4, name: "web" });
-  await setIpv6(0);
-  await node.container.connect("six");
-  await waitForNode(instance, node.name, ({ advertised, state }) => advertised.length === 2 && state === "working");
-  await using pod = await startPod(node, { family: "ipv6" });
-  const server = pod.nameservers.find((each) => !IPV4.test(each)) ?? "";
-  assert.deepEqual(await world.webFrom(pod, server), world.found);
-  assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
-});
-
 test("a node on a network without IPv4 is served over IPv6 only (K44)", async () => {
   await using engine = await startEngine({ suite: "forky", resolvConf: "nameserver 10.53.0.1\n" });
   await using upstream = await startUpstream(engine, { address: "10.53.0.1" });
@@ -184,7 +182,7 @@ test("a node on a network without IPv4 is served over IPv6 only (K44)", async ()
   assert.equal(node.address(NETWORK), "");
   const resolvConf = async (): Promise<string> => await node.readFile("/etc/resolv.conf");
   const host = { netnsPath: node.netnsPath, iptables: "nft", resolvConf } as const;
-  await using instance = await startDns11(engine, { args: ["--kind", "auto"] });
+  await using instance = await startDns11(engine, { args: ["--kind", "auto", "--keeper", "off"] });
   const { advertised } = await waitForWorkingNode(instance, node.name);
   const servers = serversIn(await resolvConf());
   assert.deepEqual(servers, advertised);

@@ -51,23 +51,30 @@ async function portsAt(node: KindNode, address: string, instance: Dns11): Promis
 }
 
 test("kind mode listener does not change route_localnet (K16)", async () => {
-  for (const entrypoint of ["none", "kind"] as const) {
-    await using node = await world.node(`kept-${entrypoint}`, { entrypoint });
-    await node.waitForEntrypoint();
-    await using first = await startPod(node);
-    const earlier = await routeLocalnet(node.netnsPath);
-    assert.equal(earlier["all"], entrypoint === "kind" ? "1" : "0");
-    const instance = await world.serve();
-    await using _ = instance;
-    await waitForWorkingNode(instance, node.name);
-    assert.deepEqual(await world.webFrom(first, GATEWAY), world.found);
-    assert.deepEqual(await routeLocalnet(node.netnsPath), earlier);
-    assert.equal(await instance.stop(), 0);
-    assert.deepEqual(await routeLocalnet(node.netnsPath), earlier);
-  }
+  await world.endShared();
+  await using plain = await world.node("kept-none");
+  await using rewritten = await world.node("kept-kind", { entrypoint: "kind" });
+  const nodes = [plain, rewritten];
+  for (const node of nodes) await node.waitForEntrypoint();
+  await using first = await startPod(plain);
+  await using second = await startPod(rewritten);
+  const read = async (): Promise<Record<string, string>[]> =>
+    await Promise.all(nodes.map(async ({ netnsPath }) => await routeLocalnet(netnsPath)));
+  const earlier = await read();
+  assert.deepEqual(
+    earlier.map(({ all }) => all),
+    ["0", "1"],
+  );
+  await using instance = await world.serve();
+  for (const { name } of nodes) await waitForWorkingNode(instance, name);
+  for (const pod of [first, second]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+  assert.deepEqual(await read(), earlier);
+  assert.equal(await instance.stop(), 0);
+  assert.deepEqual(await read(), earlier);
 });
 
 test("kind mode loopback sets route_localnet on the interfaces of pods, or on all, and restores it (K17)", async () => {
+  await world.endShared();
   await using node = await world.node("opened");
   await using ptp = await startPod(node);
   await using bridged = await startPod(node, { cni: "bridge" });
@@ -92,6 +99,7 @@ test("kind mode loopback sets route_localnet on the interfaces of pods, or on al
 });
 
 test("in kind mode loopback a neighbour's packets for 127.0.0.11 are dropped, and pods are served (K18)", async () => {
+  await world.sharedWith("nodes: []");
   await using node = await world.node("guarded", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using _route = await routeLoopbackTo(neighbour, node.address(NETWORK));
@@ -100,7 +108,7 @@ test("in kind mode loopback a neighbour's packets for 127.0.0.11 are dropped, an
     dataOf(await dig(neighbour, "@127.0.0.11", "-p", port, "web", `+time=${timeS}`));
   // KIND leaves Docker's own resolver open to neighbours.
   assert.deepEqual(await query(dockerPort, 10), [world.web.address(NETWORK)]);
-  await using instance = await world.serve(["--kind-mode", "loopback"]);
+  const instance = await world.sharedWith("mode: loopback");
   await waitForWorkingNode(instance, node.name);
   const ours = await portsAt(node, "127.0.0.11", instance);
   assert.equal(ours.length, 2);
@@ -114,7 +122,7 @@ test("in kind mode loopback a neighbour's packets for 127.0.0.11 are dropped, an
 test("neither a pod nor a neighbour reaches the ports of our sockets directly (K19)", async () => {
   await using node = await world.node("ports");
   const own = node.address(NETWORK);
-  await using instance = await world.serve();
+  const instance = await world.sharedWith();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   const [port = ""] = await portsAt(node, DEDICATED, instance);
@@ -127,10 +135,11 @@ test("neither a pod nor a neighbour reaches the ports of our sockets directly (K
 });
 
 test("the ports on 127.0.0.11 are unreachable even where KIND has set route_localnet (K19)", async () => {
+  await world.sharedWith("nodes: []");
   await using node = await world.node("ports-kind", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using _route = await routeLoopbackTo(neighbour, node.address(NETWORK));
-  await using instance = await world.serve();
+  const instance = await world.sharedWith();
   await waitForWorkingNode(instance, node.name);
   // dig would ignore a reply from another port, but the query would have arrived.
   for (const port of await portsAt(node, "127.0.0.11", instance)) {
@@ -145,25 +154,27 @@ test("the ports on 127.0.0.11 are unreachable even where KIND has set route_loca
 
 for (const mode of MODES) {
   test(`${mode}: other programs' rules are the same to the byte before, during and after (K20)`, async () => {
-    for (const entrypoint of ["none", "kind"] as const) {
-      await using node = await world.node(`rules-${mode}-${entrypoint}`, { entrypoint });
-      await node.waitForEntrypoint();
-      await using pod = await startPod(node, { family: "dual" });
-      const readRules = async (): Promise<string[]> => [
-        await rulesOfOthers(node.netnsPath),
-        await savedRules(node.netnsPath),
-      ];
-      const earlier = await readRules();
-      assert.match(earlier.join(), /DOCKER_OUTPUT.*KIND-MASQ-AGENT/s);
-      const instance = await world.serve(["--kind-mode", mode]);
-      await using _ = instance;
-      await waitForWorkingNode(instance, node.name);
-      assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
-      assert.deepEqual(await readRules(), earlier);
-      assert.equal(await instance.stop(), 0);
-      assert.deepEqual(await readRules(), earlier);
-      const whole = await checkIn(node.netnsPath, "nft", ["--stateless", "list", "ruleset"]);
-      assert.doesNotMatch(whole, /dns11/);
+    await world.endShared();
+    await using plain = await world.node(`rules-${mode}-none`);
+    await using rewritten = await world.node(`rules-${mode}-kind`, { entrypoint: "kind" });
+    const nodes = [plain, rewritten];
+    for (const node of nodes) await node.waitForEntrypoint();
+    await using first = await startPod(plain, { family: "dual" });
+    await using second = await startPod(rewritten, { family: "dual" });
+    const readRules = async (): Promise<string[][]> =>
+      await Promise.all(
+        nodes.map(async ({ netnsPath }) => [await rulesOfOthers(netnsPath), await savedRules(netnsPath)]),
+      );
+    const earlier = await readRules();
+    for (const each of earlier) assert.match(each.join(), /DOCKER_OUTPUT.*KIND-MASQ-AGENT/s);
+    await using instance = await world.serve(["--kind-mode", mode]);
+    for (const { name } of nodes) await waitForWorkingNode(instance, name);
+    for (const pod of [first, second]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
+    assert.deepEqual(await readRules(), earlier);
+    assert.equal(await instance.stop(), 0);
+    assert.deepEqual(await readRules(), earlier);
+    for (const { netnsPath } of nodes) {
+      assert.doesNotMatch(await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]), /dns11/);
     }
   });
 }
@@ -184,6 +195,7 @@ async function assertOurs(node: KindNode): Promise<void> {
 }
 
 test("our rules take precedence over those that dockerd writes with nftables and iptables does not show (K23, K24)", async () => {
+  await world.endShared();
   await using node = await world.node("nftables");
   await moveDockerRulesToNftables(node.netnsPath);
   assert.doesNotMatch(await savedRules(node.netnsPath), /^-A/m);
@@ -204,18 +216,21 @@ async function writeDeadRules(node: KindNode, shape: "iptables-legacy" | "iptabl
 }
 
 test("our rules take precedence over redirects of both iptables, written before or after ours (K23)", async () => {
+  await world.sharedWith("nodes: []");
   for (const shape of ["iptables-legacy", "iptables-nft"] as const) {
     await using early = await world.node(`early-${shape}`);
     await using late = await world.node(`late-${shape}`);
     await writeDeadRules(early, shape);
-    await using instance = await world.serveWith(world.settings(`host-docker-internal: ${FORCED_ANSWER}`));
+    const instance = await world.sharedWith(`host-docker-internal: ${FORCED_ANSWER}`);
     for (const { name } of [early, late]) await waitForWorkingNode(instance, name);
     await writeDeadRules(late, shape);
     for (const node of [early, late]) await assertOurs(node);
+    await world.sharedWith("nodes: []");
   }
 });
 
 test("a node with iptables-legacy rules only is served (K24)", async () => {
+  await world.endShared();
   await using node = await world.node("legacy");
   const { udp, tcp } = await moveDockerRulesToNftables(node.netnsPath);
   await checkIn(node.netnsPath, "nft", ["flush", "ruleset"]);

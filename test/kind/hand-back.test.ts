@@ -32,27 +32,45 @@ function serversOf({ container }: KindNode): readonly string[] {
   return nameserversIn(readFileSync(`/proc/${container.pid}/root/etc/resolv.conf`, "utf8"));
 }
 
-/** KIND's entrypoint runs while dns11 serves: where it redirects to Docker's resolver. */
-const REWRITES: Readonly<
-  Record<string, { readonly host: string; readonly isNftables: boolean; readonly redirect: string }>
-> = {
-  "to the gateway": { host: "deny", isNftables: false, redirect: GATEWAY },
-  "to the address of host.docker.internal": { host: FORCED_ANSWER, isNftables: false, redirect: FORCED_ANSWER },
-  "nowhere, as Docker's rules are nftables'": { host: "deny", isNftables: true, redirect: "127.0.0.11" },
-};
+/** KIND's entrypoint runs while dns11 serves: where it redirects to Docker's resolver, on nodes of either kind of rules. */
+const REWRITES = [
+  {
+    where: "to the gateway, or nowhere as Docker's rules are nftables'",
+    host: "deny",
+    nodes: [
+      { isNftables: false, redirect: GATEWAY },
+      { isNftables: true, redirect: "127.0.0.11" },
+    ],
+  },
+  {
+    where: "to the address of host.docker.internal",
+    host: FORCED_ANSWER,
+    nodes: [{ isNftables: false, redirect: FORCED_ANSWER }],
+  },
+] as const;
 
-for (const [where, { host, isNftables, redirect }] of Object.entries(REWRITES)) {
+/** The name of a node of a failed test is taken. */
+let made = 0;
+
+for (const { where, host, nodes } of REWRITES) {
   for (const [how, end] of Object.entries(ENDS)) {
     test(`KIND's entrypoint moves Docker's resolver ${where}; after ${how} resolv.conf names that address`, async () => {
-      await using node = await world.node("rewritten");
+      const rewritten = await Promise.all(
+        nodes.map(async (each, index) => ({ ...each, node: await world.node(`rewritten-${(made += 1)}-${index}`) })),
+      );
       await using instance = await world.serveWith(world.settings(`host-docker-internal: ${host}`));
-      await waitForWorkingNode(instance, node.name);
-      if (isNftables) await moveDockerRulesToNftables(node.netnsPath);
-      await node.rewrite();
-      assert.deepEqual(serversOf(node), [GATEWAY]);
+      for (const { node, isNftables } of rewritten) {
+        await waitForWorkingNode(instance, node.name);
+        if (isNftables) await moveDockerRulesToNftables(node.netnsPath);
+        await node.rewrite();
+        assert.deepEqual(serversOf(node), [GATEWAY]);
+      }
       await end(instance, world);
-      assert.deepEqual(serversOf(node), [redirect]);
-      assert.deepEqual(await world.webFrom(node, redirect), world.found);
+      for (const { node, redirect } of rewritten) {
+        assert.deepEqual(serversOf(node), [redirect]);
+        assert.deepEqual(await world.webFrom(node, redirect), world.found);
+        await node[Symbol.asyncDispose]();
+      }
     });
   }
 }

@@ -12,13 +12,13 @@ import {
   GATEWAY,
   NETWORK,
   startKindEnvironment,
+  waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
 const MODES = ["listener", "loopback"] as const;
-const ENTRYPOINTS = ["none", "kind"] as const;
 
 let world: KindEnvironment;
 
@@ -26,13 +26,18 @@ before(async () => (world = await startKindEnvironment()));
 after(async () => await world[Symbol.asyncDispose]());
 
 for (const mode of MODES) {
-  for (const entrypoint of ENTRYPOINTS) {
-    const whose = entrypoint === "kind" ? "after KIND's own rewrite" : "without KIND's rewrite";
-    test(`${mode}, ${whose}: pods of every network and the node resolve, also at 127.0.0.11 (K4, K5, K7, K8)`, async () => {
-      await using node = await world.node(`${mode}-${entrypoint}`, { entrypoint });
-      await node.waitForEntrypoint();
-      await using earlier = await startPod(node, { cni: "bridge", bridgeNfCall: 0 });
-      await using instance = await world.serve(["--kind-mode", mode]);
+  test(`${mode}, with and without KIND's own rewrite: pods of every network and the node resolve, also at 127.0.0.11 (K4, K5, K7, K8)`, async () => {
+    await world.endShared();
+    await using plain = await world.node(`${mode}-none`);
+    await using rewritten = await world.node(`${mode}-kind`, { entrypoint: "kind" });
+    for (const node of [plain, rewritten]) await node.waitForEntrypoint();
+    await using beforePlain = await startPod(plain, { cni: "bridge", bridgeNfCall: 0 });
+    await using beforeRewritten = await startPod(rewritten, { cni: "bridge", bridgeNfCall: 0 });
+    await using instance = await world.serve(["--kind-mode", mode]);
+    for (const [node, earlier] of [
+      [plain, beforePlain],
+      [rewritten, beforeRewritten],
+    ] as const) {
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual([report.advertised, report.mode], [[GATEWAY], mode]);
       // A pod from before the bridge setting changes, one from after, and one with its own veth pair.
@@ -46,13 +51,15 @@ for (const mode of MODES) {
       }
       assert.deepEqual(await world.webFrom(node, GATEWAY), world.found, "the node, at the gateway");
       assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found, "the node, at Docker's address");
-    });
-  }
+    }
+  });
+}
 
+for (const mode of MODES) {
   test(`${mode}: only port 53 is captured; other ports of the gateway reach the gateway (K6)`, async () => {
     await using node = await world.node(`${mode}-ports`);
-    await using instance = await world.serve(["--kind-mode", mode]);
-    await waitForWorkingNode(instance, node.name);
+    const instance = await world.sharedWith(`mode: ${mode}`);
+    await waitForNode(instance, node.name, (report) => report.mode === mode && report.state === "working");
     // On the real gateway, which is the engine's host.
     await using other = await startUpstream(world.engine, { address: GATEWAY, port: 8080 });
     await using pod = await startPod(node);
@@ -77,7 +84,7 @@ test("a pod resolves the names that its node resolves: those of the node's netwo
   await using theirs = await runContainer(engine, { name: "theirs", networks: ["foreign"] });
   assert.notEqual(theirs.address("foreign"), "");
   await using node = await world.node("two-networks", { networks: [NETWORK, "second"] });
-  await using instance = await world.serve();
+  const instance = await world.sharedWith();
   const { advertised } = await waitForWorkingNode(instance, node.name);
   const [server = ""] = advertised;
   await using pod = await startPod(node);
@@ -89,7 +96,7 @@ test("a pod resolves the names that its node resolves: those of the node's netwo
 
 test("dns11 sees the pod's address, not the node's (K9)", async () => {
   await using node = await world.node("seen");
-  await using instance = await world.serve();
+  const instance = await world.sharedWith();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   await dig(pod, `@${GATEWAY}`, "web");

@@ -17,7 +17,8 @@ import { startPod } from "../support/kind/pod.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
-const PER_SECOND = 500;
+/** Few enough that the sockets hold all of them for as long as a busy machine may take; each gap of 10 ms loses one. */
+const PER_SECOND = 100;
 /** How long clients query before and after the replacement. */
 const LONGER_MS = 1_000;
 
@@ -42,7 +43,7 @@ for (const mode of ["listener", "loopback"] as const) {
     await pause(LONGER_MS);
     for (const queries of [fresh, kept]) {
       const ends = await queries.stop();
-      assert.ok(ends.length > PER_SECOND);
+      assert.ok(ends.length > PER_SECOND / 2);
       assert.deepEqual(Object.keys(outcomesOf(ends)), ["NOERROR"], `${first.log}\n---\n${second.log}`);
     }
     await waitForWorkingNode(second, node.name);

@@ -11,6 +11,7 @@ import {
   type KindEnvironment,
   savedRules,
   startKindEnvironment,
+  waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
@@ -52,8 +53,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
       const port = new RegExp(`\\s${target.replaceAll(".", "\\.")}:(\\d+)\\s`).exec(ss)?.[1] ?? "";
       if (mode === "listener") {
         await pod.enter("dig", [`@${target}`, "-p", port, "web", "+tries=1", "+time=1"]);
-        const dropped = (await instance.container(node.name))?.node?.dropped ?? 0;
-        assert.ok(dropped > 0, `${dropped} dropped at ${target}:${port}`);
+        await waitForNode(instance, node.name, ({ dropped }) => dropped > 0);
       }
       assert.equal(await instance.stop(), 0);
       assert.doesNotMatch(await rules(node.netnsPath), OURS);

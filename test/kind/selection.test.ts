@@ -17,6 +17,7 @@ import {
   ownTables,
   rulesOfOthers,
   startKindEnvironment,
+  untilSame,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
@@ -50,14 +51,14 @@ async function assertPlain(instance: Dns11, place: Place & Pick<KindNode, "enter
 test("without settings for nodes a KIND node is a container like any other, unchanged to the byte (K1)", async () => {
   await using node = await world.node("off");
   const marks = await marksOf(node);
-  const settings = world.settings("nodes: []");
-  await using instance = await world.serveWith(settings);
+  const instance = await world.sharedWith("nodes: []");
   await assertPlain(instance, node);
   assert.deepEqual(await marksOf(node), marks);
 });
 
 test("a container without KIND's label is unchanged to the byte beside a node that is served (K1)", async () => {
   await using node = await world.node("labelled");
+  await world.endShared();
   const container = await runContainer(world.engine, { name: "plain", networks: [NETWORK] });
   await using _ = container;
   const plain: Place & Pick<KindNode, "enter" | "name"> = {
@@ -67,7 +68,7 @@ test("a container without KIND's label is unchanged to the byte beside a node th
     enter: container.enter.bind(container),
   };
   const marks = await marksOf(plain);
-  await using instance = await world.serve();
+  const instance = await world.sharedWith();
   await waitForWorkingNode(instance, node.name);
   await assertPlain(instance, plain);
   assert.deepEqual(await marksOf(plain), marks);
@@ -77,7 +78,7 @@ test("a load balancer of KIND or k3d is served at 127.0.0.11 and advertises no a
   await using kind = await world.node("kind-lb", { role: "external-load-balancer" });
   await using k3d = await world.node("k3d-lb", { labels: { "k3d.cluster": "c", "k3d.role": "loadbalancer" } });
   const marks = [await marksOf(kind), await marksOf(k3d)];
-  await using instance = await world.serve(["--kind", "label=k3d.cluster"]);
+  const instance = await world.sharedWith("nodes: [auto, label=k3d.cluster]");
   for (const node of [kind, k3d]) await assertPlain(instance, node);
   assert.deepEqual([await marksOf(kind), await marksOf(k3d)], marks);
 });
@@ -93,11 +94,13 @@ test("nodes are selected by a label with or without a value, and by a name patte
     ["name=k3d-*", [k3d, agent]],
     ["auto", [k3d, agent, other]],
   ] as const) {
-    const settings = world.settings(`nodes: ["${filters}"]`);
-    await using instance = await world.serveWith(settings);
-    const { containers } = await instance.status();
-    const nodes = containers.filter(({ node }) => node !== undefined).map(({ name }) => name);
-    assert.deepEqual(nodes.toSorted(), wanted.map(({ name }) => name).toSorted(), filters);
+    const instance = await world.sharedWith(`nodes: ["${filters}"]`);
+    const nodesNow = async (): Promise<string[]> => {
+      const { containers } = await instance.status();
+      const nodes = containers.filter(({ node, state }) => node !== undefined && state === "attached");
+      return nodes.map(({ name }) => name).toSorted();
+    };
+    await untilSame(filters, nodesNow, wanted.map(({ name }) => name).toSorted());
     for (const node of wanted) {
       await waitForWorkingNode(instance, node.name);
       await using pod = await startPod(node);
@@ -109,8 +112,7 @@ test("nodes are selected by a label with or without a value, and by a name patte
 test("the label io.dns11.kind overrides the selection (K1)", async () => {
   await using yes = await world.node("opted-in", { labels: { [KIND_LABEL]: "c", "io.dns11.kind": "true" } });
   await using no = await world.node("opted-out", { labels: { "io.dns11.kind": "false" } });
-  const settings = world.settings("nodes: [label=nobody.has.it]");
-  await using instance = await world.serveWith(settings);
+  const instance = await world.sharedWith("nodes: [label=nobody.has.it]");
   await waitForWorkingNode(instance, yes.name);
   await assertPlain(instance, no);
 });
@@ -134,7 +136,7 @@ async function runUnservable(owner: KindNode, prefix: string): Promise<[name: st
 test("a node on the host's, no or another container's network is skipped, and status says why (K3)", async () => {
   await using owner = await world.node("owner");
   const refusals = await runUnservable(owner, "selected");
-  await using instance = await world.serve();
+  const instance = await world.sharedWith();
   for (const [name, code] of refusals) {
     const status = await instance.container(name);
     assert.deepEqual([status?.state, status?.code, status?.node], ["skipped", code, undefined]);
@@ -143,8 +145,11 @@ test("a node on the host's, no or another container's network is skipped, and st
 });
 
 test("a node that is skipped for its network is logged once, with the reason (K3)", async () => {
+  await world.endShared();
   await using owner = await world.node("owner");
   const refusals = await runUnservable(owner, "logged");
   await using instance = await world.serve();
+  for (const [name] of refusals) await instance.logs(new RegExp(`"${name}"`));
+  assert.equal(await instance.stop(), 0);
   for (const [name] of refusals) assert.equal(instance.log.split(`"${name}"`).length - 1, 1, instance.log);
 });

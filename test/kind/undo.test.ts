@@ -20,6 +20,7 @@ import {
   routeLocalnet,
   rulesOfOthers,
   startKindEnvironment,
+  untilSame,
   waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
@@ -54,8 +55,8 @@ async function setDropped(node: KindNode, isDropped: boolean): Promise<void> {
 test("if only pods' queries are dropped, the node is degraded and the reason says so (K50, K51)", async () => {
   for (const mode of MODES) {
     await using node = await world.node(`dropping-${mode}`);
-    await using instance = await world.serve(["--kind-mode", mode]);
-    await waitForWorkingNode(instance, node.name);
+    const instance = await world.sharedWith(`mode: ${mode}`);
+    await waitForNode(instance, node.name, (report) => report.mode === mode && report.state === "working");
     await using pod = await startPod(node);
     await setDropped(node, true);
     const report = await waitForNode(instance, node.name, ({ state }) => state === "degraded");
@@ -95,7 +96,7 @@ function namespacesOf({ pid }: Dns11): string[] {
 
 test("a probe from a test pod leaves no link, address, route, namespace or conntrack entry behind (K51)", async () => {
   await using node = await world.node("probed");
-  await using instance = await world.serve();
+  const instance = await world.sharedWith();
   await waitForWorkingNode(instance, node.name);
   // The kernel removes the first pod's link some time later.
   await waitFor("the first pod to be gone", async () =>
@@ -111,9 +112,7 @@ test("a probe from a test pod leaves no link, address, route, namespace or connt
     await waitForWorkingNode(instance, node.name);
   }
   assert.notEqual((await waitForWorkingNode(instance, node.name)).lastProbe, lastProbe);
-  await waitFor("nothing to be left of them", async () =>
-    isDeepStrictEqual(await tracesOf(node), traces) ? true : undefined,
-  );
+  await untilSame("nothing to be left of them", async () => await tracesOf(node), traces);
   await waitFor("their namespaces to be released", () =>
     isDeepStrictEqual(namespacesOf(instance), held) ? true : undefined,
   );
@@ -159,6 +158,7 @@ const ENDS: Readonly<Record<string, End>> = {
 for (const mode of MODES) {
   for (const [how, end] of Object.entries(ENDS)) {
     test(`${mode}: the node is restored to the byte after ${how}`, async () => {
+      await world.endShared();
       await using node = await world.node("left");
       await using first = await startPod(node);
       const earlier = await stateOf(node);
@@ -168,13 +168,14 @@ for (const mode of MODES) {
       assert.notDeepEqual(await stateOf(node), earlier);
       assert.deepEqual(await world.webFrom(first, GATEWAY), world.found);
       await end(instance, world);
-      assert.deepEqual(await stateOf(node), earlier);
+      await untilSame("the node to be as it was", async () => await stateOf(node), earlier);
       await assertGone(node, first);
     });
   }
 }
 
 test("a record that cannot be undone is kept for the next cleanup (K53)", async () => {
+  await world.endShared();
   await using node = await world.node("stubborn");
   const earlier = await stateOf(node);
   const instance = await world.serve(["--kind-mode", "loopback", "--kind-ip", "gateway"]);
@@ -200,31 +201,32 @@ test("a record that cannot be undone is kept for the next cleanup (K53)", async 
   }
   writeFileSync(path, record);
   assert.equal((await cleanup()).code, 0);
-  assert.deepEqual(await stateOf(node), earlier);
+  await untilSame("the node to be as it was", async () => await stateOf(node), earlier);
   assert.deepEqual(readdirSync(instance.stateDir), []);
 });
 
 test("a node deselected by new settings is restored, and served like any other container (K52)", async () => {
+  await world.sharedWith("nodes: []");
   await using node = await world.node("retired");
-  const earlier = await stateOf(node);
-  const settings = world.settings("");
-  await using instance = await world.serveWith(settings);
+  await world.sharedWith("nodes: []");
+  const earlier = { ...((await stateOf(node)) as object), ours: [] };
+  const instance = await world.sharedWith();
   await waitForWorkingNode(instance, node.name);
-  await settings.reload(instance, "nodes: []");
+  await world.sharedWith("nodes: []");
   await waitFor("the node to be a container", async () => {
     const status = await instance.container(node.name);
     return status?.state === "attached" && status.node === undefined ? true : undefined;
   });
   const ours = (await ownTables(node.netnsPath)).join("");
   assert.doesNotMatch(ours, /prerouting|ip6/);
-  assert.deepEqual({ ...((await stateOf(node)) as object), ours: [] }, earlier);
+  const now = async (): Promise<object> => ({ ...((await stateOf(node)) as object), ours: [] });
+  await untilSame("the node to be as it was", now, earlier);
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
 });
 
 test("nodes that vanish at any moment cause no error in the log and leave no namespace open (K54)", async () => {
-  await using instance = await world.serve();
-  await pause(300);
-  const held = namespacesOf(instance);
+  const instance = await world.sharedWith();
+  const [held, log] = [namespacesOf(instance), instance.log];
   for (let count = 0; count < 8; count++) {
     const node = await world.node(`vanishing-${count}`);
     // Before, during and after the attach and the probe from a pod.
@@ -238,6 +240,7 @@ test("nodes that vanish at any moment cause no error in the log and leave no nam
   await waitFor("their namespaces to be released", () =>
     namespacesOf(instance).length <= held.length ? true : undefined,
   );
-  const loud = instance.log.split("\n").filter((line) => /"level":"(warn|error|fatal)"/.test(line));
+  const lines = instance.log.slice(log.length).split("\n");
+  const loud = lines.filter((line) => /"level":"(warn|error|fatal)"/.test(line));
   assert.deepEqual(loud, []);
 });

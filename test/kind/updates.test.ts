@@ -14,6 +14,7 @@ import {
   type KindEnvironment,
   ownTables,
   startKindEnvironment,
+  waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
@@ -26,7 +27,10 @@ const MODES = ["listener", "loopback"] as const;
 const LONGER_MS = 500;
 const LITERAL = "192.0.2.99";
 /** Each update takes dockerd 0.2 s. */
-const UPDATES = { listener: 100, loopback: 20 } as const;
+const UPDATES = 20;
+const RELOADS = 40;
+/** New ones, each from a socket of its own. */
+const PER_SECOND = 100;
 
 let world: KindEnvironment;
 
@@ -39,14 +43,14 @@ async function shapeOf(node: KindNode): Promise<string[]> {
   return tables.map((table) => table.replaceAll(/:\d+|\b(dport|sport) \d+|zone set \d+|# progname.*/g, "$1"));
 }
 
-test("a hundred reloads, faster than they are applied, leave one table with the same rules (K21)", async () => {
+test(`${RELOADS} reloads, faster than they are applied, leave one table with the same rules (K21)`, async () => {
   await using node = await world.node("reread");
   const settings = world.settings("ip: gateway");
   await using instance = await world.serveWith(settings);
   await waitForWorkingNode(instance, node.name);
   const earlier = await shapeOf(node);
   assert.equal(earlier.length, new Set(earlier.map((table) => table.slice(0, 10))).size);
-  for (let count = 0; count < 100; count++) {
+  for (let count = 0; count < RELOADS; count++) {
     settings.write(count % 2 === 0 ? "ip: gateway, mode: loopback" : "ip: gateway");
     instance.kill("SIGHUP");
     await pause(5);
@@ -66,40 +70,63 @@ test("a hundred reloads, faster than they are applied, leave one table with the 
   await waitForWorkingNode(instance, node.name);
 });
 
+/** Changes of rules in a namespace, as nft reports them: each line names the process. */
+async function monitorRules(node: KindNode): Promise<{ readonly end: () => Promise<string> }> {
+  let stop = (): void => undefined;
+  const until = new Promise<void>((resolve) => (stop = resolve));
+  let seen = "";
+  const monitored = node.enter("sh", ["-c", "nft monitor & cat; kill $!"], {
+    until,
+    onOutput: (text) => (seen += text),
+  });
+  // It listens some time after its start.
+  await waitFor("nft to report changes", async () => {
+    for (const verb of ["add", "delete"]) await checkIn(node.netnsPath, "nft", [verb, "table", "ip", "marker"]);
+    return seen.includes("marker") ? true : undefined;
+  });
+  return {
+    end: async () => {
+      stop();
+      return (await monitored).stdout;
+    },
+  };
+}
+
 for (const mode of MODES) {
-  test(`${mode}: a pod with 200 queries a second loses no answer while rules are replaced ${UPDATES[mode]} times (K22)`, async () => {
+  test(`${mode}: a pod with ${PER_SECOND} queries a second loses no answer while rules are replaced ${UPDATES} times (K22)`, async () => {
     await using node = await world.node(`updated-${mode}`);
-    await createNetwork(world.engine, `other-${mode}`);
-    await using instance = await world.serve(["--kind-mode", mode]);
-    await waitForWorkingNode(instance, node.name);
+    const other = `other-${mode}`;
+    await createNetwork(world.engine, other);
+    const instance = await world.sharedWith(`mode: ${mode}`);
+    await waitForNode(instance, node.name, (report) => report.mode === mode && report.state === "working");
     await using pod = await startPod(node);
-    let end = (): void => undefined;
-    const until = new Promise<void>((resolve) => (end = resolve));
-    const monitored = node.enter("sh", ["-c", "nft monitor & cat; kill $!"], { until });
-    await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
-    for (let change = 0; change < UPDATES[mode]; change++) {
-      const verb = change % 2 === 0 ? "connect" : "disconnect";
-      await world.engine.docker("network", verb, `other-${mode}`, node.container.id);
+    const monitor = await monitorRules(node);
+    await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web", perSecond: PER_SECOND });
+    for (let change = 0; change < UPDATES; change++) {
+      const isOn = change % 2 === 0;
+      await world.engine.docker("network", isOn ? "connect" : "disconnect", other, node.container.id);
+      // Changes that follow each other at once may be one for dns11.
+      await waitFor("dns11 to see the change", async () =>
+        (await instance.container(node.name))?.networks.includes(other) === isOn ? true : undefined,
+      );
     }
     await waitForWorkingNode(instance, node.name);
-    end();
-    const { stdout } = await monitored;
-    const generations = stdout.split(`by process ${instance.pid} `).length - 1;
-    assert.ok(generations >= UPDATES[mode] / 2, `${generations} of ${UPDATES[mode]}`);
     assert.deepEqual(Object.keys(outcomesOf(await queries.stop())), ["NOERROR"]);
+    const generations = (await monitor.end()).split(`by process ${instance.pid} `).length - 1;
+    assert.ok(generations >= UPDATES / 2, `${generations} of ${UPDATES}`);
   });
 }
 
-test("a pod with 200 queries a second loses no answer while settings change the address (K22)", async () => {
+test(`a pod with ${PER_SECOND} queries a second loses no answer while settings change the address (K22)`, async () => {
+  const instance = await world.sharedWith("ip: gateway");
   await using node = await world.node("resettled");
-  const settings = world.settings("ip: gateway");
-  await using instance = await world.serveWith(settings);
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web", perSecond: PER_SECOND });
   for (let count = 0; count < 6; count++) {
-    await settings.reload(instance, count % 2 === 0 ? `ip: ${LITERAL}` : "ip: gateway");
-    await waitForWorkingNode(instance, node.name);
+    const ip = count % 2 === 0 ? LITERAL : GATEWAY;
+    await world.sharedWith(count % 2 === 0 ? `ip: ${LITERAL}` : "ip: gateway");
+    await waitForNode(instance, node.name, ({ state, advertised }) => state === "working" && advertised.includes(ip));
     await pause(200);
   }
   const outcomes = outcomesOf(await queries.stop());
@@ -109,8 +136,8 @@ test("a pod with 200 queries a second loses no answer while settings change the 
 for (const mode of MODES) {
   test(`${mode}: a late reply reaches its pod although conntrack was flushed meanwhile (K25)`, async () => {
     await using node = await world.node(`flushed-${mode}`);
-    await using instance = await world.serve(["--kind-mode", mode]);
-    await waitForWorkingNode(instance, node.name);
+    const instance = await world.sharedWith(`mode: ${mode}`);
+    await waitForNode(instance, node.name, (report) => report.mode === mode && report.state === "working");
     const replies = (await ownTables(node.netnsPath))
       .join("")
       .split("\n")
@@ -149,6 +176,7 @@ async function assertLikeKindAlone(node: KindNode): Promise<void> {
 }
 
 test("KIND's rewrite before dns11 starts changes nothing for node and pods, and is what remains afterwards (K26)", async () => {
+  await world.endShared();
   await using node = await world.node("rewritten-before", { entrypoint: "kind" });
   await node.waitForEntrypoint();
   await using instance = await world.serve();
@@ -163,7 +191,7 @@ test("KIND's rewrite while a pod sends queries loses no answer, and is what rema
   await using instance = await world.serve();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
-  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web" });
+  await using queries = await QueryLoop.start(pod, { server: GATEWAY, name: "web", perSecond: PER_SECOND });
   await node.rewrite();
   await node.setSysctl("net.ipv4.conf.all.route_localnet", 1);
   await pause(LONGER_MS);

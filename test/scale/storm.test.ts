@@ -1,7 +1,7 @@
 /**
- * A thousand containers over real namespaces: half of them die and start in new namespaces within seconds. At the end
+ * Very many containers over real namespaces: half of them die and start in new namespaces within seconds. At the end
  * each is served in its namespace, resolves the others to their new addresses, and nothing is left in the old ones. The
- * engine is scripted, because a real one starts six containers a second here.
+ * engine is scripted, because a real one starts six containers a second here. STORM_CONTAINERS=1000 is the full size.
  */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -15,8 +15,10 @@ import { inNetns, type NetworkContext } from "../support/rig/netns.ts";
 import { ScriptedEngine } from "../support/scripted/scripted-engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-const COUNT = 1_000;
-const STORM = 500;
+const COUNT = Number(process.env["STORM_CONTAINERS"] ?? 300);
+const STORM = COUNT / 2;
+/** Some that stay, and some that start again. */
+const CHECKED = [0, 1, STORM - 1, STORM, COUNT - 1].map((index) => `c${index}`);
 /** A busy machine attaches three containers a second. */
 const SETTLED_MS = 400_000;
 
@@ -32,9 +34,9 @@ before(async () => {
   instance = await startDns11(engine, { readyMs: SETTLED_MS });
 });
 after(async () => {
-  removeNetnses(paths);
   await instance[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
+  removeNetnses(paths);
 });
 
 /** Starts container `index` in namespace `place`. */
@@ -78,9 +80,9 @@ async function checkResolution(names: readonly string[]): Promise<void> {
   }
 }
 
-test("a thousand containers are attached and resolve each other", async () => {
+test(`${COUNT} containers are attached and resolve each other`, async () => {
   await untilSettled();
-  await checkResolution(["c0", "c1", "c499", "c500", "c999"]);
+  await checkResolution(CHECKED);
 });
 
 test("after half of them restart in new namespaces all are served and resolve to their new addresses", async () => {
@@ -92,10 +94,12 @@ test("after half of them restart in new namespaces all are served and resolve to
     if (index % 50 === 49) await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await waitFor("the last container to resolve", async () =>
-    dataOf(await dig(inside("c999"), `c${STORM - 1}`))[0] === placeOf.get(`c${STORM - 1}`)?.address ? true : undefined,
+    dataOf(await dig(inside(`c${COUNT - 1}`), `c${STORM - 1}`))[0] === placeOf.get(`c${STORM - 1}`)?.address
+      ? true
+      : undefined,
   );
   await untilSettled();
-  await checkResolution(["c0", "c1", "c499", "c500", "c999"]);
+  await checkResolution(CHECKED);
   const left = await run("nsenter", [`--net=${paths[0] ?? ""}`, "nft", "list", "tables"]);
   assert.equal(left.stdout, "", "nothing is left in a namespace without a container");
   await waitFor("descriptors to be closed", () => (descriptors() <= before_ + 50 ? true : undefined));

@@ -57,6 +57,8 @@ const IPV4_IN_IPV6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 
 /** Whether two texts are the same address, including IPv4-mapped IPv6 addresses. */
 export function isSameAddress(a: string, b: string): boolean {
+  // IPv4 addresses have one text each.
+  if (isIPv4(a) && isIPv4(b)) return a === b;
   const [one, other] = [plain(a), plain(b)];
   return one !== undefined && other !== undefined && Buffer.compare(one, other) === 0;
 }

@@ -12,10 +12,15 @@ export interface StoredKey {
   readonly revision?: number;
 }
 
+/** The first key after this one. */
+export function nextKey(key: string): string {
+  return `${key}\0`;
+}
+
 /** Receives what is below a prefix of the store, and every change of it. */
 export interface StoredKeys {
-  /** There is no room for further keys. */
-  readonly isFull: boolean;
+  /** Where a list that has more keys goes on after this one: keys that there is no room for are not read. undefined: nowhere. */
+  after(key: string): string | undefined;
   /** A complete list follows; until it has ended, what was known stays. */
   begin(): void;
   /** The list has ended: keys that were not in it are gone. */

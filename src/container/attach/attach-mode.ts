@@ -17,6 +17,8 @@ export interface AttachMode {
   onVerified(namespace: ServedNamespace): Promise<void>;
   /** Called when new queries are about to go to Docker's resolver again; `within` enters the namespace. */
   withdraw(within: Within): void;
+  /** Called after the last query was answered, where there is time: reverts in slices what would take long in `undo`. */
+  undoInSlices?(within: Within): Promise<void>;
   /** Called inside the namespace, when nothing of ours listens there any more: reverts what `capture` prepared. */
   undo(): void;
   /** Why the kernel must not answer here, where that is not up to the captured addresses. */

@@ -178,8 +178,7 @@ export class Attachment {
 
   /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
   updateCapture(): void {
-    const serving = this.#serving;
-    const namespace = this.#namespace;
+    const [serving, namespace] = [this.#serving, this.#namespace];
     if (serving === undefined || namespace === undefined || this.#isDraining) return;
     try {
       const { capture, pairs, added } = this.#parts.runner.within(namespace.fd, () => this.#updateRules(serving));
@@ -215,6 +214,8 @@ export class Attachment {
     const { endpoint, rules } = serving;
     rules.replaceRules(drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
     await untilQuiet(endpoint);
+    const { fd } = this.#namespace ?? {};
+    if (fd !== undefined) await this.mode.undoInSlices?.((work) => this.#parts.runner.within(fd, work));
   }
 
   /** Accepts no new queries and touches no rule: the next process is about to take over the same sockets. */

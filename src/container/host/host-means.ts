@@ -50,7 +50,7 @@ const BUS_SOCKET = "run/dbus/system_bus_socket";
 const UNUSED = "no program of this host asks systemd-resolved: its stub is not in /etc/resolv.conf";
 
 export class HostMeans {
-  readonly #policy: HostPolicy;
+  #policy: HostPolicy;
   readonly #parts: HostMeansParts;
   readonly #bus: ResolvedBus;
   readonly #captured: AttachMode;
@@ -89,6 +89,11 @@ export class HostMeans {
   get uplinks(): Server[] {
     const { servers } = this.#parts.upstreams();
     return servers.flatMap(({ from, address, port }) => (RESOLVED_STUBS.has(address) ? [] : { from, address, port }));
+  }
+
+  /** From the next choice on. */
+  setZones(zones: readonly string[]): void {
+    this.#policy = { ...this.#policy, zones };
   }
 
   /** Throws a Fault if the host cannot be served. */
@@ -159,8 +164,10 @@ export class HostMeans {
         }
       }),
     ]);
-    this.#zones = zones.filter((zone) => free.includes(zone));
-    return { zones: this.#zones, warnings };
+    const inOrder = zones.filter((zone) => free.includes(zone));
+    // Otherwise the settings have changed meanwhile, and a later choice decides.
+    if (zones === this.#policy.zones) this.#zones = inOrder;
+    return { zones: inOrder, warnings };
   }
 
   /** Why systemd-resolved is not the means; undefined if it is. */

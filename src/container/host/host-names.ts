@@ -107,7 +107,12 @@ export class HostNames {
   }
 
   configure(policy: HostPolicy): void {
-    if (isDeepStrictEqual(policy, this.#policy)) return this.refresh();
+    // Other zones need no other link and no other sockets: what resolves already stays without a gap.
+    if (isDeepStrictEqual({ ...policy, zones: this.#policy.zones }, this.#policy)) {
+      this.#policy = policy;
+      this.#means?.setZones(policy.zones);
+      return this.refresh();
+    }
     this.#release();
     this.#policy = policy;
     this.#setChosen(undefined);

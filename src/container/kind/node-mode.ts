@@ -199,6 +199,11 @@ export class NodeMode implements AttachMode {
     }
   }
 
+  /** What takes longest: the settings of the interfaces. If it fails, `undo` reports that. */
+  async undoInSlices(within: Within): Promise<void> {
+    await this.#localnet.restore(within).catch(() => undefined);
+  }
+
   undo(): void {
     try {
       this.#podProbe.clear();

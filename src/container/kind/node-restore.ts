@@ -55,7 +55,7 @@ export function restoreNode(record: NodeRecord, { runner, memory, host }: Restor
 export function restoreNamespace(record: NodeRecord, memory: NetlinkMemory): string[] {
   const route = new RouteSocket(memory);
   try {
-    const did = restoreRouteLocalnet(record, () => route.links());
+    const did = [...restoreRouteLocalnet(record, () => route.links())];
     const removed = removeLoAddresses(route, record.addresses);
     return [...(removed.length === 0 ? [] : [`removed ${removed.join(", ")} from lo`]), ...did];
   } finally {

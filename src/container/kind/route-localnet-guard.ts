@@ -18,6 +18,8 @@ import {
   enableRouteLocalnet,
   disabledRouteLocalnet,
   extendLocalnetRecord,
+  hasInterfaces,
+  restoreRouteLocalnet,
 } from "./route-localnet.ts";
 
 export interface RouteLocalnetGuardParts {
@@ -68,14 +70,9 @@ export class RouteLocalnetGuard {
   /** Switches on what is off, in one step: pods use the captured addresses already. Call inside the namespace. */
   enableAtOnce(): void {
     if (this.#isOn) return;
-    const route = new RouteSocket(this.#parts.memory);
-    try {
-      const reading = this.#readingOf(route.links(), route.addresses());
-      for (const name of this.#recorded(reading)) enableRouteLocalnet(name);
-      this.#isOn = true;
-    } finally {
-      route.close();
-    }
+    const reading = this.#withRoutes((route) => this.#readingOf(route.links(), route.addresses()));
+    for (const name of this.#recorded(reading)) enableRouteLocalnet(name);
+    this.#isOn = true;
   }
 
   /** Switches on what is off, and keeps it on until `stop`. Resolves to false if it cannot: pods must not query us then. */
@@ -102,6 +99,17 @@ export class RouteLocalnetGuard {
     this.#within = undefined;
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** Gives all interfaces their previous values in slices, after `stop`: the step that undoes the rest finds nothing left. */
+  async restore(within: Within): Promise<void> {
+    const record = this.#parts.record();
+    if (!hasInterfaces(record)) return;
+    const links = await this.#links(within);
+    const restoring = restoreRouteLocalnet(record, () => links);
+    await inSlices(inside(within, restoring));
+    this.#parts.save({ routeLocalnet: {} });
+    this.reset();
   }
 
   /** All interfaces have their previous values again. */
@@ -157,11 +165,25 @@ export class RouteLocalnetGuard {
   }
 
   async #read(within: Within): Promise<Reading> {
+    const links = await this.#links(within);
+    return within(() => this.#withRoutes((route) => this.#readingOf(links, route.addresses())));
+  }
+
+  async #links(within: Within): Promise<readonly Link[]> {
     const route = within(() => new RouteSocket(this.#parts.memory));
     try {
       const links: Link[] = [];
       await inSlices(route.linksInParts(links), 1);
-      return within(() => this.#readingOf(links, route.addresses()));
+      return links;
+    } finally {
+      route.close();
+    }
+  }
+
+  #withRoutes<T>(use: (route: RouteSocket) => T): T {
+    const route = new RouteSocket(this.#parts.memory);
+    try {
+      return use(route);
     } finally {
       route.close();
     }
@@ -186,4 +208,9 @@ export class RouteLocalnetGuard {
   *#switchOn(within: Within, names: readonly string[]): Generator<void> {
     for (const name of names) yield within(() => enableRouteLocalnet(name));
   }
+}
+
+/** Each step inside the namespace. */
+function* inside(within: Within, steps: Iterator<unknown>): Generator<void> {
+  while (within(() => steps.next()).done !== true) yield;
 }

@@ -69,13 +69,12 @@ export function disableRouteLocalnet(name: string): void {
   write(name, "0");
 }
 
-/** Returns the actions taken, a sentence each. */
-export function restoreRouteLocalnet(record: LocalnetRecord, links: () => readonly NamedLink[]): string[] {
+/** Yields after each action, with a sentence about it: a node has two interfaces for each pod. */
+export function* restoreRouteLocalnet(record: LocalnetRecord, links: () => readonly NamedLink[]): Generator<string> {
   const { [DEFAULT]: later, [ALL]: all, ...others } = record.routeLocalnet;
-  const did: string[] = [];
-  const put = (name: string, value: string): void => {
+  const put = (name: string, value: string): string => {
     write(name, value);
-    did.push(`restored route_localnet of ${name} to ${value}`);
+    return `restored route_localnet of ${name} to ${value}`;
   };
   // The default first, so that no further interface starts with it.
   for (const [name, before] of [
@@ -83,15 +82,19 @@ export function restoreRouteLocalnet(record: LocalnetRecord, links: () => readon
     [ALL, all],
   ] as const) {
     const now = before === undefined ? undefined : read(name);
-    if (before !== undefined && now !== undefined && now !== before) put(name, before);
+    if (before !== undefined && now !== undefined && now !== before) yield put(name, before);
   }
-  const isRecorded = later !== undefined || Object.keys(others).length > 0;
-  for (const { name, index, routeLocalnet } of isRecorded ? links() : []) {
+  for (const { name, index, routeLocalnet } of hasInterfaces(record) ? links() : []) {
     const inherited = record.openBefore?.includes(index) === true ? undefined : later;
     const before = Object.hasOwn(others, name) ? others[name] : inherited;
-    if (before !== undefined && routeLocalnet !== undefined && (before !== "0") !== routeLocalnet) put(name, before);
+    if (before !== undefined && routeLocalnet !== undefined && (before !== "0") !== routeLocalnet)
+      yield put(name, before);
   }
-  return did;
+}
+
+/** Whether interfaces are to be restored, and not only `all`. */
+export function hasInterfaces({ routeLocalnet }: LocalnetRecord): boolean {
+  return Object.keys(routeLocalnet).some((name) => name !== ALL);
 }
 
 function read(name: string): string | undefined {

@@ -1,13 +1,14 @@
 /**
  * PublishedEndpoint: at which address other machines reach a container: its own on a network that they are on or have a
- * route to, otherwise that of this machine and the ports that are published there.
+ * route to, otherwise that of this machine and the ports that are published there. Containers of its swarm networks reach it
+ * by its own address in any case.
  */
 import { Fault } from "../../base/lib/fault.ts";
 import { addressBytes, isHostScoped } from "../../base/model/address.ts";
 import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ServicePort } from "../../base/model/service-port.ts";
-import type { PublishedMember } from "../names/zone/published-member.ts";
+import { type InsideSwarm, type PublishedMember, SWARM_NETWORKS_MAX } from "../names/zone/published-member.ts";
 import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
 import { servicePlace } from "../registry/label-service.ts";
 
@@ -28,7 +29,7 @@ const ID_CHARS = 12;
 /** All addresses of the host. */
 const UNSPECIFIED: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
-type Reached = Pick<PublishedMember, "reach" | "networkId" | "v4" | "v6" | "ports">;
+type Reached = Pick<PublishedMember, "reach" | "inside" | "v4" | "v6" | "ports">;
 
 /** Throws a Fault for a container that is no member of a service, or that others do not reach. */
 export function publishedMember(fact: ContainerFact, context: PublishContext): PublishedMember {
@@ -36,34 +37,59 @@ export function publishedMember(fact: ContainerFact, context: PublishContext): P
   if (place === undefined) throw noServiceFault();
   const isReady = !fact.isPaused && (fact.health === undefined || fact.health === "healthy");
   const { project, service, hosts, ports } = place;
-  const reached = ownAddress(fact, ports, context) ?? machineAddress(fact, ports, context);
+  const reached = onTheWire(fact, ports, context) ?? insideOrMachine(fact, ports, context);
   return { project, service, hosts, id: fact.id.slice(0, ID_CHARS), isReady, ...reached };
 }
 
-/** On the wire or routed first, then on a swarm network, where only containers of that network reach it. */
-function ownAddress(
+/** Its own address, which all machines reach. */
+function onTheWire(
   { endpoints }: ContainerFact,
   ports: readonly ServicePort[],
   { policy, networkOf }: PublishContext,
 ): Reached | undefined {
-  const usable = endpoints.flatMap((endpoint) => {
+  const found = endpointsOn(endpoints, ({ networkId }) => {
+    const network = networkOf(networkId);
+    return network !== undefined && (ON_THE_WIRE.has(network.driver) || policy.routedNetworks.includes(network.name));
+  })[0];
+  return found && { reach: "container", inside: undefined, v4: found.v4, v6: found.v6, ports };
+}
+
+/** Published ports are for those who are not on its swarm networks; without any, only those who are reach it. */
+function insideOrMachine(fact: ContainerFact, ports: readonly ServicePort[], context: PublishContext): Reached {
+  const inside = insideSwarm(fact, ports, context);
+  try {
+    return { ...machineAddress(fact, ports, context), inside };
+  } catch (error) {
+    const [first] = inside?.networks ?? [];
+    if (first === undefined) throw error;
+    return { reach: "swarm", inside, v4: first.v4, v6: first.v6, ports };
+  }
+}
+
+function insideSwarm(
+  { endpoints }: ContainerFact,
+  ports: readonly ServicePort[],
+  { networkOf }: PublishContext,
+): InsideSwarm | undefined {
+  const networks = endpointsOn(endpoints, ({ networkId }) => networkOf(networkId)?.swarm?.isIngress === false);
+  return networks.length === 0 ? undefined : { ports, networks: networks.slice(0, SWARM_NETWORKS_MAX) };
+}
+
+function endpointsOn(
+  endpoints: readonly EndpointFact[],
+  isMeant: (each: EndpointFact) => boolean,
+): InsideSwarm["networks"] {
+  return endpoints.flatMap((endpoint) => {
     const { v4, v6 } = addressesOf(endpoint);
-    const network = networkOf(endpoint.networkId);
-    if (network === undefined || v4.length + v6.length === 0) return [];
-    const isReached = ON_THE_WIRE.has(network.driver) || policy.routedNetworks.includes(network.name);
-    const isSwarm = network.swarm !== undefined && !network.swarm.isIngress;
-    if (!isReached && !isSwarm) return [];
-    const networkId = isReached ? undefined : network.id;
-    return [{ reach: "container" as const, networkId, v4, v6, ports }];
+    return v4.length + v6.length === 0 || !isMeant(endpoint) ? [] : [{ networkId: endpoint.networkId, v4, v6 }];
   });
-  return usable.find(({ networkId }) => networkId === undefined) ?? usable[0];
 }
 
 function machineAddress(
   { ports: { bound = [] } }: ContainerFact,
   ports: readonly ServicePort[],
   { addresses }: PublishContext,
-): Reached {
+): Omit<Reached, "inside"> {
   const own = addresses.filter((text) => !isHostScoped(text));
   const used = bound.filter(({ address }) => UNSPECIFIED.has(address) || own.includes(address));
   if (bound.length === 0) throw noPortFault();
@@ -75,7 +101,6 @@ function machineAddress(
   const bytes = own.flatMap((text) => addressBytes(text) ?? []);
   return {
     reach: isSame ? "machine" : "ports",
-    networkId: undefined,
     v4: bytes.filter(({ length }) => length === 4),
     v6: bytes.filter(({ length }) => length === 16),
     ports: mapped,

@@ -67,7 +67,7 @@ function alarmFindings({ alarms }: EtcdReport): Finding[] {
 }
 
 function recordFindings(report: EtcdReport): Finding[] {
-  const { skipped, refused, records } = report;
+  const { skipped, refused, isCut, records } = report;
   return [
     ...(skipped === 0
       ? []
@@ -79,13 +79,13 @@ function recordFindings(report: EtcdReport): Finding[] {
             "Correct or delete these keys in etcd.",
           ),
         ]),
-    ...(refused === 0
+    ...(refused === 0 && !isCut
       ? []
       : [
           finding(
             "etcd-records",
             "warning",
-            `${refused} are left out, because ${records} are the most that are held`,
+            `${isCut ? "more" : refused} are left out, because ${records} and ${skipped} that are skipped are the most that are read`,
             "Choose fewer zones or a longer prefix (etcd.zones, etcd.prefix).",
           ),
         ]),

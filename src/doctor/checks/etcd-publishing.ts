@@ -91,7 +91,7 @@ function foreignFindings({ foreign, root }: PublishReport): Finding[] {
 }
 
 function memberFindings(report: MachinesReport): Finding[] {
-  const { skipped, refused } = report;
+  const { skipped, refused, cut } = report;
   return [
     ...(skipped === 0
       ? []
@@ -103,13 +103,15 @@ function memberFindings(report: MachinesReport): Finding[] {
             "Run the same release of dns11 on all machines, and delete keys that are not from dns11.",
           ),
         ]),
-    ...(refused === 0
+    ...(refused === 0 && cut.length === 0
       ? []
       : [
           finding(
             "etcd-records",
             "warning",
-            `${refused} containers of other machines are left out, because a machine has too many`,
+            cut.length === 0
+              ? `${refused} containers of other machines are left out, because a machine has too many`
+              : `not all keys of the machine ${cut.slice(0, SHOWN).join(", ")} are read, because it has too many`,
             "Find out which machine writes them: `etcdctl get --prefix --keys-only`.",
           ),
         ]),

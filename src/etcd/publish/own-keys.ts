@@ -2,7 +2,8 @@
  * OwnKeys: what etcd has below the key of this machine, as far as is known, and what is to be written so that it is what is
  * wanted. Only differences are written, each on the condition that the key is still as it is known here.
  */
-import type { StoredKey, StoredKeys } from "../../base/model/stored-key.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { type StoredKey, type StoredKeys, nextKey } from "../../base/model/stored-key.ts";
 import { encoded } from "../messages.ts";
 
 interface OwnKey {
@@ -20,7 +21,8 @@ export interface Batch {
 }
 
 export class OwnKeys implements StoredKeys {
-  readonly isFull = false;
+  /** There are more keys below the root than were read. */
+  isCut = false;
   readonly #root: string;
   readonly #ownerKey: string;
   #known = new Map<string, OwnKey>();
@@ -62,6 +64,12 @@ export class OwnKeys implements StoredKeys {
 
   begin(): void {
     this.#listed = new Map();
+    this.isCut = false;
+  }
+
+  after(key: string): string | undefined {
+    this.isCut = this.#listed.size >= LIMITS.etcdOwnKeys;
+    return this.isCut ? undefined : nextKey(key);
   }
 
   commit(): void {
@@ -71,8 +79,10 @@ export class OwnKeys implements StoredKeys {
 
   put({ key, value, lease, revision = 0 }: StoredKey): void {
     if (key === this.#ownerKey) return;
-    // A value that is too large to be read is not what is wanted either.
-    this.#listed.set(key.slice(this.#root.length), { value: value?.toString("latin1") ?? "", lease, revision });
+    // A value that is too large is not what is wanted either.
+    const isShort = value !== undefined && value.length <= LIMITS.etcdMemberBytes;
+    const text = isShort ? value.toString("latin1") : "";
+    this.#listed.set(key.slice(this.#root.length), { value: text, lease, revision });
   }
 
   remove(): void {}

@@ -12,7 +12,7 @@ import { Fault } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { WantedKeys } from "../../base/model/wanted-keys.ts";
-import { ETCD_LEASE_LOST, isEtcdFault, machineTakenFault, notWrittenFault } from "../etcd-fault.ts";
+import { ETCD_LEASE_LOST, foreignKeysFault, isEtcdFault, machineTakenFault, notWrittenFault } from "../etcd-fault.ts";
 import type { Gateway } from "../gateway.ts";
 import { list } from "../listing.ts";
 import { encoded, objectOf, revisionOf } from "../messages.ts";
@@ -296,6 +296,8 @@ export class Publisher {
   async #refused(reply: unknown, claim: Claim, signal: AbortSignal): Promise<void> {
     if (ownerOfFailure(reply)?.revision !== claim.revision) throw lost();
     await this.#list(signal);
+    // Which of its keys others have written is not known, so nothing can be written beside them.
+    if (this.#own.isCut) throw foreignKeysFault(this.#parts.root);
   }
 
   /** Renewals and writes fail for themselves: that one works says nothing about the other. */

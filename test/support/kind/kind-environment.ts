@@ -2,9 +2,11 @@
  * Environment of the tests of KIND nodes on a real engine: an engine with a network named like KIND's, a container
  * "web" on it, an upstream server, and a dns11 whose settings may change while it runs.
  */
+import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../engine/container.ts";
@@ -71,6 +73,11 @@ export class KindEnvironment implements AsyncDisposable {
     return await this.#shared.with(["--kind", "auto", ...this.#args, ...args]);
   }
 
+  /** The same, with these settings of nodes, which it reloads. */
+  async sharedWith(kind = "", ...others: readonly string[]): Promise<Dns11> {
+    return await this.#shared.under(kindLine(kind), ...others);
+  }
+
   async endShared(): Promise<void> {
     await this.#shared.stop();
   }
@@ -99,7 +106,7 @@ export class KindEnvironment implements AsyncDisposable {
    * does: a packet lost on a busy machine is not a wrong answer. queryLoop() counts lost ones. Where none is expected,
    * few tries are enough.
    */
-  async webFrom(place: NetworkContext, server: string, tries = 10): Promise<string[][]> {
+  async webFrom(place: NetworkContext, server: string, tries = 30): Promise<string[][]> {
     const replies = ["+notcp", "+tcp"].map(
       async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", `+tries=${tries}`),
     );
@@ -138,8 +145,7 @@ export class SettingsFile {
 
   /** Writes the content of the map `kind`, adding `nodes` if it is missing. */
   write(kind: string, others = ""): void {
-    const nodes = /\bnodes:/.test(kind) ? "" : `nodes: [auto]${kind === "" ? "" : ", "}`;
-    writeFileSync(this.path, `version: 1\nkind: { ${nodes}${kind} }\n${others}`);
+    writeFileSync(this.path, `version: 1\n${kindLine(kind)}\n${others}`);
   }
 
   async reload(instance: Dns11, kind: string): Promise<void> {
@@ -152,6 +158,11 @@ export class SettingsFile {
       return done >= count ? true : undefined;
     });
   }
+}
+
+function kindLine(kind: string): string {
+  const nodes = /\bnodes:/.test(kind) ? "" : `nodes: [auto]${kind === "" ? "" : ", "}`;
+  return `kind: { ${nodes}${kind} }`;
 }
 
 /** Waits until a node's report satisfies the predicate. */
@@ -174,6 +185,16 @@ export async function waitForNode(
 
 export async function waitForWorkingNode(instance: Dns11, name: string): Promise<NodeReport> {
   return await waitForNode(instance, name, ({ state }) => state === "working");
+}
+
+/** Waits until a state is the expected one: the kernel removes links some time after their namespace. */
+export async function untilSame(what: string, read: () => Promise<unknown>, expected: unknown): Promise<void> {
+  let last: unknown;
+  try {
+    await waitFor(what, async () => (isDeepStrictEqual((last = await read()), expected) ? true : undefined));
+  } catch {
+    assert.deepEqual(last, expected);
+  }
 }
 
 /** All rules of a namespace without counters and without ours. */

@@ -8,7 +8,11 @@ import { test } from "node:test";
 
 import { Fault } from "../../../src/base/lib/fault.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import type { StoredKey, StoredKeys } from "../../../src/base/model/stored-key.ts";
+import { type StoredKey, type StoredKeys, nextKey } from "../../../src/base/model/stored-key.ts";
+import { StoredNames } from "../../../src/container/names/etcd/stored-names.ts";
+import { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
+import { ETCD_DEFAULTS } from "../../../src/base/model/etcd-policy.ts";
+import { EtcdKeys } from "../../../src/run/etcd-keys.ts";
 import { Gateway } from "../../../src/etcd/gateway.ts";
 import { JsonLines } from "../../../src/etcd/json-lines.ts";
 import { Mirror } from "../../../src/etcd/mirror.ts";
@@ -65,6 +69,10 @@ class Sink implements StoredKeys {
   #listed: Map<string, string | undefined> | undefined;
   readonly leases = new Map<string, number>();
   readonly states: (string | undefined)[] = [];
+
+  after(key: string): string | undefined {
+    return this.isFull ? undefined : nextKey(key);
+  }
 
   begin(): void {
     this.#listed = new Map();
@@ -209,6 +217,57 @@ test("a million keys: the list ends where there is no room", async () => {
   await using started = running;
   await waitFor("the watch", () => (fake.count("/v3/watch") > 0 ? true : undefined));
   assert.deepEqual([pages, started.sink.keys.size], [3, 3]);
+});
+
+test("a million keys below one machine's name: its share is read, the others' keys as well, and it is named", async () => {
+  const machines = "/skydns/test/cluster/machine/";
+  const value = JSON.stringify({
+    host: "10.0.0.9",
+    reach: "container",
+    addresses: ["10.0.0.9"],
+    hosts: ["1"],
+    ports: [],
+  });
+  const member = (at: number): string => `svc/dev/web/${at.toString(16).padStart(12, "0")}`;
+  const keyAfter = (from: string): string | undefined => {
+    const flood = `${machines}m2/`;
+    if (from <= flood) return flood + member(0);
+    const at = Number.parseInt(from.slice(-13).replace("\0", ""), 16) + 1;
+    if (from.startsWith(flood) && at < 1_000_000) return flood + member(at);
+    return from <= `${machines}m3/` ? `${machines}m3/${member(1)}` : undefined;
+  };
+  let read = 0;
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (body, response) => {
+      const kvs: object[] = [];
+      let key = keyAfter(Buffer.from(String(body["key"]), "base64").toString());
+      for (; key !== undefined && kvs.length < Number(body["limit"]); key = keyAfter(`${key}\0`))
+        kvs.push({ key: base64(key), value: base64(value) });
+      read += kvs.length;
+      json(response, { ...header(3), kvs, more: key !== undefined });
+    },
+    "/v3/watch": (_, response) => message(response, { ...header(3), created: true }),
+  });
+  const options = {
+    prefix: "/skydns",
+    zone: "cluster.test",
+    machine: "m1",
+    isNearestFirst: false,
+    staleSecondsMax: 60,
+  };
+  const remote = new RemoteMembers(options);
+  const keys = new EtcdKeys(new StoredNames(ETCD_DEFAULTS), remote);
+  const gateway = new Gateway({ endpoints: [await fake.listen()], ca: undefined, user: undefined });
+  const mirror = new Mirror({ gateway, prefix: machines, keys, onState: () => undefined });
+  const stop = new AbortController();
+  const done = mirror.run(stop.signal);
+  await waitFor("the watch", () => (fake.count("/v3/watch") > 0 ? true : undefined));
+  const { machines: count, members, cut } = remote.report;
+  assert.deepEqual([count, members, cut], [2, LIMITS.etcdMachineMembers + 1, ["m2"]]);
+  assert.ok(read <= LIMITS.etcdMachineMembers + 2 * LIMITS.etcdPageKeys, `${read} keys were read`);
+  stop.abort();
+  gateway.close();
+  await done;
 });
 
 test("compacted before the watch, restored from a copy: all is listed again", async () => {

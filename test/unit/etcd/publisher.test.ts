@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Fault } from "../../../src/base/lib/fault.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
 import type { WantedKeys } from "../../../src/base/model/wanted-keys.ts";
 import { Publisher } from "../../../src/etcd/publish/publisher.ts";
 import { FakeEtcd } from "../support/fake-etcd.ts";
@@ -279,4 +280,24 @@ test("keys of others below its name are neither deleted nor overwritten; a chang
   etcd.put(`${ROOT}svc/shop/web/2`, "changed");
   run.keys.set("svc/shop/web/2", "new");
   await run.until("the new value", () => published(etcd)["svc/shop/web/2"] === "new");
+});
+
+test("more keys of others below its name than are read: its own are written, until one of them is in the way", async () => {
+  const etcd = new FakeEtcd();
+  for (let at = 0; at < LIMITS.etcdOwnKeys + 300; at++) etcd.put(`${ROOT}flood/${String(at).padStart(6, "0")}`, "x");
+  await using run = new Run(etcd, "one", { wanted: MEMBERS });
+  await run.until("all to be written", () => run.publisher.sizes.pending === 0 && "svc/shop/web/1" in published(etcd));
+  const { foreign } = run.publisher.sizes;
+  assert.ok(
+    foreign >= LIMITS.etcdOwnKeys && foreign <= LIMITS.etcdOwnKeys + LIMITS.etcdPageKeys,
+    `${foreign} are known`,
+  );
+  etcd.put(`${ROOT}svc/shop/web/3`, "theirs");
+  run.keys.set("svc/shop/web/3", "ours");
+  await run.until("to give up", () => run.publisher.fault?.code === "ETCD_FOREIGN_KEYS");
+  const lists = etcd.calls.filter(({ path }) => path === "/v3/kv/range").length;
+  await run.pass(20_000);
+  const pages = etcd.calls.filter(({ path }) => path === "/v3/kv/range").length - lists;
+  assert.ok(pages < 12 * (LIMITS.etcdOwnKeys / LIMITS.etcdPageKeys), `${pages} pages in 20 seconds`);
+  assert.equal(published(etcd)["svc/shop/web/3"], "theirs", "never overwritten");
 });

@@ -22,7 +22,7 @@ const MEMBER: PublishedMember = {
   hosts: ["1", "4f0c1e2d3b4a"],
   ports: [{ name: "http", protocol: "tcp", number: 8080 }],
   reach: "ports",
-  networkId: undefined,
+  inside: undefined,
   v4: [Uint8Array.of(192, 0, 2, 7)],
   v6: [],
 };

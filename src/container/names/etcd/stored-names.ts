@@ -6,7 +6,7 @@
 import { wireLabels } from "../../../base/dns/name.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import type { EtcdPolicy } from "../../../base/model/etcd-policy.ts";
-import type { StoredKey, StoredKeys } from "../../../base/model/stored-key.ts";
+import { type StoredKey, type StoredKeys, nextKey } from "../../../base/model/stored-key.ts";
 import { DnsZone } from "../dns-zone.ts";
 import type { NameSource } from "../name-source.ts";
 import { RecordTree } from "./record-tree.ts";
@@ -19,6 +19,8 @@ export interface StoredReport {
   readonly records: number;
   /** Left out because there are too many. */
   readonly refused: number;
+  /** There are more, which were not read. */
+  readonly isCut: boolean;
   /** Outside of all zones. */
   readonly ignored: number;
   readonly skipped: number;
@@ -49,6 +51,8 @@ export class StoredNames implements NameSource, StoredKeys {
   #skippedMore = 0;
   #refused = 0;
   #ignored = 0;
+  /** The list had more than was read. */
+  #isCut = false;
   #hasList = false;
   /** Undefined while etcd confirms what is known. */
   #staleSince: number | undefined;
@@ -78,6 +82,7 @@ export class StoredNames implements NameSource, StoredKeys {
     return {
       records: this.#tree.size,
       refused: this.#refused,
+      isCut: this.#isCut,
       ignored: this.#ignored,
       skipped: this.#problems.size + this.#skippedMore,
       problems,
@@ -91,8 +96,10 @@ export class StoredNames implements NameSource, StoredKeys {
     return new VisibleStore(this.#zones, () => this.#lookup());
   }
 
-  get isFull(): boolean {
-    return (this.#listed ?? this.#tree).size >= this.#recordsMax;
+  /** What is not valid counts as well: it has to be read. */
+  after(key: string): string | undefined {
+    this.#isCut = (this.#listed ?? this.#tree).size + this.#problems.size + this.#skippedMore >= this.#recordsMax;
+    return this.#isCut ? undefined : nextKey(key);
   }
 
   begin(): void {
@@ -175,6 +182,7 @@ export class StoredNames implements NameSource, StoredKeys {
     this.#skippedMore = 0;
     this.#refused = 0;
     this.#ignored = 0;
+    this.#isCut = false;
   }
 }
 

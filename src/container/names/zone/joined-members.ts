@@ -19,8 +19,9 @@ export class JoinedMembers implements MemberSet {
     yield* this.#own.matching(project, service);
     const perMachine = new Map<string, number>();
     for (const member of this.#remote.members.matching(project, service)) {
-      const machine = member.remote?.machine ?? "";
-      const count = (perMachine.get(machine) ?? 0) + 1;
+      const { machine = "", unless = [] } = member.remote ?? {};
+      // Of several ways to a container a client is told one.
+      const count = (perMachine.get(machine) ?? 0) + (unless.length === 0 ? 1 : 0);
       perMachine.set(machine, count);
       if (count <= LIMITS.etcdAnswerMembers) yield member;
     }

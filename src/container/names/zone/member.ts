@@ -5,9 +5,10 @@ import type { ServicePlace } from "../../registry/label-service.ts";
 
 /**
  * What its addresses are. `container`: its own. `machine`: the machine's, where each of its ports is published under its
- * own number. `ports`: the machine's, and its ports have other numbers, so that an address alone leads elsewhere.
+ * own number. `ports`: the machine's, and its ports have other numbers, so that an address alone leads elsewhere. `swarm`:
+ * its own, for containers of its swarm networks alone.
  */
-export const MEMBER_REACHES = ["container", "machine", "ports"] as const;
+export const MEMBER_REACHES = ["container", "machine", "ports", "swarm"] as const;
 export type MemberReach = (typeof MEMBER_REACHES)[number];
 
 export interface Addresses {
@@ -32,6 +33,8 @@ export interface ZoneMember extends ServicePlace {
 interface RemoteTraits {
   readonly machine: string;
   readonly reach: MemberReach;
+  /** Other ways to the same container, which come first: who is told one of these addresses is not told this one's. */
+  readonly unless: readonly MemberEndpoint[];
 }
 
 /** The network of an endpoint whose addresses are reached from all networks with a way out. */

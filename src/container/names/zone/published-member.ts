@@ -6,7 +6,7 @@ import { jsonObject } from "../../../base/lib/json-object.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressText, isHostScoped, plain } from "../../../base/model/address.ts";
 import { type ServicePort, namedPort } from "../../../base/model/service-port.ts";
-import { type Addresses, MEMBER_REACHES, type MemberReach } from "./member.ts";
+import { type Addresses, MEMBER_REACHES, type MemberEndpoint, type MemberReach } from "./member.ts";
 
 export interface PublishedMember extends Addresses {
   readonly project: string;
@@ -17,8 +17,14 @@ export interface PublishedMember extends Addresses {
   readonly hosts: readonly string[];
   readonly ports: readonly ServicePort[];
   readonly reach: MemberReach;
-  /** The swarm network that its addresses are on; undefined if they do not depend on one. */
-  readonly networkId: string | undefined;
+  /** Where containers of its swarm networks reach it; undefined if it is on none. */
+  readonly inside: InsideSwarm | undefined;
+}
+
+/** Its own addresses and port numbers, which other containers of these networks use. */
+export interface InsideSwarm {
+  readonly ports: readonly ServicePort[];
+  readonly networks: readonly MemberEndpoint[];
 }
 
 /** A label of a name, without wildcards. */
@@ -26,6 +32,7 @@ const LABEL = /^(?!any$)[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/;
 const ID = /^[0-9a-f]{12}$/;
 const NETWORK = /^[a-z0-9]{1,64}$/;
 const HOSTS_MAX = 4;
+export const SWARM_NETWORKS_MAX = 4;
 const TEXT_CHARS = 300;
 const LABEL_CHARS = 63;
 
@@ -42,7 +49,7 @@ export function keyOf({ project, service, id, isReady }: PublishedMember): strin
 
 export function valueOf(member: PublishedMember, machine: string, ttlSeconds: number): string {
   const addresses = [...member.v4, ...member.v6].map((each) => addressText(each));
-  const { hosts, ports, reach, networkId } = member;
+  const { hosts, ports, reach, inside } = member;
   const [first] = ports;
   return JSON.stringify({
     host: addresses[0],
@@ -53,8 +60,16 @@ export function valueOf(member: PublishedMember, machine: string, ttlSeconds: nu
     addresses,
     hosts: hosts.slice(0, HOSTS_MAX),
     ports: ports.map((port) => portText(port)),
-    ...(networkId !== undefined && { network: networkId }),
+    ...(inside !== undefined && { inside: insideFields(inside) }),
   });
+}
+
+function insideFields({ ports, networks }: InsideSwarm): object {
+  const addresses = ({ v4, v6 }: Addresses): string[] => [...v4, ...v6].map((each) => addressText(each));
+  return {
+    ports: ports.map((port) => portText(port)),
+    networks: Object.fromEntries(networks.map((each) => [each.networkId, addresses(each)])),
+  };
 }
 
 /** What it is called on other machines: members on several may be number 1 of their service. */
@@ -73,15 +88,11 @@ export function readMember(path: readonly string[], value: Buffer | undefined): 
   checkPath(path);
   const [branch, project = "", service = "", id = ""] = path;
   const fields = readFields(value);
-  const addresses = listIn(fields, "addresses", 2).map((text) => addressIn(text));
-  const v4 = addresses.filter(({ length }) => length === 4);
-  const v6 = addresses.filter(({ length }) => length === 16);
-  if (addresses.length === 0 || v4.length > 1 || v6.length > 1) throw new Error("it has not one address of a family");
+  const addresses = addressesIn(fields, "addresses");
   const reach = MEMBER_REACHES.find((each) => each === fields["reach"]);
   if (reach === undefined) throw new Error(`its reach is not one of ${MEMBER_REACHES.join(", ")}`);
-  const networkId = fields["network"];
-  if (networkId !== undefined && (typeof networkId !== "string" || !NETWORK.test(networkId)))
-    throw new Error("its network is not the id of one");
+  const inside = fields["inside"] === undefined ? undefined : insideIn(fieldsIn(fields, "inside"));
+  if (reach === "swarm" && inside === undefined) throw new Error("it is on no swarm network");
   return {
     project,
     service,
@@ -90,9 +101,19 @@ export function readMember(path: readonly string[], value: Buffer | undefined): 
     hosts: listIn(fields, "hosts", HOSTS_MAX).map((text) => labelIn(text)),
     ports: listIn(fields, "ports", LIMITS.labelPorts).map((text) => portIn(text)),
     reach,
-    networkId,
-    v4,
-    v6,
+    inside,
+    ...addresses,
+  };
+}
+
+function insideIn(fields: Fields): InsideSwarm {
+  const networks = fieldsIn(fields, "networks");
+  const ids = Object.keys(networks);
+  if (ids.length === 0 || ids.length > SWARM_NETWORKS_MAX || !ids.every((id) => NETWORK.test(id)))
+    throw new Error(`its networks are not the ids of at most ${SWARM_NETWORKS_MAX}`);
+  return {
+    ports: listIn(fields, "ports", LIMITS.labelPorts).map((text) => portIn(text)),
+    networks: ids.map((networkId) => ({ networkId, ...addressesIn(networks, networkId) })),
   };
 }
 
@@ -126,6 +147,21 @@ function listIn(fields: Fields, key: string, max: number): readonly string[] {
   const isList = Array.isArray(field) && field.length <= max;
   if (isList && field.every((each) => typeof each === "string" && each.length <= TEXT_CHARS)) return field as string[];
   throw new Error(`its ${key} are not a list of at most ${max} strings`);
+}
+
+function fieldsIn(fields: Fields, key: string): Fields {
+  const field = fields[key];
+  if (typeof field === "object" && field !== null && !Array.isArray(field)) return field as Fields;
+  throw new Error(`its ${key} is not a JSON object`);
+}
+
+/** One of a family, and one at least. */
+function addressesIn(fields: Fields, key: string): Addresses {
+  const addresses = listIn(fields, key, 2).map((text) => addressIn(text));
+  const v4 = addresses.filter(({ length }) => length === 4);
+  const v6 = addresses.filter(({ length }) => length === 16);
+  if (addresses.length === 0 || v4.length > 1 || v6.length > 1) throw new Error("it has not one address of a family");
+  return { v4, v6 };
 }
 
 function addressIn(text: string): Uint8Array {

@@ -16,15 +16,15 @@ export class Reach {
 
   /** Networks with a lower rank come first. */
   constructor(told: Told, rank: (networkId: string) => number) {
-    this.#told = told;
+    this.#told = (endpoint, member) => {
+      const isElsewhere = member.remote?.unless.some((each) => isAny(told(each, member))) === true;
+      return isElsewhere ? NOTHING : told(endpoint, member);
+    };
     this.#rank = rank;
   }
 
   sees(member: ZoneMember): boolean {
-    return member.endpoints.some((each) => {
-      const { v4, v6 } = this.#told(each, member);
-      return v4.length + v6.length > 0;
-    });
+    return member.endpoints.some((each) => isAny(this.#told(each, member)));
   }
 
   /** Whether this very address is told. */
@@ -48,6 +48,10 @@ export class Reach {
     const told = ordered.map((each) => this.#told(each, member));
     return { v4: told.flatMap(({ v4 }) => v4), v6: told.flatMap(({ v6 }) => v6) };
   }
+}
+
+function isAny({ v4, v6 }: Addresses): boolean {
+  return v4.length + v6.length > 0;
 }
 
 interface ReachParts {

@@ -4,10 +4,17 @@
  * are left out, too, because its containers are known first hand.
  */
 import { LIMITS } from "../../../base/limits.ts";
-import type { StoredKey, StoredKeys } from "../../../base/model/stored-key.ts";
-import { type Addresses, EVERYWHERE, type ZoneMember } from "./member.ts";
+import { type StoredKey, type StoredKeys, nextKey } from "../../../base/model/stored-key.ts";
+import { type Addresses, EVERYWHERE, type MemberEndpoint, type MemberReach, type ZoneMember } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
-import { hostOnMachine, isMachineName, readMachine, readMember } from "./published-member.ts";
+import {
+  type PublishedMember,
+  SWARM_NETWORKS_MAX,
+  hostOnMachine,
+  isMachineName,
+  readMachine,
+  readMember,
+} from "./published-member.ts";
 
 export interface RemoteMembersOptions {
   /** The first part of all keys, without a slash at its end. */
@@ -26,6 +33,8 @@ export interface RemoteReport {
   readonly members: number;
   /** Left out because a machine, or all together, have too many. */
   readonly refused: number;
+  /** The machines of which not all keys were read. */
+  readonly cut: readonly string[];
   readonly skipped: number;
   readonly problems: readonly { readonly key: string; readonly problem: string }[];
 }
@@ -33,6 +42,8 @@ export interface RemoteReport {
 /** The records of one machine. */
 interface Machine {
   readonly keys: Set<string>;
+  /** How many keys of it were read, valid or not. */
+  read: number;
   host: Addresses | undefined;
 }
 
@@ -41,7 +52,9 @@ class Known {
   readonly members = new ZoneMembers();
   readonly machines = new Map<string, Machine>();
   readonly problems = new Map<string, string>();
+  readonly cut = new Set<string>();
   size = 0;
+  read = 0;
   refused = 0;
   skippedMore = 0;
 }
@@ -51,6 +64,11 @@ export const MACHINE_KEY = "host";
 const MS = 1_000;
 const KEY_CHARS = 300;
 const PROBLEMS_REPORTED = 20;
+const MACHINES_REPORTED = 20;
+/** All that it may publish, and its own record. */
+const MACHINE_KEYS = LIMITS.etcdMachineMembers + 1;
+/** Instead of the name of one. */
+const ALL_MACHINES = "*";
 const PATH_READ = 7;
 
 /** The part of all keys that machines publish in a zone, with a slash at its end. */
@@ -93,12 +111,13 @@ export class RemoteMembers implements StoredKeys {
   }
 
   get report(): RemoteReport {
-    const { machines, size, refused, problems, skippedMore } = this.#known;
+    const { machines, size, refused, cut, problems, skippedMore } = this.#known;
     const others = [...machines].filter(([name, { keys }]) => name !== this.#options.machine && keys.size > 0);
     return {
       machines: others.length,
       members: size,
       refused,
+      cut: [...cut].slice(0, MACHINES_REPORTED),
       skipped: problems.size + skippedMore,
       problems: [...problems].slice(0, PROBLEMS_REPORTED).map(([key, problem]) => ({ key, problem })),
     };
@@ -123,9 +142,14 @@ export class RemoteMembers implements StoredKeys {
     this.#staleSince = isCurrent ? undefined : (this.#staleSince ?? this.#now());
   }
 
-  /** Each machine has its share, so the list goes on. */
-  get isFull(): boolean {
-    return (this.#listed ?? this.#known).size >= LIMITS.etcdRecords;
+  /** Each machine has its share of the keys that are read; then the list goes on with the next machine. */
+  after(key: string): string | undefined {
+    const known = this.#listed ?? this.#known;
+    const [name = ""] = this.#pathOf(key);
+    const isAllFull = known.read >= LIMITS.etcdRecords;
+    if (!isAllFull && (known.machines.get(name)?.read ?? 0) < MACHINE_KEYS) return nextKey(key);
+    known.cut.add(isAllFull ? ALL_MACHINES : name);
+    return isAllFull ? endOf(this.prefix) : endOf(`${this.prefix}${name}/`);
   }
 
   begin(): void {
@@ -142,18 +166,20 @@ export class RemoteMembers implements StoredKeys {
     const known = this.#listed ?? this.#known;
     this.#forget(known, key);
     const [name = "", ...path] = this.#pathOf(key);
+    known.read++;
     try {
       const machine = this.#machineOf(known, name);
+      machine.read++;
       if (path.length === 1 && path[0] === MACHINE_KEY) return void (machine.host = readMachine(value));
       if (name === this.#options.machine) return;
-      const member = remoteMember(key, name, path, value);
+      const members = remoteMembers(key, name, readMember(path, value));
       if (machine.keys.size >= LIMITS.etcdMachineMembers || known.size >= LIMITS.etcdRecords) {
         known.refused++;
         return;
       }
       machine.keys.add(key);
       known.size++;
-      known.members.add(member);
+      for (const member of members) known.members.add(member);
     } catch (error) {
       if (known.problems.size < LIMITS.etcdProblems) known.problems.set(key.slice(0, KEY_CHARS), textOf(error));
       else known.skippedMore++;
@@ -178,7 +204,7 @@ export class RemoteMembers implements StoredKeys {
     const [name = ""] = this.#pathOf(key);
     if (known.machines.get(name)?.keys.delete(key) !== true) return;
     known.size--;
-    known.members.remove(key);
+    for (let way = 0; way <= SWARM_NETWORKS_MAX; way++) known.members.remove(wayOf(key, way));
   }
 
   #machineOf(known: Known, name: string): Machine {
@@ -187,7 +213,7 @@ export class RemoteMembers implements StoredKeys {
     if (!isMachineName(name)) throw new Error("its key has no name of a machine");
     if (known.machines.size >= LIMITS.etcdMachines)
       throw new Error(`there are more than ${LIMITS.etcdMachines} machines`);
-    const machine = { keys: new Set<string>(), host: undefined };
+    const machine = { keys: new Set<string>(), read: 0, host: undefined };
     known.machines.set(name, machine);
     return machine;
   }
@@ -199,15 +225,34 @@ export class RemoteMembers implements StoredKeys {
 
 const NONE = new ZoneMembers();
 
-function remoteMember(key: string, machine: string, path: readonly string[], value: Buffer | undefined): ZoneMember {
-  const { v4, v6, networkId = EVERYWHERE, hosts, id, ...member } = readMember(path, value);
-  return {
-    ...member,
-    id: key,
-    hosts: [hostOnMachine({ hosts, id }, machine), ...hosts],
-    endpoints: [{ networkId, v4, v6 }],
-    remote: { machine, reach: member.reach },
-  };
+/** One for each way to reach it: a client is told the first one that it can use. */
+function remoteMembers(key: string, machine: string, published: PublishedMember): ZoneMember[] {
+  const { reach, inside, v4, v6, id, hosts, ports, isReady, project, service } = published;
+  const own = { project, service, isReady, hosts: [hostOnMachine({ hosts, id }, machine), ...hosts] };
+  const ways: { readonly reach: MemberReach; readonly ports: typeof ports; readonly endpoint: MemberEndpoint }[] = [
+    ...(inside?.networks ?? []).map((endpoint) => ({
+      reach: "container" as const,
+      ports: inside?.ports ?? [],
+      endpoint,
+    })),
+    ...(reach === "swarm" ? [] : [{ reach, ports, endpoint: { networkId: EVERYWHERE, v4, v6 } }]),
+  ];
+  return ways.map((way, at) => ({
+    ...own,
+    id: wayOf(key, at),
+    ports: way.ports,
+    endpoints: [way.endpoint],
+    remote: { machine, reach: way.reach, unless: ways.slice(0, at).map(({ endpoint }) => endpoint) },
+  }));
+}
+
+function wayOf(key: string, way: number): string {
+  return way === 0 ? key : `${key} ${way}`;
+}
+
+/** The first key after all that begin with this text. */
+function endOf(text: string): string {
+  return text.slice(0, -1) + String.fromCharCode(text.charCodeAt(text.length - 1) + 1);
 }
 
 function textOf(error: unknown): string {

@@ -97,6 +97,11 @@ const at = (of: ContainerFact, address: string, reach: string, ports: readonly s
   ports,
 });
 
+// Where containers of the swarm network reach it.
+const inside = (address: string, ports: readonly string[] = []): object => ({
+  inside: { ports, networks: { [aNetworkFact({ name: "mesh" }).id]: [address] } },
+});
+
 test("a published port: the machine's address, with the number of the port there", () => {
   const same = aMember("same", { service: "same", ports: onHost("80:80"), on: { one: "172.18.0.2" } });
   const other = aMember("other", { service: "other", ports: onHost("8080:80"), on: { one: "172.18.0.3" } });
@@ -125,8 +130,22 @@ test("its own address on macvlan, routed and swarm networks; the last only for c
   assert.deepEqual(world.found, {
     [keyIn(wire, "wire")]: at(wire, "10.0.0.9", "container", ["http=80/tcp"]),
     [keyIn(routed, "routed")]: { ...at(routed, "172.19.0.2", "container"), addresses: ["172.19.0.2", "fd00::2"] },
-    [keyIn(mesh, "mesh")]: { ...at(mesh, "10.0.1.4", "container"), network: aNetworkFact({ name: "mesh" }).id },
+    [keyIn(mesh, "mesh")]: { ...at(mesh, "10.0.1.4", "swarm"), ...inside("10.0.1.4") },
     [keyIn(both, "both")]: at(both, "10.0.0.8", "container"),
+  });
+});
+
+test("on a swarm network with published ports: its own address for that network, the machine's for all others", () => {
+  const web = aMember("web", { service: "web", ports: onHost("8080:80"), on: { mesh: "10.0.1.4" } });
+  assert.deepEqual(new World({}, web).found, {
+    [keyIn(web, "web")]: { ...at(web, ADDRESS, "ports", ["http=8080/tcp"]), ...inside("10.0.1.4", ["http=80/tcp"]) },
+  });
+  const local = aMember("local", { service: "local", ports: onHost("127.0.0.1:80:80"), on: { mesh: "10.0.1.5" } });
+  assert.deepEqual(new World({}, local).found, {
+    [keyIn(local, "local")]: {
+      ...at(local, "10.0.1.5", "swarm", ["http=80/tcp"]),
+      ...inside("10.0.1.5", ["http=80/tcp"]),
+    },
   });
 });
 

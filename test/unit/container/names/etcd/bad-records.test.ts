@@ -58,15 +58,24 @@ test("keys outside the prefix and outside the zones are no names", () => {
   assert.deepEqual([records, ignored, skipped], [0, 3, 0]);
 });
 
+test("what is not valid is read as well, so it counts: a list of nothing else ends, too", () => {
+  const world = new StoredWorld({}, { recordsMax: 2_000 });
+  world.names.begin();
+  for (let index = 0; index < 1_999; index++) world.put(`test/shop/n${index}/r`, "{");
+  assert.equal(world.names.after("k"), "k\0");
+  world.put("test/shop/last/r", "{");
+  assert.equal(world.names.after("k"), undefined);
+});
+
 test("records beyond the limit are left out and counted, and changes of the others go on", () => {
   const recordsMax = 100;
   const world = new StoredWorld({}, { recordsMax });
   world.names.begin();
   for (let index = 0; index < recordsMax + 5; index++) world.put(`test/shop/n${index}/r`, { host: "10.0.0.1" });
-  assert.equal(world.names.isFull, true);
+  assert.equal(world.names.after("/skydns/test/shop/n99/r"), undefined, "the list ends here");
   world.names.commit();
-  const { records, refused } = world.names.report;
-  assert.deepEqual([records, refused], [recordsMax, 5]);
+  const { records, refused, isCut } = world.names.report;
+  assert.deepEqual([records, refused, isCut], [recordsMax, 5, true]);
   world.put("test/shop/n0/r", { host: "10.0.0.7" });
   assert.deepEqual(world.ask("n0.shop.test"), [0, "A 10.0.0.7"]);
   world.remove("test/shop/n1/r");

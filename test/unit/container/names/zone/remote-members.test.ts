@@ -103,12 +103,31 @@ test("the machine's address: with other ports it is no address of the service, a
 
 test("addresses on a swarm network are told to containers of that network, all others to containers with a way out", () => {
   const mesh = { name: "mesh", driver: "overlay", scope: "swarm", swarm: { isIngress: false, subnets: [] } };
-  const inside = aMember("inside", { on: { mesh: "10.0.1.2" } });
-  const remote = remoteOf({ [`m2/svc/dev/api/${id()}`]: member("10.0.1.7", { network: "mesh" }) });
-  const world = new ZoneWorld([client, inside], { remote, networks: [{ name: "one" }, { ...mesh, id: "mesh" }] });
-  const [networkId] = inside.endpoints.map((each) => each.networkId);
-  put(remote, `m2/svc/dev/api/${id()}`, member("10.0.1.8", { network: networkId?.replaceAll(/[^a-z0-9]/g, "") }));
-  assert.deepEqual(world.addresses(client, "api.dev.svc.cluster.local"), [3]);
+  const onMesh = aMember("inside", { on: { mesh: "10.0.1.2" } });
+  const [endpoint = assert.fail()] = onMesh.endpoints;
+  const inside = { ...onMesh, endpoints: [{ ...endpoint, networkId: "mesh", ipv4Gateway: "10.0.1.1" }] };
+  const on = (networks: object, more: object = {}): object => ({
+    reach: "swarm",
+    inside: { ports: ["http=80/tcp"], networks },
+    ...more,
+  });
+  const remote = remoteOf({ [`m2/svc/dev/api/${id()}`]: member("10.0.1.7", on({ mesh: ["10.0.1.7"] })) });
+  const networks = [{ name: "one" }, { ...mesh, id: "mesh" }];
+  const world = new ZoneWorld([client, inside], { remote, networks });
+  const [api, web] = ["api.dev.svc.cluster.local", "web.dev.svc.cluster.local"];
+  assert.deepEqual(world.addresses(client, api), [3]);
+  assert.deepEqual(world.addresses(inside, api), [0, "10.0.1.7"]);
+  // With published ports as well, each client is told one way: never both, and never none.
+  const key = `m2/svc/dev/web/${id()}`;
+  const both = on({ mesh: ["10.0.1.8"], other: ["10.0.5.8"] }, { reach: "ports", ports: ["http=8080/tcp"] });
+  put(remote, key, member("192.0.2.2", both));
+  assert.deepEqual(world.addresses(inside, web), [0, "10.0.1.8"]);
+  assert.deepEqual(servicesIn(world.reply(inside, `_http._tcp.${web}`, TYPE.SRV)), [`0 100 80 1-m2.${web}`]);
+  assert.deepEqual(world.addresses(client, web), [0], "its port has another number there");
+  assert.deepEqual(services(world), [`0 100 8080 1-m2.${web}`]);
+  assert.deepEqual(world.addresses(client, `1-m2.${web}`), [0, "192.0.2.2"]);
+  remove(remote, key);
+  for (const each of [client, inside]) assert.deepEqual(world.addresses(each, web), [3], "all ways are gone");
   const dark = aMember("dark", { on: { dark: "10.3.0.1" } });
   const far = remoteOf({ [`m2/svc/dev/api/${id()}`]: member("10.0.2.1") });
   const closed = new ZoneWorld([dark], { remote: far, networks: [{ name: "dark", isInternal: true }] });
@@ -182,6 +201,7 @@ test("while etcd is away: last known members, then this machine's only, and noth
 });
 
 test("what a machine may not claim is skipped and named, one key each, and the others of it stay", () => {
+  const manyNetworks = Object.fromEntries([..."abcde"].map((each) => [each, ["10.0.2.1"]]));
   const bad = {
     [`m2/svc/dev/api/${id()}`]: member("127.0.0.1"),
     [`m2/svc/dev/api/a${id()}`]: member("10.0.2.1"),
@@ -198,7 +218,11 @@ test("what a machine may not claim is skipped and named, one key each, and the o
     [`m2/svc/dev/f/${id()}`]: member("10.0.2.1", { hosts: Array(5).fill("a") }),
     [`m2/svc/dev/g/${id()}`]: member("10.0.2.1", { ports: ["http=99999/tcp"] }),
     [`m2/svc/dev/h/${id()}`]: member("10.0.2.1", { reach: "magic" }),
-    [`m2/svc/dev/i/${id()}`]: member("10.0.2.1", { network: "../x" }),
+    [`m2/svc/dev/i/${id()}`]: member("10.0.2.1", { inside: { networks: { "../x": ["10.0.2.1"] } } }),
+    [`m2/svc/dev/m/${id()}`]: member("10.0.2.1", { inside: [] }),
+    [`m2/svc/dev/n/${id()}`]: member("10.0.2.1", { inside: { networks: { mesh: ["127.0.0.1"] } } }),
+    [`m2/svc/dev/o/${id()}`]: member("10.0.2.1", { inside: { networks: manyNetworks } }),
+    [`m2/svc/dev/p/${id()}`]: member("10.0.2.1", { reach: "swarm" }),
     [`m2/svc/dev/j/${id()}`]: "x".repeat(LIMITS.etcdMemberBytes + 1),
     [`m2/svc/dev/k/${id()}`]: "[]",
     [`m2/svc/dev/l/${id()}`]: member("10.0.2.1", { addresses: "10.0.2.1" }),
