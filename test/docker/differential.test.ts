@@ -1,7 +1,8 @@
 // Strict mode promises that no client can tell dns11 from Docker's own resolver. Here both run side by side in the same
 // containers of a current engine, and every question goes to both: valid and malformed ones, about containers and about
 // upstream names, in the initial state and after changes. The kernel answers, too: what was answered here is asked once more,
-// because it repeats what the process has answered, and compared with Docker's reply as well.
+// because it repeats what the process has answered, and compared with Docker's reply as well. These questions then go to
+// the mode default, with and without the kernel.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,6 +26,8 @@ import { changedQuestions, roundsOfChanges } from "./differential/changes.ts";
 import { KNOWN_DIFFERENCES, isKnown, shouldDiffer } from "./differential/known-differences.ts";
 import { type Project, get, startProject } from "./differential/project.ts";
 import type { Question } from "./differential/question.ts";
+import { answeredByKernel } from "./differential/answered-by-kernel.ts";
+import { compareWithKernel } from "./differential/by-kernel.ts";
 import { allQuestions } from "./differential/questions/all.ts";
 import { TestUpstreams } from "./differential/upstreams.ts";
 
@@ -43,8 +46,8 @@ interface Answers {
 }
 
 await test(
-  "with --strict, dns11 replies exactly as a current Docker engine does",
-  { timeout: 570_000 },
+  "with --strict, dns11 replies exactly as a current Docker engine does; the kernel as the process, in each mode",
+  { timeout: 900_000 },
   async (context) => {
     // Throws if the suite is not available, with what was tried.
     await using engine = await startEngine({ suite: "forky", resolvConf: resolvConf(SERVERS.slice(0, 4)) });
@@ -77,6 +80,7 @@ await test(
       return differences(repeated, await received());
     };
     let { found, local } = await ask(questions);
+    const answeredHere = local.map(({ question }) => question);
     const again = await askAgain(local);
     found.push(...again.filter(({ question }) => found.every((one) => one.question !== question)));
     // A difference that a busy machine causes does not occur each time.
@@ -122,6 +126,17 @@ await test(
       [],
       "known differences that no longer occur",
     );
+
+    const startMs = performance.now();
+    assert.equal(await dns11.stop(), 0);
+    const only = new Map([...docker.keys()].map((role) => [role, { docker: OURS, ours: OURS }]));
+    const compared = await compareWithKernel(engine, project, only, answeredHere);
+    const took = `${Math.round((performance.now() - startMs) / 1000)} s`;
+    context.diagnostic(
+      `mode default: ${compared.questions} questions, ${compared.byKernel} answers by the kernel, ${took}`,
+    );
+    assert.equal(compared.differences.join("\n\n"), "", "differences between the kernel and the process");
+    assert.ok(compared.byKernel > compared.questions / 4, "each is asked four times, and many are plain");
   },
 );
 
@@ -129,11 +144,6 @@ await test(
 function equalOf(questions: readonly Question[], found: readonly Difference[]): Question[] {
   const differing = new Set(found.map(({ question }) => question));
   return questions.filter((question) => shouldDiffer(question) && !differing.has(question));
-}
-
-async function answeredByKernel(dns11: Dns11): Promise<number> {
-  const { containers } = await dns11.status();
-  return containers.reduce((sum, { counters }) => sum + (counters?.["kernel"] ?? 0), 0);
 }
 
 function resolvConf(servers: readonly string[]): string {

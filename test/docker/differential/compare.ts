@@ -77,7 +77,9 @@ function sortedOctets({ records }: RawMessage): string {
 }
 
 function areAddresses({ records }: RawMessage): boolean {
-  return records.every(({ section, type }) => section === "answer" && (type === TYPE.A || type === TYPE.AAAA));
+  return records.every(
+    ({ section, type }) => type === TYPE.OPT || (section === "answer" && (type === TYPE.A || type === TYPE.AAAA)),
+  );
 }
 
 export function readable(outcome: Outcome): string {
