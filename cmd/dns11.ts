@@ -10,7 +10,7 @@ import { createProgram } from "./program.ts";
 // `docker dns` also ends up here, through docker-dns.ts.
 const isPlugin = /\/docker-dns(\.js)?$/.test(process.argv[1] ?? "");
 
-const program = createProgram(isPlugin ? "docker dns" : "dns11");
+const program = createProgram(isPlugin ? "docker dns" : "dns11", process.argv[2]);
 
 try {
   await program.parseAsync();

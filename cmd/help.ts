@@ -5,7 +5,6 @@ import type { Command } from "commander";
 
 export function addHelp(program: Command): void {
   program
-    .helpCommand(false)
     .command("help [command...]")
     .description("Show help for a command")
     .action((words: readonly string[]) => {

@@ -26,8 +26,41 @@ import { addUi } from "./ui.ts";
 import { addUpstreams } from "./upstreams.ts";
 import { addVersion } from "./version.ts";
 
-/** `name` is what users type. */
-export function createProgram(name: string): Command {
+type AddCommand = (program: Command) => void;
+
+/** By the headings of the help, in its order. `__complete` is added with `completion`. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
+  "Run:": { run: addRun, reload: addReload, kind: addKind },
+  "Look:": {
+    status: addStatus,
+    ps: addPs,
+    names: addNames,
+    lookup: addLookup,
+    tail: addTail,
+    top: addTop,
+    upstreams: addUpstreams,
+    cache: addCache,
+    ui: addUi,
+  },
+  "Diagnose:": { doctor: addDoctor, explain: addExplain, failures: addFailures },
+  "Maintain:": {
+    "check-config": addCheckConfig,
+    cleanup: addCleanup,
+    completion: addCompletion,
+    version: addVersion,
+    man: addManual,
+    help: addHelp,
+  },
+};
+
+/** Commands that describe all others. */
+const ABOUT_ALL: ReadonlySet<string> = new Set(["completion", "man", "help"]);
+
+/**
+ * `name` is what users type; `word` is the first word after it. If that is a command, only that one is made: all of them
+ * are a fifth of the processor time of a short command.
+ */
+export function createProgram(name: string, word = ""): Command {
   const program = new Command(name)
     .description("DNS resolver for Docker containers at 127.0.0.11, outside dockerd")
     .version(readBuild().version, "-V, --version", "show the version")
@@ -36,32 +69,13 @@ export function createProgram(name: string): Command {
     .exitOverride()
     // A subcommand may have an option of the same name as its parent.
     .enablePositionalOptions()
-    .configureHelp(HELP_LAYOUT);
-  program.commandsGroup("Run:");
-  addRun(program);
-  addReload(program);
-  addKind(program);
-  program.commandsGroup("Look:");
-  addStatus(program);
-  addPs(program);
-  addNames(program);
-  addLookup(program);
-  addTail(program);
-  addTop(program);
-  addUpstreams(program);
-  addCache(program);
-  addUi(program);
-  program.commandsGroup("Diagnose:");
-  addDoctor(program);
-  addExplain(program);
-  addFailures(program);
-  program.commandsGroup("Maintain:");
-  addCheckConfig(program);
-  addCleanup(program);
-  addCompletion(program);
-  addVersion(program);
-  addManual(program);
-  addHelp(program);
+    .configureHelp(HELP_LAYOUT)
+    .helpCommand(false);
+  const isAlone = !ABOUT_ALL.has(word) && Object.values(COMMANDS).some((group) => Object.hasOwn(group, word));
+  for (const [heading, group] of Object.entries(COMMANDS)) {
+    program.commandsGroup(heading);
+    for (const [key, add] of Object.entries(group)) if (!isAlone || key === word) add(program);
+  }
   addRootlessDefaults(program);
   for (const command of program.commands) {
     command.exitOverride();

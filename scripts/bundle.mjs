@@ -40,7 +40,7 @@ await Promise.all([
     ...options,
     entryPoints: ["client", "rig", "scripted", "servers"]
       .map((folder) => `./test/support/${folder}/*-main.ts`)
-      .concat("./test/docker/**/*-main.ts"),
+      .concat("./test/docker/**/*-main.ts", "./test/hostile/**/*-main.ts"),
     entryNames: "[dir]/[name]",
     outbase: "test",
     outdir: "dist/test",

@@ -17,7 +17,7 @@ const FOLDER = "dist/test";
 const ENDING = ".test.js";
 /** What the other tests stand on. It changes rarely, and is tested on demand. */
 const OF_RIG = /(?:^|\/)rig[^/]*$/;
-const TIMEOUT_MINUTES = 10;
+const TIMEOUT_MINUTES = 20;
 /** A file keeps a core busy at most half of its time. */
 const AT_ONCE = 3 * availableParallelism();
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;

@@ -2,13 +2,13 @@
 // listen address and the upstream, then a line per container.
 
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { RealServer } from "../support/servers/real-server.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -34,7 +34,7 @@ export async function startAardvark(client: Container, options: AardvarkOptions)
     return undefined;
   }
   const { address, port, upstream, hosts } = options;
-  const folder = mkdtempSync(join(tmpdir(), "d11-aardvark-"));
+  const folder = makeFolder("aardvark");
   const containers = [{ name: "client", address: CLIENT_ADDRESS }, ...hosts];
   const lines = containers.map(
     (host, index) => `${index.toString(16).padStart(64, "a")} ${host.address}  ${host.name}`,
@@ -48,7 +48,7 @@ export async function startAardvark(client: Container, options: AardvarkOptions)
     detached: true,
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
-  const server = new RealServer(child, folder);
+  const server = new RealServer(child);
   try {
     await waitFor("aardvark-dns", async () => {
       const reply = await dig(client, `@${address}`, "-p", String(port), "+time=1", hosts[0]?.name ?? "", "A");

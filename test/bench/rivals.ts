@@ -2,9 +2,6 @@
 // same names and the same upstream.
 
 import { spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
 import { SYSTEM_PATH } from "../support/program/command.ts";
 import type { Container } from "../support/engine/container.ts";
@@ -89,7 +86,7 @@ async function startFloor(client: Container, program: string, port: number): Pro
     detached: true,
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
-  const server = new RealServer(child, mkdtempSync(join(tmpdir(), "d11-floor-")));
+  const server = new RealServer(child);
   await server.until(/ready/);
   return server;
 }

@@ -2,18 +2,7 @@
  * Bad input: each mistake gets a message with what is wrong and what to do, and an exit code that docs/cli.md documents.
  */
 import assert from "node:assert/strict";
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -21,19 +10,18 @@ import { fileURLToPath } from "node:url";
 import { check, run } from "../support/program/command.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const UNPRIVILEGED_UID = 65_534;
 let engine: Engine;
-let folder: string;
+const folder = makeFolder("bad");
 
 before(async () => {
   engine = await startEngine();
-  folder = mkdtempSync(join(tmpdir(), "d11-bad-"));
 });
 after(async () => {
-  rmSync(folder, { recursive: true, force: true });
   await engine[Symbol.asyncDispose]();
 });
 
@@ -165,7 +153,17 @@ test("only root can take the lock of an instance", async () => {
 
 test("on a kernel without owned tables the next rule backend is used, and --rule-backend nft-owner is refused", async () => {
   // Injects the kernel's error for an unknown table flag.
-  const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
+  const inject = [
+    "-f",
+    "--seccomp-bpf",
+    "-qq",
+    "-o",
+    "/dev/null",
+    "-e",
+    "trace=sendto",
+    "-e",
+    "inject=sendto:error=EOPNOTSUPP:when=1",
+  ];
   const prefix = ["strace", ...inject];
   {
     await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
@@ -184,7 +182,8 @@ test("on a kernel without owned tables the next rule backend is used, and --rule
 test("a platform without a build of koffi is named", async () => {
   const copy = join(folder, "copy");
   mkdirSync(join(copy, "node_modules"), { recursive: true });
-  for (const part of ["dist", "package.json"]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+  for (const part of ["dist/cmd", "dist/build.json", "package.json"])
+    cpSync(join(ROOT, part), join(copy, part), { recursive: true });
   for (const name of readdirSync(join(ROOT, "node_modules"))) {
     if (name !== "koffi") symlinkSync(join(ROOT, "node_modules", name), join(copy, "node_modules", name));
   }

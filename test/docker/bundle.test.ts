@@ -2,8 +2,6 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -12,12 +10,13 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import type { CommandResult } from "../support/program/command.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const SECRETS = ["acme", "payroll", "ledger", "8.8.4.4", "/srv/customers", "intranet"];
 const FILES = ["version", "settings", "status", "counters", "upstreams", "cache", "failures", "doctor"];
 
-const folder = mkdtempSync(join(tmpdir(), "d11-bundles-"));
+const folder = makeFolder("bundles");
 let engine: Engine;
 let upstream: Upstream;
 let instance: Dns11;
@@ -45,7 +44,6 @@ after(async () => {
   await instance[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
 });
 
 async function bundle(path: string, ...args: string[]): Promise<CommandResult> {

@@ -5,12 +5,13 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
+import { LIMITS } from "../../src/base/limits.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedServers, startScripted } from "../support/scripted/scripted.ts";
-import { pause, waitFor } from "../support/rig/wait.ts";
+import { WAIT_TIMEOUT_MS, pause, waitFor } from "../support/rig/wait.ts";
 import { ResolverClient } from "./differential/client.ts";
 import { TYPE } from "./differential/octets.ts";
 import { byUdp, query } from "./differential/question.ts";
@@ -20,6 +21,8 @@ const HOST_SERVER = "10.53.0.1";
 const OURS = { udp: 53, tcp: 53 };
 const FIRST = ["198.18.0.1"];
 const SECOND = ["198.18.0.2"];
+// Longer than any test takes: only those that wait for the end of a TTL have a short one.
+const LASTING = "ttl 600\n";
 // The TTL of stale answers (RFC 8767).
 const STALE_TTL_S = 30;
 
@@ -31,7 +34,7 @@ before(async () => {
   engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${HOST_SERVER}\n` });
   await createNetwork(engine, "n1");
   await createNetwork(engine, "dark", { internal: true });
-  host = await startScripted(engine, "count", { addresses: [HOST_SERVER] });
+  host = await startScripted(engine, LASTING + "count", { addresses: [HOST_SERVER] });
   dns11 = await startDns11(engine);
 });
 after(async () => {
@@ -41,32 +44,30 @@ after(async () => {
 });
 
 async function withServer(scenario: string): Promise<Case> {
-  return await startCase(engine, dns11, { scenario });
+  return await startCase(engine, dns11, { scenario: LASTING + scenario });
 }
 
 test("a cached answer is repeated, also over TCP, and its TTL counts down", async () => {
-  await using fixture = await withServer("ttl 600\ncount");
+  await using fixture = await withServer("count");
   const first = await fixture.dig("kept.test");
   assert.deepEqual([dataOf(first), first.answer[0]?.ttl], [FIRST, 600]);
+  const times = await fixture.timesQueried("kept.test");
   await waitFor("a lower TTL", async () => {
     const next = await fixture.dig("kept.test");
     assert.deepEqual(dataOf(next), FIRST);
     return (next.answer[0]?.ttl ?? 600) < 600 ? true : undefined;
   });
   assert.deepEqual(dataOf(await fixture.dig("kept.test", "+tcp")), FIRST, "over TCP");
-  assert.equal(await fixture.timesQueried("kept.test"), 1);
+  assert.equal(await fixture.timesQueried("kept.test"), times);
 });
 
 test("an answer is cached for its whole TTL, and no longer", async () => {
   await using fixture = await withServer("ttl 3\ncount");
   const startMs = performance.now();
   assert.deepEqual(dataOf(await fixture.dig("short.test")), FIRST);
-  await waitFor("a new answer", async () => {
-    const now = dataOf(await fixture.dig("short.test"));
-    if (isDeepStrictEqual(now, FIRST)) return undefined;
-    assert.deepEqual(now, SECOND);
-    return true;
-  });
+  await waitFor("a new answer", async () =>
+    isDeepStrictEqual(dataOf(await fixture.dig("short.test")), FIRST) ? undefined : true,
+  );
   // The answer is cached after the clock of this test starts, so a slow machine only makes the time longer.
   assert.ok(performance.now() - startMs > 2_000, "it was cached until then");
 });
@@ -92,15 +93,21 @@ for (const word of ["nxdomain", "nodata"]) {
       assert.deepEqual([reply.status, reply.answer], [status, []], zone);
       return reply;
     };
-    for (const zone of ["both", "both", "bare", "bare"]) await lookUp(zone);
-    assert.equal(await fixture.timesQueried("x.both.test"), 1);
-    assert.equal(await fixture.timesQueried("x.bare.test"), 2);
+    const timesMore = async (zone: string): Promise<number> => {
+      await lookUp(zone);
+      const times = await fixture.timesQueried(`x.${zone}.test`);
+      await lookUp(zone);
+      return (await fixture.timesQueried(`x.${zone}.test`)) - times;
+    };
+    assert.equal(await timesMore("both"), 0);
+    assert.notEqual(await timesMore("bare"), 0);
     for (const zone of ["minimum", "ttl"]) {
       const [soa] = (await lookUp(zone)).authority;
       assert.ok(soa?.type === "SOA" && soa.ttl <= 2, `${zone}: SOA TTL ${soa?.ttl} s`);
+      const times = await fixture.timesQueried(`x.${zone}.test`);
       await waitFor(`another query for ${zone}`, async () => {
         await lookUp(zone);
-        return (await fixture.timesQueried(`x.${zone}.test`)) >= 2 ? true : undefined;
+        return (await fixture.timesQueried(`x.${zone}.test`)) > times ? true : undefined;
       });
     }
   });
@@ -110,10 +117,10 @@ test("the reply has the letter case of the question, also from the cache", async
   await using fixture = await withServer("count");
   for (const name of ["MiXed.Case.test", "mixed.case.test", "MIXED.CASE.TEST"]) {
     const reply = await fixture.dig(name);
+    // Another query would have another answer.
     assert.deepEqual(dataOf(reply), FIRST);
     assert.deepEqual([reply.question?.name, reply.answer[0]?.name], [`${name}.`, `${name}.`]);
   }
-  assert.equal(await fixture.timesQueried("mixed.case.test"), 1);
 });
 
 test("signed, unchecked and plain answers to one question are cached separately, in any order", async () => {
@@ -128,25 +135,36 @@ test("signed, unchecked and plain answers to one question are cached separately,
   const all = [plain, withEdns, authentic, secure, unchecked, uncheckedSecure];
   for (const [index, order] of [all, all.toReversed(), [...all.slice(3), ...all.slice(0, 3)]].entries()) {
     const name = `order${index}.test`;
+    // How often a question was not answered from the cache: a busy machine may send one again.
+    let [misses, times] = [0, 0];
     for (const [args, expected] of [...order, ...order]) {
       const reply = await fixture.dig(name, ...args);
+      const timesNow = await fixture.timesQueried(name);
+      if (timesNow > times) misses++;
+      times = timesNow;
       const records = reply.answer.map(({ type, data }) => (type === "A" ? `A ${data}` : type));
       const got = [...records, ...(reply.flags.has("ad") ? ["ad"] : [])].join(" ");
       assert.equal(got, expected, `${name} ${args.join(" ")}`);
     }
-    const times = await fixture.timesQueried(name);
-    assert.ok(times <= 4, `${times} queries for ${name}, for four kinds of answers`);
+    assert.ok(misses <= 4, `${misses} misses for ${name}, for four kinds of answers`);
   }
 });
 
 test("one cache entry serves clients with any UDP size and over TCP", async () => {
   await using fixture = await withServer("name *.huge.test\nbig 100\nname *.large.test\nbig 60");
-  for (const [zone, count, times] of [
-    ["large", 60, 1],
-    // Over UDP it is always truncated, so it is fetched over TCP.
-    ["huge", 100, 2],
+  for (const [zone, count, isFetchedOverTcp] of [
+    ["large", 60, false],
+    // Over UDP it is always truncated.
+    ["huge", 100, true],
   ] as const) {
     const name = `x.${zone}.test`;
+    assert.equal((await fixture.dig(name, "+ignore", "+bufsize=1232")).status, "NOERROR");
+    const asked = await fixture.servers.queriesFor(name);
+    assert.equal(
+      asked.some(({ transport }) => transport === "tcp"),
+      isFetchedOverTcp,
+      zone,
+    );
     for (const args of [["+noedns"], ["+bufsize=512"]]) {
       const small = await fixture.dig(name, "+ignore", ...args);
       assert.deepEqual([small.flags.has("tc"), (small.size ?? 0) <= 512], [true, true], `${zone} ${args.join(" ")}`);
@@ -155,7 +173,7 @@ test("one cache entry serves clients with any UDP size and over TCP", async () =
     assert.deepEqual([big.flags.has("tc"), big.answer.length], [false, count], zone);
     const whole = await fixture.dig(name, "+tcp", "+noedns");
     assert.deepEqual([whole.flags.has("tc"), whole.answer.length], [false, count], zone);
-    assert.equal(await fixture.timesQueried(name), times, zone);
+    assert.equal(await fixture.timesQueried(name), asked.length, zone);
   }
 });
 
@@ -165,7 +183,7 @@ test("concurrent queries for one question are coalesced into one upstream query"
   const queries = Array.from({ length: 50 }, async (_, index) => {
     const name = index % 2 === 0 ? "crowd.test" : "CROWD.test";
     const type = index % 5 === 0 ? TYPE.AAAA : TYPE.A;
-    return await client.query(byUdp("", name, query({ name, type })), index + 1, OURS);
+    return await client.query(byUdp("", name, query({ name, type }), WAIT_TIMEOUT_MS), index + 1, OURS);
   });
   const answers = (await Promise.all(queries)).map(({ replies: [reply = ""] }) => Buffer.from(reply, "hex"));
   for (const [index, reply] of answers.entries()) {
@@ -173,7 +191,9 @@ test("concurrent queries for one question are coalesced into one upstream query"
     assert.equal(reply.readUInt16BE(6), 1, "each reply has an answer");
     assert.equal(reply.toString("latin1", 13, 18), index % 2 === 0 ? "crowd" : "CROWD");
   }
-  assert.equal(await fixture.timesQueried("crowd.test"), 2, "one upstream query per type");
+  // One for each type, and what was sent again because a busy machine answered late.
+  const times = await fixture.timesQueried("crowd.test");
+  assert.ok(times >= 2 && times <= 2 * LIMITS.upstreamAttemptsPerServer, `${times} upstream queries`);
 });
 
 for (const how of ["silent", "closed", "servfail"]) {
@@ -182,13 +202,13 @@ for (const how of ["silent", "closed", "servfail"]) {
     assert.deepEqual(dataOf(await fixture.dig("old.test")), FIRST);
     await fixture.servers.play(how);
     await pause(1_500);
-    const stale = await fixture.dig("old.test", "+edns=0", "+time=5");
+    const stale = await fixture.dig("old.test", "+edns=0");
     assert.deepEqual([stale.status, dataOf(stale)], ["NOERROR", FIRST], stale.raw);
     assert.ok((stale.answer[0]?.ttl ?? 0) <= STALE_TTL_S && (stale.answer[0]?.ttl ?? 0) > 0, stale.raw);
     assert.match(stale.raw, /^; EDE: 3\b/m);
-    const plain = await fixture.dig("old.test", "+noedns", "+time=5");
+    const plain = await fixture.dig("old.test", "+noedns");
     assert.deepEqual([dataOf(plain), plain.edns], [FIRST, undefined]);
-    assert.equal((await fixture.dig("never.test", "+time=5")).status, "SERVFAIL", "a name that was never cached fails");
+    assert.equal((await fixture.dig("never.test")).status, "SERVFAIL", "a name that was never cached fails");
     await fixture.servers.play("count");
     const fresh = async (): Promise<true | undefined> => {
       const [address] = dataOf(await fixture.dig("old.test"));
@@ -201,7 +221,7 @@ for (const how of ["silent", "closed", "servfail"]) {
 test("two containers with different servers at the same address never share cache entries", async () => {
   // The same address is server 1 in one container and server 2 in the other.
   const [same, other] = LOOPBACKS;
-  const options = { scenario: "slow 100ms", dns: [same] };
+  const options = { scenario: `${LASTING}slow 100ms`, dns: [same] };
   await using one = await startCase(engine, dns11, { ...options, addresses: [same] });
   await using two = await startCase(engine, dns11, { ...options, addresses: [other, same] });
   for (let round = 0; round < 3; round++) {
@@ -210,7 +230,11 @@ test("two containers with different servers at the same address never share cach
       assert.deepEqual([dataOf(first), dataOf(second)], [["192.0.2.1"], ["192.0.2.2"]], name);
     }
   }
-  assert.deepEqual([await one.timesQueried("shared.test"), await two.timesQueried("shared.test")], [1, 1]);
+  for (const each of [one, two]) {
+    const times = await each.timesQueried("shared.test");
+    await each.dig("shared.test");
+    assert.equal(await each.timesQueried("shared.test"), times, "it is cached");
+  }
 });
 
 test("replies of the host's servers are shared by all containers that may query them, and by no others", async () => {
@@ -219,8 +243,8 @@ test("replies of the host's servers are shared by all containers that may query 
   await using inside = await runContainer(engine, { name: "inside", networks: ["dark"] });
   for (const name of ["first", "second", "inside"]) await dns11.waitFor(name, "attached");
   assert.deepEqual(dataOf(await dig(first, "hosts.test")), FIRST);
+  const { length: times } = await host.queriesFor("hosts.test");
   assert.deepEqual(dataOf(await dig(second, "hosts.test")), FIRST);
-  assert.equal((await host.queriesFor("hosts.test")).length, 1);
   const refused = async (): Promise<void> => {
     const reply = await dig(inside, "hosts.test");
     assert.deepEqual([reply.status, reply.answer], ["SERVFAIL", []]);
@@ -234,7 +258,7 @@ test("replies of the host's servers are shared by all containers that may query 
   await inside.disconnect("n1");
   await waitFor("no answer any more", async () => ((await answered()) === undefined ? true : undefined));
   await refused();
-  assert.equal((await host.queriesFor("hosts.test")).length, 1);
+  assert.equal((await host.queriesFor("hosts.test")).length, times);
 });
 
 test("replies of a container's own server on an internal network are not shared", async () => {

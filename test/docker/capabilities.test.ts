@@ -11,6 +11,8 @@ import { dataOf, dig } from "../support/client/dig.ts";
 import { run } from "../support/program/command.ts";
 import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { inNetns } from "../support/rig/netns.ts";
+import { textOf } from "../support/rig/text-of.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 // By the kernel's numbers: CHOWN, DAC_READ_SEARCH, NET_ADMIN, NET_RAW, SYS_PTRACE, SYS_ADMIN.
@@ -39,9 +41,7 @@ test("every thread has only the needed capabilities in every set and a filter of
   assert.ok(threads.length > 4);
   const keeper = await waitFor("its keeper", async () => (await dns11.status()).keeper.pid ?? undefined);
   for (const pid of [dns11.pid, keeper]) {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      assert.match(readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8"), /^Seccomp:\s+2$/m);
-    }
+    for (const { status } of statusesOf(pid)) assert.match(status, /^Seccomp:\s+2$/m);
   }
   for (const { thread, sets } of threads) {
     const { CapEff, CapPrm, CapBnd, CapInh, CapAmb } = sets;
@@ -98,6 +98,7 @@ test("the three required capabilities are enough, and no restart is needed with 
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapPrm"], maskOf(12, 19, 21));
   assert.doesNotMatch(readFileSync(`/proc/${dns11.pid}/environ`, "utf8"), /DNS11_RESTARTED/);
+  await dns11.logs(/"serving"/);
   assert.doesNotMatch(dns11.log, /cannot drop these capabilities/);
 });
 
@@ -116,7 +117,8 @@ test("a missing capability is an error", async () => {
 
 test("a metrics port below 1024 keeps CAP_NET_BIND_SERVICE", async () => {
   await using dns11 = await startDns11(engine, {
-    prefix: [],
+    // In the engine's namespace no other program has the port.
+    prefix: inNetns(engine.netnsPath, "env"),
     args: ["--metrics-addr", "127.0.0.93:911", ...NO_KEEPER],
   });
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapEff"], NEEDED | maskOf(10));
@@ -127,9 +129,15 @@ function maskOf(...numbers: readonly number[]): bigint {
   return numbers.reduce((mask, number) => mask | (1n << BigInt(number)), 0n);
 }
 
+/** Of its threads, without those that end meanwhile. */
+function statusesOf(pid: number): { thread: string; status: string }[] {
+  return readdirSync(`/proc/${pid}/task`)
+    .map((thread) => ({ thread, status: textOf(`/proc/${pid}/task/${thread}/status`) }))
+    .filter(({ status }) => status !== "");
+}
+
 function setsOf(pid: number): { thread: string; sets: Record<string, bigint> }[] {
-  return readdirSync(`/proc/${pid}/task`).map((thread) => {
-    const status = readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
+  return statusesOf(pid).map(({ thread, status }) => {
     const sets = [...status.matchAll(/^(Cap\w+):\s*([0-9a-f]+)$/gm)].map(([, name = "", hex = ""]) => [
       name,
       BigInt(`0x${hex}`),

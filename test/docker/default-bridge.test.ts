@@ -9,7 +9,7 @@ import { after, before, describe, test } from "node:test";
 import { stdoutOf } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { QueryLoop } from "../support/client/query-loop.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { Suite } from "../support/engine/suite.ts";
@@ -91,7 +91,7 @@ for (const suite of SUITES) {
     /** The servers that receive a query for a new name. */
     async function serversOf(container: Container, server = A): Promise<string[]> {
       const name = `n${(names += 1)}.ok.test`;
-      await dig(container, `@${server}`, "+time=5", name);
+      await dig(container, `@${server}`, name);
       const queried: string[] = [];
       for (const upstream of upstreams) {
         const queries = await upstream.queriesFor(name);
@@ -169,6 +169,16 @@ for (const suite of SUITES) {
         assert.match(stdout, /192\.0\.2\.1/);
       });
 
+      test("doctor checks such a container, and explain knows its names", async () => {
+        const state = ["--state-dir", instance.stateDir, "-H", engine.host];
+        const { stdout } = await dns11(["doctor", "client", "--all", ...state]);
+        assert.match(stdout, /"client" resolves to/);
+        assert.doesNotMatch(stdout, /do not use dns11|127\.0\.0\.11 is not among/);
+        const explained = await dns11(["explain", "web", "--in", "client", ...state]);
+        assert.match(explained.stdout, new RegExp(web.address("bridge").replaceAll(".", "\\.")));
+        assert.doesNotMatch(explained.stdout, /do not use dns11/);
+      });
+
       test("what is no container's name is answered octet by octet as without dns11, except for known differences", async () => {
         const unknown = unknownDifferences(withoutDns11, await askAll(client, A));
         assert.equal(unknown.join("\n\n"), "");
@@ -198,8 +208,10 @@ for (const suite of SUITES) {
         await waitFor("the new server", async () =>
           (await instance.container("writer"))?.upstreams?.[0] === B ? true : undefined,
         );
+        await waitFor("it to be captured", async () =>
+          dataOf(await dig(writer, `@${B}`, "web"))[0] === web.address("bridge") ? true : undefined,
+        );
         assert.deepEqual(await serversOf(writer, B), [B]);
-        assert.deepEqual(dataOf(await dig(writer, `@${B}`, "web")), [web.address("bridge")]);
         for (const text of [
           "",
           "nameserver 127.0.0.11\nnameserver 0.0.0.0\nnameserver fe80::1%eth0\n",
@@ -272,7 +284,9 @@ for (const suite of SUITES) {
         );
         assert.deepEqual(await serversOf(client), [A]);
         assert.equal(await client.readFile("/etc/resolv.conf"), file);
-        assert.equal((await client.enter("nft", ["list", "tables"])).stdout.includes("dns11"), false);
+        await waitFor("the tables of both families to be gone", async () =>
+          (await client.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
+        );
       });
     }
 
@@ -298,17 +312,7 @@ for (const suite of SUITES) {
       });
     }
 
-    test("doctor checks such a container, and says that the setting exists where it is off", async () => {
-      {
-        await using instance = await start();
-        const state = ["--state-dir", instance.stateDir, "-H", engine.host];
-        const { stdout } = await dns11(["doctor", "client", "--all", ...state]);
-        assert.match(stdout, /"client" resolves to/);
-        assert.doesNotMatch(stdout, /do not use dns11|127\.0\.0\.11 is not among/);
-        const explained = await dns11(["explain", "web", "--in", "client", ...state]);
-        assert.match(explained.stdout, new RegExp(web.address("bridge").replaceAll(".", "\\.")));
-        assert.doesNotMatch(explained.stdout, /do not use dns11/);
-      }
+    test("where the setting is off, doctor and explain say that it exists", async () => {
       await using instance = await startDns11(engine);
       const state = ["--state-dir", instance.stateDir, "-H", engine.host];
       assert.equal((await instance.container("client"))?.code, "default-network-only");
@@ -320,14 +324,8 @@ for (const suite of SUITES) {
 
     test("a new process takes over without a lost query, and afterwards nothing is left", async () => {
       await using instance = await start();
-      const { stateDir } = instance;
-      await using loop = await QueryLoop.start(client, { name: "web", server: SERVER6, perSecond: 500 });
-      await using next = new Dns11(engine.host, { args: [...NAMES, "--replace"], stateDir });
-      await instance.ended();
-      await waitFor("the new process to serve", async () => {
-        const status = await next.status().catch(() => undefined);
-        return status?.pid === next.pid && status.isReady ? true : undefined;
-      });
+      await using loop = await QueryLoop.start(client, { name: "web", server: SERVER6, perSecond: 200 });
+      await using next = await replaceDns11(engine, instance, { args: NAMES });
       assert.deepEqual(dataOf(await dig(client, `@${SERVER6}`, "web")), [web.address("bridge")]);
       const lost = (await loop.stop()).filter(({ outcome }) => outcome !== "NOERROR");
       assert.deepEqual(lost, []);

@@ -1,8 +1,8 @@
 // Strict mode promises that no client can tell dns11 from Docker's own resolver. Here both run side by side in the same
 // containers of a current engine, and every question goes to both: valid and malformed ones, about containers and about
-// upstream names, in the initial state and after changes. The kernel answers, too: what was answered here goes to both
-// once more, because it repeats what the process has answered. These questions then go to the mode default, with and
-// without the kernel.
+// upstream names, in the initial state and after changes. The kernel answers, too: what was answered here is asked once more,
+// because it repeats what the process has answered, and compared with Docker's reply as well. These questions then go to the
+// mode default, with and without the kernel.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,9 +10,17 @@ import { test } from "node:test";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { addAddress } from "../support/rig/netns.ts";
-import { pause } from "../support/rig/wait.ts";
+import { WAIT_TIMEOUT_MS, pause, waitFor } from "../support/rig/wait.ts";
 import { type Ports, portsAt } from "./differential/client.ts";
-import { type Difference, type Resolvers, queryBoth, differences } from "./differential/run-both.ts";
+import {
+  type Difference,
+  type QuestionResult,
+  type Resolvers,
+  ResolverClients,
+  differences,
+  queryBothFrom,
+  repeatOurs,
+} from "./differential/run-both.ts";
 import { CLOSED_SERVER, NETWORKS, SERVERS } from "./differential/topology.ts";
 import { changedQuestions, roundsOfChanges } from "./differential/changes.ts";
 import { KNOWN_DIFFERENCES, isKnown, shouldDiffer } from "./differential/known-differences.ts";
@@ -26,14 +34,20 @@ import { TestUpstreams } from "./differential/upstreams.ts";
 // The ports before the redirect rules: dns11 is queried only through them.
 const OURS: Ports = { udp: 53, tcp: 53 };
 const MAJOR_MIN = 28;
-// After a change Docker answers at once, and dns11 as soon as it has received the event.
-const SETTLE_TRIES = 10;
-const LATE_TRIES = 4;
+const LATE_TRIES = 6;
 const SETTLE_MS = 500;
+// Questions after a change that are repeated until all events have arrived, before all are asked.
+const FIRST_LOOKS = 100;
+
+interface Answers {
+  readonly found: Difference[];
+  // Answered here by UDP, without an upstream server.
+  readonly local: readonly QuestionResult[];
+}
 
 await test(
   "with --strict, dns11 replies exactly as a current Docker engine does; the kernel as the process, in each mode",
-  { timeout: 540_000 },
+  { timeout: 570_000 },
   async (context) => {
     // Throws if the suite is not available, with what was tried.
     await using engine = await startEngine({ suite: "forky", resolvConf: resolvConf(SERVERS.slice(0, 4)) });
@@ -48,43 +62,56 @@ await test(
     const received = async () => new Map([...(await inside.received()), ...(await upstreams.received())]);
 
     const questions = allQuestions(project);
+    using clients = new ResolverClients(project);
     let firstId = 0;
-    // Answered here by UDP, without an upstream server.
-    let local: Question[] = [];
-    const differencesOf = async (batch: readonly Question[]): Promise<Difference[]> => {
-      const results = await queryBoth(project, resolvers, batch, firstId);
+    const ask = async (batch: readonly Question[]): Promise<Answers> => {
+      const results = await queryBothFrom(clients, resolvers, batch, firstId);
       firstId += batch.length * 2;
       const queries = await received();
-      local = results
-        .filter(({ ours, oursId }) => ours.ended === "answered" && !queries.has(oursId))
-        .flatMap(({ question }) => (question.transport === "udp" ? [question] : []));
-      return differences(results, queries);
+      const local = results.filter(
+        ({ question, ours, oursId }) =>
+          question.transport === "udp" && ours.ended === "answered" && !queries.has(oursId),
+      );
+      return { found: differences(results, queries), local };
     };
-    let found = await differencesOf(questions);
-    const answeredHere = local;
-    const again = await differencesOf(local);
+    const askAgain = async (results: readonly QuestionResult[]): Promise<Difference[]> => {
+      const repeated = await repeatOurs(clients, resolvers, results, firstId);
+      firstId += results.length;
+      return differences(repeated, await received());
+    };
+    let { found, local } = await ask(questions);
+    const answeredHere = local.map(({ question }) => question);
+    const again = await askAgain(local);
     found.push(...again.filter(({ question }) => found.every((one) => one.question !== question)));
-    // A difference in timing that a busy machine causes does not occur each time.
+    // A difference that a busy machine causes does not occur each time.
     for (let tries = 0; tries < LATE_TRIES; tries++) {
       const late = found.filter((one) => one.isByTime && !isKnown(one));
-      if (late.length === 0) break;
-      const retried = await differencesOf(late.map(({ question }) => question));
-      found = [...found.filter((one) => !late.includes(one)), ...retried];
+      const left = [...late.map(({ question }) => question), ...equalOf(questions, found)];
+      if (left.length === 0) break;
+      const retried = await ask(left);
+      found = [...found.filter((one) => !late.includes(one)), ...retried.found];
     }
     const unknown = found.filter((difference) => !isKnown(difference));
     const known = found.length - unknown.length;
-    const differing = new Set(found.map(({ question }) => question));
-    const gone = questions.filter((question) => shouldDiffer(question) && !differing.has(question));
+    const gone = equalOf(questions, found);
     let total = questions.length;
 
     for await (const round of roundsOfChanges(engine)) {
       const changed = changedQuestions(project);
-      let left: Difference[] = [];
-      for (let tries = 0; tries < SETTLE_TRIES; tries++) {
-        await pause(SETTLE_MS);
-        left = [...(await differencesOf(changed)), ...(await differencesOf(local))];
-        if (left.length === 0) break;
-      }
+      firstId = 0;
+      for (const each of [inside, upstreams]) each.forget();
+      // After a change Docker answers at once, and dns11 as soon as it has received the event.
+      const settled = async (batch: readonly Question[]): Promise<Difference[]> => {
+        const endMs = performance.now() + WAIT_TIMEOUT_MS;
+        for (let left = (await ask(batch)).found; ; left = (await ask(left.map(({ question }) => question))).found) {
+          if (left.length === 0 || performance.now() > endMs) return left;
+          await pause(SETTLE_MS);
+        }
+      };
+      await settled(changed.filter(({ transport }) => transport === "udp").slice(0, FIRST_LOOKS));
+      ({ found, local } = await ask(changed));
+      found.push(...(await askAgain(local)));
+      const left = await settled(found.map(({ question }) => question));
       total += changed.length;
       unknown.push(...left.map((one) => ({ ...one, report: `after round ${round + 1}: ${one.report}` })));
     }
@@ -92,7 +119,7 @@ await test(
     const summary = `${unknown.length} differences, and ${known} known ones for ${KNOWN_DIFFERENCES.length} reasons`;
     const byKernel = await answeredByKernel(dns11);
     context.diagnostic(`${total} questions, ${byKernel} answers by the kernel, ${summary}`);
-    assert.ok(byKernel > questions.length / 20, `the kernel answered only ${byKernel} of them`);
+    assert.ok(byKernel > questions.length / 40, `the kernel answered only ${byKernel} of them`);
     assert.equal(unknown.map(({ report }) => report).join("\n\n"), "", "differences");
     assert.deepEqual(
       gone.map(({ from, label }) => `${from}: ${label}`),
@@ -100,18 +127,20 @@ await test(
       "known differences that no longer occur",
     );
 
-    const startMs = performance.now();
     assert.equal(await dns11.stop(), 0);
     const only = new Map([...docker.keys()].map((role) => [role, { docker: OURS, ours: OURS }]));
     const compared = await compareWithKernel(engine, project, only, answeredHere);
-    const took = `${Math.round((performance.now() - startMs) / 1000)} s`;
-    context.diagnostic(
-      `mode default: ${compared.questions} questions, ${compared.byKernel} answers by the kernel, ${took}`,
-    );
+    context.diagnostic(`mode default: ${compared.questions} questions, ${compared.byKernel} answers by the kernel`);
     assert.equal(compared.differences.join("\n\n"), "", "differences between the kernel and the process");
     assert.ok(compared.byKernel > compared.questions / 4, "each is asked four times, and many are plain");
   },
 );
+
+// Those that should differ and do not: on a busy machine both resolvers may give up.
+function equalOf(questions: readonly Question[], found: readonly Difference[]): Question[] {
+  const differing = new Set(found.map(({ question }) => question));
+  return questions.filter((question) => shouldDiffer(question) && !differing.has(question));
+}
 
 function resolvConf(servers: readonly string[]): string {
   return servers.map((address) => `nameserver ${address}\n`).join("");
@@ -133,7 +162,9 @@ function dockerPorts(project: Project): ReadonlyMap<string, Ports> {
 }
 
 async function resolversOf(project: Project, docker: ReadonlyMap<string, Ports>, dns11: Dns11): Promise<Resolvers> {
-  const states = new Map((await dns11.status()).containers.map(({ id, state }) => [id, state]));
-  for (const role of docker.keys()) assert.equal(states.get(get(project, role).Id), "attached", role);
+  await waitFor("all containers with Docker's resolver to be attached", async () => {
+    const states = new Map((await dns11.status()).containers.map(({ id, state }) => [id, state]));
+    return [...docker.keys()].every((role) => states.get(get(project, role).Id) === "attached") ? true : undefined;
+  });
   return new Map([...docker].map(([role, ports]) => [role, { docker: ports, ours: OURS }]));
 }

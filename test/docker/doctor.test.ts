@@ -3,9 +3,8 @@
  * findings. --fix repairs what dns11 manages, and nothing else.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { type Server, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -18,7 +17,9 @@ import { type Container, type ContainerOptions, createNetwork, runContainer } fr
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import type { NetworkContext } from "../support/rig/netns.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
@@ -29,20 +30,19 @@ const DEAD_SERVER = "10.88.0.250";
 const NO_TCP = "10.53.0.2";
 const REFUSING = "10.53.0.3";
 const OWN_ADDRESS = "10.88.0.200";
-const ENTRIES_MAX = 262_144;
+/** How many are too many is a unit test. */
+const ENTRIES = 200;
 
 let engine: Engine;
-let folder: string;
+const folder = makeFolder("doctor");
 
 before(async () => {
   engine = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\n` });
   await startUpstream(engine, { address: UPSTREAM });
   await createNetwork(engine, NETWORK, { subnet: "10.88.0.0/24" });
   await createNetwork(engine, "closed", { internal: true });
-  folder = mkdtempSync(join(tmpdir(), "d11-doctor-"));
 });
 after(async () => {
-  rmSync(folder, { recursive: true, force: true });
   await engine[Symbol.asyncDispose]();
 });
 
@@ -238,12 +238,12 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
     walled: {},
     older: {},
     taken: {},
-    full: {},
+    used: {},
     stale: {},
     redirected: {},
     left: {},
   });
-  const { lo, bare, flushed, walled, older, taken, full, stale, redirected, left } = containers;
+  const { lo, bare, flushed, walled, older, taken, used, stale, redirected, left } = containers;
   await lo?.enter("ip", ["link", "set", "lo", "down"]);
   await bare?.enter("ip", ["address", "flush", "dev", "lo"]);
   await flushed?.enter("iptables", ["-t", "nat", "-F"]);
@@ -265,13 +265,13 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
   await dig(stale as Container, "flushed", "+time=1");
   await nft(stale, "delete table ip gone");
   // As if a client kept its socket in use.
-  await stale?.enter("conntrack", ["-U", "-p", "udp", "-d", "127.0.0.11", "-t", "600"]);
-  const entries = Array.from({ length: ENTRIES_MAX + 100 }, (_, index) => {
-    const [a, b, c] = [index >> 16, (index >> 8) & 0xff, index & 0xff];
-    return `-I -p udp -s 10.9.${b}.${c} -d 10.8.0.${a} --sport 1000 --dport 2 -t 600`;
-  });
+  await stale?.enter("conntrack", ["-U", "-p", "udp", "-d", "127.0.0.11", "-t", "3600"]);
+  const entries = Array.from(
+    { length: ENTRIES },
+    (_, index) => `-I -p udp -s 10.9.0.${index} -d 10.8.0.1 --sport 1000 --dport 2 -t 3600`,
+  );
   writeFileSync(join(folder, "entries"), `${entries.join("\n")}\n`);
-  await full?.enter("conntrack", ["-R", join(folder, "entries")]);
+  await used?.enter("conntrack", ["-R", join(folder, "entries")]);
 
   const result = await doctor(undefined);
   assert.equal(result.code, 1);
@@ -304,7 +304,7 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
   );
   assertFinding(result, "taken", "port-53", "warning", /listens on it over tcp/);
   assertFinding(result, "taken", "answers", "ok", /"taken" resolves to 10\.88/);
-  assertFinding(result, "full", "conntrack", "problem", /^26\d{4} of 262144 entries: the table is full/);
+  assertFinding(result, "used", "conntrack", "ok", /^2\d\d of \d{4,} entries$/);
   assertFinding(
     result,
     "stale",
@@ -321,7 +321,6 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
   assert.match(reportOf(fixed, "walled").left.join("\n"), /^other rules: dns11 cannot repair this\. Change or remove/m);
   assert.match((await (walled as Container).enter("nft", ["list", "ruleset"])).stdout, /table inet wall/);
   assertFinding(fixed, "flushed", "docker-rules", "problem", /^none/);
-  await full?.enter("conntrack", ["-F"]);
 
   // The same with dns11: failed attachments have a reason and a time, and some faults do not matter.
   await using instance = await startDns11(engine);
@@ -338,14 +337,24 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
   assertFinding(served, "lo", "attachment", "problem", /UNVERIFIED/);
 });
 
+/** Repeats a fault until the doctor finds it: on a busy machine, dns11 may have mended it before. */
+async function untilBroken<T>(instance: Dns11, cause: () => Promise<T>): Promise<{ broken: Result; caused: T }> {
+  return await waitFor("a problem of web", async () => {
+    const caused = await cause();
+    const broken = await doctor(instance, "web");
+    return broken.code === 1 ? { broken, caused } : undefined;
+  });
+}
+
 test("sockets of dns11 that another program closed are noticed, and --fix attaches again", async () => {
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
   await using instance = await startDns11(engine);
-  const ports = (await instance.container("web"))?.ports ?? assert.fail();
-  await web.enter("ss", ["-K", "-t", "-l", "sport", "=", String(ports.tcp)]);
-  await web.enter("ss", ["-K", "-u", "-a", "sport", "=", String(ports.udp)]);
-  const broken = await doctor(instance, "web");
-  assert.equal(broken.code, 1);
+  const { broken, caused: ports } = await untilBroken(instance, async () => {
+    const own = (await instance.container("web"))?.ports ?? assert.fail();
+    await web.enter("ss", ["-K", "-t", "-l", "sport", "=", String(own.tcp)]);
+    await web.enter("ss", ["-K", "-u", "-a", "sport", "=", String(own.udp)]);
+    return own;
+  });
   assertFinding(broken, "web", "listener", "problem", /the .*tcp socket no longer exists: another program closed it/);
   assertFinding(broken, "web", "answers", "problem", /refused/);
   const fixed = await doctor(instance, "web", "--fix");
@@ -379,12 +388,12 @@ test("deleted rules of another backend are reported as missing, and --fix instal
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
   await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
   // The kernel sends no event for legacy tables; with the backend nft, dns11 would repair them before the doctor runs.
-  for (const table of ["nat", "raw", "mangle"]) {
-    for (const verb of ["-F", "-X"])
-      await check("nsenter", [`--net=${web.netnsPath}`, "iptables-legacy", "-t", table, verb]);
-  }
-  const missed = await doctor(instance, "web");
-  assert.equal(missed.code, 1);
+  const { broken: missed } = await untilBroken(instance, async () => {
+    for (const table of ["nat", "raw", "mangle"]) {
+      for (const verb of ["-F", "-X"])
+        await check("nsenter", [`--net=${web.netnsPath}`, "iptables-legacy", "-t", table, verb]);
+    }
+  });
   assertFinding(missed, "web", "rules", "problem", /dns11 serves the container, but its rules are missing/);
   const fixed = await doctor(instance, "web", "--fix");
   assertFinding(fixed, "web", "rules", "ok", /^chains DNS11-\* of iptables-legacy, owned by a running process$/);
@@ -484,7 +493,17 @@ test("the exit code is 2 if a check could not run: no engine, no such container,
 
 test("a kernel without owned tables is a warning, and an engine that is too old is a problem", async () => {
   // Injects the kernel's error for an unknown table flag.
-  const inject = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=sendto", "-e", "inject=sendto:error=EOPNOTSUPP:when=1"];
+  const inject = [
+    "-f",
+    "--seccomp-bpf",
+    "-qq",
+    "-o",
+    "/dev/null",
+    "-e",
+    "trace=sendto",
+    "-e",
+    "inject=sendto:error=EOPNOTSUPP:when=1",
+  ];
   const program = [process.execPath, PROGRAM, "doctor", "--json", "-H", engine.host];
   const unowned = await run("strace", [...inject, ...program]);
   assert.equal(unowned.code, 0, unowned.stderr);
@@ -514,13 +533,7 @@ async function doctorOfFake(answers: Readonly<Record<string, unknown>>): Promise
   return stdout;
 }
 
-test("an invalid nameserver in the host's resolv.conf is a warning", async () => {
-  await using typo = await startEngine({ resolvConf: `nameserver ${UPSTREAM}\nnameserver 10.53.1\n` });
-  const result = await doctorOf(typo, join(folder, "no-instance"));
-  assertFinding(result, "Docker host", "host-resolv-conf", "warning", /^invalid nameserver 10\.53\.1$/);
-});
-
-test("with Docker 28 and no nameserver on the host, the missing upstream is the only finding of a container", async () => {
+test("with Docker 28 and no nameserver on the host, the missing upstream is the only finding of a container; an invalid one is a warning", async () => {
   await using current = await startEngine({ suite: "forky", resolvConf: "search nowhere\n" });
   await createNetwork(current, NETWORK);
   await using _ = await runContainer(current, { name: "web", networks: [NETWORK] });
@@ -530,4 +543,10 @@ test("with Docker 28 and no nameserver on the host, the missing upstream is the 
   assertFinding(result, "web", "upstream", "warning", /^none: only container names resolve$/);
   assertFinding(result, "Docker host", "host-resolv-conf", "warning", /no nameserver/);
   assertFinding(result, "web", "docker-rules", "ok", /./);
+
+  const file = `nameserver ${UPSTREAM}\\nnameserver 10.53.1\\n`;
+  const write = ["-t", String(current.hostPid), "-m", "sh", "-c", `printf '${file}' > /etc/resolv.conf`];
+  assert.equal((await run("nsenter", write)).code, 0);
+  const typo = await doctorOf(current, join(folder, "no-instance"));
+  assertFinding(typo, "Docker host", "host-resolv-conf", "warning", /^invalid nameserver 10\.53\.1$/);
 });

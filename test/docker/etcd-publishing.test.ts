@@ -2,8 +2,7 @@
 // its lease lives. Each machine has a user of its own, which may write below its own name only.
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -14,8 +13,9 @@ import { Container, createNetwork, runContainer } from "../support/engine/contai
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { createOverlay, initSwarm } from "../support/engine/swarm.ts";
 import { check } from "../support/program/command.ts";
-import { Dns11, dns11 } from "../support/program/dns11.ts";
+import { type Dns11, type Dns11Options, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { page } from "../support/program/scrape.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { connectByWire } from "../support/rig/wire.ts";
@@ -27,8 +27,10 @@ const MACHINES = "/skydns/test/cluster/machine/";
 const SVC = "svc.cluster.test";
 const ADDRESSES = { m1: "192.168.78.1", m2: "192.168.78.2" } as const;
 type Machine = keyof typeof ADDRESSES;
+/** Where its end is waited for. */
+const SHORT_LEASE = { lease: "10s" };
 
-const folder = mkdtempSync(join(tmpdir(), "d11-publish-"));
+const folder = makeFolder("publish");
 let engines: Record<Machine, Engine>;
 let wire: AsyncDisposable;
 let upstream: AsyncDisposable;
@@ -75,7 +77,6 @@ before(async () => {
 after(async () => {
   for (const each of [runs?.m1, runs?.m2, etcd, upstream, wire, engines?.m1, engines?.m2])
     await each?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 // Root, and a user for each machine, with permission to read those of all and to write its own.
@@ -121,8 +122,8 @@ function configure(machine: Machine, more: object = {}, others: object = {}): vo
       "password-file": join(folder, `${machine}.password`),
       publish: true,
       machine,
-      // The first one is killed and started again while its lease lasts, the end of the second one's is waited for.
-      lease: machine === "m1" ? "5m" : "10s",
+      // They are killed and started again while their leases last.
+      lease: "5m",
       ...more,
     },
     ...others,
@@ -131,31 +132,14 @@ function configure(machine: Machine, more: object = {}, others: object = {}): vo
 }
 
 async function start(machine: Machine): Promise<Dns11> {
-  const instance = open(machine);
-  await instance.waitUntilReady();
-  return instance;
-}
-
-function open(machine: Machine, args: readonly string[] = []): Dns11 {
-  const engine = engines[machine];
   const stateDir = join(folder, `state-${machine}`);
   mkdirSync(stateDir, { recursive: true });
-  const prefix = inNetns(engine.netnsPath, "env");
-  return new Dns11(engine.host, { args: ["--config", join(folder, `${machine}.yaml`), ...args], prefix, stateDir });
+  return await startDns11(engines[machine], { ...optionsOf(machine), stateDir });
 }
 
-// On a busy machine the old process may not pause in time; then it goes on, and the new one ends.
-async function replaced(old: Dns11): Promise<Dns11> {
-  for (;;) {
-    const next = open("m1", ["--replace"]);
-    await waitFor("the new process to serve or to end", async () => {
-      const { pid } = (await next.status().catch(() => undefined)) ?? {};
-      return pid === next.pid || !next.isRunning ? true : undefined;
-    });
-    if (!next.isRunning) continue;
-    await old.ended();
-    return next;
-  }
+function optionsOf(machine: Machine): Dns11Options {
+  const prefix = inNetns(engines[machine].netnsPath, "env");
+  return { args: ["--config", join(folder, `${machine}.yaml`)], prefix };
 }
 
 function runWeb(machine: Machine, name: string, port: string, more: { service?: string; networks?: string[] } = {}) {
@@ -474,7 +458,7 @@ test("killed and started again, replaced, reloaded: what is published is never g
   const second = await start("m1");
   await isStill("the next run", second);
   await waitFor("its keeper", async () => ((await second.status()).keeper.state === "watching" ? true : undefined));
-  const third = await replaced(second);
+  const third = await replaceDns11(engines.m1, second, optionsOf("m1"));
   await isStill("the process that took over", third);
   configure("m1", { address: ADDRESSES.m1, "nearest-first": true });
   assert.match(await command("m1", "reload"), /etcd\.nearest-first/);
@@ -537,6 +521,13 @@ test("a lease that has ended, by itself or while the machine is cut off, is noti
   assert.notEqual((await serviceKey("m1", "web"))?.lease, first?.lease);
   if (isSame) assert.equal((await reportOf("m1")).publishing?.losses, 1);
 
+  const { lease: longLease } = (await serviceKey("m2", "web")) ?? assert.fail();
+  configure("m2", SHORT_LEASE);
+  await command("m2", "reload");
+  await waitFor("a short lease", async () => {
+    const { lease } = (await serviceKey("m2", "web")) ?? {};
+    return lease !== undefined && lease !== longLease ? true : undefined;
+  });
   const own = await answers("m2", `web.shop.${SVC}`);
   await nft("add table ip cut; add chain ip cut out { type filter hook output priority 0; }");
   await nft("add rule ip cut out ip daddr 10.99.1.0/24 drop");
@@ -561,7 +552,7 @@ test("another machine of the same name writes nothing, and says why", async () =
   assert.match(await command("m2", "ps"), /web-2 .* no \(name taken\)/);
   assert.deepEqual([...(await keysOf("m1"))], [...keys]);
   assert.equal((await keysOf("m2")).size, 0, "what it published under the name before is withdrawn");
-  configure("m2");
+  configure("m2", SHORT_LEASE);
   await command("m2", "reload");
   await resolves("m1", `1-m2.web.shop.${SVC}`, `NOERROR ${ADDRESSES.m2}`);
 });

@@ -2,8 +2,7 @@
 // which etcd can fail. The expected answers are those that CoreDNS documents for the same keys.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -13,6 +12,7 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { check } from "../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { inNetns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { makeCertificates } from "../support/servers/etcd-certificates.ts";
@@ -20,7 +20,7 @@ import { type Etcd, base64, startEtcd } from "../support/servers/etcd.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const ROOT = "/skydns/test/shop";
-const folder = mkdtempSync(join(tmpdir(), "d11-etcd-test-"));
+const folder = makeFolder("etcd-test");
 const config = join(folder, "dns11.yaml");
 let engine: Engine;
 let upstream: Upstream;
@@ -48,7 +48,6 @@ after(async () => {
   await etcd?.[Symbol.asyncDispose]();
   await upstream?.[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const RECORDS: Readonly<Record<string, unknown>> = {

@@ -2,8 +2,7 @@
 // name the likely cause of an unexpected answer.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
@@ -16,12 +15,14 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { startScripted } from "../support/scripted/scripted.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 const HOST_SERVER = "127.0.0.1";
-const folder = mkdtempSync(join(tmpdir(), "d11-explain-"));
+const folder = makeFolder("explain");
 const config = join(folder, "settings.yaml");
 
 let engine: Engine;
@@ -53,7 +54,6 @@ after(async () => {
   await shared[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
 });
 
 async function command(instance: Dns11, ...args: string[]): Promise<CommandResult> {
@@ -136,6 +136,7 @@ test("an IP address as NAME explains its reverse lookup", async () => {
 test("a reply is explained as from a server the first time, and as a cache hit with its times the second time", async () => {
   const instance = await shared.with();
   const first = await explain(instance, "kept.ok.test", "A");
+  const { length: times } = await upstream.queriesFor("kept.ok.test");
   assert.deepEqual([first.answeredBy, first.server], ["servers", `host(${HOST_SERVER})`]);
   const events = first.steps.find(({ layer }) => layer === "servers")?.events ?? [];
   assert.deepEqual(
@@ -147,7 +148,7 @@ test("a reply is explained as from a server the first time, and as a cache hit w
   const second = await explain(instance, "kept.ok.test", "A");
   assert.equal(second.answeredBy, "cache");
   assert.match(second.steps.at(-1)?.why ?? "", /^hit: stored \d+\.\d s ago, expires in \d+\.\d s$/);
-  assert.equal((await upstream.queriesFor("kept.ok.test")).length, 1);
+  assert.equal((await upstream.queriesFor("kept.ok.test")).length, times);
 });
 
 test("for a container without an external network, the skipped servers are explained", async () => {
@@ -191,7 +192,8 @@ test("the events of a silent server and of the one queried after it are listed i
   );
   assert.ok(at(places[0] as RegExp) >= 0, words.join("\n"));
   const queried = (await servers.queries()).filter(({ name }) => name === "x.test").map((each) => each.server);
-  assert.deepEqual(queried, [1, 2]);
+  // A busy machine may send it again.
+  assert.deepEqual(queried.slice(0, 2), [1, 2]);
 });
 
 test("hints for a name that does not resolve name the likely cause", async () => {
@@ -209,8 +211,9 @@ test("hints for a name that does not resolve name the likely cause", async () =>
   assert.match(await hints("plain"), /on no user-defined network/);
   await gone.stop();
   const stopped = async (): Promise<string> => await hints("gone");
-  await instance.waitUntilReady();
-  assert.match(await stopped(), /"gone" is container gone, which exited with code \d+, /);
+  await waitFor("its end to be known", async () =>
+    /"gone" is container gone, which exited with code \d+, /.test(await stopped()) ? true : undefined,
+  );
   assert.equal(await hints("web"), "");
 });
 

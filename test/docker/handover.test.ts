@@ -13,20 +13,25 @@ import { dataOf, dig } from "../support/client/dig.ts";
 import { Dns11, startDns11 } from "../support/program/dns11.ts";
 import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
-import { failuresAfter, outcomesOf, type QueryEnd, QueryLoop, queryLoop } from "../support/client/query-loop.ts";
+import {
+  droppedIn,
+  failuresAfter,
+  outcomesOf,
+  type QueryEnd,
+  QueryLoop,
+  queryLoop,
+} from "../support/client/query-loop.ts";
 import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
-const PER_SECOND = 1_000;
+const PER_SECOND = 400;
 const REUSED_PER_SECOND = 100;
 /** How long the clients run before and after the event. */
 const MARGIN_MS = 1_000;
 /** How many queries a flood has, and how many of them have arrived when dns11 is stopped. */
-const FLOOD = { all: 40_000, atStop: 10_000 };
+const FLOOD = { all: 16_000, atStop: 4_000 };
 /** At how many moments of attaching dns11 is killed, and for how long that lasts. */
 const MOMENTS = Number(process.env["KEEPER_TIMES"] ?? 6);
 const ATTACHING_MS = 24;
-/** Fewer: during a flood, a full socket buffer would lose queries because of the flood, not because of the stop. */
-const DURING_FLOOD_PER_SECOND = 200;
 
 const DOCKERS_TTL = 600;
 
@@ -44,21 +49,31 @@ before(async () => {
 after(async () => await engine[Symbol.asyncDispose]());
 
 /** The results of a client with a new socket per query, and of one that reuses its socket. */
-type Results = { readonly fresh: readonly QueryEnd[]; readonly reused: readonly QueryEnd[] };
+interface Results {
+  readonly fresh: readonly QueryEnd[];
+  readonly reused: readonly QueryEnd[];
+  /** Packets that the kernel has dropped for want of room, as it does on a busy machine and during a flood. */
+  readonly dropped: number;
+}
 
 /** Two clients query all the time, while `act` runs. Returns their results. */
-async function whileQuerying(act: () => Promise<void>, perSecond = PER_SECOND): Promise<Results> {
-  await using fresh = await QueryLoop.start(client, { name: "web", perSecond });
+async function whileQuerying(act: () => Promise<void>): Promise<Results> {
+  const droppedBefore = await droppedIn(client);
+  await using fresh = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND });
   await using reused = await QueryLoop.start(client, { name: "web", perSecond: REUSED_PER_SECOND, sourcePort: "any" });
   await pause(MARGIN_MS);
   await act();
   await pause(MARGIN_MS);
-  return { fresh: await fresh.stop(), reused: await reused.stop() };
+  const ends = { fresh: await fresh.stop(), reused: await reused.stop() };
+  return { ...ends, dropped: (await droppedIn(client)) - droppedBefore };
 }
 
-function assertServed({ fresh, reused }: Results, sinceMs = 0): void {
+function assertServed({ fresh, reused, dropped }: Results, sinceMs = 0): void {
   for (const ends of [fresh, reused]) {
-    assert.deepEqual(failuresAfter(ends, sinceMs), []);
+    const failures = failuresAfter(ends, sinceMs);
+    const others = failures.filter((failure) => !failure.startsWith("timeout"));
+    assert.deepEqual(others, []);
+    assert.ok(failures.length <= dropped, `${failures.join(", ")}; ${dropped} dropped by the kernel`);
     assert.ok((outcomesOf(ends, sinceMs)["NOERROR"] ?? 0) > REUSED_PER_SECOND / 2, "queries were sent");
   }
 }
@@ -116,7 +131,7 @@ test("a new instance after a kill serves again, in its own conntrack zone, and S
   const results = await whileQuerying(async () => {
     await localQueries(dns11, "web", FLOOD.atStop);
     assert.equal(await dns11.stop(), 0);
-  }, DURING_FLOOD_PER_SECOND);
+  });
   assertServed(results);
   await assertNothingLeft(client, web);
   assert.match(stdoutOf(await flood, "dnsperf"), /NOERROR \d+ \(100\.00%\)/);
@@ -154,12 +169,12 @@ test("after a crash at any moment of attaching, Docker's resolver answers and no
   for (let moment = 0; moment < MOMENTS; moment++) {
     const ms = (moment * ATTACHING_MS) / MOMENTS;
     await using dns11 = new Dns11(engine.host);
-    await waitFor("dns11 to serve", () => (dns11.log.includes("serving") ? true : undefined), { everyMs: 1 });
+    await waitFor("dns11 to serve", () => (dns11.log.includes("serving") ? true : undefined), { everyMs: 2 });
     await pause(ms);
     dns11.kill("SIGKILL");
     await dns11.exited;
     const reply = await dig(client, "web", "+time=1", "+tries=10");
     assert.equal(reply.answer[0]?.ttl, DOCKERS_TTL, `killed ${ms} ms after it started to serve`);
-    assert.doesNotMatch((await client.enter("nft", ["list", "ruleset"])).stdout, /dns11/);
+    await assertNothingLeft(client);
   }
 });

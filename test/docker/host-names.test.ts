@@ -13,7 +13,8 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { HostClients } from "../support/client/host-clients.ts";
-import { QueryLoop } from "../support/client/query-loop.ts";
+import { assertNoneFailed } from "../support/client/host-load.ts";
+import { QueryLoop, droppedIn } from "../support/client/query-loop.ts";
 import { type Dns11, type Dns11Options, dns11, startDns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
@@ -25,7 +26,7 @@ const SERVER = "127.0.0.1";
 const SERVER6 = "fd53::1";
 const FLOOD = 10_000;
 /** Beside a flood, a single datagram may be lost. */
-const PATIENTLY = ["+tries=3", "+time=5"];
+const PATIENTLY = ["+tries=3", "+time=20"];
 
 let engine: Engine;
 let clients: HostClients;
@@ -144,7 +145,7 @@ test("what is below the domain never leaves, and what is not arrives at its serv
   const foreign = address.replace(/\d+$/, "250");
   assert.equal((await dig(engine, `@${SERVER}`, "-x", foreign)).status, "NXDOMAIN");
   const reverse = `${foreign.split(".").toReversed().join(".")}.in-addr.arpa`;
-  assert.equal((await upstream.queriesFor(reverse)).length, 1, "a reverse name of nobody is forwarded");
+  assert.notEqual((await upstream.queriesFor(reverse)).length, 0, "a reverse name of nobody is forwarded");
 });
 
 test("glibc, musl, static Go and Node resolve names of containers and others", async () => {
@@ -286,7 +287,8 @@ for (const signal of ["SIGTERM", "SIGKILL", "SIGSTOP"] as const) {
     await shared.stop();
     await using instance = await startWithHost();
     const keeper = await waitFor("its keeper", async () => (await instance.status()).keeper.pid ?? undefined);
-    await using loop = await QueryLoop.start(engine, { name: "a1.ok.test", server: SERVER, perSecond: 500 });
+    const droppedBefore = await droppedIn(engine);
+    await using loop = await QueryLoop.start(engine, { name: "a1.ok.test", server: SERVER, perSecond: 200 });
     assert.deepEqual(await addressesOf("web.docker"), [address]);
     instance.kill(signal);
     await waitFor("the name to be upstream's", async () =>
@@ -296,8 +298,7 @@ for (const signal of ["SIGTERM", "SIGKILL", "SIGSTOP"] as const) {
       (await engine.enter("nft", ["list", "tables"])).stdout.includes("dns11") ? undefined : true,
     );
     const ends = await loop.stop();
-    const outcomes = new Set(ends.map(({ outcome }) => outcome));
-    assert.deepEqual([...outcomes], ["NOERROR"]);
+    assertNoneFailed(ends, (await droppedIn(engine)) - droppedBefore);
     assert.ok(keeper > 0);
   });
 }
@@ -399,12 +400,12 @@ test("they come back when dockerd was restarted", async () => {
   const instance = await shareWithHost();
   await engine.restartDaemon();
   await engine.docker("start", "web", "outsider", "plain");
+  address = await addressOf("IPAddress");
+  // While the engine is away, the last known names are answered.
   await waitFor("the name of the restarted container", async () =>
-    (await statusOf("web.docker")) === "NOERROR" ? true : undefined,
+    (await addressesOf("web.docker"))[0] === address ? true : undefined,
   );
   await instance.waitFor("host", "attached");
-  address = await addressOf("IPAddress");
-  assert.deepEqual(await addressesOf("web.docker"), [address]);
 });
 
 test("an engine that shares its control group with dns11 is refused", async () => {

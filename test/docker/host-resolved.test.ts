@@ -13,7 +13,7 @@ import { run, stdoutOf } from "../support/program/command.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { HostClients } from "../support/client/host-clients.ts";
 import { HostLoad, assertNoneFailed } from "../support/client/host-load.ts";
-import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import {
   type Release,
   type RootProgram,
@@ -288,15 +288,14 @@ for (const release of ["bookworm", "forky"] as const) {
 
         test("another process continues with the same names when dns11 is replaced", async () => {
           const [link] = await links();
-          const { stateDir } = instance;
-          const second = new Dns11(engine.host, { stateDir, args: ["--replace", "--config", config] });
-          const first = instances.at(-1);
+          const first = instance;
+          const second = await replaceDns11(engine, first, { args: ["--config", config] });
           instances.push((instance = second));
           await waitFor("the link of the new process alone", async () => {
             const now = await links();
             return now.length === 1 && now[0] !== link ? true : undefined;
           });
-          assert.equal(await first?.ended(), 0);
+          assert.equal(await first.ended(), 0);
           await second.waitFor("host", "attached");
           await waitFor("the name", async () => ((await stub("web.docker"))[0] === address ? true : undefined));
           await assertOutside();

@@ -14,7 +14,7 @@ import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { CommandOptions, CommandResult } from "../support/program/command.ts";
-import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { inTime, waitFor } from "../support/rig/wait.ts";
 
@@ -160,9 +160,9 @@ test("plain queries are answered by the kernel, all others by the process, and b
 });
 
 test("known names are answered while the process is stopped", async () => {
-  // A keeper would end it, and Docker's resolver would answer.
-  const instance = await shared.with(SHARED_ARGS);
   const { answer } = await waitFor("an answer while it is stopped", async () => {
+    // A keeper would end it, and Docker's resolver would answer; its own alarm ends it if this takes too long.
+    const instance = await shared.with(SHARED_ARGS);
     await kernelAnswer(instance, client, "web");
     instance.kill("SIGSTOP");
     try {
@@ -254,8 +254,7 @@ test("names are answered while the process is replaced, and a replacement has th
     await engine.docker("rename", "renamed", "web");
     return true;
   });
-  await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
-  await instance.ended();
+  await using next = await replaceDns11(engine, instance, { args: ARGS });
   assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
   assert.deepEqual(await answersOf(next, "client"), { by: "kernel" });
 });
@@ -315,8 +314,7 @@ test("by default the kernel answers beside another program at lo; behind one tha
   await waitFor("the kernel to answer", async () => (await isByKernel(instance, "stranger")) || undefined);
   {
     await using _ = await programAtLo(stranger);
-    await using next = await startDns11(engine, { args: [...ARGS, "--replace"], stateDir: instance.stateDir });
-    await instance.ended();
+    await using next = await replaceDns11(engine, instance, { args: ARGS });
     assert.deepEqual(await answersOf(next, "stranger"), { by: "kernel" });
     assert.deepEqual(dataOf(await kernelAnswer(next, stranger, "shared")), [stranger.address("n2")]);
     assert.doesNotMatch(await doctor(), /does not answer in/);

@@ -12,10 +12,13 @@ import type { Engine } from "../support/engine/engine.ts";
 import { startPair } from "../support/engine/pair.ts";
 import { Dns11 } from "../support/program/dns11.ts";
 import { isAlive } from "../support/program/main-with-keeper.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 
 /** `make keeper` runs a thousand rounds. */
 const TIMES = Number(process.env["KEEPER_TIMES"] ?? 1) * 5;
+
+/** More queries would take more processor time than the kills. */
+const BETWEEN_QUERIES_MS = 100;
 
 let engine: Engine;
 let web: Container;
@@ -35,6 +38,7 @@ test(`killed and restarted ${TIMES} times: queries are answered in between, and 
       queries.sent++;
       // Ten tries of two seconds: longer than the moment in which queries may be lost.
       if ((await dig(web, "+time=2", "+tries=10", "client")).answer.length === 0) queries.unanswered++;
+      await pause(BETWEEN_QUERIES_MS);
     }
   })();
   for (let time = 0; time < TIMES; time++) {

@@ -51,7 +51,7 @@ test("after a restart of dockerd, dns11 reconnects and catches up with changes",
   await web.start();
   await dns11.waitFor("web", "attached");
   assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
-  assert.equal((await dns11.container("client"))?.state, "attached");
+  await dns11.waitFor("client", "attached");
 });
 
 test("a container that restarts is served in its new namespace", async () => {
@@ -67,15 +67,14 @@ test("a container that restarts is served in its new namespace", async () => {
 
 test("a container that shares another's namespace is served with it, once", async () => {
   await using joiner = await runContainer(engine, { name: "joiner", args: ["--network", "container:client"] });
-  const status = await waitFor("joiner to be listed", async () => await dns11.container("joiner"));
-  assert.equal(status.state, "skipped");
+  const status = await dns11.waitFor("joiner", "skipped");
   assert.equal(status.code, "shares-namespace");
   assert.deepEqual(dataOf(await dig(joiner, "web")), [web.address("n1")]);
 });
 
 test("a running container is served while it is on a user-defined network", async () => {
   await using late = await runContainer(engine, { name: "late" });
-  const status = await waitFor("late to be listed", async () => await dns11.container("late"));
+  const status = await dns11.waitFor("late", "skipped");
   assert.equal(status.code, "default-network-only");
   await late.connect("n1");
   await dns11.waitFor("late", "attached");
@@ -95,27 +94,27 @@ test("a paused container is attached like any other", async () => {
   await waitFor("the pause to be noticed", async () =>
     (await dns11.container("paused"))?.isPaused === true ? true : undefined,
   );
-  assert.equal((await dns11.container("paused"))?.state, "attached");
+  await dns11.waitFor("paused", "attached");
   await engine.docker("unpause", "paused");
   await paused.remove();
 });
 
 test("after many concurrent starts and removals, exactly the running containers are attached", async () => {
-  const names = Array.from({ length: 12 }, (_, index) => `many${index}`);
+  const names = Array.from({ length: 8 }, (_, index) => `many${index}`);
   const containers = await Promise.all(
     names.map(async (name) => await runContainer(engine, { name, networks: ["n1"] })),
   );
-  await Promise.all(containers.slice(0, 6).map(async (container) => await container.remove()));
+  await Promise.all(containers.slice(0, 4).map(async (container) => await container.remove()));
   await waitFor("all to be settled", async () => {
     const { containers: listed } = await dns11.status();
     const attached = listed.filter(({ name, state }) => name.startsWith("many") && state === "attached");
     const all = listed.filter(({ name }) => name.startsWith("many"));
-    return attached.length === 6 && all.length === 6 ? true : undefined;
+    return attached.length === 4 && all.length === 4 ? true : undefined;
   });
-  for (const container of containers.slice(6)) {
+  for (const container of containers.slice(4)) {
     assert.deepEqual(dataOf(await dig(client, container.name)), [container.address("n1")]);
   }
-  await Promise.all(containers.slice(6).map(async (container) => await container.remove()));
+  await Promise.all(containers.slice(4).map(async (container) => await container.remove()));
 });
 
 test("SIGTERM leaves no rules in any namespace, and Docker's resolver answers again", async () => {

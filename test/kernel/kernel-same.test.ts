@@ -15,7 +15,7 @@ import { PROCESS_PORT, Process, kernelReply, sorted } from "../support/packets/k
 import { type QueryParts, TYPE, aQuery } from "../support/scripted/builders.ts";
 import { declarationsFor } from "../support/scripted/declarations.ts";
 
-const QUERIES = Number(process.env["KERNEL_QUERIES"] ?? 5_000);
+const QUERIES = Number(process.env["KERNEL_QUERIES"] ?? 2_500);
 const SEED = 20_260_102;
 // After so many queries the names are as new on average.
 const FORGET_EVERY = 200;

@@ -22,7 +22,7 @@ import { stdoutOf } from "../support/program/command.ts";
 import { Netns, inNetns } from "../support/rig/netns.ts";
 import { inTime } from "../support/rig/wait.ts";
 
-const RULES = 60_000;
+const RULES = 30_000;
 const TABLES = 2_000;
 const attaching = new Attachments();
 let netns: Netns;

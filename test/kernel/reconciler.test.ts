@@ -88,6 +88,27 @@ test("a namespace that is desired again while it is being detached is attached a
   await reconciler.stop();
 });
 
+test("a change while a namespace is being verified is followed by another verification", async () => {
+  await using place = await Netns.create();
+  const reconciler = new Reconciler({ ...attaching.parts(), openEndpointFor: () => answering }, () => {});
+  let verified = 0;
+  let release = (): void => {};
+  const first = new Promise<void>((resolve) => (release = resolve));
+  const onVerified = async (): Promise<void> => {
+    verified++;
+    await first;
+  };
+  const claim = { containerId: "a", sandboxKey: place.netnsPath, pid: 0 };
+  reconciler.setDesired("a", { claim, view: VIEW, mode: { ...CONTAINER_MODE, onVerified } });
+  await waitFor("the first verification", () => (verified === 1 ? true : undefined));
+  reconciler.updateCapture("a");
+  reconciler.updateCapture("a");
+  release();
+  await waitFor("the second one", () => (verified === 2 ? true : undefined));
+  await waitFor("it to be attached", () => reconciler.attachmentOf("a")?.state.kind === "attached" || undefined);
+  await reconciler.stop();
+});
+
 test("an internal error while attaching one container leaves that one to Docker, and all others are attached", async () => {
   await using bad = await Netns.create();
   await using good = await Netns.create();

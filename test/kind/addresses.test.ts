@@ -17,7 +17,6 @@ import {
   NETWORK,
   NO_ANSWERS,
   startKindEnvironment,
-  untilSame,
   waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
@@ -48,6 +47,9 @@ async function assertServedAt(instance: Dns11, node: KindNode, address: string):
 }
 
 test("each value of kind.ip is advertised to pods, which are answered there (K10)", async () => {
+  let last = "auto";
+  const settings = world.settings(`ip: ${last}`);
+  await using instance = await world.serveWith(settings);
   for (const [ip, args, wanted] of [
     ["auto", [], GATEWAY],
     ["auto", ADD_HOST, GATEWAY],
@@ -58,19 +60,17 @@ test("each value of kind.ip is advertised to pods, which are answered there (K10
     ["host", ["--add-host", "host.docker.internal:127.0.0.1"], GATEWAY],
     [LITERAL, [], LITERAL],
   ] as const) {
-    const instance = await world.sharedWith(`ip: ${ip}`);
+    if (ip !== last) await settings.reload(instance, `ip: ${(last = ip)}`);
     await using node = await world.node("words", { args });
     await assertServedAt(instance, node, wanted ?? node.address(NETWORK));
   }
 });
 
 test("with kind.ip=auto the address that KIND's entrypoint chose is kept (K10)", async () => {
-  // Not before it has chosen.
-  await world.sharedWith("nodes: []");
   await using node = await world.node("chosen", { entrypoint: "kind", args: ADD_HOST });
   await node.waitForEntrypoint();
   assert.equal(node.vip, HOST);
-  const instance = await world.sharedWith();
+  const instance = await world.shared();
   await assertServedAt(instance, node, HOST);
 });
 
@@ -82,7 +82,7 @@ test("routes that KIND's entrypoint cannot handle change nothing: two default ro
   ].entries()) {
     await using node = await world.node(`routes-${index}`);
     await checkIn(node.netnsPath, "ip", ["-batch", "-"], `${lines.join("\n")}\n`);
-    await assertServedAt(await world.sharedWith(), node, GATEWAY);
+    await assertServedAt(await world.shared(), node, GATEWAY);
   }
 });
 
@@ -90,7 +90,7 @@ test("on a network without a gateway a dedicated address is advertised, which th
   await createNetwork(world.engine, "inner", { internal: true });
   await using web = await runContainer(world.engine, { name: "inner-web", networks: ["inner"] });
   await using node = await world.node("shut-in", { networks: ["inner"] });
-  const instance = await world.sharedWith();
+  const instance = await world.shared();
   const { advertised } = await waitForWorkingNode(instance, node.name);
   const [address = ""] = advertised;
   assert.match(address, /^\d+\.\d+\.\d+\.\d+$/);
@@ -102,8 +102,10 @@ test("on a network without a gateway a dedicated address is advertised, which th
 });
 
 test("after a change of kind.ip new pods get another address, and earlier pods are answered at theirs (K11)", async () => {
-  const instance = await world.sharedWith("ip: gateway");
+  await world.endShared();
   await using node = await world.node("moving");
+  const settings = world.settings("ip: gateway");
+  await using instance = await world.serveWith(settings);
   await waitForWorkingNode(instance, node.name);
   await using first = await startPod(node);
   assert.deepEqual(first.nameservers, [GATEWAY]);
@@ -114,7 +116,7 @@ test("after a change of kind.ip new pods get another address, and earlier pods a
     ["node", own],
     ["gateway", GATEWAY],
   ] as const) {
-    await world.sharedWith(`ip: ${ip}`);
+    await settings.reload(instance, `ip: ${ip}`);
     const report = await waitForNode(
       instance,
       node.name,
@@ -131,7 +133,6 @@ test("after a change of kind.ip new pods get another address, and earlier pods a
 });
 
 test("after a restart of dns11 with another kind.ip earlier pods are answered at their address (K11)", async () => {
-  await world.endShared();
   await using node = await world.node("moved-by-restart");
   const first = await world.serve(["--kind-ip", LITERAL]);
   await using _ = first;
@@ -147,7 +148,7 @@ test("after a restart of dns11 with another kind.ip earlier pods are answered at
 test("joining and leaving networks, also the first one, does not change the advertised address (K12)", async () => {
   await createNetwork(world.engine, "a-first", { subnet: "10.79.0.0/24" });
   await using node = await world.node("joining");
-  const instance = await world.sharedWith();
+  const instance = await world.shared();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   const change = async (work: Promise<void>, networks: readonly string[]): Promise<void> => {
@@ -173,37 +174,39 @@ test("joining and leaving networks, also the first one, does not change the adve
 });
 
 test("with kind.ip=node neighbours and the host get no answer on the node's port 53 without kind.expose (K13)", async () => {
+  await world.endShared();
   await using node = await world.node("closed");
   const own = node.address(NETWORK);
   await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
   for (const mode of ["listener", "loopback"]) {
-    const instance = await world.sharedWith(`ip: node, mode: ${mode}`);
-    await waitForNode(instance, node.name, (report) => report.mode === mode && report.advertised.includes(own));
+    const settings = world.settings(`ip: node, mode: ${mode}`);
+    await using instance = await world.serveWith(settings);
     await assertServedAt(instance, node, own);
-    for (const place of [neighbour, world.engine]) {
-      await untilSame(`no answers, ${mode}`, async () => await world.webFrom(place, own, 2), NO_ANSWERS);
-    }
-    await world.sharedWith(`ip: node, mode: ${mode}, expose: true`);
+    for (const place of [neighbour, world.engine])
+      assert.deepEqual(await world.webFrom(place, own, 2), NO_ANSWERS, mode);
+    await settings.reload(instance, `ip: node, mode: ${mode}, expose: true`);
+    await instance.waitFor(node.name, "attached");
     await assertServedAt(instance, node, own);
-    for (const place of [neighbour, world.engine]) {
-      await untilSame(`answers, ${mode}`, async () => await world.webFrom(place, own), world.found);
-    }
+    for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), world.found, mode);
+    assert.equal(await instance.stop(), 0);
   }
 });
 
 test("neighbours still get no answer after the node left its network and joined it again (K13, K29)", async () => {
   await using node = await world.node("rejoining", { networks: [{ name: NETWORK, ip: "10.77.0.77" }] });
   await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
-  const own = node.address(NETWORK);
-  const instance = await world.sharedWith("ip: node");
-  await waitForNode(instance, node.name, ({ state, advertised }) => state === "working" && advertised.includes(own));
+  await using instance = await world.serve(["--kind-ip", "node"]);
+  await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
+  const own = node.address(NETWORK);
   // The same address on another interface; dns11 may see both changes as one.
   await node.container.disconnect(NETWORK);
   await node.container.connect({ name: NETWORK, ip: own });
-  await untilSame("no answers", async () => await world.webFrom(neighbour, own, 2), NO_ANSWERS);
+  await waitFor("dns11 to handle the change", async () =>
+    isDeepStrictEqual(await world.webFrom(neighbour, own, 2), NO_ANSWERS) ? true : undefined,
+  );
   await waitForWorkingNode(instance, node.name);
-  for (let count = 0; count < 2; count++) {
+  for (let count = 0; count < 3; count++) {
     assert.deepEqual(await world.webFrom(neighbour, own, 2), NO_ANSWERS);
     assert.deepEqual(await world.webFrom(pod, own), world.found);
   }
@@ -214,12 +217,8 @@ test("with kind.ip=gateway neighbours still reach a server at the gateway's port
   await using server = await startUpstream(world.engine, { address: "10.78.0.1" });
   await using neighbour = await runContainer(world.engine, { name: "beside", networks: ["served"] });
   await using node = await world.node("gated", { networks: ["served"] });
-  const instance = await world.sharedWith("ip: gateway");
-  await waitForNode(
-    instance,
-    node.name,
-    ({ state, advertised }) => state === "working" && advertised[0] === "10.78.0.1",
-  );
+  await using instance = await world.serve(["--kind-ip", "gateway"]);
+  await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   assert.deepEqual(dataOf(await dig(neighbour, "@10.78.0.1", "x5.ok.test")), ["192.0.2.5"]);
   assert.equal((await server.queriesFor("x5.ok.test")).length, 1);
@@ -228,14 +227,14 @@ test("with kind.ip=gateway neighbours still reach a server at the gateway's port
 });
 
 test("if a process listens on the node's port 53, kind.ip=node is refused with the reason and changes nothing, unless forced (K15)", async () => {
-  await world.sharedWith("nodes: []");
   await using node = await world.node("taken");
   const own = node.address(NETWORK);
   const lines = [`listen-address=${own}`, "address=/owner.test/192.0.2.1"];
   await using server = await startDnsmasq(node, { address: "127.0.0.1", lines });
   assert.ok(server.pid > 0);
   const text = await node.resolvConf();
-  const instance = await world.sharedWith("ip: node");
+  const settings = world.settings("ip: node");
+  await using instance = await world.serveWith(settings);
   await instance.waitFor(node.name, "attached");
   const refused = await waitForNode(instance, node.name, ({ state }) => state === "refused");
   assert.match(refused.reasons.join(), /a process listens on port 53 of 10\.77\.0\.\d+ over udp.*kind\.force/);
@@ -245,7 +244,7 @@ test("if a process listens on the node's port 53, kind.ip=node is refused with t
   await using pod = await startPod(node);
   assert.deepEqual(dataOf(await dig(pod, `@${own}`, "owner.test")), ["192.0.2.1"]);
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
-  await world.sharedWith("ip: node, force: true");
+  await settings.reload(instance, "ip: node, force: true");
   await waitForWorkingNode(instance, node.name);
   assert.deepEqual(await world.webFrom(pod, own), world.found);
   // Neighbours are still served by that process.
@@ -253,11 +252,10 @@ test("if a process listens on the node's port 53, kind.ip=node is refused with t
 });
 
 test("if port 53 of the node is redirected to a pod, kind.ip=node is refused unless forced (K15)", async () => {
-  await world.sharedWith("nodes: []");
   await using node = await world.node("redirected");
   const dnat = ["-t", "nat", "-A", "PREROUTING", "-p", "udp", "--dport", "53", "-m", "addrtype", "--dst-type", "LOCAL"];
   await checkIn(node.netnsPath, "iptables-nft", [...dnat, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);
-  const instance = await world.sharedWith("ip: node");
+  await using instance = await world.serve(["--kind-ip", "node"]);
   await instance.waitFor(node.name, "attached");
   await waitForNode(instance, node.name, ({ state }) => state === "refused");
 });

@@ -3,8 +3,6 @@
 // when dns11 is started again.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
@@ -16,6 +14,7 @@ import { errorsOf, openPage } from "../support/page/browser.ts";
 import { type ShopPage, openShopPage } from "../support/page/shop-page.ts";
 import type { UiCommand } from "../support/program/ui-command.ts";
 import { startDns11 } from "../support/program/dns11.ts";
+import { makeFolder } from "../support/rig/folder.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
@@ -209,38 +208,34 @@ test("hostile names and labels of real containers are text", async () => {
 });
 
 test("a snapshot opens from disk with its panels, asks for nothing, and names no container", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "d11-static-"));
-  try {
-    const { code, stderr } = await shop.command("ui", "--static", join(folder, "page"));
-    assert.equal(code, 0, stderr);
-    const other = await openPage(browser);
-    const [faults, requests] = [errorsOf(other), [] as string[]];
-    other.on("request", (request) => requests.push(request.url()));
-    await other.goto(`file://${folder}/page/index.html`);
-    await other.getByText("Snapshot of").waitFor();
-    for (const part of [".chip", ".cell-sees", ".server-up", ".query", ".event"])
-      await other.locator(part).first().waitFor();
-    assert.deepEqual(await other.locator("main section h2").allTextContents(), [
-      "Failing now",
-      "Who sees whom",
-      "Nameservers",
-      "Last queries",
-      "Events",
-    ]);
-    assert.equal(await other.getByRole("button", { name: "Explain" }).count(), 0);
-    const text = await other.locator("body").innerText();
-    for (const name of ["shop", "db", "live-one"]) assert.doesNotMatch(text, new RegExp(`\\b${name}\\b`));
-    assert.match(text, /Names and addresses are replaced/);
-    assert.deepEqual(faults, []);
-    assert.ok(requests.length >= 4, requests.join(" "));
-    assert.deepEqual(
-      requests.filter((url) => !url.startsWith(`file://${folder}/page/`)),
-      [],
-    );
-    await other.context().close();
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = makeFolder("static");
+  const { code, stderr } = await shop.command("ui", "--static", join(folder, "page"));
+  assert.equal(code, 0, stderr);
+  const other = await openPage(browser);
+  const [faults, requests] = [errorsOf(other), [] as string[]];
+  other.on("request", (request) => requests.push(request.url()));
+  await other.goto(`file://${folder}/page/index.html`);
+  await other.getByText("Snapshot of").waitFor();
+  for (const part of [".chip", ".cell-sees", ".server-up", ".query", ".event"])
+    await other.locator(part).first().waitFor();
+  assert.deepEqual(await other.locator("main section h2").allTextContents(), [
+    "Failing now",
+    "Who sees whom",
+    "Nameservers",
+    "Last queries",
+    "Events",
+  ]);
+  assert.equal(await other.getByRole("button", { name: "Explain" }).count(), 0);
+  const text = await other.locator("body").innerText();
+  for (const name of ["shop", "db", "live-one"]) assert.doesNotMatch(text, new RegExp(`\\b${name}\\b`));
+  assert.match(text, /Names and addresses are replaced/);
+  assert.deepEqual(faults, []);
+  assert.ok(requests.length >= 4, requests.join(" "));
+  assert.deepEqual(
+    requests.filter((url) => !url.startsWith(`file://${folder}/page/`)),
+    [],
+  );
+  await other.context().close();
 });
 
 test("a page of another origin gets nothing, with the token neither", async () => {

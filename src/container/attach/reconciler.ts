@@ -36,6 +36,7 @@ interface ReconcilerEntry {
   /** Probes after foreign rules changed. */
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
+  isVerifying: boolean;
 }
 
 /** How often to poll a verification that was already running. */
@@ -128,10 +129,7 @@ export class Reconciler {
     }
   }
 
-  /**
-   * Repairs one namespace now: re-creates its rules, and attaches it again if queries do not arrive then. Undefined if
-   * the container is not to be served.
-   */
+  /** Re-creates the rules now, and attaches again if queries do not arrive then. Undefined if it is not to be served. */
   async repair(containerId: string): Promise<RepairResult | undefined> {
     const entry = this.#entries.get(containerId);
     const attachment = entry?.attachment;
@@ -183,8 +181,7 @@ export class Reconciler {
     this.#isStopped = true;
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
-    for (const { timer, changeTimer } of this.#entries.values())
-      [timer, changeTimer].forEach((each) => clearTimeout(each));
+    for (const each of this.#entries.values()) [each.timer, each.changeTimer].forEach((timer) => clearTimeout(timer));
     this.#entries.clear();
     await Promise.all([
       ...attachments.map(async (attachment) => await this.#detach(attachment)),
@@ -301,11 +298,12 @@ export class Reconciler {
     entry.changeTimer.unref();
   }
 
-  /** Probes as soon as fewer than the maximum of probes are running. */
+  /** As soon as fewer than the maximum of probes are running. One that runs here may have begun before what changed. */
   #verify(entry: ReconcilerEntry): void {
     this.#toVerify.add(entry);
     for (const next of this.#toVerify) {
       if (this.#verifying >= LIMITS.verifyAtOnce || this.#isStopped) return;
+      if (next.isVerifying) continue;
       this.#toVerify.delete(next);
       void this.#verifyNow(next);
     }
@@ -313,6 +311,7 @@ export class Reconciler {
 
   async #verifyNow(entry: ReconcilerEntry): Promise<void> {
     this.#verifying++;
+    entry.isVerifying = true;
     entry.lastProbeMs = performance.now();
     try {
       await ownRound();
@@ -321,6 +320,7 @@ export class Reconciler {
       guard.report(error, "attach");
     } finally {
       this.#verifying--;
+      entry.isVerifying = false;
     }
     const [next] = this.#toVerify;
     if (next !== undefined) this.#verify(next);
@@ -384,6 +384,7 @@ function newEntry(): ReconcilerEntry {
     timer: undefined,
     changeTimer: undefined,
     lastProbeMs: -Infinity,
+    isVerifying: false,
   };
 }
 

@@ -9,7 +9,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { codeOf } from "../../base/lib/fault.ts";
 import { engineFault } from "../../base/model/engine-fault.ts";
 import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
-import { Docker } from "./light-dockerode.ts";
+import { type Modem, type ModemRequest, openModem } from "./light-dockerode.ts";
 import { limitedGet } from "./limited-get.ts";
 import type { ServiceJson, TaskJson, VerboseNetworkJson } from "./swarm-json.ts";
 
@@ -62,20 +62,16 @@ interface InfoJson {
   readonly SecurityOptions?: readonly string[] | null;
 }
 
-interface Modem {
-  dial(request: object, done: (error: unknown, body: unknown) => void): void;
-}
-
-/** The only successful status; dockerode turns every other into an error. */
+/** The only successful status; the modem turns every other into an error. */
 const STATUS_CODES = { 200: true };
 
 export class Engine {
-  readonly #docker: Dockerode;
+  readonly #modem: Modem;
   readonly #socketPath: string;
 
   constructor(socketPath: string) {
     this.#socketPath = socketPath;
-    this.#docker = new Docker({ socketPath });
+    this.#modem = openModem(socketPath);
   }
 
   async describe(signal?: AbortSignal): Promise<EngineInfo> {
@@ -142,7 +138,8 @@ export class Engine {
 
   /** Streams events from now on, until the engine or `signal` ends the stream. */
   async events(signal: AbortSignal): Promise<AsyncIterable<EngineEvent>> {
-    return parseEvents(await this.#explained(this.#docker.getEvents({ filters: EVENT_FILTER, abortSignal: signal })));
+    const options = { filters: EVENT_FILTER };
+    return parseEvents(await this.#dial({ path: "/events?", abortSignal: signal, options, isStream: true }));
   }
 
   /** The tasks that should run; undefined unless this engine is a manager. */
@@ -156,15 +153,18 @@ export class Engine {
     return await limitedGet<T>({ socketPath: this.#socketPath, path, notHere, ...limits });
   }
 
-  /** Uses dockerode's modem directly, because not all of its calls accept an AbortSignal. */
   async #get<T>(path: string, timeoutMs: number, signal?: AbortSignal, options: object = {}): Promise<T> {
     const timeout = AbortSignal.timeout(timeoutMs);
     const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
-    const modem = this.#docker.modem as Modem;
-    const request = { path, method: "GET", abortSignal, statusCodes: STATUS_CODES, options };
+    return await this.#dial({ path, abortSignal, options });
+  }
+
+  async #dial<T>(request: Omit<ModemRequest, "method" | "statusCodes">): Promise<T> {
     return await this.#explained(
       new Promise<T>((resolve, reject) => {
-        modem.dial(request, (error, body) => (error === null ? resolve(body as T) : reject(error)));
+        this.#modem.dial({ ...request, method: "GET", statusCodes: STATUS_CODES }, (error, body) =>
+          error === null ? resolve(body as T) : reject(error),
+        );
       }),
     );
   }

@@ -35,10 +35,12 @@ export function loopbackFinding(memory: NetlinkMemory, pid: number): Finding {
   }
 }
 
-/** Every redirected query needs an entry in this table. */
 export function conntrackFinding(): Finding {
-  const count = numberIn(`${CONNTRACK}count`);
-  const max = numberIn(`${CONNTRACK}max`);
+  return roomFinding(numberIn(`${CONNTRACK}count`), numberIn(`${CONNTRACK}max`));
+}
+
+/** Every redirected query needs an entry in the connection tracking table. */
+export function roomFinding(count: number | undefined, max: number | undefined): Finding {
   if (count === undefined || max === undefined) {
     return finding("conntrack", "ok", "not in use");
   }

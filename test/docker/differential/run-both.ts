@@ -23,6 +23,26 @@ export type QuestionResult = {
 const AT_ONCE = 64;
 const IDS = 0x10000;
 
+// The client in each container, which is started once: a start takes more processor time than many questions.
+export class ResolverClients implements Disposable {
+  readonly #project: Project;
+  readonly #clients = new Map<string, ResolverClient>();
+
+  constructor(project: Project) {
+    this.#project = project;
+  }
+
+  of(role: string): ResolverClient {
+    const client = this.#clients.get(role) ?? new ResolverClient(`/proc/${get(this.#project, role).State.Pid}/ns/net`);
+    this.#clients.set(role, client);
+    return client;
+  }
+
+  [Symbol.dispose](): void {
+    for (const client of this.#clients.values()) client[Symbol.dispose]();
+  }
+}
+
 // Each question goes to both at the same time, so that a busy machine slows both.
 export async function queryBoth(
   project: Project,
@@ -30,38 +50,63 @@ export async function queryBoth(
   questions: readonly Question[],
   firstId = 0,
 ): Promise<QuestionResult[]> {
+  using clients = new ResolverClients(project);
+  return await queryBothFrom(clients, resolvers, questions, firstId);
+}
+
+export async function queryBothFrom(
+  clients: ResolverClients,
+  resolvers: Resolvers,
+  questions: readonly Question[],
+  firstId: number,
+): Promise<QuestionResult[]> {
   if (firstId + questions.length * 2 > IDS) throw new Error(`not enough ids for ${questions.length} questions`);
-  const roles = [...new Set(questions.map(({ from }) => from))];
-  const clients = new Map(
-    roles.map((role) => [role, new ResolverClient(`/proc/${get(project, role).State.Pid}/ns/net`)]),
-  );
-  const queryOne = async ({
-    question,
-    id,
-  }: {
-    readonly question: Question;
-    readonly id: number;
-  }): Promise<QuestionResult> => {
-    const client = clients.get(question.from);
-    const ports = resolvers.get(question.from);
-    if (client === undefined || ports === undefined) throw new Error(`no resolver in ${question.from}`);
-    const outcomes = [client.query(question, id, ports.docker), client.query(question, id + 1, ports.ours)] as const;
-    const [docker, ours] = await Promise.all(outcomes);
-    return { question, dockerId: id, oursId: id + 1, docker: blank(docker, id), ours: blank(ours, id + 1) };
+  const all = questions.map((question, index) => ({ question, id: firstId + index * 2 }));
+  const queryOne = async ({ question, id }: { readonly question: Question; readonly id: number }) => {
+    const { docker, ours } = resolversIn(resolvers, question);
+    const client = clients.of(question.from);
+    const outcomes = [client.query(question, id, docker), client.query(question, id + 1, ours)] as const;
+    const [theirs, own] = await Promise.all(outcomes);
+    return { question, dockerId: id, oursId: id + 1, docker: blank(theirs, id), ours: blank(own, id + 1) };
   };
-  try {
-    const all = questions.map((question, index) => ({ question, id: firstId + index * 2 }));
-    const silent = all.filter(({ question }) => endsInSilence(question)).map(queryOne);
-    const left = all.filter(({ question }) => !endsInSilence(question));
-    const answered: QuestionResult[] = [];
-    const queryNext = async (): Promise<void> => {
-      for (let next = left.shift(); next !== undefined; next = left.shift()) answered.push(await queryOne(next));
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, queryNext));
-    return [...answered, ...(await Promise.all(silent))];
-  } finally {
-    for (const client of clients.values()) client[Symbol.dispose]();
-  }
+  const silent = all.filter(({ question }) => endsInSilence(question)).map(queryOne);
+  const answered = await fewAtOnce(
+    all.filter(({ question }) => !endsInSilence(question)),
+    queryOne,
+  );
+  return [...answered, ...(await Promise.all(silent))];
+}
+
+// The same questions to ours once more, beside what Docker has answered.
+export async function repeatOurs(
+  clients: ResolverClients,
+  resolvers: Resolvers,
+  results: readonly QuestionResult[],
+  firstId: number,
+): Promise<QuestionResult[]> {
+  if (firstId + results.length > IDS) throw new Error(`not enough ids for ${results.length} questions`);
+  const all = results.map((result, index) => ({ result, id: firstId + index }));
+  return await fewAtOnce(all, async ({ result, id }) => {
+    const { question } = result;
+    const outcome = await clients.of(question.from).query(question, id, resolversIn(resolvers, question).ours);
+    return { ...result, oursId: id, ours: blank(outcome, id) };
+  });
+}
+
+function resolversIn(resolvers: Resolvers, { from }: Question): { readonly docker: Ports; readonly ours: Ports } {
+  const ports = resolvers.get(from);
+  if (ports === undefined) throw new Error(`no resolver in ${from}`);
+  return ports;
+}
+
+async function fewAtOnce<T, R>(all: readonly T[], act: (each: T) => Promise<R>): Promise<R[]> {
+  const left = [...all];
+  const done: R[] = [];
+  const next = async (): Promise<void> => {
+    for (let each = left.shift(); each !== undefined; each = left.shift()) done.push(await act(each));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  return done;
 }
 
 // Messages that are not queries, and questions to servers that do not reply.

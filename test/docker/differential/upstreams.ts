@@ -56,6 +56,11 @@ export class TestUpstreams implements Disposable {
     return this.#received;
   }
 
+  // Before ids are used again.
+  forget(): void {
+    this.#received.clear();
+  }
+
   [Symbol.dispose](): void {
     this.#process.kill("SIGKILL");
   }

@@ -33,7 +33,7 @@ export interface DigReply {
 }
 
 /** One packet, so that a server's count of queries is right; the time is for a busy machine. */
-const DEFAULTS = ["+tries=1", "+time=10"];
+const DEFAULTS = ["+tries=1", "+time=30"];
 
 /** Queries 127.0.0.11, unless the arguments name another server. */
 export async function dig(context: NetworkContext, ...args: string[]): Promise<DigReply> {

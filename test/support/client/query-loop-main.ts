@@ -15,8 +15,8 @@ const TICK_MS = 5;
  * would lose packets of a burst that no client sends.
  */
 const BURST_MAX = 16;
-/** Longer than any reply takes on a busy machine; a lost one never arrives. */
-const GIVE_UP_MS = 8_000;
+/** Longer than any reply takes on a busy machine, also while a process takes over; a lost one never arrives. */
+const GIVE_UP_MS = 20_000;
 const REFUSED_WITHIN_MS = 50;
 const RCODES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
 const ERRORS: Readonly<Record<string, string>> = {

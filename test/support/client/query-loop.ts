@@ -96,6 +96,16 @@ export function outcomesOf(ends: readonly QueryEnd[], sinceMs = 0): Record<strin
   return counts;
 }
 
+/**
+ * UDP packets that sockets of a namespace had no room for so far, also those that are closed by now. On a busy machine a
+ * resolver does not read in time, and nobody can answer what the kernel has dropped.
+ */
+export async function droppedIn(context: NetworkContext): Promise<number> {
+  const text = stdoutOf(await context.enter("cat", ["/proc/net/snmp"]), "counters of UDP");
+  const [names = [], values = []] = [...text.matchAll(/^Udp: (.*)$/gm)].map(([, line = ""]) => line.split(" "));
+  return Number(values[names.indexOf("RcvbufErrors")]);
+}
+
 /** Failed queries, for messages: "refused at +3 ms". */
 export function failuresAfter(ends: readonly QueryEnd[], momentMs: number): string[] {
   return ends

@@ -1,4 +1,7 @@
-/** Container of an engine under test, and its networks. It is created with the docker command, as users do. */
+/**
+ * Container of an engine under test, and its networks. It is created with the docker command, as users do, and removed by the
+ * API, which takes less processor time.
+ */
 import type { ContainerInspectInfo } from "dockerode";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { stdoutOf } from "../program/command.ts";
@@ -159,12 +162,12 @@ export class Container implements AsyncDisposable, NetworkContext {
   }
 
   async remove(): Promise<void> {
-    await this.host.docker("rm", "--force", "--volumes", this.id);
+    await this.host.delete(`/containers/${this.id}?force=true&v=true`);
   }
 
   /** Unlike remove() it ignores a container that is already gone. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.host.dockerCommand(["rm", "--force", "--volumes", this.id]);
+    await this.remove().catch(() => undefined);
   }
 
   async #change(verb: string): Promise<void> {

@@ -17,7 +17,7 @@ import type { NetworkContext } from "../rig/netns.ts";
 import { inNetns, makeNetns, uniqueName } from "../rig/netns.ts";
 import { hold, removeTracked } from "../rig/reaper.ts";
 import { rootfsOf, type Suite } from "./suite.ts";
-import { getJson } from "../program/unix-http.ts";
+import { deleteAt, getJson } from "../program/unix-http.ts";
 
 export interface EngineOptions {
   readonly suite?: Suite | undefined;
@@ -114,6 +114,10 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
 
   async api(path: string): Promise<unknown> {
     return await getJson(this.socketPath, path);
+  }
+
+  async delete(path: string): Promise<void> {
+    await deleteAt(this.socketPath, path);
   }
 
   /** Runs a program in the engine's network namespace, with the machine's files. */

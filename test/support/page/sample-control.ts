@@ -1,11 +1,11 @@
 /** SampleControl: a control socket that sends a sample to the commands that connect, instead of a running dns11 with an engine. */
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { type Server, type ServerResponse, createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { Snapshot } from "../../../src/api/snapshot.ts";
+import { makeFolder } from "../rig/folder.ts";
 
 /** Sends queries for as long as they are read. */
 export type QuerySource = (response: ServerResponse) => void;
@@ -29,7 +29,7 @@ export class SampleControl implements AsyncDisposable {
     snapshot: Snapshot,
     sendQueries: QuerySource = (response) => void response.end(),
   ): Promise<SampleControl> {
-    const folder = mkdtempSync(join(tmpdir(), "d11-sample-"));
+    const folder = makeFolder("sample");
     chmodSync(folder, 0o755);
     const engine = { id: "sample", version: "28.5", address: `${folder}/engine.sock`, isConnected: true };
     const status = { engine, since: snapshot.takenAt, settings: {}, containers: [] };
@@ -54,7 +54,6 @@ export class SampleControl implements AsyncDisposable {
     this.#server.close();
     this.#server.closeAllConnections();
     await closed;
-    rmSync(this.folder, { recursive: true, force: true });
   }
 }
 

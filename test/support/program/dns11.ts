@@ -69,6 +69,36 @@ export async function startDns11(engine: { readonly host: string }, options: Dns
   }
 }
 
+/**
+ * Starts a process that takes over from this one, and waits until it is ready and the old one has ended. On a busy machine
+ * the old process may not pause in time; then it goes on, and the new one ends.
+ */
+export async function replaceDns11(
+  engine: { readonly host: string },
+  old: Dns11,
+  options: Dns11Options = {},
+): Promise<Dns11> {
+  const args = [...(options.args ?? []), "--replace"];
+  for (;;) {
+    const next = new Dns11(engine.host, { ...options, args, stateDir: old.stateDir });
+    try {
+      await waitFor("the new process to serve or to end", async () => {
+        const status = await next.status().catch(() => undefined);
+        return (status?.pid === next.pid && status.isReady) || !next.isRunning ? true : undefined;
+      });
+      if (next.isRunning) {
+        await old.ended();
+        return next;
+      }
+      if (!old.isRunning) throw new Error("neither process goes on");
+    } catch (error) {
+      const { log } = next;
+      await next[Symbol.asyncDispose]();
+      throw new Error(`dns11 was not replaced: ${log}`, { cause: error });
+    }
+  }
+}
+
 export class Dns11 implements AsyncDisposable {
   readonly stateDir: string;
   readonly #child: ChildProcess;

@@ -5,12 +5,12 @@
  * needs it without a cache, ends the shared one first and starts its own with `startDns11`.
  */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { HOST_ID } from "../../../src/container/host/host-fact.ts";
 import type { Engine } from "../engine/engine.ts";
+import { makeFolder } from "../rig/folder.ts";
 import { waitFor } from "../rig/wait.ts";
 import { type Dns11, startDns11 } from "./dns11.ts";
 
@@ -43,7 +43,7 @@ export class SharedDns11 implements AsyncDisposable {
 
   /** The dns11 with these lines in its settings file, where all but a few settings take effect by a reload. */
   async under(...lines: readonly string[]): Promise<Dns11> {
-    this.#folder ??= mkdtempSync(join(tmpdir(), "d11-shared-"));
+    this.#folder ??= makeFolder("shared");
     const path = join(this.#folder, "dns11.yaml");
     const text = `${["version: 1", ...lines].join("\n")}\n`;
     writeFileSync(path, text);
@@ -73,7 +73,6 @@ export class SharedDns11 implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true });
   }
 
   async #settled(instance: Dns11): Promise<void> {

@@ -20,16 +20,29 @@ export async function postJson(socketPath: string, path: string, json: unknown):
   if (status >= 300) throw new Error(`POST ${path}: ${status}: ${body.trim()}`);
 }
 
+/** Fails if there is nothing at this path. */
+export async function deleteAt(socketPath: string, path: string): Promise<void> {
+  const { status, body } = await exchange(socketPath, path, undefined, "DELETE");
+  if (status >= 300) throw new Error(`DELETE ${path}: ${status}: ${body.trim()}`);
+}
+
 async function get(socketPath: string, path: string): Promise<{ status: number; body: string }> {
   return await exchange(socketPath, path);
 }
 
-async function exchange(socketPath: string, path: string, json?: unknown): Promise<{ status: number; body: string }> {
-  const method = json === undefined ? "GET" : "POST";
+/** For a server that hangs; removing a container takes long on a busy machine. */
+const TIMEOUT_MS = 60_000;
+
+async function exchange(
+  socketPath: string,
+  path: string,
+  json?: unknown,
+  method = json === undefined ? "GET" : "POST",
+): Promise<{ status: number; body: string }> {
   const headers = json === undefined ? {} : { "content-type": "application/json" };
   return await new Promise((resolve, reject) => {
     // No agent: a kept-alive connection would keep the test process alive.
-    const outgoing = request({ socketPath, path, method, headers, agent: false, timeout: 30_000 }, (response) => {
+    const outgoing = request({ socketPath, path, method, headers, agent: false, timeout: TIMEOUT_MS }, (response) => {
       let body = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (body += chunk));

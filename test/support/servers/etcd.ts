@@ -3,13 +3,12 @@
  * through which the test writes keys. The addresses can be cut off from dns11 while the relay still works.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { SYSTEM_PATH } from "../program/command.ts";
+import { makeFolder } from "../rig/folder.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
 import { waitFor } from "../rig/wait.ts";
 import { RealServer } from "./real-server.ts";
@@ -58,7 +57,7 @@ const PATIENCE = ["--heartbeat-interval=300", "--election-timeout=3000"];
 
 export async function startEtcd(place: Place, options: EtcdOptions = {}): Promise<Etcd> {
   const { members: count = 1, subnet = 1, tls, args = [] } = options;
-  const folder = mkdtempSync(join(tmpdir(), "d11-etcd-"));
+  const folder = makeFolder("etcd");
   const scheme = tls === undefined ? "http" : "https";
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
   const address = (number: number): string => `10.99.${subnet}.${number}`;
@@ -93,7 +92,7 @@ export async function startEtcd(place: Place, options: EtcdOptions = {}): Promis
     startIn(place, process.execPath, [RELAY, sockets[number - 1] ?? "", String(subnet * 1000 + 300 + number)]),
   );
   await Promise.all(relays.map(async (each) => await each.until(/relaying/)));
-  return new Etcd(folder, members, relays, sockets);
+  return new Etcd(members, relays, sockets);
 }
 
 /** Ends with the process that started it. */
@@ -103,7 +102,7 @@ function startIn({ netnsPath }: Place, command: string, args: readonly string[])
     detached: true,
     env: { ...process.env, PATH: SYSTEM_PATH, ETCD_UNSUPPORTED_ARCH: process.arch },
   });
-  return new RealServer(child, "");
+  return new RealServer(child);
 }
 
 export interface EtcdReply {
@@ -113,17 +112,10 @@ export interface EtcdReply {
 
 export class Etcd implements AsyncDisposable {
   readonly members: readonly EtcdMember[];
-  readonly #folder: string;
   readonly #relays: readonly RealServer[];
   readonly #sockets: readonly string[];
 
-  constructor(
-    folder: string,
-    members: readonly EtcdMember[],
-    relays: readonly RealServer[],
-    sockets: readonly string[],
-  ) {
-    this.#folder = folder;
+  constructor(members: readonly EtcdMember[], relays: readonly RealServer[], sockets: readonly string[]) {
     this.members = members;
     this.#relays = relays;
     this.#sockets = sockets;
@@ -198,7 +190,6 @@ export class Etcd implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const each of [...this.members.map(async (member) => await member.kill())]) await each;
     for (const each of this.#relays) await each[Symbol.asyncDispose]();
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 

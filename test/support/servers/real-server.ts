@@ -4,9 +4,6 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
 import { SYSTEM_PATH } from "../program/command.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
@@ -25,14 +22,20 @@ export interface RealServerOptions {
 /** How a server is started, and what it prints when it is ready. */
 interface Program {
   readonly command: string;
-  readonly args: (file: string) => string[];
+  readonly args: readonly string[];
   readonly lines: (address: string, port: number) => string[];
   readonly ready: RegExp;
 }
 
+/**
+ * Starts a program with the first argument as its input, a pipe that it can open by name. So its configuration is no file,
+ * which a test that is killed would leave.
+ */
+const WITH_INPUT = ["sh", "-c", 'input=$1; shift; exec "$@" <<EOF\n$input\nEOF', "sh"];
+
 const UNBOUND: Program = {
   command: "unbound",
-  args: (file) => ["-d", "-d", "-c", file],
+  args: ["-d", "-d", "-c", "/dev/stdin"],
   lines: (address, port) => [
     "server:",
     `interface: ${address}@${port}`,
@@ -54,7 +57,7 @@ const UNBOUND: Program = {
 
 const DNSMASQ: Program = {
   command: "dnsmasq",
-  args: (file) => ["--keep-in-foreground", `--conf-file=${file}`],
+  args: ["--keep-in-foreground", "--conf-file=/dev/stdin"],
   lines: (address, port) => [
     `listen-address=${address}`,
     `port=${port}`,
@@ -84,32 +87,28 @@ async function start(
   { address, port = 53, prefix = [], lines }: RealServerOptions,
 ): Promise<RealServer> {
   if (!address.startsWith("127.")) await addAddress(netnsPath, address);
-  const folder = mkdtempSync(join(tmpdir(), `d11-${program.command}-`));
-  const file = join(folder, "conf");
-  writeFileSync(file, [...program.lines(address, port), ...lines, ""].join("\n"));
+  const settings = [...program.lines(address, port), ...lines].join("\n");
   // Only the engine cleans up its namespace, so this must end with the test process.
-  const [command = "", ...args] = [...prefix, program.command, ...program.args(file)];
+  const [command = "", ...args] = [...prefix, ...WITH_INPUT, settings, program.command, ...program.args];
   const inside = inNetns(netnsPath, command, args);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inside], {
     stdio: ["ignore", "ignore", "pipe"],
     detached: true,
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
-  const server = new RealServer(child, folder);
+  const server = new RealServer(child);
   await server.until(program.ready);
   return server;
 }
 
 export class RealServer implements AsyncDisposable {
   readonly #process: ChildProcess;
-  readonly #folder: string;
   readonly #ended: Promise<void>;
   #stderr = "";
   #onStderr: () => void = () => {};
 
-  constructor(process: ChildProcess, folder: string) {
+  constructor(process: ChildProcess) {
     this.#process = process;
-    this.#folder = folder;
     process.stderr?.on("data", (chunk: Buffer) => {
       this.#stderr += chunk.toString();
       this.#onStderr();
@@ -123,12 +122,14 @@ export class RealServer implements AsyncDisposable {
     return this.#process.pid ?? 0;
   }
 
+  /** Waits until its output matches. */
   async until(pattern: RegExp): Promise<void> {
     const ended = this.#ended.then(() => {
       throw new Error(`the server exited: ${this.#stderr.trim()}`);
     });
     const matched = new Promise<void>((resolve) => {
       this.#onStderr = () => (pattern.test(this.#stderr) ? resolve() : undefined);
+      this.#onStderr();
     });
     try {
       await inTime(Promise.race([matched, ended]), `${String(pattern)} in the server's output`);
@@ -141,6 +142,5 @@ export class RealServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#process.kill("SIGKILL");
     await inTime(this.#ended, "the exit of the server");
-    if (this.#folder !== "") rmSync(this.#folder, { recursive: true, force: true });
   }
 }

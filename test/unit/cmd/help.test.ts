@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
+import { createProgram } from "../../../cmd/program.ts";
 import { type CommandHelp, helpOfAll } from "../../support/program/command-help.ts";
 import { dns11 } from "../../support/program/dns11.ts";
 
@@ -41,6 +42,17 @@ test("commands are grouped, with one line for each", async () => {
   for (const name of names) assert.match(stdout, new RegExp(`^  ${name}(?: [<[].+?[>\\]])* {2,}[A-Z].*[^.]$`, "m"));
   for (const line of stdout.split("\n")) assert.ok(line.length <= WIDTH, line);
   assert.doesNotMatch(stdout, /^ {10,}/m, "a description that does not fit on its line");
+});
+
+test("a command that is made alone is the one of the whole program", () => {
+  const whole = createProgram("dns11");
+  for (const { path } of all.filter((each) => each.path.length === 1)) {
+    const [name = ""] = path;
+    const alone = createProgram("dns11", name).commands.find((each) => each.name() === name);
+    assert.equal(alone?.helpInformation(), whole.commands.find((each) => each.name() === name)?.helpInformation());
+    assert.ok(alone, name);
+  }
+  assert.equal(createProgram("dns11", "run").commands.length, 1);
 });
 
 test("the page of all help texts has what a user sees", async () => {
