@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { KEEPER_LIMITS } from "./limits.ts";
 import { Channel, channelPair, listenAt } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
+import { procText } from "../kernel/proc-text.ts";
 import { backoffMs } from "../base/lib/backoff.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import type { HeldNamespace, Hold } from "../base/model/held-namespace.ts";
@@ -168,8 +169,14 @@ export class KeeperLink {
     this.#flush();
     const mostMs = this.#isResponding ? KEEPER_LIMITS.unresponsiveMs : KEEPER_LIMITS.startMs;
     if (performance.now() - this.#lastReceivedMs <= mostMs) return;
-    this.#child?.kill("SIGKILL");
+    this.#kill();
     this.#handleLoss(this.#child, "it did not respond and was killed");
+  }
+
+  /** Otherwise it would take our connection's end for our own when it goes on, and remove the rules that we serve with. */
+  #kill(): void {
+    if (this.#child !== undefined) this.#child.kill("SIGKILL");
+    else if (this.#pid !== null && isKeeper(this.#pid)) process.kill(this.#pid, "SIGKILL");
   }
 
   /** Reads what the keeper has sent since the last check. */
@@ -269,4 +276,9 @@ export class KeeperLink {
     this.#parts.onEvent({ reason, waitMs }, "keeper is gone, restarting it");
     this.#startTimer = setTimeout(() => this.start(), waitMs).unref();
   }
+}
+
+/** Whether the process is a keeper: one that was adopted told its PID itself, which may belong to another PID namespace. */
+function isKeeper(pid: number): boolean {
+  return procText(`/proc/${pid}/cmdline`)?.includes("/keeper-main.js\0") === true;
 }

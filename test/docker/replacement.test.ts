@@ -51,7 +51,7 @@ async function ttl(): Promise<number | undefined> {
 
 test("a takeover under load loses no query, and the old process exits on its own", async () => {
   await using first = await startDns11(engine);
-  const keeper = (await first.status()).keeper.pid;
+  const keeper = (await first.status()).keeper.pid ?? assert.fail();
   await using fresh = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND });
   await using reused = await QueryLoop.start(client, { name: "web", perSecond: REUSED_PER_SECOND, sourcePort: "any" });
   await pause(MARGIN_MS);
@@ -75,6 +75,14 @@ test("a takeover under load loses no query, and the old process exits on its own
   );
   assert.ok((status.containers[0]?.counters?.["local"] ?? 0) > 0, "the new process answered queries");
   assert.deepEqual(dataOf(await dig(client, "+tcp", "web")), [web.address("n1")]);
+  // One that stands still is killed and replaced, although the new process did not start it.
+  process.kill(keeper, "SIGSTOP");
+  await waitFor("another keeper", async () => {
+    const { state, pid } = (await second.status()).keeper;
+    return state === "watching" && pid !== keeper ? true : undefined;
+  });
+  assert.ok(!isAlive(keeper), "the old keeper is gone");
+  assert.equal(await ttl(), 5);
   // The keeper watches the new process, too.
   second.kill("SIGKILL");
   await waitFor("Docker's answer", async () => ((await ttl()) === 600 ? true : undefined));
