@@ -141,7 +141,7 @@ export class Keeper {
       else if (message.is === "take" && successor.stage === "greeted") this.#requestTakeover(successor);
       else if (message.is === "taken" && successor.stage === "given") return this.#completeTakeover(successor);
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
-      else break;
+      else if (successor.stage !== "given") return this.#dropSuccessor(successor, "it sent a message out of turn");
     }
     if (successor.peer.isGone) this.#dropSuccessor(successor, "it exited");
   }
