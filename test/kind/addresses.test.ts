@@ -244,8 +244,10 @@ test("if a process listens on the node's port 53, kind.ip=node is refused with t
   await using pod = await startPod(node);
   assert.deepEqual(dataOf(await dig(pod, `@${own}`, "owner.test")), ["192.0.2.1"]);
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
+  // Until now it is a container like any other: the kernel may answer it, but not its pods.
   await settings.reload(instance, "ip: node, force: true");
   await waitForWorkingNode(instance, node.name);
+  assert.equal((await instance.container(node.name))?.answers?.by, "process");
   assert.deepEqual(await world.webFrom(pod, own), world.found);
   // Neighbours are still served by that process.
   assert.deepEqual(dataOf(await dig(world.engine, `@${own}`, "owner.test")), ["192.0.2.1"]);

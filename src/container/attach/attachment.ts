@@ -32,7 +32,7 @@ import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rul
 import { type ProbeRequest, type ProbeResult, probe } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
-import { settleKernel } from "./kernel-check.ts";
+import { adaptKernel, settleKernel } from "./kernel-check.ts";
 import { closeLater, openServing, reinstall, removeRules } from "./open-serving.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -181,23 +181,22 @@ export class Attachment {
     const [serving, namespace] = [this.#serving, this.#namespace];
     if (serving === undefined || namespace === undefined || this.#isDraining) return;
     try {
-      const { capture, pairs, added } = this.#parts.runner.within(namespace.fd, () => this.#updateRules(serving));
+      const { added, ...changed } = this.#parts.runner.within(namespace.fd, () => this.#updateRules(serving));
       serving.endpoint.add(added);
-      Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
+      Object.assign(serving, changed, { bound: [...serving.bound, ...added] });
       this.#renewHold(serving);
     } catch (error) {
       this.#failWith(error, "REFIT_FAILED");
     }
   }
 
-  #updateRules({ bound, rules, zone, isTrial, kernel }: Serving): Pick<Serving, "capture" | "pairs"> & {
-    readonly added: readonly NamespaceSockets[];
-  } {
+  #updateRules(serving: Serving): Pick<Serving, "capture" | "pairs"> & { added: readonly NamespaceSockets[] } {
     const capture = this.mode.capture();
-    const { pairs, added } = pairsFor(capture.redirects, bound);
+    adaptKernel(serving, capture);
+    const { pairs, added } = pairsFor(capture.redirects, serving.bound);
     try {
-      const input = planInputOf({ capture, pairs, zone, kernel }, this.#spared);
-      rules.replaceTables(isTrial ? trialPlan(input) : servingPlan(input));
+      const input = planInputOf({ ...serving, capture, pairs }, this.#spared);
+      serving.rules.replaceTables(serving.isTrial ? trialPlan(input) : servingPlan(input));
       return { capture, pairs, added };
     } catch (error) {
       closeSockets(added);

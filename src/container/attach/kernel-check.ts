@@ -5,12 +5,12 @@
  * is tried again, on trial, after pauses that grow.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { DOCKER_RESOLVER } from "../capture/capture.ts";
+import { CONTAINER_CAPTURE, type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { Within } from "../rules/exchange.ts";
 import { probeKernel } from "../rules/kernel-probe.ts";
 import { type Protocol, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, TRIAL_MARK } from "../rules/probe.ts";
-import { type KernelTierParts, isTierDue, reopenKernelTier } from "./kernel-tier.ts";
+import { type KernelTierParts, ONLY_CONTAINERS, isTierDue, reopenKernelTier } from "./kernel-tier.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
 /** The kernel answers from now on, or no longer; then why not. */
@@ -76,18 +76,41 @@ async function checkKernel(
   return reason === undefined ? undefined : { works: false, reason };
 }
 
+/**
+ * Other addresses are captured from now on: a KIND node may have been served as any container first. Call before the rules
+ * change.
+ */
+export function adaptKernel(serving: Serving, capture: Capture): void {
+  const { kernel } = serving;
+  if (capture === serving.capture) return;
+  if (capture !== CONTAINER_CAPTURE) {
+    if (kernel.space === undefined) return;
+    withdrawKernel(serving, ONLY_CONTAINERS);
+    kernel.isMeant = true;
+  } else if (kernel.isMeant) {
+    kernel.isMeant = false;
+    kernel.retry.forget();
+  }
+}
+
 function applyVerdict(serving: Serving, spared: readonly number[], verdict: Verdict): void {
   const { kernel, endpoint, rules, isTrial } = serving;
-  const { space } = kernel;
-  kernel.isTrial = false;
-  endpoint.setMemory(verdict.works ? space : undefined);
-  if (!verdict.works) {
-    space?.forget();
-    kernel.space = undefined;
-    kernel.reason = verdict.reason;
+  if (verdict.works) {
+    kernel.isTrial = false;
+    endpoint.setMemory(kernel.space);
+  } else {
+    withdrawKernel(serving, verdict.reason);
     kernel.retry.fail();
-    setTimeout(() => space?.close(), LIMITS.drainQuietMs).unref();
   }
   const input = planInputOf(serving, spared);
   rules.replaceRules(isTrial ? trialPlan(input) : servingPlan(input));
+}
+
+/** The rules are about to lead past it. Packets that have passed the old ones still find the program. */
+function withdrawKernel({ kernel, endpoint }: Serving, reason: string): void {
+  const { space } = kernel;
+  endpoint.setMemory(undefined);
+  space?.forget();
+  Object.assign(kernel, { space: undefined, isTrial: false, reason });
+  setTimeout(() => space?.close(), LIMITS.drainQuietMs).unref();
 }

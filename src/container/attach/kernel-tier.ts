@@ -29,6 +29,8 @@ export interface KernelTierParts {
   readonly noKernelAnswers?: string | undefined;
 }
 
+export const ONLY_CONTAINERS = `only queries to ${DOCKER_RESOLVER} in a container are answered by the kernel`;
+
 /** What opening it gives, and what changes with each try. */
 type OpenedTier = Omit<KernelTier, "retry">;
 
@@ -73,7 +75,7 @@ function opened(
   if (kernelAnswers === undefined) return without(noKernelAnswers);
   if (notByKernel !== undefined) return without(notByKernel, true);
   if (capture !== CONTAINER_CAPTURE || pair === undefined) {
-    return without(`only queries to ${DOCKER_RESOLVER} in a container are answered by the kernel`, true);
+    return without(ONLY_CONTAINERS, true);
   }
   let space: KernelSpace | undefined;
   try {
