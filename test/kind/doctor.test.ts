@@ -17,12 +17,11 @@ import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { untilSame } from "../support/kind/kind-environment.ts";
 import { type KindNode, runKindNode } from "../support/kind/kind-node.ts";
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { untilSame, waitFor } from "../support/rig/wait.ts";
 
 const NETWORK = "kind";
 const GATEWAY = "10.77.0.1";

@@ -24,7 +24,7 @@ import {
   type SimulatedNode,
   startSimulatedNetwork,
 } from "../support/kind/simulated-network.ts";
-import { inTime, waitFor } from "../support/rig/wait.ts";
+import { inTime, untilSame, waitFor } from "../support/rig/wait.ts";
 
 const VIP = `@${SIMULATED_NETWORK.gateway}`;
 const WEB = [SIMULATED_NETWORK.names.web];
@@ -95,7 +95,14 @@ async function linesOf(node: SimulatedNode, command: string, ...args: string[]):
 }
 
 /** Everything of a node that dns11 may change. */
-async function stateOf(rig: SimulatedNetwork): Promise<object> {
+interface NodeState {
+  readonly rules: string;
+  readonly addresses: string;
+  readonly localnet: string;
+  readonly resolvConf: string;
+}
+
+async function stateOf(rig: SimulatedNetwork): Promise<NodeState> {
   const { node } = rig;
   return {
     rules: await linesOf(node, "nft", "-s", "list", "ruleset"),
@@ -103,6 +110,13 @@ async function stateOf(rig: SimulatedNetwork): Promise<object> {
     localnet: await linesOf(node, "sh", "-c", "cat /proc/sys/net/ipv4/conf/*/route_localnet"),
     resolvConf: await node.resolvConf(),
   };
+}
+
+/** The kernel removes the interface of a pod a moment after its namespace. The masquerading rules of pods belong to the rig. */
+async function untilUntouched(rig: SimulatedNetwork, untouched: NodeState): Promise<void> {
+  const left = async (): Promise<NodeState> => ({ ...(await stateOf(rig)), rules: "" });
+  await untilSame("the node to be as it was", left, { ...untouched, rules: "" });
+  assert.doesNotMatch((await stateOf(rig)).rules, /dns11/);
 }
 
 async function assertWorking(node: SimulatedNode): Promise<void> {
@@ -138,10 +152,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
       await pod[Symbol.asyncDispose]();
       await instance.end("SIGTERM");
     }
-    const left = (await stateOf(rig)) as { rules: string };
-    // The masquerading rules of pods belong to the rig.
-    assert.deepEqual({ ...left, rules: "" }, { ...untouched, rules: "" });
-    assert.doesNotMatch(left.rules, /dns11/);
+    await untilUntouched(rig, untouched);
   });
 
   test(`--once beside ${rules} rules: pods are redirected to Docker's resolver, and --undo restores the node`, async () => {
@@ -172,9 +183,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
       assert.equal(undone.code, 0, undone.stderr);
       assert.match((await kind(rig.node, "--in-node", "--undo")).stdout, /^nothing to undo$/m);
     }
-    const left = (await stateOf(rig)) as { rules: string };
-    assert.deepEqual({ ...left, rules: "" }, { ...untouched, rules: "" });
-    assert.doesNotMatch(left.rules, /dns11/);
+    await untilUntouched(rig, untouched);
   });
 }
 

@@ -17,9 +17,9 @@ import {
   ownTables,
   rulesOfOthers,
   startKindEnvironment,
-  untilSame,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
+import { untilSame } from "../support/rig/wait.ts";
 import { startPod } from "../support/kind/pod.ts";
 
 const KIND_LABEL = "io.x-k8s.kind.cluster";

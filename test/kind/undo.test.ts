@@ -20,13 +20,12 @@ import {
   routeLocalnet,
   rulesOfOthers,
   startKindEnvironment,
-  untilSame,
   waitForNode,
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
 import { type Pod, startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
-import { pause, waitFor } from "../support/rig/wait.ts";
+import { pause, untilSame, waitFor } from "../support/rig/wait.ts";
 
 const MODES = ["listener", "loopback"] as const;
 

@@ -2,11 +2,9 @@
  * Environment of the tests of KIND nodes on a real engine: an engine with a network named like KIND's, a container
  * "web" on it, an upstream server, and a dns11 whose settings may change while it runs.
  */
-import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../engine/container.ts";
@@ -185,16 +183,6 @@ export async function waitForNode(
 
 export async function waitForWorkingNode(instance: Dns11, name: string): Promise<NodeReport> {
   return await waitForNode(instance, name, ({ state }) => state === "working");
-}
-
-/** Waits until a state is the expected one: the kernel removes links some time after their namespace. */
-export async function untilSame(what: string, read: () => Promise<unknown>, expected: unknown): Promise<void> {
-  let last: unknown;
-  try {
-    await waitFor(what, async () => (isDeepStrictEqual((last = await read()), expected) ? true : undefined));
-  } catch {
-    assert.deepEqual(last, expected);
-  }
 }
 
 /** All rules of a namespace without counters and without ours. */

@@ -4,6 +4,9 @@
  * error names what was waited for.
  */
 
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+
 export async function pause(ms: number): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, ms));
 }
@@ -39,5 +42,15 @@ export async function inTime<T>(promise: Promise<T>, what: string, timeoutMs = W
     return await Promise.race([promise, late]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Waits until a state is the expected one: the kernel removes links some time after their namespace. */
+export async function untilSame(what: string, read: () => Promise<unknown>, expected: unknown): Promise<void> {
+  let last: unknown;
+  try {
+    await waitFor(what, async () => (isDeepStrictEqual((last = await read()), expected) ? true : undefined));
+  } catch {
+    assert.deepEqual(last, expected);
   }
 }
