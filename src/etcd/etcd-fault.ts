@@ -68,9 +68,9 @@ export function strangerFault(endpoint: string, status: number): Fault {
   });
 }
 
-/** JSON, but not of a store: it has no revision. */
-export function noEtcdFault(): Fault {
-  return new Fault(ETCD_FAILED, "a reply to a request for keys has no revision, so it is not of etcd", {
+/** JSON, but not of a store. */
+export function noEtcdFault(what: "has no revision" | "has keys before the first one"): Fault {
+  return new Fault(ETCD_FAILED, `a reply to a request for keys ${what}, so it is not of etcd`, {
     remedy: "Check that etcd.endpoints has the client URLs of etcd 3.4 or later.",
   });
 }

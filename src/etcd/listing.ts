@@ -16,8 +16,10 @@ export async function list(gateway: Calls, prefix: string, keys: StoredKeys, sig
   let next: string | undefined = prefix;
   while (next !== undefined && next < end) {
     const page: Page = await listing.page(next);
-    for (const stored of page.keys) keys.put(stored);
     const last = page.keys.at(-1);
+    // The same page could follow for ever.
+    if (last !== undefined && last.key < next) throw noEtcdFault("has keys before the first one");
+    for (const stored of page.keys) keys.put(stored);
     next = page.hasMore && last !== undefined ? keys.after(last.key) : undefined;
   }
   keys.commit();
@@ -62,7 +64,7 @@ class Listing {
     const body = { key: encoded(from), range_end: this.#end, ...revision, ...more };
     const page = readPage(await this.#gateway.call("/v3/kv/range", body, this.#signal));
     // Any server may reply with JSON. Taken for an empty list, it would deny every name.
-    if (page.revision === 0) throw noEtcdFault();
+    if (page.revision === 0) throw noEtcdFault("has no revision");
     if (this.revision === 0) this.revision = page.revision;
     return page;
   }
