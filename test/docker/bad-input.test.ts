@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 
 import { check, run } from "../support/program/command.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { WITHOUT_OWNED_TABLES } from "../support/program/without-owned-tables.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -152,21 +153,8 @@ test("only root can take the lock of an instance", async () => {
 });
 
 test("on a kernel without owned tables the next rule backend is used, and --rule-backend nft-owner is refused", async () => {
-  // Injects the kernel's error for an unknown table flag.
-  const inject = [
-    "-f",
-    "--seccomp-bpf",
-    "-qq",
-    "-o",
-    "/dev/null",
-    "-e",
-    "trace=sendto",
-    "-e",
-    "inject=sendto:error=EOPNOTSUPP:when=1",
-  ];
-  const prefix = ["strace", ...inject];
   {
-    await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
+    await using instance = await startDns11(engine, { prefix: WITHOUT_OWNED_TABLES, args: ["--keeper", "off"] });
     const { ruleBackend, pid } = await instance.status();
     assert.equal(ruleBackend, "nft");
     await instance.logs(/rules of this backend stay when dns11 is killed or hangs/);
@@ -174,7 +162,10 @@ test("on a kernel without owned tables the next rule backend is used, and --rule
     process.kill(pid, "SIGTERM");
     assert.equal(await instance.exited, 0);
   }
-  await using instance = new Dns11(engine.host, { prefix, args: ["--rule-backend", "nft-owner"] });
+  await using instance = new Dns11(engine.host, {
+    prefix: WITHOUT_OWNED_TABLES,
+    args: ["--rule-backend", "nft-owner"],
+  });
   assert.equal(await instance.exited, 3, instance.log);
   await instance.logs(/does not support process-owned tables[\s\S]*Linux 5\.12/);
 });
