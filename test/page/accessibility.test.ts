@@ -45,6 +45,8 @@ test("everything is reached with the keyboard, and tables are one stop each", as
   await page.keyboard.press("/");
   assert.equal(await page.evaluate("document.activeElement.id"), "ask-name");
   await page.keyboard.type("db");
+  // Until the page has been drawn again, the form is empty.
+  await page.locator("#ask button[type=submit]:enabled").waitFor();
   await page.keyboard.press("Enter");
   await page.locator(".station").nth(2).waitFor();
 
