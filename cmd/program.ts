@@ -58,7 +58,7 @@ const ABOUT_ALL: ReadonlySet<string> = new Set(["completion", "man", "help"]);
 
 /**
  * `name` is what users type; `word` is the first word after it. If that is a command, only that one is made: all of them
- * are a fifth of the processor time of a short command.
+ * are a tenth of the processor time of a short command.
  */
 export function createProgram(name: string, word = ""): Command {
   const program = new Command(name)
