@@ -3,10 +3,10 @@
  * a reply; a value that fits into none is reported as missing. Whoever receives the keys decides which are read.
  */
 import { LIMITS } from "../base/limits.ts";
-import type { StoredKeys } from "../base/model/stored-key.ts";
+import { type StoredKeys, endOf } from "../base/model/stored-key.ts";
 import { ETCD_TOO_LARGE, isEtcdFault, noEtcdFault } from "./etcd-fault.ts";
 import type { Calls } from "./publish/lease.ts";
-import { type Page, encoded, endOf, readPage } from "./messages.ts";
+import { type Page, encoded, readPage } from "./messages.ts";
 
 /** Returns the revision of the list. Throws a Fault; what was put until then is not committed. */
 export async function list(gateway: Calls, prefix: string, keys: StoredKeys, signal: AbortSignal): Promise<number> {

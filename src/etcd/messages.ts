@@ -88,12 +88,6 @@ export function encoded(text: string): string {
   return Buffer.from(text, "latin1").toString("base64");
 }
 
-/** The first key after all that begin with this text, which is not empty. */
-export function endOf(prefix: string): string {
-  const last = prefix.charCodeAt(prefix.length - 1);
-  return prefix.slice(0, -1) + String.fromCharCode(last + 1);
-}
-
 export function objectOf(value: unknown): Json {
   return typeof value === "object" && value !== null ? (value as Json) : {};
 }

@@ -5,11 +5,11 @@
 import type { Fault } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 import { LIMITS } from "../base/limits.ts";
-import type { StoredKeys } from "../base/model/stored-key.ts";
+import { type StoredKeys, endOf } from "../base/model/stored-key.ts";
 import { ETCD_TOKEN, canceledFault, isEtcdFault, reportedFault } from "./etcd-fault.ts";
 import type { Gateway } from "./gateway.ts";
 import type { MessageStream } from "./member.ts";
-import { encoded, endOf, readWatchMessage, revisionOf, streamError } from "./messages.ts";
+import { encoded, readWatchMessage, revisionOf, streamError } from "./messages.ts";
 
 export interface WatchParts {
   readonly gateway: Gateway;

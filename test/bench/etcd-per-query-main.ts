@@ -6,7 +6,8 @@ import { createSocket } from "node:dgram";
 import { decode, encode } from "dns-packet";
 
 import { Gateway } from "../../src/etcd/gateway.ts";
-import { encoded, endOf, readPage } from "../../src/etcd/messages.ts";
+import { endOf } from "../../src/base/model/stored-key.ts";
+import { encoded, readPage } from "../../src/etcd/messages.ts";
 
 const [endpoint = "", prefix = "", port = ""] = process.argv.slice(2);
 const gateway = new Gateway({ endpoints: [endpoint], ca: undefined, user: undefined });

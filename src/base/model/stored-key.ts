@@ -17,6 +17,12 @@ export function nextKey(key: string): string {
   return `${key}\0`;
 }
 
+/** The first key after all that begin with this text, which is not empty. */
+export function endOf(prefix: string): string {
+  const last = prefix.charCodeAt(prefix.length - 1);
+  return prefix.slice(0, -1) + String.fromCharCode(last + 1);
+}
+
 /** Receives what is below a prefix of the store, and every change of it. */
 export interface StoredKeys {
   /** Where a list that has more keys goes on after this one: keys that there is no room for are not read. undefined: nowhere. */

@@ -4,7 +4,7 @@
  * are left out, too, because its containers are known first hand.
  */
 import { LIMITS } from "../../../base/limits.ts";
-import { type StoredKey, type StoredKeys, nextKey } from "../../../base/model/stored-key.ts";
+import { type StoredKey, type StoredKeys, endOf, nextKey } from "../../../base/model/stored-key.ts";
 import { type Addresses, EVERYWHERE, type MemberEndpoint, type MemberReach, type ZoneMember } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
 import {
@@ -248,11 +248,6 @@ function remoteMembers(key: string, machine: string, published: PublishedMember)
 
 function wayOf(key: string, way: number): string {
   return way === 0 ? key : `${key} ${way}`;
-}
-
-/** The first key after all that begin with this text. */
-function endOf(text: string): string {
-  return text.slice(0, -1) + String.fromCharCode(text.charCodeAt(text.length - 1) + 1);
 }
 
 function textOf(error: unknown): string {
