@@ -1,7 +1,7 @@
 /**
  * PublishedText: what other machines know of a container through etcd, for people: as a cell of a table and as a sentence.
  */
-import type { PublishedReport } from "../src/api/published.ts";
+import { DELIBERATE_REASONS, type PublishedReport } from "../src/api/published.ts";
 import type { Cell } from "./table.ts";
 import type { Colour } from "./terminal.ts";
 
@@ -23,15 +23,13 @@ const SHORT: Readonly<Record<string, string>> = {
   ETCD_TOKEN: "no user",
 };
 const NO_SERVICE = "PUBLISH_NO_SERVICE";
-/** What is deliberate as often as not. */
-const DELIBERATE: ReadonlySet<string> = new Set([NO_SERVICE, "PUBLISH_NO_PORT", "PUBLISH_OTHER_ADDRESS"]);
 
 export function publishedCell(report: PublishedReport | undefined): Cell {
   if (report === undefined || report.code === NO_SERVICE) return "-";
   const { state, code, addresses, ports } = report;
   if (state === "published") return [addresses.join(","), ...ports].join(" ");
   if (state === "pending") return { text: "pending", colour: "yellow" };
-  const colour: Colour = DELIBERATE.has(code ?? "") ? "dim" : "red";
+  const colour: Colour = DELIBERATE_REASONS.has(code) ? "dim" : "red";
   return { text: `no (${SHORT[code ?? ""] ?? "see dns11 doctor"})`, colour };
 }
 

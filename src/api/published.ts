@@ -1,6 +1,9 @@
 /**
  * PublishedReport: what other machines know of one container through etcd, or why they do not, as part of its status.
  */
+/** Reasons, by their code, that are as they are meant to be, as often as not: no mistake. */
+export const DELIBERATE_REASONS: ReadonlySet<string | null> = new Set(["PUBLISH_NO_PORT", "PUBLISH_OTHER_ADDRESS"]);
+
 export interface PublishedReport {
   /** `pending`: not written yet; `unpublished`: others do not have it. */
   readonly state: "published" | "pending" | "unpublished";

@@ -3,15 +3,13 @@
  * reach, and why.
  */
 import type { EtcdReport, MachinesReport, PublishReport } from "../../api/etcd.ts";
-import type { PublishedReport } from "../../api/published.ts";
+import { DELIBERATE_REASONS, type PublishedReport } from "../../api/published.ts";
 import type { ContainerStatus } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { skippedKeys } from "./skipped-keys.ts";
 
 const SHOWN = 3;
 const CODE = "etcd-publishing";
-/** What is as it is meant to be, as often as not. */
-const DELIBERATE: ReadonlySet<string> = new Set(["PUBLISH_NO_PORT", "PUBLISH_OTHER_ADDRESS"]);
 
 type Containers = readonly Pick<ContainerStatus, "name" | "published">[];
 
@@ -43,10 +41,7 @@ export function publishedFindings(report: PublishedReport | undefined): Finding[
   if (state === "published")
     return [finding(CODE, "ok", `published as ${names.join(" and ")} at ${addresses.join(" and ")}, key ${key ?? ""}`)];
   if (!isLeftOut(report)) return [];
-  const detail = `not published for other machines: ${report.reason ?? ""}`;
-  return [
-    isDeliberate(report) ? finding(CODE, "ok", detail) : finding(CODE, "warning", detail, report.remedy ?? undefined),
-  ];
+  return [leftOutFinding(report, report.reason ?? "")];
 }
 
 /** One finding for each reason. */
@@ -62,10 +57,7 @@ function leftOutFindings(containers: Containers): Finding[] {
   return [...byReason].map(([reason, { report, names }]) => {
     const shown = names.slice(0, SHOWN).join(", ");
     const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : "";
-    const detail = `not published for other machines: ${shown}${more}: ${reason}`;
-    return isDeliberate(report)
-      ? finding(CODE, "ok", detail)
-      : finding(CODE, "warning", detail, report.remedy ?? undefined);
+    return leftOutFinding(report, `${shown}${more}: ${reason}`);
   });
 }
 
@@ -74,8 +66,11 @@ function isLeftOut({ state, code }: PublishedReport): boolean {
   return state === "unpublished" && code?.startsWith("PUBLISH_") === true && code !== "PUBLISH_NO_SERVICE";
 }
 
-function isDeliberate({ code }: PublishedReport): boolean {
-  return DELIBERATE.has(code ?? "");
+function leftOutFinding({ code, remedy }: PublishedReport, what: string): Finding {
+  const detail = `not published for other machines: ${what}`;
+  return DELIBERATE_REASONS.has(code)
+    ? finding(CODE, "ok", detail)
+    : finding(CODE, "warning", detail, remedy ?? undefined);
 }
 
 function foreignFindings({ foreign, root }: PublishReport): Finding[] {
