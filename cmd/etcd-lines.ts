@@ -2,7 +2,7 @@
  * The lines of `dns11 status` about etcd: the connection, the records that are left out, and what is published there.
  */
 import type { EtcdReport, MachinesReport, PublishReport } from "../src/api/etcd.ts";
-import { counted } from "./counted.ts";
+import { counted } from "../src/base/lib/counted.ts";
 import type { Line } from "./lines.ts";
 import { shortAge } from "../src/base/lib/age.ts";
 

@@ -13,7 +13,7 @@ import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { counted } from "./counted.ts";
+import { counted } from "../src/base/lib/counted.ts";
 import { etcdLines } from "./etcd-lines.ts";
 import { isCurrent } from "./failures.ts";
 import { type Line, lines } from "./lines.ts";

@@ -3,6 +3,7 @@
  * as that. One machine can compare its gossip with its own containers and, if it is a manager, with the tasks that run. A
  * worker that knows only itself tries to reach the managers at the port of gossip.
  */
+import { counted } from "../../base/lib/counted.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
@@ -76,9 +77,8 @@ function judge(network: string, { services }: SwarmList, expected: readonly Expe
   const machines = machinesIn({ services });
   const named = services.filter(({ name }) => name !== "").length;
   const compared = isManager ? "as the manager has them" : "with all of this machine's";
-  const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`;
-  const all = `${count(named, "service")} and ${count(tasks.length, "task")} or container${tasks.length === 1 ? "" : "s"}`;
-  return finding("swarm", "ok", `network "${network}": ${all} on ${count(machines, "machine")}, ${compared}`);
+  const all = `${counted(named, "service")} and ${counted(tasks.length, "task")} or container${tasks.length === 1 ? "" : "s"}`;
+  return finding("swarm", "ok", `network "${network}": ${all} on ${counted(machines, "machine")}, ${compared}`);
 }
 
 function machinesIn({ services }: Pick<SwarmList, "services">): number {
