@@ -219,6 +219,11 @@ export const LIMITS = {
   kernelRetryFirstMs: 60_000,
   kernelRetryAfterChangeMs: 1_000,
   kernelRetryLastMs: 3_600_000,
+  /** Between one namespace and the next whose program is attached: most of the time the kernel's lock is others'. */
+  kernelTurnPauseMs: 100,
+  /** When the thread that attaches them ends, after the last one: the first time, and at most. */
+  linkThreadIdleFirstMs: 5_000,
+  linkThreadIdleLastMs: 86_400_000,
   /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
   podProbeEveryMs: 300_000,
   /**

@@ -30,10 +30,12 @@ export function removeTables({ netlink, tables }: HeldNamespace, memory: Netlink
   return removed > 0;
 }
 
-export function closeDescriptors({ netlink, pairs, programs }: HeldNamespace): void {
-  for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
-  for (const fd of programs) closeQuietly(fd);
-  closeQuietly(netlink);
+export function closeDescriptors(namespace: HeldNamespace): void {
+  for (const fd of [...withoutNetlink(namespace), namespace.netlink]) closeQuietly(fd);
+}
+
+function withoutNetlink({ pairs, programs }: HeldNamespace): number[] {
+  return [...pairs.flatMap(({ udp, tcp }) => [udp, tcp]), ...programs];
 }
 
 /**
@@ -41,12 +43,16 @@ export function closeDescriptors({ netlink, pairs, programs }: HeldNamespace): v
  * table was deleted makes the kernel wait until it is done with the table; a second later it does not.
  */
 export class DeferredClose {
-  readonly #pending: { readonly fd: number; readonly atMs: number }[] = [];
+  #pending: { readonly fd: number; readonly atMs: number }[] = [];
 
-  add({ netlink, pairs, programs }: HeldNamespace, nowMs: number): void {
-    for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
-    for (const fd of programs) closeQuietly(fd);
-    this.#pending.push({ fd: netlink, atMs: nowMs + LIMITS.nftLingerMs });
+  add(namespace: HeldNamespace, nowMs: number): void {
+    for (const fd of withoutNetlink(namespace)) closeQuietly(fd);
+    this.#pending.push({ fd: namespace.netlink, atMs: nowMs + LIMITS.nftLingerMs });
+  }
+
+  /** All of them later. */
+  addAll(namespace: HeldNamespace, atMs: number): void {
+    for (const fd of [...withoutNetlink(namespace), namespace.netlink]) this.#pending.push({ fd, atMs });
   }
 
   /** The same for a process with an event loop. */
@@ -56,7 +62,8 @@ export class DeferredClose {
 
   /** Closes the descriptors that are due. */
   closeDue(nowMs: number): void {
-    while (this.#pending[0] !== undefined && this.#pending[0].atMs <= nowMs)
-      closeQuietly(this.#pending.shift()?.fd ?? -1);
+    const isDue = ({ atMs }: { readonly atMs: number }): boolean => atMs <= nowMs;
+    for (const { fd } of this.#pending.filter(isDue)) closeQuietly(fd);
+    this.#pending = this.#pending.filter((each) => !isDue(each));
   }
 }

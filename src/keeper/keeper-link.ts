@@ -103,7 +103,7 @@ export class KeeperLink {
 
   /** We serve now with what the keeper held, and it holds everything that we serve with. */
   confirmTakeover(): void {
-    this.#flush();
+    this.flush();
     this.#send({ is: "taken" });
   }
 
@@ -131,7 +131,7 @@ export class KeeperLink {
 
   /** We are paused. */
   yield(): void {
-    this.#flush();
+    this.flush();
     this.#send({ is: "yield" });
   }
 
@@ -144,7 +144,7 @@ export class KeeperLink {
   /** Nothing is held any more; the keeper may exit. */
   end(): void {
     if (this.#isEnded) return;
-    this.#flush();
+    this.flush();
     this.#send({ is: "end" });
     this.detach();
     if (this.#isListening) rmSync(this.#parts.socketPath, { force: true });
@@ -157,7 +157,7 @@ export class KeeperLink {
     this.#lastReceivedMs = performance.now();
     this.#send({ is: "hello", version: PROTOCOL_VERSION });
     for (const key of this.#held.keys()) this.#pending.add(key);
-    this.#flush();
+    this.flush();
     this.#beatTimer = setInterval(() => this.#sendBeat(), KEEPER_LIMITS.beatMs);
     this.#beatTimer.unref();
   }
@@ -166,7 +166,7 @@ export class KeeperLink {
     this.#receiveAll();
     if (this.#channel === undefined) return;
     this.#send({ is: "beat" });
-    this.#flush();
+    this.flush();
     const mostMs = this.#isResponding ? KEEPER_LIMITS.unresponsiveMs : KEEPER_LIMITS.startMs;
     if (performance.now() - this.#lastReceivedMs <= mostMs) return;
     this.#kill();
@@ -228,12 +228,12 @@ export class KeeperLink {
   #flushSoon(): void {
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
-      this.#flush();
+      this.flush();
     }, KEEPER_LIMITS.batchMs).unref();
   }
 
   /** Sends pending changes, as far as the channel takes them. */
-  #flush(): void {
+  flush(): void {
     if (this.#channel === undefined) return;
     for (const key of this.#pending) {
       const namespace = this.#held.get(key);

@@ -198,7 +198,9 @@ export class Keeper {
   /** The takeover failed: the previous process resumes, or Docker's resolver answers. */
   #dropSuccessor(successor: Successor, reason: string): void {
     this.#successor = undefined;
-    for (const namespace of successor.held.values()) closeDescriptors(namespace);
+    const untilMs = performance.now() + KEEPER_LIMITS.yieldMs;
+    // The main process needs a moment to put its own programs back.
+    for (const namespace of successor.held.values()) this.#deferredClose.addAll(namespace, untilMs);
     successor.peer.close();
     if (successor.stage === "greeted") return;
     this.#parts.onEvent({ successor: successor.peer.pid, reason }, "takeover failed");

@@ -18,8 +18,10 @@ const COMMAND = {
   MAP_UPDATE_ELEM: 2,
   PROG_LOAD: 5,
   PROG_TEST_RUN: 10,
+  PROG_QUERY: 16,
   MAP_DELETE_BATCH: 27,
   LINK_CREATE: 28,
+  LINK_UPDATE: 29,
 } as const;
 
 export const MAP_TYPE = { HASH: 1, ARRAY: 2, PROG_ARRAY: 3, PERCPU_ARRAY: 6 } as const;
@@ -41,6 +43,7 @@ const LOAD_ATTEMPTS = 5;
 const EAGAIN = 11;
 const ENOSYS = 38;
 const ENOENT = 2;
+const ENOSPC = 28;
 const CONTEXT_BYTES = 192;
 /** In struct __sk_buff, for a test. */
 const CONTEXT_MARK_AT = 8;
@@ -157,8 +160,8 @@ function lastLines(log: Buffer): string[] {
 }
 
 /**
- * Attaches a program to the packets that arrive at an interface of the thread's namespace, before the programs there: one
- * of a process that is being replaced still gives packets its port.
+ * Attaches a program to the packets that arrive at an interface of the thread's namespace, before the programs there.
+ * Returns the descriptor of the link. Waits for a grace period of RCU, as closing its last descriptor does.
  */
 export function attachToIngress(program: number, interfaceIndex: number): number {
   return mustCall("LINK_CREATE", "tcx ingress of lo", (a) => {
@@ -167,6 +170,30 @@ export function attachToIngress(program: number, interfaceIndex: number): number
     a.writeUInt32LE(TCX_INGRESS, 8);
     a.writeUInt32LE(BPF_F_BEFORE, 12);
   });
+}
+
+/** Has the link run another program from now on. Unlike a new link, this waits for nothing. */
+export function exchangeProgram(link: number, program: number): void {
+  mustCall("LINK_UPDATE", "tcx ingress of lo", (a) => {
+    a.writeUInt32LE(link, 0);
+    a.writeUInt32LE(program, 4);
+  });
+}
+
+/**
+ * The number of the program that packets which arrive at an interface of the thread's namespace meet first; 0 without one,
+ * undefined if the kernel does not say. For tests: it waits for the lock of all interfaces, up to 0.1 s while others change some.
+ */
+export function firstAtIngress(interfaceIndex: number): number | undefined {
+  const numbers = Buffer.alloc(4);
+  const result = call("PROG_QUERY", (a) => {
+    a.writeUInt32LE(interfaceIndex, 0);
+    a.writeUInt32LE(TCX_INGRESS, 4);
+    a.writeBigUInt64LE(BigInt(addressOf(numbers)), 16);
+    a.writeUInt32LE(1, 24);
+  });
+  // There may be more.
+  return result >= 0 || lastErrno() === ENOSPC ? numbers.readUInt32LE() : undefined;
 }
 
 /** Runs a program on a packet; returns the packet that it leaves. Nothing is sent. For tests and the check at start. */

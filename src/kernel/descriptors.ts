@@ -1,14 +1,14 @@
 /**
- * Descriptors: how many files and sockets this process may have, and for how many containers they suffice. Node raises
- * the soft limit to the hard limit itself.
+ * Descriptors: how many files and sockets this process may have, for how many containers they suffice, and how one is
+ * closed that takes time. Node raises the soft limit to the hard limit itself.
  */
-import { readFileSync } from "node:fs";
+import { close, readFileSync } from "node:fs";
 
 import { LIMITS } from "../base/limits.ts";
 import { growDescriptorTable } from "./libc.ts";
 
-/** A namespace, the owner of its rules, the watch on foreign rules, a UDP and a TCP socket. */
-const PER_CONTAINER = 5;
+/** A namespace, the owner of its rules, the watch on foreign rules, two sockets; the kernel's program and its link. */
+const PER_CONTAINER = 7;
 /** A KIND node has two more pairs of sockets; few machines have more than a handful of nodes. */
 const RESERVED = 64;
 
@@ -27,4 +27,9 @@ export function preallocateDescriptors(): void {
 export function roomForContainers(descriptors: number): number {
   const shares = LIMITS.upstreamDescriptorShare + LIMITS.connectionDescriptorShare;
   return Math.max(0, Math.floor((descriptors * (1 - shares) - RESERVED) / PER_CONTAINER));
+}
+
+/** Closes a descriptor where the kernel may have the caller wait: in a thread of Node's pool. */
+export function closeInPool(fd: number): void {
+  close(fd, () => undefined);
 }

@@ -70,6 +70,7 @@ interface Answer<T> {
 const LOOPBACK_INDEX = 1;
 /** A link has forty others. */
 const LINK_ATTRIBUTES = new Set([rt.IFLA_IFNAME, rt.IFLA_MASTER, rt.IFLA_OPERSTATE, rt.IFLA_AF_SPEC]);
+const ADDRESS_ATTRIBUTES = new Set([rt.IFA_LOCAL, rt.IFA_ADDRESS, rt.IFA_LABEL]);
 const INET = new Set([AF_INET]);
 const INET_CONF = new Set([rt.IFLA_INET_CONF]);
 const CREATE = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
@@ -287,7 +288,7 @@ function routeLocalnetIn(families: Buffer | undefined): boolean | undefined {
 }
 
 function interfaceAddressOf(body: Buffer): InterfaceAddress | undefined {
-  const attributes = attributesIn(body, rt.ADDRESS_HEADER_BYTES);
+  const attributes = attributesIn(body, rt.ADDRESS_HEADER_BYTES, ADDRESS_ATTRIBUTES);
   // For point-to-point links IFA_ADDRESS is the peer's address and IFA_LOCAL ours.
   const bytes = attributes.get(rt.IFA_LOCAL) ?? attributes.get(rt.IFA_ADDRESS);
   if (bytes === undefined) return undefined;

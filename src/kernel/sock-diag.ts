@@ -44,6 +44,7 @@ export interface SocketFilter {
 }
 
 export interface ListedSocket {
+  readonly protocol: SocketFilter["protocol"];
   /** The control group of version 2 in which it was made; undefined where the kernel does not tell. */
   readonly controlGroup?: bigint | undefined;
   readonly local: SocketEnd;
@@ -54,27 +55,29 @@ export interface ListedSocket {
 const NO_LIST = new Set(["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 const memory = new NetlinkMemory();
 
-/** undefined where this kernel has no sock_diag. */
-export function listSockets(filter: SocketFilter): ListedSocket[] | undefined {
+/** Those that one of the filters finds; undefined where this kernel has no sock_diag. */
+export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | undefined {
   const found: ListedSocket[] = [];
   let socket: NetlinkSocket | undefined;
   try {
     socket = new NetlinkSocket(memory, NETLINK_SOCK_DIAG);
-    socket.request(
-      {
-        type: SOCK_DIAG_BY_FAMILY,
-        flags: NLM_F_DUMP,
-        call: "sock_diag dump",
-        about: filter.protocol,
-        write: (w) => {
-          w.raw(requestOf(filter));
-          w.attribute(INET_DIAG_REQ_BYTECODE, bytecodeOf(filter));
+    for (const filter of filters) {
+      socket.request(
+        {
+          type: SOCK_DIAG_BY_FAMILY,
+          flags: NLM_F_DUMP,
+          call: "sock_diag dump",
+          about: filter.protocol,
+          write: (w) => {
+            w.raw(requestOf(filter));
+            w.attribute(INET_DIAG_REQ_BYTECODE, bytecodeOf(filter));
+          },
         },
-      },
-      (body) => {
-        if (body.length >= ANSWER_BYTES) found.push(socketIn(body, filter.family));
-      },
-    );
+        (body) => {
+          if (body.length >= ANSWER_BYTES) found.push(socketIn(body, filter));
+        },
+      );
+    }
     return found;
   } catch (error) {
     if (error instanceof SystemFault && NO_LIST.has(error.code)) return undefined;
@@ -108,13 +111,14 @@ function bytecodeOf({ end, address, port }: SocketFilter): Buffer {
 }
 
 /** Copied, because the next replies are received into the same memory. */
-function socketIn(body: Buffer, family: 4 | 6): ListedSocket {
+function socketIn(body: Buffer, { family, protocol }: SocketFilter): ListedSocket {
   const bytes = family === 4 ? 4 : 16;
   const endAt = (port: number, address: number): SocketEnd => ({
     address: Buffer.from(body.subarray(address, address + bytes)),
     port: body.readUInt16BE(port),
   });
   return {
+    protocol,
     local: endAt(SOURCE_PORT, SOURCE),
     remote: endAt(DESTINATION_PORT, DESTINATION),
     controlGroup: attributesIn(body.subarray(ANSWER_HEADER_BYTES)).get(CGROUP_ID)?.readBigUInt64LE(0),

@@ -9,9 +9,9 @@ const NET = "/proc/thread-self/net";
 /** Socket states as /proc writes them. */
 const STATES: Readonly<Record<SocketFilter["state"], string>> = { connected: "01", unconnected: "07", listening: "0A" };
 
-/** Throws if there are more than the limit. */
-export function socketsAt(filter: SocketFilter): readonly ListedSocket[] {
-  return listSockets(filter) ?? socketsInProc(filter);
+/** Those that one of the filters finds. Throws if there are more than the limit. */
+export function socketsAt(...filters: readonly SocketFilter[]): readonly ListedSocket[] {
+  return listSockets(filters) ?? filters.flatMap(socketsInProc);
 }
 
 /** From /proc only. */
@@ -22,7 +22,7 @@ export function socketsInProc({ protocol, family, state, end, address, port }: S
     .slice(1)
     .map((line) => line.trim().split(/\s+/))
     .filter(([, , , word]) => word === STATES[state])
-    .map(([, local = "", remote = ""]) => ({ local: endOf(local), remote: endOf(remote) }))
+    .map(([, local = "", remote = ""]) => ({ protocol, local: endOf(local), remote: endOf(remote) }))
     .filter((each) => {
       const { address: held, port: number } = each[end];
       return (port === undefined || number === port) && (wanted === undefined || isAt(held, wanted));

@@ -71,6 +71,11 @@ export class RunKeeper {
     longCalls.listen((ms) => link.announceBusy(ms));
   }
 
+  /** Gives it copies of what has been opened so far. */
+  flush(): void {
+    this.#link?.flush();
+  }
+
   /** Everything that is to be served is served now; hands the remaining namespaces back. */
   finishTakeover(memory: NetlinkMemory): void {
     const deferredClose = new DeferredClose();

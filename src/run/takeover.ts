@@ -48,6 +48,8 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   begin();
   const deadlineMs = startMs + KEEPER_LIMITS.takeMs / 2;
   while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(POLL_MS);
+  keeper.flush();
+  await platform.kernelAnswers?.takePlaces();
   keeper.finishTakeover(platform.memory);
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }

@@ -120,6 +120,7 @@ function controlOf(instance: Dns11): ControlClient {
 
 test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
   const instance = await shared.with(SHARED_ARGS);
+  await instance.waitForKernel();
   assert.deepEqual((await instance.status()).answers, { by: "kernel" });
   for (const { name } of [web, client, stranger]) assert.deepEqual(await answersOf(instance, name), { by: "kernel" });
   const reverse = `${web.address("n1").split(".").toReversed().join(".")}.in-addr.arpa`;
@@ -277,6 +278,7 @@ test("where a firewall in the container wants tracked packets, the process answe
   await stranger.enter("nft", ["-f", "-"], { input: rules });
   try {
     await using instance = await startDns11(engine, { args: ARGS });
+    await instance.waitForKernel();
     const { by, reason } = (await answersOf(instance, "stranger")) as AnsweredByReport;
     assert.equal(by, "process");
     assert.match(reason ?? "", /^an answer of the kernel did not arrive$/);
@@ -296,12 +298,13 @@ test("by default the kernel answers beside another program at lo; behind one tha
   const settings = join(engine.folder, "kernel-answers.yaml");
   writeFileSync(settings, "version: 1\n");
   await using instance = await startDns11(engine, { args: ["--config", settings] });
+  await instance.waitForKernel();
   assert.deepEqual(await answersOf(instance, "stranger"), { by: "kernel" });
   const doctor = async (): Promise<string> =>
     (await dns11(["doctor", "--all", "-H", engine.host, "--state-dir", instance.stateDir])).stdout;
   {
     await using _ = await programAtLo(stranger);
-    // Nothing tells of it: a verification finds it.
+    // Without waiting for the next look: a verification finds it.
     assert.deepEqual(await controlOf(instance).repair("stranger"), { name: "stranger", outcome: "verified" });
     const { by, reason } = (await answersOf(instance, "stranger")) as AnsweredByReport;
     assert.equal(by, "process");
@@ -314,8 +317,11 @@ test("by default the kernel answers beside another program at lo; behind one tha
   await waitFor("the kernel to answer", async () => (await isByKernel(instance, "stranger")) || undefined);
   {
     await using _ = await programAtLo(stranger);
-    await using next = await replaceDns11(engine, instance, { args: ARGS });
-    assert.deepEqual(await answersOf(next, "stranger"), { by: "kernel" });
+    await using next = await replaceDns11(engine, instance, { args: [...ARGS, "--config", settings] });
+    // It takes the place of its predecessor's program. A new one comes before all others.
+    await waitFor("the process to answer", async () => ((await isByKernel(next, "stranger")) ? undefined : true));
+    await controlOf(next).reload();
+    await waitFor("the kernel to answer", async () => (await isByKernel(next, "stranger")) || undefined);
     assert.deepEqual(dataOf(await kernelAnswer(next, stranger, "shared")), [stranger.address("n2")]);
     assert.doesNotMatch(await doctor(), /does not answer in/);
   }

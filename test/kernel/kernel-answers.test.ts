@@ -7,7 +7,8 @@ import { type TestContext, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import type { VisibleNames } from "../../src/base/model/visible-names.ts";
-import { KernelAnswers, type KernelSpace } from "../../src/kernel/answers/kernel-answers.ts";
+import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
+import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
 import { runProgram } from "../../src/kernel/bpf.ts";
 import { aWorld } from "../fuzz/corpus.ts";
 import { fuzzKernel } from "../fuzz/kernel-run.ts";
@@ -18,6 +19,8 @@ import { CLIENT_PORT, type PacketParts, aPacket } from "../support/packets/udp-p
 const SEED = 20_260_101;
 const PACKETS = 20_000;
 const TTL_SECONDS = 5;
+/** More than are mapped at first. */
+const MANY_SPACES = 300;
 const PASSTHROUGH_MARK = 0x646e7331;
 
 const kernel = new KernelAnswers(LIMITS.kernelAnswers);
@@ -64,6 +67,29 @@ test("plain queries for local names are answered by the kernel once the process 
     assert.deepEqual(sorted(query, reply), sorted(query, expected));
   }
   assert.deepEqual([space.answered, space.passed, space.size], [6, 6, 6]);
+});
+
+test("each of many spaces has its own answers, those that were opened first as well", (t) => {
+  const many = new KernelAnswers(LIMITS.kernelAnswers);
+  t.after(() => many.close());
+  const spaces = Array.from({ length: MANY_SPACES }, () => many.open());
+  const query = aQuery({ name: "web", type: TYPE.A });
+  const replies = (): Set<string | undefined> =>
+    new Set(spaces.map((space) => space && ask(space, query)?.toString("hex")));
+  for (const [index, space] of spaces.entries()) {
+    assert.ok(space !== undefined);
+    space.serve(PORT);
+    const members = [{ names: ["web"], ipv4: `172.20.${index >> 8}.${index & 255}` }];
+    new Process(aView([aNetwork({ members })]), space).answer(query);
+  }
+  assert.equal(replies().size, MANY_SPACES);
+  const counts = spaces.map((space) => [space?.answered, space?.passed, space?.size]);
+  assert.deepEqual(
+    counts,
+    spaces.map(() => [1, 0, 1]),
+  );
+  many.forgetAll();
+  assert.deepEqual([...replies()], [undefined]);
 });
 
 test("addresses are in a new order each time, and every order occurs", (t) => {

@@ -1,17 +1,24 @@
 // Proves that a namespace in which answers of the kernel do not arrive goes back to the process, and to the kernel again once
-// they would arrive: after a change of rules by itself, and at once where an operator asks for it.
+// they would arrive: after a change of rules by itself, and at once where an operator asks for it. And that the reason shown is
+// always that of the addresses which are captured now.
 
 import assert from "node:assert/strict";
+import { closeSync, openSync } from "node:fs";
 import { after, test } from "node:test";
 
+import { CONTAINER_MODE } from "../../src/container/attach/attach-mode.ts";
+import { Attachment } from "../../src/container/attach/attachment.ts";
+import { CONTAINER_CAPTURE, DOCKER_REDIRECT } from "../../src/container/capture/capture.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
-import { Attachments, answering } from "../support/program/attachments.ts";
+import { Attachments, VIEW, answering, verifyWithKernel } from "../support/program/attachments.ts";
+import { ENDS_CHAIN, LETS_PASS, attachOther } from "../support/packets/other-program.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 // A firewall that drops packets which connection tracking has not seen.
 const WALL = "table inet wall { chain in { type filter hook input priority 0; ct state untracked drop; }; }";
+const PENDING = { by: "process", reason: "not probed yet", isPending: true };
 const NOT_ARRIVED = { by: "process", reason: "an answer of the kernel did not arrive" };
 
 const attaching = new Attachments();
@@ -35,27 +42,59 @@ test("where a firewall comes the process answers, and where it has gone the kern
   const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
   try {
     attachment.open();
-    await attachment.verify();
+    await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, { by: "kernel" });
     assert.equal((await netns.enter("nft", [WALL])).code, 0);
-    await attachment.verify();
+    await verifyWithKernel(attachment);
     assert.equal(attachment.answeredBy?.by, "process");
     assert.equal(attachment.state.kind, "attached");
     assert.equal(await untrackedRules(netns), "");
     // Only probes are led to the program to try it, and it fails as before.
-    attachment.retryKernel();
-    await attachment.verify();
+    attachment.kernel?.retry();
+    await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
     assert.equal(attachment.state.kind, "attached");
     assert.equal(await untrackedRules(netns), "");
     await netns.enter("nft", ["delete", "table", "inet", "wall"]);
-    attachment.retryKernel();
-    await attachment.verify();
+    attachment.kernel?.retry();
+    await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, { by: "kernel" });
     assert.notEqual(await untrackedRules(netns), "");
     assert.equal(attachment.state.kind, "attached");
   } finally {
     attachment.close();
+  }
+});
+
+test("behind a program that ends the chain the process answers; before it, and behind one that does not, the kernel", async () => {
+  await using netns = await Netns.create();
+  const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
+  const comeBefore = (instructions: string): number => {
+    const fd = openSync(netns.netnsPath, "r");
+    try {
+      return attaching.runner.within(fd, () => attachOther(instructions));
+    } finally {
+      closeSync(fd);
+    }
+  };
+  const links: number[] = [];
+  try {
+    attachment.open();
+    await verifyWithKernel(attachment);
+    links.push(comeBefore(LETS_PASS));
+    await attachment.verify();
+    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    links.push(comeBefore(ENDS_CHAIN));
+    await attachment.verify();
+    assert.equal(attachment.answeredBy?.by, "process");
+    assert.equal(attachment.state.kind, "attached");
+    // Attached again, its program comes first.
+    attachment.kernel?.retry();
+    await verifyWithKernel(attachment);
+    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+  } finally {
+    attachment.close();
+    for (const link of links) closeSync(link);
   }
 });
 
@@ -65,13 +104,47 @@ test("a change of rules brings the kernel back without being asked", async () =>
   const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
   try {
     attachment.open();
-    await attachment.verify();
+    await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
     await netns.enter("nft", ["delete", "table", "inet", "wall"]);
     await waitFor("the kernel to answer", async () => {
-      await attachment.verify();
+      await verifyWithKernel(attachment);
       return attachment.answeredBy?.by === "kernel" ? true : undefined;
     });
+  } finally {
+    attachment.close();
+  }
+});
+
+test("once a node's addresses are given up, the reason shown is not that of the node any more", async () => {
+  await using netns = await Netns.create();
+  const node = { ...CONTAINER_CAPTURE, redirects: [DOCKER_REDIRECT, { ...DOCKER_REDIRECT, bind: "127.0.0.12" }] };
+  let capture = CONTAINER_CAPTURE;
+  const mode = { ...CONTAINER_MODE, capture: () => capture };
+  const parts = attaching.parts({ openEndpoint: answering, kernelAnswers });
+  const attachment = new Attachment({ containerId: "x", sandboxKey: netns.netnsPath, pid: 0 }, mode, VIEW, parts);
+  const captured = (next: typeof capture): unknown => {
+    capture = next;
+    attachment.updateCapture();
+    return attachment.answeredBy;
+  };
+  const onlyContainers = "only queries to 127.0.0.11 in a container are answered by the kernel";
+  try {
+    attachment.open();
+    await verifyWithKernel(attachment);
+    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    assert.deepEqual(captured(node), { by: "process", reason: onlyContainers, isMeant: true });
+    assert.deepEqual(captured(CONTAINER_CAPTURE), PENDING);
+    await verifyWithKernel(attachment);
+    assert.deepEqual(attachment.answeredBy, { by: "kernel" });
+    // The same where it did not work before.
+    assert.equal((await netns.enter("nft", [WALL])).code, 0);
+    await verifyWithKernel(attachment);
+    assert.equal(attachment.answeredBy?.by, "process");
+    assert.deepEqual(captured(node), { by: "process", reason: onlyContainers, isMeant: true });
+    assert.deepEqual(captured(CONTAINER_CAPTURE), PENDING);
+    await verifyWithKernel(attachment);
+    assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
   } finally {
     attachment.close();
   }

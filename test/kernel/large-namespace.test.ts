@@ -162,12 +162,12 @@ test("sockets listed with a kernel filter are the same as in /proc", async () =>
   ];
   try {
     for (const filter of filters) {
-      const [listed, written] = attaching.runner.within(inside, () => [listSockets(filter), socketsInProc(filter)]);
+      const [listed, written] = attaching.runner.within(inside, () => [listSockets([filter]), socketsInProc(filter)]);
       assert.ok(written.length > 0, JSON.stringify(filter));
       const byPort = (a: { local: { port: number } }, b: { local: { port: number } }): number =>
         a.local.port - b.local.port;
       // The file in /proc has no control group.
-      const shared = listed?.map(({ local, remote }) => ({ local, remote }));
+      const shared = listed?.map(({ protocol, local, remote }) => ({ protocol, local, remote }));
       assert.deepEqual(shared?.toSorted(byPort), written.toSorted(byPort), JSON.stringify(filter));
     }
     assert.equal(attaching.runner.within(inside, () => tcpClientPortsOf(["127.0.0.11"])).length, 2);

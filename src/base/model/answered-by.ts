@@ -18,4 +18,6 @@ export interface AnsweredByReport {
   readonly reason?: string;
   /** It is so for every such container, or as its label says. */
   readonly isMeant?: true;
+  /** The kernel has not been tried there yet, and will be. */
+  readonly isPending?: true;
 }

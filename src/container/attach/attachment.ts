@@ -32,7 +32,7 @@ import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rul
 import { type ProbeRequest, type ProbeResult, probe } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
-import { adaptKernel, settleKernel } from "./kernel-check.ts";
+import { KernelCheck, adaptKernel } from "./kernel-check.ts";
 import { closeLater, openServing, reinstall, removeRules } from "./open-serving.ts";
 import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -49,6 +49,8 @@ export class Attachment {
   #namespace: { readonly fd: number; readonly id: NamespaceId } | undefined;
   #watch: NftWatch | undefined;
   #serving: Serving | undefined;
+  /** Of the namespace as it is served now. */
+  #kernel: KernelCheck | undefined;
   #isVerifying = false;
   #isDraining = false;
   #repairs = 0;
@@ -83,10 +85,6 @@ export class Attachment {
   /** The endpoint that serves the namespace now. */
   get endpoint(): Endpoint | undefined {
     return this.#serving?.endpoint;
-  }
-
-  get inFlight(): number {
-    return this.#serving?.endpoint.inFlight ?? 0;
   }
 
   /** Undefined where nothing else than the process is wanted. */
@@ -129,8 +127,10 @@ export class Attachment {
    */
   async verify(): Promise<void> {
     const serving = this.#serving;
+    const { kernel } = this;
     const namespace = this.#namespace;
-    if (serving === undefined || namespace === undefined || this.#isVerifying || this.#isDraining) return;
+    if (serving === undefined || kernel === undefined || namespace === undefined) return;
+    if (this.#isVerifying || this.#isDraining) return;
     this.#isVerifying = true;
     try {
       let result = await this.#probe(serving, namespace.fd);
@@ -141,7 +141,7 @@ export class Attachment {
         // Probe again without the trial mark: foreign rules that match marks may treat clients' queries differently.
         result = await this.#probe(serving, namespace.fd);
       }
-      result = await this.#settleKernel(serving, namespace.fd, result);
+      result = await kernel.settle(result);
       if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
         const wereReinstalled = reinstall(serving, namespace.fd, this.#spared, this.#parts);
         result = await this.#probe(serving, namespace.fd);
@@ -159,21 +159,9 @@ export class Attachment {
     }
   }
 
-  /** The next verification tries again where the kernel could not answer. */
-  retryKernel(): void {
-    this.#serving?.kernel.retry.forget();
-  }
-
-  async #settleKernel(serving: Serving, fd: number, result: ProbeResult): Promise<ProbeResult> {
-    return await settleKernel(serving, result, {
-      ...this.#parts,
-      notByKernel: this.mode.notByKernel,
-      spared: this.#spared,
-      within: (work) => this.#parts.runner.within(fd, work),
-      isCurrent: () => this.#serving === serving && !this.#isDraining,
-      probe: async (protocols) => await this.#probe(serving, fd, { protocols }),
-      onChange: () => this.#renewHold(serving),
-    });
+  /** Undefined while it does not serve. */
+  get kernel(): KernelCheck | undefined {
+    return this.#serving && this.#kernel;
   }
 
   /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
@@ -192,7 +180,7 @@ export class Attachment {
 
   #updateRules(serving: Serving): Pick<Serving, "capture" | "pairs"> & { added: readonly NamespaceSockets[] } {
     const capture = this.mode.capture();
-    adaptKernel(serving, capture);
+    adaptKernel(serving, capture, this.#parts);
     const { pairs, added } = pairsFor(capture.redirects, serving.bound);
     try {
       const input = planInputOf({ ...serving, capture, pairs }, this.#spared);
@@ -233,6 +221,7 @@ export class Attachment {
   resume(): void {
     this.#isDraining = false;
     this.#serving?.endpoint.resume();
+    this.#serving?.kernel.space?.takePlace();
     this.updateCapture();
   }
 
@@ -281,6 +270,15 @@ export class Attachment {
       watchRules: () => void (this.#watch ??= this.#watchRules()),
     });
     this.#spared = spared;
+    this.#kernel = new KernelCheck(serving, {
+      ...this.#parts,
+      fd: namespace.fd,
+      spared: () => this.#spared,
+      within: (work) => this.#parts.runner.within(namespace.fd, work),
+      isCurrent: () => this.#serving === serving && !this.#isDraining,
+      probe: async (protocols) => await this.#probe(serving, namespace.fd, { protocols }),
+      onChange: () => this.#renewHold(serving),
+    });
     const held = heldOf(namespace.id, serving, spared);
     if (held !== undefined) serving.hold = this.#parts.keep?.(held);
     return serving;
@@ -339,13 +337,8 @@ export class Attachment {
 
   /** An attached namespace keeps serving and is probed again later; one that is not attached yet is retried later. */
   #postpone(): void {
-    if (this.#state.kind !== "attached") {
-      this.#fail(
-        "PROBE_FAILED" satisfies FailureCode,
-        "cannot send a probe: dns11 is out of file descriptors or memory",
-        [],
-      );
-    }
+    const reason = "cannot send a probe: dns11 is out of file descriptors or memory";
+    if (this.#state.kind !== "attached") this.#fail("PROBE_FAILED" satisfies FailureCode, reason, []);
   }
 
   /** The removal of our rules gets a round of its own, after the search. */

@@ -10,17 +10,17 @@ import type { Within } from "../rules/exchange.ts";
 import { probeKernel } from "../rules/kernel-probe.ts";
 import { type Protocol, servingPlan, trialPlan } from "../rules/plan.ts";
 import { type ProbeResult, TRIAL_MARK } from "../rules/probe.ts";
-import { type KernelTierParts, ONLY_CONTAINERS, isTierDue, reopenKernelTier } from "./kernel-tier.ts";
+import { type KernelTierParts, NOT_PROBED, ONLY_CONTAINERS, isTierDue, openKernelTier } from "./kernel-tier.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
 /** The kernel answers from now on, or no longer; then why not. */
 type Verdict = { readonly works: true } | { readonly works: false; readonly reason: string };
 
 interface KernelCheckParts extends KernelTierParts {
+  /** A descriptor of the namespace. */
+  readonly fd: number;
   readonly within: Within;
-  /** Why the kernel is not to answer here. */
-  readonly notByKernel: string | undefined;
-  readonly spared: readonly number[];
+  readonly spared: () => readonly number[];
   /** Whether the namespace is still served, and in the same way. */
   readonly isCurrent: () => boolean;
   /** Probes the process. */
@@ -29,33 +29,51 @@ interface KernelCheckParts extends KernelTierParts {
   readonly onChange: () => void;
 }
 
-/**
- * Has the kernel answer where a probe shows that it can, and the process where it cannot. `result` is that of the probe that
- * the process answers; returns that of the last one.
- */
-export async function settleKernel(
-  serving: Serving,
-  result: ProbeResult,
-  parts: KernelCheckParts,
-): Promise<ProbeResult> {
-  if (result.kind === "works" && !serving.isTrial && parts.isCurrent()) retry(serving, parts);
-  const verdict = await checkKernel(serving, result, parts.within);
-  if (verdict === undefined || !parts.isCurrent()) return result;
-  applyVerdict(serving, parts.spared, verdict);
-  parts.onChange();
-  // What leads TCP to the process has not changed.
-  const next = await parts.probe(result.kind === "works" ? ["udp"] : ["udp", "tcp"]);
-  return await settleKernel(serving, next, parts);
-}
+export class KernelCheck {
+  readonly #serving: Serving;
+  readonly #parts: KernelCheckParts;
 
-/** Only probes depend on it, as at the start. */
-function retry(serving: Serving, parts: KernelCheckParts): void {
-  const { kernel, capture, pairs, rules } = serving;
-  if (!isTierDue(kernel, parts)) return;
-  const place = { capture, pairs, notByKernel: parts.notByKernel, hasWorked: false };
-  if (!parts.within(() => reopenKernelTier(kernel, parts, place))) return;
-  rules.replaceRules(servingPlan(planInputOf(serving, parts.spared)));
-  parts.onChange();
+  constructor(serving: Serving, parts: KernelCheckParts) {
+    this.#serving = serving;
+    this.#parts = parts;
+  }
+
+  /** Whether the program is to be attached now. */
+  get isDue(): boolean {
+    const { kernel, isTrial } = this.#serving;
+    return !isTrial && this.#parts.isCurrent() && isTierDue(kernel, this.#parts);
+  }
+
+  /** It is due at the next verification, whatever has failed. */
+  retry(): void {
+    this.#serving.kernel.retry.forget();
+  }
+
+  /** Attaches the program, if it is due; returns whether it is there. Only probes depend on it until it is settled. */
+  async open(): Promise<boolean> {
+    if (!this.isDue) return false;
+    const { kernel, rules } = this.#serving;
+    const portNow = (): number | undefined =>
+      this.#parts.isCurrent() ? this.#serving.pairs[0]?.listening.udpPort : undefined;
+    if (!(await openKernelTier(kernel, this.#parts, portNow))) return false;
+    rules.replaceRules(servingPlan(planInputOf(this.#serving, this.#parts.spared())));
+    this.#parts.onChange();
+    return true;
+  }
+
+  /**
+   * Has the kernel answer where a probe shows that it can, and the process where it cannot. `result` is that of the probe that
+   * the process answers; returns that of the last one.
+   */
+  async settle(result: ProbeResult): Promise<ProbeResult> {
+    const verdict = await checkKernel(this.#serving, result, this.#parts.within);
+    if (verdict === undefined || !this.#parts.isCurrent()) return result;
+    applyVerdict(this.#serving, this.#parts.spared(), verdict);
+    this.#parts.onChange();
+    // What leads TCP to the process has not changed.
+    const next = await this.#parts.probe(result.kind === "works" ? ["udp"] : ["udp", "tcp"]);
+    return await this.settle(next);
+  }
 }
 
 /** `result`: of the probe that the process answers. Returns undefined where nothing changes. */
@@ -66,6 +84,8 @@ async function checkKernel(
 ): Promise<Verdict | undefined> {
   const { space } = kernel;
   if (space === undefined || result.kind === "unknown") return undefined;
+  // The program of the previous process does not know this one's answers.
+  if (!space.isInPlace && result.kind === "works") return undefined;
   if (kernel.isTrial) {
     if (result.kind === "broken" || isTrial) return undefined;
     const reason = await probeKernel(within, space, DOCKER_RESOLVER, TRIAL_MARK);
@@ -80,15 +100,15 @@ async function checkKernel(
  * Other addresses are captured from now on: a KIND node may have been served as any container first. Call before the rules
  * change.
  */
-export function adaptKernel(serving: Serving, capture: Capture): void {
+export function adaptKernel(serving: Serving, capture: Capture, { kernelAnswers }: KernelTierParts): void {
   const { kernel } = serving;
-  if (capture === serving.capture) return;
+  if (capture === serving.capture || kernelAnswers === undefined) return;
   if (capture !== CONTAINER_CAPTURE) {
-    if (kernel.space === undefined) return;
+    if (kernel.isMeant) return;
     withdrawKernel(serving, ONLY_CONTAINERS);
     kernel.isMeant = true;
-  } else if (kernel.isMeant) {
-    kernel.isMeant = false;
+  } else if (kernel.reason === ONLY_CONTAINERS) {
+    Object.assign(kernel, { isMeant: false, reason: NOT_PROBED });
     kernel.retry.forget();
   }
 }

@@ -4,7 +4,7 @@
  * but they grow, because a container may change its rules as often as it likes.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { backoffMs } from "../../base/lib/backoff.ts";
+import { NO_JITTER, backoffMs } from "../../base/lib/backoff.ts";
 
 export class KernelRetry {
   #failures = 0;
@@ -35,9 +35,6 @@ export class KernelRetry {
     const steps = this.#isHurried ? this.#failures - 2 : this.#failures - 1;
     if (steps < 0) return true;
     const firstMs = this.#isHurried ? LIMITS.kernelRetryAfterChangeMs : LIMITS.kernelRetryFirstMs;
-    return nowMs - this.#failedMs >= backoffMs(steps, firstMs, LIMITS.kernelRetryLastMs, RANDOM);
+    return nowMs - this.#failedMs >= backoffMs(steps, firstMs, LIMITS.kernelRetryLastMs, NO_JITTER);
   }
 }
-
-/** Verifications are spread already. */
-const RANDOM = 0.5;

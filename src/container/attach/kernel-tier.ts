@@ -6,7 +6,8 @@
  */
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
-import type { KernelAnswers, KernelSpace } from "../../kernel/answers/kernel-answers.ts";
+import type { KernelAnswers } from "../../kernel/answers/kernel-answers.ts";
+import type { KernelSpace } from "../../kernel/answers/kernel-space.ts";
 import { CONTAINER_CAPTURE, DOCKER_RESOLVER, type Capture } from "../capture/capture.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import { KernelRetry } from "./kernel-retry.ts";
@@ -29,69 +30,89 @@ export interface KernelTierParts {
   readonly noKernelAnswers?: string | undefined;
 }
 
+export const NOT_PROBED = "not probed yet";
 export const ONLY_CONTAINERS = `only queries to ${DOCKER_RESOLVER} in a container are answered by the kernel`;
 
-/** What opening it gives, and what changes with each try. */
-type OpenedTier = Omit<KernelTier, "retry">;
-
-/** The namespace in which it opens. */
+/** The namespace that it is for. */
 interface TierPlace {
   readonly capture: Capture;
   readonly pairs: readonly NamespaceSockets[];
   /** Why not here. */
   readonly notByKernel: string | undefined;
-  /** The process before us has answered in this way here. */
-  readonly hasWorked: boolean;
 }
 
-/** Attaches the program. Call inside the namespace, before the rules lead anything to it. */
-export function openKernelTier(parts: KernelTierParts, place: TierPlace): KernelTier {
-  const retry = new KernelRetry();
-  return { ...opened(parts, place, retry), retry };
+/**
+ * As it begins: the process answers, and the program is attached when it is this namespace's turn. Where the previous
+ * process has left a program, it goes on until this one's takes its place.
+ */
+export function newKernelTier(parts: KernelTierParts, place: TierPlace, inheritedLink?: number): KernelTier {
+  const tier = { space: undefined, isTrial: false, ...whyNotYet(parts, place), retry: new KernelRetry() };
+  const [pair] = place.pairs;
+  if (inheritedLink === undefined || pair === undefined || !isTierDue(tier, parts)) return tier;
+  let space: KernelSpace | undefined;
+  try {
+    space = openSpace(parts);
+    space.adopt(inheritedLink);
+    space.serve(pair.listening.udpPort);
+    return { ...tier, space, reason: undefined };
+  } catch (error) {
+    failTier(tier, space, error);
+    return tier;
+  }
 }
 
-/** The same where it has failed, once the pause is over. Returns whether there is a program now, on trial. */
-export function reopenKernelTier(tier: KernelTier, parts: KernelTierParts, place: TierPlace): boolean {
-  Object.assign(tier, opened(parts, place, tier.retry));
-  return tier.space !== undefined;
-}
-
-/** Whether that is to be tried now. */
+/** Whether the program is to be attached when it is the namespace's turn. */
 export function isTierDue(tier: KernelTier, { kernelAnswers }: KernelTierParts): boolean {
   return kernelAnswers !== undefined && tier.space === undefined && !tier.isMeant && tier.retry.isDue();
 }
 
-function opened(
-  { kernelAnswers, noKernelAnswers }: KernelTierParts,
-  { capture, pairs: [pair], notByKernel, hasWorked }: TierPlace,
-  retry: KernelRetry,
-): OpenedTier {
-  const without = (reason: string | undefined, isMeant = false): OpenedTier => ({
-    space: undefined,
-    isTrial: false,
-    reason,
-    isMeant,
-  });
-  if (kernelAnswers === undefined) return without(noKernelAnswers);
-  if (notByKernel !== undefined) return without(notByKernel, true);
-  if (capture !== CONTAINER_CAPTURE || pair === undefined) {
-    return without(ONLY_CONTAINERS, true);
-  }
+/**
+ * Attaches the program in the namespace of `fd`, on trial; returns whether it is there. `portNow` is of the process's socket
+ * when that is done; undefined if the namespace is no longer served.
+ */
+export async function openKernelTier(
+  tier: KernelTier,
+  parts: KernelTierParts & { readonly fd: number },
+  portNow: () => number | undefined,
+): Promise<boolean> {
   let space: KernelSpace | undefined;
   try {
-    space = kernelAnswers.open();
-    if (space === undefined) {
-      retry.fail();
-      return without("the kernel already answers for as many namespaces as there may be");
+    space = openSpace(parts);
+    await space.attachIn(parts.fd);
+    const port = tier.isMeant ? undefined : portNow();
+    if (port === undefined) {
+      space.close();
+      return false;
     }
-    space.attach();
-    space.serve(pair.listening.udpPort);
-    return { space, isTrial: !hasWorked, reason: undefined, isMeant: false };
+    space.serve(port);
+    Object.assign(tier, { space, isTrial: true, reason: undefined });
+    return true;
   } catch (error) {
-    space?.close();
-    retry.fail();
-    return without(reasonOf(error));
+    failTier(tier, space, error);
+    return false;
   }
+}
+
+function whyNotYet(
+  { kernelAnswers, noKernelAnswers }: KernelTierParts,
+  { capture, pairs, notByKernel }: TierPlace,
+): Pick<KernelTier, "reason" | "isMeant"> {
+  if (kernelAnswers === undefined) return { reason: noKernelAnswers, isMeant: false };
+  if (notByKernel !== undefined) return { reason: notByKernel, isMeant: true };
+  if (capture !== CONTAINER_CAPTURE || pairs.length === 0) return { reason: ONLY_CONTAINERS, isMeant: true };
+  return { reason: NOT_PROBED, isMeant: false };
+}
+
+function openSpace({ kernelAnswers }: KernelTierParts): KernelSpace {
+  const space = kernelAnswers?.open();
+  if (space === undefined) throw new Error("the kernel already answers for as many namespaces as there may be");
+  return space;
+}
+
+function failTier(tier: KernelTier, space: KernelSpace | undefined, error: unknown): void {
+  space?.close();
+  tier.retry.fail();
+  tier.reason = reasonOf(error);
 }
 
 /** Ends it; the rules lead nothing to the program any more. */
@@ -103,6 +124,7 @@ export function closeKernelTier(tier: KernelTier, reason?: string): void {
 
 /** Undefined where nothing else than the process is wanted. */
 export function answeredBy({ space, isTrial, reason, isMeant }: KernelTier): AnsweredByReport | undefined {
-  if (space !== undefined) return isTrial ? { by: "process", reason: "not probed yet" } : { by: "kernel" };
+  if (space !== undefined && !isTrial) return { by: "kernel" };
+  if (space !== undefined || reason === NOT_PROBED) return { by: "process", reason: NOT_PROBED, isPending: true };
   return reason === undefined ? undefined : { by: "process", reason, ...(isMeant && { isMeant }) };
 }

@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { View } from "../../base/model/view.ts";
-import { closeQuietly } from "../../kernel/libc.ts";
+import { closeInPool } from "../../kernel/descriptors.ts";
 import { capturedInside } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import { tcpClientPortsOf } from "../namespace/tcp-clients.ts";
@@ -18,7 +18,7 @@ import type { RuleSet } from "../rules/rule-set.ts";
 import { installedRules, requireUnserved } from "../rules/installed-rules.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
-import { type KernelTier, closeKernelTier, openKernelTier } from "./kernel-tier.ts";
+import { type KernelTier, closeKernelTier, newKernelTier } from "./kernel-tier.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
 /** The attachment that opens, and what it needs. */
@@ -92,7 +92,7 @@ function openFresh(fd: number, request: OpenRequest): OpenedParts {
       const spared = tcpClientPortsOf(capturedInside(capture));
       sockets = bindSockets(capture.redirects);
       watchRules();
-      kernel = openKernelTier(parts, { capture, pairs: sockets, notByKernel: mode.notByKernel, hasWorked: false });
+      kernel = newKernelTier(parts, { capture, pairs: sockets, notByKernel: mode.notByKernel });
       const input = planInputOf({ capture, pairs: sockets, zone, kernel }, spared);
       rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
       return { capture, pairs: sockets, bound: sockets, rules, zone, kernel, spared };
@@ -118,17 +118,16 @@ function takeOver(fd: number, held: HeldNamespace, request: OpenRequest): Opened
       bound = [...held.pairs, ...added];
       watchRules();
       const { zone, spared } = held;
-      const hasWorked = held.programs.length > 0;
-      kernel = openKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel, hasWorked });
+      const [link] = held.programs;
+      kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }, link);
       rules.replaceTables(servingPlan(planInputOf({ capture, pairs, zone, kernel }, spared)));
-      // The previous process's program, which still gives packets its port, ends when that process closes it.
-      for (const program of held.programs) closeQuietly(program);
       return { capture, pairs, bound, rules, zone, kernel, spared };
     });
   } catch (error) {
-    for (const program of held.programs) closeQuietly(program);
     rollBack(fd, request, { rules, bound, kernel });
     throw error;
+  } finally {
+    for (const each of held.programs) closeInPool(each);
   }
 }
 

@@ -15,6 +15,8 @@ import type { AttachMode } from "./attach-mode.ts";
 import type { AttachmentParts } from "./attachment-parts.ts";
 import type { OpenEndpointFor } from "./endpoint.ts";
 import type { AttachmentState } from "./attachment-state.ts";
+import { KernelTurns } from "./kernel-turns.ts";
+import { verifyAndWait } from "./verify-and-wait.ts";
 
 /** One namespace that should be served, by the container that owns it. */
 export interface DesiredAttachment {
@@ -38,9 +40,6 @@ interface ReconcilerEntry {
   lastProbeMs: number;
   isVerifying: boolean;
 }
-
-/** How often to poll a verification that was already running. */
-const REPAIR_POLL_MS = 10;
 
 /** The result of a repair: rules re-created, attached again, or neither worked. */
 export type RepairResult = "verified" | "reattached" | "failed";
@@ -66,6 +65,7 @@ export class Reconciler {
   readonly #detaching = new Map<Attachment, Promise<void>>();
   readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
+  readonly #kernelTurns = new KernelTurns(async (id) => await this.#openKernel(id));
   readonly #toVerify = new Set<ReconcilerEntry>();
   #verifying = 0;
   #isWorking = false;
@@ -76,7 +76,7 @@ export class Reconciler {
     const isWatched = parts.ruleBackend.backend !== "iptables-legacy";
     this.#everyMs = isWatched ? LIMITS.verifyEveryMs : LIMITS.verifyUnwatchedEveryMs;
     this.#onState = onState;
-    this.#verifyTimer = setInterval(() => this.#verifyAll(), this.#everyMs);
+    this.#verifyTimer = setInterval(() => void this.#verifyAll(), this.#everyMs);
     this.#verifyTimer.unref();
   }
 
@@ -124,7 +124,7 @@ export class Reconciler {
     for (const entry of this.#entries.values()) {
       const { answeredBy, state } = entry.attachment ?? {};
       if (answeredBy?.by !== "process" || answeredBy.isMeant === true || state?.kind !== "attached") continue;
-      entry.attachment?.retryKernel();
+      entry.attachment?.kernel?.retry();
       this.#verify(entry);
     }
   }
@@ -136,7 +136,7 @@ export class Reconciler {
     if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
     if (attachment.state.kind !== "failed") {
       attachment.updateCapture();
-      attachment.retryKernel();
+      attachment.kernel?.retry();
       if (await verifyAndWait(attachment)) return "verified";
     }
     clearTimeout(entry.timer);
@@ -155,6 +155,7 @@ export class Reconciler {
   /** Starts nothing more, because the next process is about to take over the sockets. Finishes detaching first. */
   async pause(): Promise<void> {
     this.#isStopped = true;
+    this.#kernelTurns.clear();
     await Promise.all(this.#detaching.values());
     for (const [, attachment] of this.attachments()) attachment.pause();
   }
@@ -179,6 +180,7 @@ export class Reconciler {
   /** Drains and detaches every namespace. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#kernelTurns.clear();
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
     for (const each of this.#entries.values()) [each.timer, each.changeTimer].forEach((timer) => clearTimeout(timer));
@@ -316,6 +318,7 @@ export class Reconciler {
     try {
       await ownRound();
       await entry.attachment?.verify();
+      if (entry.attachment?.kernel?.isDue === true) this.#kernelTurns.add(entry.attachment.claim.containerId);
     } catch (error) {
       guard.report(error, "attach");
     } finally {
@@ -326,12 +329,17 @@ export class Reconciler {
     if (next !== undefined) this.#verify(next);
   }
 
-  #verifyAll(): void {
+  async #openKernel(containerId: string): Promise<void> {
+    const entry = this.#entries.get(containerId);
+    if (entry !== undefined && (await entry.attachment?.kernel?.open()) === true) this.#verify(entry);
+  }
+
+  /** Spread over the whole interval: a thousand namespaces are sixteen probes a second, not a thousand at once. */
+  async #verifyAll(): Promise<void> {
     const entries = [...this.#entries.values()].filter(({ attachment }) => attachment?.state.kind === "attached");
-    const everyMs = this.#everyMs / Math.max(1, entries.length);
-    for (const [index, entry] of entries.entries()) {
-      // Spread over the whole interval: a thousand namespaces are sixteen probes a second, not a thousand at once.
-      setTimeout(() => this.#verify(entry), index * everyMs).unref();
+    for (const entry of entries) {
+      this.#verify(entry);
+      await sleep(this.#everyMs / entries.length, undefined, { ref: false });
     }
   }
 
@@ -362,18 +370,6 @@ export class Reconciler {
 /** Whether a client waits for one of our answers. */
 function isBusy({ endpoint }: Attachment): boolean {
   return endpoint !== undefined && (endpoint.inFlight > 0 || endpoint.tcpClientPorts.length > 0);
-}
-
-/** Verifies now and returns whether queries arrive; waits for a verification that was already running. */
-async function verifyAndWait(attachment: Attachment): Promise<boolean> {
-  const startMs = Date.now();
-  await attachment.verify();
-  for (;;) {
-    const { state, isOpen } = attachment;
-    if (state.kind === "attached" && state.verifiedMs >= startMs) return true;
-    if (!isOpen || Date.now() > startMs + LIMITS.repairMs) return false;
-    await sleep(REPAIR_POLL_MS);
-  }
 }
 
 function newEntry(): ReconcilerEntry {

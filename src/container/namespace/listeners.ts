@@ -14,13 +14,14 @@ type Protocol = "udp" | "tcp";
 /** The protocols with a socket that receives what is sent to this address and port. Call inside the namespace. */
 export function listenersAt(address: string, port: number): Protocol[] {
   const target = Buffer.from(addressBytes(address) ?? new Uint8Array(4));
-  return (["udp", "tcp"] as const).filter((protocol) =>
-    ([4, 6] as const).some((family) =>
-      waiting(protocol, family, { port }).some(
-        (local) => local.address.equals(target) || local.address.every((byte) => byte === 0),
-      ),
-    ),
+  const protocols = ["udp", "tcp"] as const;
+  const filters = protocols.flatMap((protocol) =>
+    ([4, 6] as const).map((family) => waiting(protocol, family, { port })),
   );
+  const receiving = socketsAt(...filters).filter(
+    ({ local }) => local.address.equals(target) || local.address.every((byte) => byte === 0),
+  );
+  return protocols.filter((wanted) => receiving.some(({ protocol }) => protocol === wanted));
 }
 
 /** The control groups of the processes that answer UDP queries in this namespace, whatever their address. */
@@ -36,14 +37,9 @@ export function controlGroupsAt(port: number): bigint[] {
 /** The ports on which a socket listens at exactly this IPv4 address. */
 export function boundPorts(address: string, protocol: Protocol): number[] {
   const bytes = addressBytes(address) ?? new Uint8Array(4);
-  return waiting(protocol, 4, { address: bytes }).map(({ port }) => port);
+  return socketsAt(waiting(protocol, 4, { address: bytes })).map(({ local }) => local.port);
 }
 
-function waiting(
-  protocol: Protocol,
-  family: 4 | 6,
-  where: Pick<SocketFilter, "address" | "port">,
-): { readonly address: Buffer; readonly port: number }[] {
-  const filter: SocketFilter = { protocol, family, state: WAITING[protocol], end: "local", ...where };
-  return socketsAt(filter).map(({ local }) => local);
+function waiting(protocol: Protocol, family: 4 | 6, where: Pick<SocketFilter, "address" | "port">): SocketFilter {
+  return { protocol, family, state: WAITING[protocol], end: "local", ...where };
 }

@@ -21,6 +21,11 @@ const FAMILY_NAMES = new Map([
 ]);
 const PRIORITY_CONNTRACK = -200;
 const OUR_PRIORITY_NAT = -101;
+/** Where an IPv4 header has its two addresses. */
+const ADDRESSES_AT: ReadonlySet<number> = new Set([12, 16]);
+const IPV4_BYTES = 4;
+/** The first octet of the loopback network. */
+const LOOPBACK = 127;
 
 interface Chain {
   readonly family: string;
@@ -120,7 +125,10 @@ function readRules(memory: NetlinkMemory, budget: ReadBudget): Map<string, strin
     const chain = textOf(attributes.get(nft.NFTA_RULE_CHAIN));
     const key = `${FAMILY_NAMES.get(familyNumber) ?? ""} ${table} ${chain}`;
     const expressions = attributeList(attributes.get(nft.NFTA_RULE_EXPRESSIONS) ?? Buffer.alloc(0));
-    const names = expressions.map(([, expression]) => expressionName(expression));
+    // The ingress rules of a swarm, for example, drop what is not for a published port at one address.
+    const names = isOfOtherAddress(expressions.map(([, expression]) => expression))
+      ? []
+      : expressions.map(([, expression]) => expressionName(expression));
     const known = rules.get(key);
     if (known === undefined) rules.set(key, [names]);
     else known.push(names);
@@ -139,6 +147,35 @@ function expressionName(expression: Buffer): string {
   if (verdict === undefined) return name;
   const code = attributesIn(verdict).get(nft.NFTA_VERDICT_CODE)?.readInt32BE(0);
   return code === nft.NF_DROP ? "drop" : name;
+}
+
+/** Whether a rule is about one IPv4 address that is not on the loopback interface, where queries are. */
+function isOfOtherAddress(expressions: readonly Buffer[]): boolean {
+  return expressions.some((expression, at) => {
+    if (!isAddress(expression)) return false;
+    const compared = dataOf(expressions[at + 1], "cmp");
+    if (compared?.get(nft.NFTA_CMP_OP)?.readUInt32BE(0) !== nft.NFT_CMP_EQ) return false;
+    const address = attributesIn(compared.get(nft.NFTA_CMP_DATA) ?? Buffer.alloc(0)).get(nft.NFTA_DATA_VALUE);
+    return address?.length === IPV4_BYTES && address[0] !== LOOPBACK;
+  });
+}
+
+/** It loads the source or the destination of an IPv4 packet. */
+function isAddress(expression: Buffer): boolean {
+  const data = dataOf(expression, "payload");
+  const number = (attribute: number): number | undefined => data?.get(attribute)?.readUInt32BE(0);
+  return (
+    number(nft.NFTA_PAYLOAD_BASE) === nft.NETWORK_HEADER &&
+    ADDRESSES_AT.has(number(nft.NFTA_PAYLOAD_OFFSET) ?? -1) &&
+    number(nft.NFTA_PAYLOAD_LEN) === IPV4_BYTES
+  );
+}
+
+/** The attributes of an expression with this name. */
+function dataOf(expression: Buffer | undefined, name: string): ReadonlyMap<number, Buffer> | undefined {
+  const attributes = attributesIn(expression ?? Buffer.alloc(0));
+  if (textOf(attributes.get(nft.NFTA_EXPR_NAME)) !== name) return undefined;
+  return attributesIn(attributes.get(nft.NFTA_EXPR_DATA) ?? Buffer.alloc(0));
 }
 
 function hookOf(value: Buffer | undefined): Chain["hook"] {

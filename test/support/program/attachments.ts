@@ -98,6 +98,12 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   );
 }
 
+/** Verifies it, as the reconciler does: where the kernel is to answer, its program is attached and verified, too. */
+export async function verifyWithKernel(attachment: Attachment): Promise<void> {
+  await attachment.verify();
+  if ((await attachment.kernel?.open()) === true) await attachment.verify();
+}
+
 export class Attachments implements Disposable {
   readonly runner = new NamespaceRunner();
   readonly memory = new NetlinkMemory();

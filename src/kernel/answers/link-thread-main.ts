@@ -1,0 +1,28 @@
+/**
+ * LinkThreadMain: the thread that attaches programs, for `link-thread.ts`.
+ */
+import { openSync } from "node:fs";
+import { parentPort } from "node:worker_threads";
+
+import { reasonOf } from "../../base/lib/fault.ts";
+import { setNetworkNamespace } from "../libc.ts";
+import type { LinkRequest, LinkResult } from "./link-thread.ts";
+import { attachToLoopback } from "./loopback-link.ts";
+
+const home = openSync("/proc/thread-self/ns/net", "r");
+
+function attach({ namespace, program }: LinkRequest): LinkResult {
+  try {
+    setNetworkNamespace(namespace);
+    return { link: attachToLoopback(program) };
+  } catch (error) {
+    return { reason: reasonOf(error) };
+  }
+}
+
+parentPort?.on("message", (request: LinkRequest) => {
+  const result = attach(request);
+  // It would keep a container's namespace alive. If this fails the thread ends, and nothing else ran in it.
+  setNetworkNamespace(home);
+  parentPort?.postMessage(result);
+});

@@ -1,0 +1,91 @@
+/**
+ * LinkThread: attaches programs in a thread of its own. The kernel has whoever attaches one wait for its lock of all
+ * interfaces, and then for a grace period of RCU: 14 ms on an idle machine, and longer while other programs change
+ * interfaces. Queries must not wait with it. The thread takes 10 MB, so it ends when there has been nothing to attach for
+ * a while. Each one leaves some 30 KB behind (koffi), so it stays twice as long each time.
+ */
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+
+import { LIMITS } from "../../base/limits.ts";
+import { NO_JITTER, backoffMs } from "../../base/lib/backoff.ts";
+import { closeQuietly, duplicate } from "../libc.ts";
+
+export interface LinkRequest {
+  /** A descriptor of the network namespace. */
+  readonly namespace: number;
+  readonly program: number;
+}
+
+/** A thrown Fault would lose its class on the way. */
+export type LinkResult = { readonly link: number } | { readonly reason: string };
+
+const MEMORY_MB_MAX = 16;
+
+export class LinkThread {
+  #worker: Worker | undefined;
+  #starts = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
+  /** One after the other, as the kernel does it. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** Attaches a program to lo of a namespace; returns the descriptor of the link. */
+  async attach({ namespace, program }: LinkRequest): Promise<number> {
+    // By the time that the thread reads them, the numbers may be those of other files.
+    const request = { namespace: duplicate(namespace), program: duplicate(program) };
+    try {
+      const done = this.#turn.then(async () => await this.#ask(request));
+      this.#turn = done.catch(() => undefined);
+      const result = await done;
+      if ("reason" in result) throw new Error(result.reason);
+      return result.link;
+    } finally {
+      for (const fd of Object.values(request)) closeQuietly(fd);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#idleTimer);
+    void this.#worker?.terminate();
+    this.#worker = undefined;
+  }
+
+  async #ask(request: LinkRequest): Promise<LinkResult> {
+    clearTimeout(this.#idleTimer);
+    const worker = (this.#worker ??= this.#start());
+    worker.ref();
+    const ended = new AbortController();
+    try {
+      const [message, exit] = ["message", "exit"].map(async (event) => await once(worker, event, ended));
+      worker.postMessage(request);
+      const [result] = (await Promise.race([message, exit])) as [LinkResult | number];
+      if (typeof result === "number") throw new Error("the thread that attaches programs has ended");
+      return result;
+    } finally {
+      ended.abort();
+      worker.unref();
+      this.#idleTimer = setTimeout(() => this.close(), this.#idleMs);
+      this.#idleTimer.unref();
+    }
+  }
+
+  get #idleMs(): number {
+    return backoffMs(this.#starts - 1, LIMITS.linkThreadIdleFirstMs, LIMITS.linkThreadIdleLastMs, NO_JITTER);
+  }
+
+  #start(): Worker {
+    this.#starts++;
+    const worker = new Worker(new URL("./link-thread-main.js", import.meta.url), {
+      // Neither flags nor modules that are meant for the program.
+      env: {},
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX },
+    });
+    // Whoever waits for it is told; if nobody does, the next one starts it again.
+    worker.on("error", () => undefined);
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#worker = undefined;
+    });
+    return worker;
+  }
+}
