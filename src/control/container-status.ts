@@ -5,6 +5,7 @@ import type { ContainerStatus, RecentQueries } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { View } from "../base/model/view.ts";
@@ -13,14 +14,49 @@ import { Endpoint } from "../query/listen/endpoint.ts";
 import { namedContainer } from "./find-container.ts";
 import type { Containers } from "./ports.ts";
 
-/** The status of every running container, sorted by name. */
-export function containerStatuses(containers: Containers): ContainerStatus[] {
-  return [...containers.facts.values()]
-    .flatMap((fact) => {
-      const decision = containers.decisionOf(fact.id);
-      return decision === undefined ? [] : [containerStatus(fact, decision, containers)];
-    })
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+/** What has become of a container. */
+export type ContainerState = Pick<ContainerStatus, "name" | "state" | "code" | "reason">;
+
+/** The state of every running container: what can be read of a thousand in one go. */
+export function containerStates({ facts, decisionOf, attachmentOf }: Containers): ContainerState[] {
+  const states: ContainerState[] = [];
+  for (const { id, name } of facts.values()) {
+    const decision = decisionOf(id);
+    if (decision !== undefined) states.push({ name, ...stateOf(decision, attachmentOf(id)) });
+  }
+  return states;
+}
+
+/** The status of every running container, sorted by name. Each takes a view, so they are made in slices. */
+export async function containerStatuses(containers: Containers): Promise<ContainerStatus[]> {
+  const statuses: ContainerStatus[] = [];
+  await inSlices(eachStatus(containers, statuses));
+  return statuses.toSorted(byName);
+}
+
+/** Those that were running at the beginning, as they are in their turn. */
+function* eachStatus(containers: Containers, statuses: ContainerStatus[]): Generator<void> {
+  for (const id of [...containers.facts.keys()]) {
+    const fact = containers.facts.get(id);
+    const decision = containers.decisionOf(id);
+    if (fact === undefined || decision === undefined) continue;
+    statuses.push(containerStatus(fact, decision, containers));
+    yield;
+  }
+}
+
+export function byName(a: ContainerState, b: ContainerState): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+function stateOf(decision: Decision, attachment: Attachment | undefined): Omit<ContainerState, "name"> {
+  if (decision.kind === "skip") {
+    const state = decision.code === "quarantined" ? "quarantined" : "skipped";
+    return { state, code: decision.code, reason: decision.reason };
+  }
+  const state = attachment?.state ?? { kind: "opening" };
+  if (state.kind === "failed") return { state: "failed", code: state.code, reason: state.reason };
+  return { state: state.kind === "closed" ? "opening" : state.kind };
 }
 
 function containerStatus(fact: ContainerFact, decision: Decision, containers: Containers): ContainerStatus {
@@ -39,10 +75,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...(swarm.length > 0 && { swarm }),
     ...(published !== undefined && { published }),
   };
-  if (decision.kind === "skip") {
-    const state = decision.code === "quarantined" ? "quarantined" : "skipped";
-    return { ...base, state, code: decision.code, reason: decision.reason };
-  }
+  if (decision.kind === "skip") return { ...base, ...stateOf(decision, undefined) };
   return {
     ...base,
     ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),

@@ -10,6 +10,7 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { type ParsedQuestion, questionQuery } from "../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../base/model/reply-text.ts";
+import { NOT_FORWARDED } from "../base/model/step.ts";
 import { DROPPED, SLOT_BYTES } from "../query/ports.ts";
 import type { Client } from "../query/client/client.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
@@ -84,6 +85,7 @@ async function explanation(
         notServed === null ? answeredBy === "servers" || answeredBy === "cache" : isAnswered && owners.length === 0,
       isTruncated: reply?.isTruncated === true,
       isSpecial: answeredBy === "special",
+      held: heldBy(resolved.steps),
     }),
   );
   return {
@@ -96,6 +98,12 @@ async function explanation(
     causes,
     hints: causes.map((each) => causeText(each)),
   };
+}
+
+/** Why Docker's resolver kept it from being forwarded. */
+function heldBy(steps: readonly ExplainedStep[]): string | undefined {
+  const step = steps.find(({ layer, isAnswer, why }) => layer === "names" && isAnswer && why.startsWith(NOT_FORWARDED));
+  return step?.why.slice(NOT_FORWARDED.length);
 }
 
 /** Of those on this machine that are members of services. */

@@ -8,7 +8,11 @@ import { type NamedContainer, containerCalled } from "../base/model/container-ch
 import { Fault } from "../base/lib/fault.ts";
 
 export function findContainer(facts: Iterable<ContainerFact>, word: string): ContainerFact {
-  const named = [...facts].map((fact) => ({ ...namedContainer(fact), fact }));
+  const all = [...facts];
+  // A name or an ID takes precedence; nothing else is to be found out then.
+  const exact = all.find(({ name, id }) => name === word || id === word);
+  if (exact !== undefined) return exact;
+  const named = all.map((fact) => ({ ...namedContainer(fact), fact }));
   return containerCalled(named, word).fact;
 }
 

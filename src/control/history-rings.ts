@@ -3,6 +3,8 @@
  * response time of each server. A sample reads counters that exist anyway; the answering code does not know of it.
  */
 import type { HistoryReport, RateHistory, ServerHistory } from "../api/history.ts";
+import { guard } from "../base/lib/guard.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { serverText } from "../base/model/server-text.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
@@ -47,40 +49,55 @@ export class HistoryRings {
   #omitted = 0;
   #untilMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isSampling = false;
 
   constructor(ports: HistoryPorts) {
     this.#ports = ports;
   }
 
   begin(): void {
-    this.#timer = setInterval(() => this.sample(), LIMITS.historyEveryMs).unref();
+    this.#timer = setInterval(() => void this.sample(), LIMITS.historyEveryMs).unref();
   }
 
   end(): void {
     clearInterval(this.#timer);
   }
 
-  sample(): void {
-    this.#untilMs = Date.now();
-    this.#sampleRates();
-    this.#sampleServers();
+  /** Reads the counters of the containers in slices. */
+  async sample(): Promise<void> {
+    if (this.#isSampling) return;
+    this.#isSampling = true;
+    try {
+      const grown = Object.fromEntries(RATES.map((rate) => [rate, 0])) as Record<Rate, number>;
+      const readings = new Map<string, Reading>();
+      await inSlices(this.#counting(grown));
+      await inSlices(this.#reading(readings));
+      for (const rate of RATES) push(this.#rates[rate], grown[rate]);
+      this.#sampleServers(readings);
+      this.#untilMs = Date.now();
+    } catch (error) {
+      guard.report(error, "timer");
+    } finally {
+      this.#isSampling = false;
+    }
   }
 
   report(): HistoryReport {
     return {
       everyMs: LIMITS.historyEveryMs,
       until: this.#untilMs === undefined ? null : new Date(this.#untilMs).toISOString(),
-      rates: this.#rates,
+      // Copies: the next sample may come before all of it is written.
+      rates: structuredClone(this.#rates),
       servers: [...this.#servers.values()].map(({ server, container, states, rttMs, queries }) => {
-        return { server, container, states, rttMs, queries };
+        return { server, container, states: [...states], rttMs: [...rttMs], queries: [...queries] };
       }),
       omitted: this.#omitted,
     };
   }
 
-  #sampleRates(): void {
-    const grown = Object.fromEntries(RATES.map((rate) => [rate, 0])) as Record<Rate, number>;
-    for (const id of this.#ports.containers.facts.keys()) {
+  *#counting(grown: Record<Rate, number>): Generator<void> {
+    for (const id of [...this.#ports.containers.facts.keys()]) {
+      yield;
       const attachment = this.#ports.containers.attachmentOf(id);
       const { counters, endpoint } = attachment ?? {};
       if (counters === undefined || endpoint === undefined) continue;
@@ -89,11 +106,9 @@ export class HistoryRings {
       for (const rate of RATES) grown[rate] += (counters[rate] ?? 0) - (before[rate] ?? 0);
       this.#counted.set(endpoint, { ...counters });
     }
-    for (const rate of RATES) push(this.#rates[rate], grown[rate]);
   }
 
-  #sampleServers(): void {
-    const readings = this.#readings();
+  #sampleServers(readings: ReadonlyMap<string, Reading>): void {
     this.#omitted = 0;
     for (const reading of readings.values()) {
       const { key, server, container } = reading;
@@ -121,10 +136,9 @@ export class HistoryRings {
   }
 
   /** The host's servers first, so that containers with many servers do not displace them. */
-  #readings(): Map<string, Reading> {
-    const readings = new Map<string, Reading>();
+  *#reading(readings: Map<string, Reading>): Generator<void> {
     const { upstreamState } = this.#ports.resolver();
-    if (upstreamState === undefined) return readings;
+    if (upstreamState === undefined) return;
     const { pool, now } = upstreamState;
     const add = ({ server, health }: Nameserver, container: string | null): void => {
       const text = serverText(server);
@@ -141,12 +155,12 @@ export class HistoryRings {
       });
     };
     for (const nameserver of pool.hostNameservers) add(nameserver, null);
-    for (const { id, name } of this.#ports.containers.facts.values()) {
+    for (const { id, name } of [...this.#ports.containers.facts.values()]) {
+      yield;
       const endpoint = this.#ports.containers.attachmentOf(id)?.endpoint;
       if (!(endpoint instanceof Endpoint)) continue;
       for (const nameserver of pool.nameserversOf(endpoint.client)) add(nameserver, name);
     }
-    return readings;
   }
 }
 

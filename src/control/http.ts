@@ -7,6 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { readBody } from "../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
+import { writeJson } from "../base/lib/json-pieces.ts";
 
 const BODY_BYTES_MAX = 4096;
 
@@ -57,8 +58,8 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
   const route = routes[`${method} ${path}`];
   if (route === undefined) {
     const others = Object.keys(routes).filter((key) => key.endsWith(` ${path}`));
-    if (others.length > 0) return send(outgoing, 405, { error: `Method not allowed: use ${others.join(", ")}` });
-    return send(outgoing, 404, { error: `Unknown path "${path}": use ${Object.keys(routes).join(", ")}` });
+    if (others.length > 0) return await send(outgoing, 405, { error: `Method not allowed: use ${others.join(", ")}` });
+    return await send(outgoing, 404, { error: `Unknown path "${path}": use ${Object.keys(routes).join(", ")}` });
   }
   const closed = new AbortController();
   outgoing.on("close", () => closed.abort());
@@ -66,13 +67,13 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
     const answer = await route({ body: await readJson(incoming), query, signal: closed.signal });
     if (answer instanceof TextResponse) sendText(outgoing, answer);
     else if (isStream(answer)) await sendLines(outgoing, answer, closed.signal);
-    else send(outgoing, 200, answer);
+    else await send(outgoing, 200, answer);
   } catch (error) {
     // A stream has already started: it just breaks off.
     const isInternal = isInternalError(error);
     if (isInternal) guard.report(error, "control");
     if (outgoing.headersSent) outgoing.destroy();
-    else send(outgoing, isInternal ? 500 : 400, errorBody(error));
+    else await send(outgoing, isInternal ? 500 : 400, errorBody(error));
   }
 }
 
@@ -106,9 +107,10 @@ async function readJson(incoming: IncomingMessage): Promise<unknown> {
   }
 }
 
-function send(outgoing: ServerResponse, code: number, body: unknown): void {
+async function send(outgoing: ServerResponse, code: number, body: unknown): Promise<void> {
   outgoing.writeHead(code, { "content-type": "application/json" });
-  outgoing.end(`${JSON.stringify(body)}\n`);
+  await writeJson(body, (text) => outgoing.write(text));
+  outgoing.end("\n");
 }
 
 function sendText(outgoing: ServerResponse, { status, type, text }: TextResponse): void {

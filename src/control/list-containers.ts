@@ -4,6 +4,7 @@
  */
 import type { ContainerNetwork, ContainerReport, ContainersReport, ResolvConfReport } from "../api/containers.ts";
 import type { ContainerStatus } from "../api/status.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/registry/fact.ts";
@@ -23,7 +24,7 @@ export async function listContainers(ports: Ports, { query }: Pick<ApiRequest, "
   refuseUnknown(query, ["all", "container", "project", "service"]);
   const word = query.get("container") ?? "";
   const filter = await composeFilterOf(query, ports);
-  const running = runningReports(ports.containers);
+  const running = await runningReports(ports.containers);
   const stopped = isTrue(query, "all") || word !== "" ? await stoppedReports(ports.containers) : [];
   const all = [...running, ...stopped].filter((each) => filter?.acceptsPlace(each) !== false);
   if (word !== "") return { containers: [withResolvConf(ports, oneOf(all, word))], omitted: 0 };
@@ -46,9 +47,19 @@ function oneOf(all: readonly ContainerReport[], word: string): ContainerReport {
   }
 }
 
-function runningReports(containers: Ports["containers"]): ContainerReport[] {
-  const statuses = new Map(containerStatuses(containers).map((status) => [status.id, status]));
-  return [...containers.facts.values()].map((fact) => runningReport(fact, statuses.get(fact.id)));
+async function runningReports(containers: Ports["containers"]): Promise<ContainerReport[]> {
+  const statuses = new Map((await containerStatuses(containers)).map((status) => [status.id, status]));
+  const reports: ContainerReport[] = [];
+  await inSlices(eachRunning([...containers.facts.values()], statuses, reports));
+  return reports;
+}
+
+function* eachRunning(
+  facts: readonly ContainerFact[],
+  statuses: ReadonlyMap<string, ContainerStatus>,
+  reports: ContainerReport[],
+): Generator<void> {
+  for (const fact of facts) yield void reports.push(runningReport(fact, statuses.get(fact.id)));
 }
 
 function runningReport(fact: ContainerFact, status: ContainerStatus | undefined): ContainerReport {

@@ -17,10 +17,9 @@ import { type AttemptResult, queryTcp, queryUdp } from "../query/forward/attempt
 import type { ContainerAccess, ControlPorts } from "./ports.ts";
 import { addressesIn, ownersOf } from "./address-owners.ts";
 import { runningContainer } from "./causes/known-container.ts";
-import { KnownContainers } from "./causes/known-containers.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { servedClient } from "./probes.ts";
-import { runningContainers } from "./situations.ts";
+import { knownRunning } from "./situations.ts";
 import { searchNames } from "./causes/search-list.ts";
 import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../api/names.ts";
 
@@ -80,7 +79,7 @@ export async function lookup(
       ...(found?.reply ?? { rcode: null, ...EMPTY_REPLY }),
       owners: ownersOf(
         addressesIn(found?.reply.answers ?? []),
-        new KnownContainers(runningContainers(containers.facts, containers.defaultBridge())),
+        await knownRunning(containers),
         runningContainer(owner),
         (address) => containers.swarm?.placeOf(owner, address),
       ),

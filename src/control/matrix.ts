@@ -2,10 +2,9 @@
  * Matrix: which containers can resolve which services, decided by the tables that answer queries. It is computed in short turns,
  * because it has up to 65,536 cells.
  */
-import { setImmediate as turn } from "node:timers/promises";
-
 import type { MatrixColumn, MatrixReport, MatrixRow } from "../api/matrix.ts";
 import { wireLabels } from "../base/dns/name.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { StoredName } from "../base/model/stored-name.ts";
@@ -20,8 +19,6 @@ import { refuseUnknown } from "./parameters.ts";
 import type { ControlPorts } from "./ports.ts";
 import { Situations } from "./situations.ts";
 
-/** Cells that are looked at before pending queries run: some 0.3 ms. */
-const CELLS_A_TURN = 256;
 const IPV4_BYTES = 4;
 const IPV6_BYTES = 16;
 
@@ -40,24 +37,22 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
   const project = query.get("project") ?? "";
   const { known } = await Situations.open(ports);
   const wanted = known.all.filter(({ compose }) => project === "" || compose?.project === project);
+  const { facts: byId } = ports.containers;
   const composeOf = new Map(wanted.map(({ id, compose }) => [id, compose]));
-  const targets = targetsOf(wanted);
-  const facts = wanted
-    .flatMap(({ id }) => ports.containers.facts.get(id) ?? [])
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const targets: Target[] = [];
+  await inSlices(eachTarget(wanted, targets));
+  const facts = wanted.flatMap(({ id }) => byId.get(id) ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const shown = targets.slice(0, LIMITS.matrixSide);
   const search = new NameSearch(ports.resolver().behaviour);
   const rows: MatrixRow[] = [];
-  let looked = 0;
-  for (const fact of facts.slice(0, LIMITS.matrixSide)) {
-    const view = viewOf(ports, fact);
-    const cells: number[] = [];
-    for (const target of shown) {
-      if (++looked % CELLS_A_TURN === 0) await turn();
-      cells.push(view === undefined ? 0 : cellOf(view, target, search));
+  const eachRow = function* (): Generator<void> {
+    for (const fact of facts.slice(0, LIMITS.matrixSide)) {
+      const view = viewOf(ports, fact);
+      const cells = shown.map((target) => (view === undefined ? 0 : cellOf(view, target, search)));
+      yield void rows.push(rowOf(fact, composeOf.get(fact.id), view, cells));
     }
-    rows.push(rowOf(fact, composeOf.get(fact.id), view, cells));
-  }
+  };
+  await inSlices(eachRow(), 1);
   return {
     columns: shown.map(({ column }) => column),
     rows,
@@ -67,14 +62,14 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
 }
 
 /** By project, then by name. */
-function targetsOf(all: readonly KnownContainer[]): Target[] {
+function* eachTarget(all: readonly KnownContainer[], targets: Target[]): Generator<void> {
   const groups = new Map<string, KnownContainer[]>();
   for (const container of all) {
     const { project = null, service = container.name } = container.compose ?? {};
     const key = JSON.stringify([project ?? "", project === null ? container.name : service]);
-    groups.set(key, [...(groups.get(key) ?? []), container]);
+    yield void groups.set(key, [...(groups.get(key) ?? []), container]);
   }
-  return [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, containers]) => targetOf(containers));
+  for (const key of [...groups.keys()].toSorted()) yield void targets.push(targetOf(groups.get(key) ?? []));
 }
 
 function targetOf(containers: readonly KnownContainer[]): Target {

@@ -10,6 +10,7 @@ import { searchShadowCause } from "./causes/client-causes.ts";
 import { ambiguity, pausedCause } from "./causes/container-causes.ts";
 import type { KnownContainer, KnownEndpoint } from "./causes/known-container.ts";
 import { moveCause } from "./causes/moves.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { Situations } from "./situations.ts";
 
@@ -94,12 +95,23 @@ async function movedNames(
 
 /** Names that upstream servers answer, although containers have them, also with a domain of the client's search list. */
 async function shadowedNames(
-  { containers }: Ports,
+  ports: Ports,
   situations: Situations,
   clients: readonly KnownContainer[],
 ): Promise<MisleadingName[]> {
   const found: MisleadingName[] = [];
+  await inSlices(eachShadowed(ports, situations, clients, found));
+  return found;
+}
+
+function* eachShadowed(
+  { containers }: Ports,
+  situations: Situations,
+  clients: readonly KnownContainer[],
+  found: MisleadingName[],
+): Generator<void> {
   for (const client of clients) {
+    yield;
     const fact = containers.facts.get(client.id);
     const upstream = [...situations.answers.of(client.id)].filter(
       ([, { isFromUpstream, atMs }]) => isFromUpstream && performance.now() - atMs <= RECENT_MS,
@@ -124,9 +136,7 @@ async function shadowedNames(
         break;
       }
     }
-    await turn();
   }
-  return found;
 }
 
 interface NamedContainer {

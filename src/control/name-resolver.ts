@@ -153,12 +153,13 @@ export class NameResolver {
 
   /** Those that have one of the addresses on a network of the container. */
   #with(addresses: readonly string[], holders: readonly Holder[]): Holder[] {
+    const wanted = new Set(addresses);
     return holders.filter(
       ({ endpoint, container }) =>
         container.ended === undefined &&
         endpoint !== undefined &&
         this.#networks.has(endpoint.networkName) &&
-        addressesOf(endpoint).some((each) => addresses.includes(each)),
+        addressesOf(endpoint).some((each) => wanted.has(each)),
     );
   }
 

@@ -122,6 +122,6 @@ export interface ControlPorts {
   /** What has happened, and the last minutes as samples. */
   readonly events: EventRing;
   readonly history: { readonly report: () => HistoryReport };
-  readonly status: () => Status;
+  readonly status: () => Promise<Status>;
   readonly reload: () => Promise<ReloadReport>;
 }

@@ -8,10 +8,10 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import { ownersOf } from "./address-owners.ts";
 import { causesOf } from "./causes/causes.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
-import { KnownContainers } from "./causes/known-containers.ts";
+import type { KnownContainers } from "./causes/known-containers.ts";
 import { isSpecialName } from "./causes/situation.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
-import { type SituationPorts, Situations, runningContainers } from "./situations.ts";
+import { type SituationPorts, Situations, knownRunning } from "./situations.ts";
 
 /** Different failures of one batch whose cause is found out: a flood of failures has a few causes at most. */
 const CAUSES_MAX = 64;
@@ -41,8 +41,7 @@ export class QueryDetails {
     const needsCauses = wantsCauses && queries.some(isFailure);
     const situations = needsCauses ? await Situations.open(this.#ports) : undefined;
     const { containers } = this.#ports;
-    const known =
-      situations?.known ?? new KnownContainers(runningContainers(containers.facts, containers.defaultBridge()));
+    const known = situations?.known ?? (await knownRunning(containers));
     const running = known.all.filter(({ ended }) => ended === undefined);
     const clients = new Map(running.map((client) => [client.name, client]));
     const knowledge = { known, clients, situations, causes: new Map<string, Cause | null>() };

@@ -25,7 +25,7 @@ export function resolverRoutes(ports: ControlPorts): Routes {
     "POST /v1/explain": async (call) => {
       return await explain(ports, nameRequest(fieldsOf(call, ["container", "name", "type"])), call.signal);
     },
-    "GET /v1/upstreams": () => upstreams(ports),
+    "GET /v1/upstreams": async () => await upstreams(ports),
     "GET /v1/cache": () => cacheReport(ports),
     "GET /v1/cache/entries": async (call) => await cacheEntries(ports, call),
     "POST /v1/cache/flush": (call) => flushCache(ports, textField(fieldsOf(call, ["name"]), "name")),

@@ -4,12 +4,18 @@
  */
 import { presentation } from "../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
+import { LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { missingText, serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { RESOLVER } from "./causes/client-causes.ts";
-import { type KnownContainer, runningContainer, stoppedContainer } from "./causes/known-container.ts";
+import {
+  type KnownContainer,
+  type StoppedContainer,
+  runningContainer,
+  stoppedContainer,
+} from "./causes/known-container.ts";
 import { KnownContainers } from "./causes/known-containers.ts";
 import { movesOf } from "./causes/moves.ts";
 import type { Move, RouteState, Situation } from "./causes/situation.ts";
@@ -24,15 +30,28 @@ export interface SituationPorts extends Pick<ControlPorts, "containers" | "insid
 /** The parts of a situation that depend on the question. */
 export type NameSituation = Pick<
   Situation,
-  "name" | "typeName" | "failure" | "isFromUpstream" | "isTruncated" | "isSpecial"
+  "name" | "typeName" | "failure" | "isFromUpstream" | "isTruncated" | "isSpecial" | "held"
 >;
 
 /** Without the stopped containers, which the engine has to be asked for. */
-export function runningContainers(
+export async function knownRunning({ facts, defaultBridge }: ControlPorts["containers"]): Promise<KnownContainers> {
+  return await KnownContainers.gather(runningContainers([...facts.values()], defaultBridge()));
+}
+
+function* runningContainers(facts: readonly ContainerFact[], setting: DefaultBridgeSetting): Generator<KnownContainer> {
+  for (const fact of facts) yield runningContainer(fact, setting);
+}
+
+/** One that has started meanwhile is running. */
+function* allContainers(
   facts: ReadonlyMap<string, ContainerFact>,
+  stopped: readonly StoppedContainer[],
   setting: DefaultBridgeSetting,
-): KnownContainer[] {
-  return [...facts.values()].map((fact) => runningContainer(fact, setting));
+): Generator<KnownContainer> {
+  const running = [...facts.values()];
+  const ended = stopped.filter(({ id }) => !facts.has(id));
+  yield* runningContainers(running, setting);
+  for (const each of ended) yield stoppedContainer(each, setting);
 }
 
 /** The addresses at which dns11 answers a container. */
@@ -55,11 +74,8 @@ export class Situations {
 
   static async open(ports: SituationPorts): Promise<Situations> {
     const { facts, stopped: list, defaultBridge } = ports.containers;
-    const stopped = await list();
-    const setting = defaultBridge();
-    // It may have started meanwhile.
-    const ended = stopped.filter(({ id }) => !facts.has(id)).map((each) => stoppedContainer(each, setting));
-    return new Situations(ports, new KnownContainers([...runningContainers(facts, setting), ...ended]));
+    const all = allContainers(facts, await list(), defaultBridge());
+    return new Situations(ports, await KnownContainers.gather(all));
   }
 
   of(fact: ContainerFact, owner: ContainerFact, question: NameSituation): Situation {
@@ -68,6 +84,7 @@ export class Situations {
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: this.#routeOf(owner, question.name.toLowerCase()),
+      ownZone: this.#ownZoneOf(owner, question.name),
       moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
       swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
@@ -107,6 +124,15 @@ export class Situations {
       this.#resolvConfs.set(fact.id, inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner));
     }
     return this.#resolvConfs.get(fact.id);
+  }
+
+  #ownZoneOf(owner: ContainerFact, name: string): Situation["ownZone"] {
+    const bare = name.toLowerCase().replace(/\.$/, "");
+    for (const { kind, zones = [] } of this.#ports.containers.viewOf(owner).names) {
+      const zone = zones.find((each) => bare === each || bare.endsWith(`.${each}`));
+      if (zone !== undefined) return { zone, source: LOCAL_SOURCES[kind].title };
+    }
+    return undefined;
   }
 
   /** The route of a name that is not local, as the query path chooses it: the longest suffix first. */

@@ -2,8 +2,6 @@
  * UnwatchedContainers: running containers that have container names but whose queries do not reach dns11. Their failures are
  * in no table, so that a report without them would be wrong by silence.
  */
-import { setImmediate as turn } from "node:timers/promises";
-
 import type { UnwatchedContainer } from "../api/failures.ts";
 import type { Cause } from "../api/causes.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
@@ -12,23 +10,31 @@ import { resolverCauses } from "./causes/client-causes.ts";
 import { commandOf } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { cause } from "./causes/situation.ts";
+import { inSlices } from "../base/lib/slices.ts";
 import type { ControlPorts } from "./ports.ts";
 import { type Situations, resolversOf } from "./situations.ts";
 
 type Ports = Pick<ControlPorts, "containers">;
 
-/** After so many files, pending queries run first. */
-const FILES_AT_ONCE = 16;
-
-/** Of the containers that are wanted. */
+/** Of the containers that are wanted. In slices, because of each a file is read. */
 export async function unwatchedContainers(
-  { containers }: Ports,
+  ports: Ports,
   situations: Situations,
   isWanted: (containerId: string) => boolean,
 ): Promise<UnwatchedContainer[]> {
   const found: UnwatchedContainer[] = [];
-  let files = 0;
+  await inSlices(eachUnwatched(ports, situations, isWanted, (each) => void found.push(each)));
+  return found;
+}
+
+function* eachUnwatched(
+  { containers }: Ports,
+  situations: Situations,
+  isWanted: (containerId: string) => boolean,
+  add: (found: UnwatchedContainer) => void,
+): Generator<void> {
   for (const fact of [...containers.facts.values()]) {
+    yield;
     if (!isWanted(fact.id)) continue;
     const decision = containers.decisionOf(fact.id);
     const state = containers.attachmentOf(fact.id)?.state;
@@ -36,16 +42,14 @@ export async function unwatchedContainers(
       decision?.kind === "skip"
         ? decision.code === "quarantined" && decision.reason
         : state?.kind === "failed" && failureText(state);
-    if (typeof reason === "string") found.push({ container: fact.name, cause: notServed(fact, reason) });
+    if (typeof reason === "string") add({ container: fact.name, cause: notServed(fact, reason) });
     // Others are not to be served, or have a resolv.conf that dns11 itself has changed.
     if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
       continue;
     const resolvConf = situations.resolvConfOf(fact, fact);
     const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(fact) });
-    if (first !== undefined) found.push({ container: fact.name, cause: first });
-    if (++files % FILES_AT_ONCE === 0) await turn();
+    if (first !== undefined) add({ container: fact.name, cause: first });
   }
-  return found;
 }
 
 function notServed({ name }: ContainerFact, reason: string): Cause {

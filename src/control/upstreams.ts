@@ -2,6 +2,7 @@
  * Upstreams: every upstream server of the served containers: where it is queried from, for which names, and its state. A
  * server queried from the host is the same for all; one queried from inside is a different one in each container.
  */
+import { inSlices } from "../base/lib/slices.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { MissingServer, Route, Server } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
@@ -20,10 +21,10 @@ interface UpstreamUsage {
 
 type Uses = Map<string, { readonly use: Omit<UpstreamUse, "containers">; readonly containers: Set<string> }>;
 
-export function upstreams({ resolver, containers }: ControlPorts): UpstreamReport {
+export async function upstreams({ resolver, containers }: ControlPorts): Promise<UpstreamReport> {
+  const { found, missing } = await collectUsage(containers);
   const { upstreamState } = resolver();
   const now = upstreamState?.now() ?? 0;
-  const { found, missing } = collectUsage(containers);
   const all = [...found.values()].map(({ server, container, client, uses }) => ({
     server: serverText(server),
     address: server.address,
@@ -54,11 +55,18 @@ interface Usage {
   readonly missing: Map<string, MissingServer & { readonly uses: Uses }>;
 }
 
-function collectUsage(containers: ControlPorts["containers"]): Usage {
-  const found: Usage["found"] = new Map();
-  const missing: Usage["missing"] = new Map();
-  for (const fact of containers.facts.values()) {
-    if (containers.decisionOf(fact.id)?.kind !== "serve") continue;
+/** In slices, because it takes the view of each container. */
+async function collectUsage(containers: ControlPorts["containers"]): Promise<Usage> {
+  const usage: Usage = { found: new Map(), missing: new Map() };
+  await inSlices(eachUsage(containers, usage));
+  return usage;
+}
+
+function* eachUsage(containers: ControlPorts["containers"], { found, missing }: Usage): Generator<void> {
+  for (const id of [...containers.facts.keys()]) {
+    yield;
+    const fact = containers.facts.get(id);
+    if (fact === undefined || containers.decisionOf(id)?.kind !== "serve") continue;
     const endpoint = containers.attachmentOf(fact.id)?.endpoint;
     const client = endpoint instanceof Endpoint ? endpoint.client : undefined;
     for (const route of containers.viewOf(fact).upstreams.routes.toReversed()) {
@@ -71,7 +79,6 @@ function collectUsage(containers: ControlPorts["containers"]): Usage {
       }
     }
   }
-  return { found, missing };
 }
 
 function addServer(

@@ -46,7 +46,7 @@ export interface MetricsSource {
     readonly meter: Meter;
     readonly readings: QueryReadings;
     readonly counts: ContainerMetrics;
-    readonly containers: readonly ContainerStatus[];
+    readonly containers: readonly Pick<ContainerStatus, "state">[];
     /** undefined without an engine. */
     readonly isConnected: boolean | undefined;
     /** null where it is not used. */
@@ -258,7 +258,7 @@ function cacheFamilies({ cache }: Meter, { entries, bytes, bytesMax }: QueryRead
 const STATES = ["attached", "verifying", "opening", "failed", "skipped", "quarantined"] as const;
 
 function containerFamilies(
-  containers: readonly ContainerStatus[],
+  containers: readonly Pick<ContainerStatus, "state">[],
   counts: ContainerMetrics,
   isConnected: boolean | undefined,
 ): Family[] {

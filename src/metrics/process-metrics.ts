@@ -1,7 +1,7 @@
 /**
  * ProcessMetrics: the standard process metrics of Prometheus clients, read from /proc at each scrape.
  */
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, statSync } from "node:fs";
 
 import type { Family } from "./exposition.ts";
 
@@ -20,12 +20,17 @@ export function processFamilies(descriptorsMax: number): Family[] {
       "Start time of the process since the Unix epoch in seconds.",
       START_SECONDS,
     ),
-    one("process_open_fds", "gauge", "Number of open file descriptors.", readdirSync("/proc/self/fd").length),
+    one("process_open_fds", "gauge", "Number of open file descriptors.", openDescriptors()),
     ...(Number.isFinite(descriptorsMax)
       ? [one("process_max_fds", "gauge", "Maximum number of open file descriptors.", descriptorsMax)]
       : []),
     one("process_threads", "gauge", "Number of threads.", threads()),
   ];
+}
+
+/** Since Linux 6.2 the kernel has their number. To list the ten thousand of a thousand containers takes milliseconds. */
+function openDescriptors(): number {
+  return statSync("/proc/self/fd").size || readdirSync("/proc/self/fd").length;
 }
 
 function threads(): number {

@@ -7,13 +7,14 @@ import { LIMITS } from "../base/limits.ts";
 import { NotifySocket } from "../kernel/notify.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
-import type { ContainerStatus, LifecycleReport } from "../api/status.ts";
+import type { LifecycleReport } from "../api/status.ts";
+import { type ContainerState, byName } from "../control/container-status.ts";
 
 /** What a run reports about itself. */
 export interface LifecycleSource {
   readonly isSynced: boolean;
   readonly isSettled: boolean;
-  readonly containers: () => readonly ContainerStatus[];
+  readonly containers: () => readonly ContainerState[];
   /** The engine follower's last sign of life, on the clock of `performance.now`. */
   readonly lastActivityMs: () => number;
 }
@@ -107,11 +108,14 @@ export class Lifecycle {
     this.#supervisor?.close();
   }
 
+  get isReady(): boolean {
+    this.#advance();
+    return this.#phase === "ready";
+  }
+
   report(): LifecycleReport {
-    const source = this.#source?.();
-    const containers = source?.containers() ?? [];
-    const missing = this.#phase === "ready" ? [] : this.#missing(source, containers);
-    if (this.#phase === "starting" && missing.length === 0) this.#phase = "ready";
+    const missing = this.#advance();
+    const containers = this.#source?.().containers().toSorted(byName) ?? [];
     return {
       ready: this.#phase === "ready",
       phase: this.#phase,
@@ -123,11 +127,21 @@ export class Lifecycle {
     };
   }
 
-  #missing(source: LifecycleSource | undefined, containers: readonly ContainerStatus[]): string[] {
+  /** The run is ready once nothing is missing; returns what is. */
+  #advance(): string[] {
+    const missing = this.#phase === "ready" ? [] : this.#missing(this.#source?.());
+    if (this.#phase === "starting" && missing.length === 0) this.#phase = "ready";
+    return missing;
+  }
+
+  #missing(source: LifecycleSource | undefined): string[] {
     if (source === undefined || this.#phase === "stopping") return [this.#waitingFor];
     if (!source.isSynced) return ["the list of running containers is not complete yet"];
     if (source.isSettled) return [];
-    const pending = containers.filter(({ state }) => state === "opening" || state === "verifying");
+    const pending = source
+      .containers()
+      .filter(({ state }) => state === "opening" || state === "verifying")
+      .toSorted(byName);
     return pending.length === 0
       ? ["containers are being attached"]
       : pending.map(
@@ -152,7 +166,7 @@ export class Lifecycle {
   #update(): void {
     if (this.#phase === "stopping") return;
     const isNew = !this.#isReadySent;
-    const { ready } = this.report();
+    const ready = this.isReady;
     const sentence = this.#statusText();
     if (ready && isNew) {
       this.#isReadySent = this.#notify(`READY=1\nSTATUS=${sentence}`);

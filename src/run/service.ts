@@ -6,7 +6,7 @@
 import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
-import { containerStatuses } from "../control/container-status.ts";
+import { containerStates, containerStatuses } from "../control/container-status.ts";
 import { MetricsListener } from "../control/metrics-listener.ts";
 import { monitoringRoutes } from "../control/monitoring-routes.ts";
 import type { ControlPorts } from "../control/ports.ts";
@@ -207,7 +207,7 @@ export class Service {
       this.#lifecycle.setServing(() => ({
         isSynced: containerSide.isSynced,
         isSettled: containerSide.isSettled,
-        containers: () => containerStatuses(containerSide.containers),
+        containers: () => containerStates(containerSide.containers),
         lastActivityMs: () => containerSide.lastActivityMs,
       }));
       this.#serving = serving;
@@ -277,7 +277,7 @@ export class Service {
       histories: querySide.histories,
       reader,
       failures: querySide.failures,
-      status: () => this.#status(serving, platform),
+      status: async () => await this.#status(serving, platform),
       reload: async () => await this.reload(),
     };
   }
@@ -295,20 +295,23 @@ export class Service {
       version: VERSION,
       settings: settings.origins,
       reloads: { done, failed },
-      isReady: this.#lifecycle.report().ready,
+      isReady: this.#lifecycle.isReady,
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
     const { querySide, containerSide, counts, etcd } = this.#serving;
-    const containers = containerStatuses(containerSide.containers);
+    const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     const readings = querySide.readings();
     const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report };
     return familiesOf({ ...base, serving });
   }
 
-  #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Status {
+  async #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
+    // Before the containers: those of a run that is ready are attached or have a reason why not.
+    const isReady = containerSide.isSynced && containerSide.isSettled;
+    const containers = await containerStatuses(containerSide.containers);
     return {
       version: VERSION,
       pid: process.pid,
@@ -320,12 +323,12 @@ export class Service {
       settings: settings.origins,
       records: records.report,
       etcd: etcd.report,
-      isReady: containerSide.isSynced && containerSide.isSettled,
+      isReady,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),
       keeper: keeper.report,
       metrics: this.#metricsListener.address ?? null,
-      containers: containerStatuses(containerSide.containers),
+      containers,
     };
   }
 

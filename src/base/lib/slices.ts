@@ -1,13 +1,17 @@
 /**
  * Slices: long work on the answering thread, a millisecond at a time, so that queries are answered in between. The first
- * pieces are always done in one go: with few containers, what they belong to stays one step.
+ * pieces are always done in one go: with few containers, what they belong to stays one step. They are all of the first
+ * slice, because that shares its round with whatever the caller does before.
  */
 import { ownRound } from "./own-round.ts";
 
 const SLICE_MS = 1;
 const SLICE_PIECES = 8;
 
-/** Works through the pieces, the first slice at once; resolves to their number. `atOnce` are always done in one go. */
+/**
+ * Works through the pieces, the first `atOnce` of them at once; resolves to their number. What the caller does then is not
+ * part of the last of several slices.
+ */
 export async function inSlices(pieces: Iterable<unknown>, atOnce = SLICE_PIECES): Promise<number> {
   let count = 0;
   let startMs = performance.now();
@@ -18,9 +22,10 @@ export async function inSlices(pieces: Iterable<unknown>, atOnce = SLICE_PIECES)
     const pieceMs = performance.now() - lastMs;
     lastMs += pieceMs;
     // The next piece takes about as long as this one.
-    if (count < atOnce || lastMs - startMs + pieceMs < SLICE_MS) continue;
+    if (count < atOnce || (count > atOnce && lastMs - startMs + pieceMs < SLICE_MS)) continue;
     await ownRound();
     lastMs = startMs = performance.now();
   }
+  if (count > atOnce) await ownRound();
   return count;
 }

@@ -160,6 +160,8 @@ export interface VisibleNames {
   /** Where it searches, in order, as text for people. */
   readonly places: readonly string[];
   readonly kind: LocalSource;
+  /** Domains that it has all names of: none below them is forwarded. */
+  readonly zones?: readonly string[];
   /** MISS, FOUND, DECLARED or ASKED (the result is in `search`), or DENIED. */
   find(name: QuestionName, search: NameSearch): number;
   /** Looks up lower-case labels below in-addr.arpa or ip6.arpa, with their hash. */

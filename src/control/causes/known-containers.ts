@@ -2,6 +2,7 @@
  * KnownContainers: all containers of this engine by their names, so that the place of a name is found without a search.
  * It is built for one report.
  */
+import { inSlices } from "../../base/lib/slices.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { KnownContainer, KnownEndpoint } from "./known-container.ts";
 
@@ -18,18 +19,20 @@ export interface AddressPlace {
 }
 
 export class KnownContainers {
-  readonly all: readonly KnownContainer[];
+  readonly all: KnownContainer[] = [];
   readonly #byName = new Map<string, Set<KnownContainer>>();
   readonly #byId = new Map<string, KnownContainer>();
-  #byAddress: Map<string, AddressPlace[]> | undefined;
+  readonly #byAddress = new Map<string, AddressPlace[]>();
 
-  constructor(all: readonly KnownContainer[]) {
-    this.all = all;
-    for (const container of all) {
-      this.#byId.set(container.id, container);
-      this.#add(container.name.toLowerCase(), container);
-      for (const { names } of container.endpoints) for (const name of names) this.#add(name, container);
-    }
+  constructor(all: Iterable<KnownContainer>) {
+    for (const container of all) this.#add(container);
+  }
+
+  /** The same in slices. */
+  static async gather(all: Iterable<KnownContainer>): Promise<KnownContainers> {
+    const known = new KnownContainers([]);
+    await inSlices(known.#adding(all));
+    return known;
   }
 
   byId(id: string): KnownContainer | undefined {
@@ -38,7 +41,6 @@ export class KnownContainers {
 
   /** The endpoints with an address; several if networks have the same subnet. */
   withAddress(address: string): readonly AddressPlace[] {
-    this.#byAddress ??= addressIndex(this.all);
     return this.#byAddress.get(addressKey(address)) ?? [];
   }
 
@@ -66,25 +68,33 @@ export class KnownContainers {
     return [...found].map(([container, endpoints]) => ({ container, endpoints: [...endpoints] }));
   }
 
-  #add(name: string, container: KnownContainer): void {
+  *#adding(all: Iterable<KnownContainer>): Generator<void> {
+    for (const container of all) yield this.#add(container);
+  }
+
+  #add(container: KnownContainer): void {
+    this.all.push(container);
+    this.#byId.set(container.id, container);
+    this.#addName(container.name.toLowerCase(), container);
+    for (const endpoint of container.endpoints) {
+      for (const name of endpoint.names) this.#addName(name, container);
+      for (const address of [endpoint.ipv4, endpoint.ipv6]) {
+        if (address !== undefined) this.#addAddress(addressKey(address), { container, endpoint });
+      }
+    }
+  }
+
+  #addName(name: string, container: KnownContainer): void {
     const others = this.#byName.get(name);
     if (others === undefined) this.#byName.set(name, new Set([container]));
     else others.add(container);
   }
-}
 
-function addressIndex(all: readonly KnownContainer[]): Map<string, AddressPlace[]> {
-  const index = new Map<string, AddressPlace[]>();
-  for (const container of all) {
-    for (const endpoint of container.endpoints) {
-      for (const address of [endpoint.ipv4, endpoint.ipv6]) {
-        if (address === undefined) continue;
-        const key = addressKey(address);
-        index.set(key, [...(index.get(key) ?? []), { container, endpoint }]);
-      }
-    }
+  #addAddress(key: string, place: AddressPlace): void {
+    const others = this.#byAddress.get(key);
+    if (others === undefined) this.#byAddress.set(key, [place]);
+    else others.push(place);
   }
-  return index;
 }
 
 /** The same for all texts of an address. */

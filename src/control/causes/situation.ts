@@ -59,9 +59,13 @@ export interface Situation {
   /** The answer or failure came from upstream servers, or from the cache. */
   readonly isFromUpstream: boolean;
   readonly isTruncated: boolean;
+  /** Why the name is not forwarded, because it may be one of a swarm. */
+  readonly held?: string | undefined;
   /** The answer is a local decision about a special name. */
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;
+  /** The zone of dns11's own that the name is below, and which of its sources has it. */
+  readonly ownZone?: { readonly zone: string; readonly source: string } | undefined;
   /** Containers with the name that have moved since the client last queried it. */
   readonly moves: readonly (Move & { readonly agoMs: number })[];
   readonly known: KnownContainers;

@@ -10,13 +10,24 @@ import { NOT_QUERIED, type Situation, cause } from "./situation.ts";
 /** Results that mean of a single label that no container has it. */
 const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED]);
 
+/** What a result says of a name below a zone of dns11's own. */
+const IN_OWN_ZONE: ReadonlyMap<string, string> = new Map([
+  ["NXDOMAIN", "and it, or what it points to, does not exist"],
+  ["SERVFAIL", "and it, or what it points to, fails: etcd may be away, or names may point to each other"],
+]);
+
 /** The origin of servers that a container has by --dns. */
 const OWN_SERVERS = "--dns of the container";
 
 export function upstreamCauses(situation: Situation): Cause[] {
-  const { name, failure, route, owner, isSpecial, swarmService, swarmAlone } = situation;
+  const { name, failure, route, owner, isSpecial, ownZone, swarmService, swarmAlone, held } = situation;
   if (swarmService?.tasks === 0) return [taskCause(swarmService)];
+  if (failure === "NXDOMAIN" && swarmService !== undefined && isSlotOf(name, swarmService)) {
+    return [slotCause(name, swarmService)];
+  }
+  if (held !== undefined) return [cause("not-forwarded", heldText(name, held), { fix: "dns11 doctor" })];
   const isSingle = !name.replace(/\.$/, "").includes(".");
+  if (ownZone !== undefined && !situation.isFromUpstream) return zoneCauses(name, failure, ownZone);
   if (isSpecial && !isSingle) return [cause("not-forwarded", `"${name}" is a special name that is never forwarded`)];
   if (swarmAlone !== undefined && mayBeSwarms(name, swarmAlone.network)) return [aloneCause(name, swarmAlone)];
   if (isSingle && failure !== undefined && DENIED.has(failure)) {
@@ -57,12 +68,38 @@ export function upstreamCauses(situation: Situation): Cause[] {
   ];
 }
 
+/** Upstream servers have no part in it. */
+function zoneCauses(
+  name: string,
+  failure: string | undefined,
+  { zone, source }: NonNullable<Situation["ownZone"]>,
+): Cause[] {
+  const what = failure === undefined ? undefined : IN_OWN_ZONE.get(failure);
+  if (what === undefined) return [];
+  const sentence = `"${name}" is below "${zone}", which has ${source} only, ${what}`;
+  return [cause("not-forwarded", sentence, { fix: "dns11 doctor" })];
+}
+
 function taskCause({ service, network }: SwarmPlace): Cause {
   const sentence = `the swarm service "${service ?? ""}" has no running, healthy task on ${network}, so it has no name`;
   return cause("no-healthy-task", sentence, {
     fix: commandOf("docker", "service", "ps", service ?? ""),
     isBreaking: true,
   });
+}
+
+function isSlotOf(name: string, { name: service }: SwarmPlace): boolean {
+  const [own, after] = [name.toLowerCase(), `${service.toLowerCase()}.`];
+  return own.startsWith(after) && /^(?:\d+|[a-z0-9]{25})(?:\.|$)/.test(own.slice(after.length));
+}
+
+function slotCause(name: string, { service, network }: SwarmPlace): Cause {
+  const sentence = `the swarm service "${service ?? ""}" has no running, healthy task on ${network} that "${name}" names`;
+  return cause("no-healthy-task", sentence, { fix: commandOf("docker", "service", "ps", service ?? "") });
+}
+
+function heldText(name: string, reason: string): string {
+  return `"${name}" may be a name of the swarm, so it is not forwarded while ${reason}`;
 }
 
 /** A single label, `tasks.NAME`, or either on the network. */

@@ -13,6 +13,8 @@ export class QueryHistories {
   readonly #open = new Set<QueryHistory>();
   /** Of containers that have ended, the oldest first, with the time at which each is dropped. */
   readonly #closed = new Map<QueryHistory, number>();
+  /** Both, by container: a report asks for those of each. */
+  readonly #byContainer = new Map<string, Set<QueryHistory>>();
   readonly #now: () => number;
 
   constructor(names: QueryNames, now: () => number = () => performance.now()) {
@@ -36,19 +38,22 @@ export class QueryHistories {
       history.late?.switched();
       if (mustClear) history.clear();
     }
-    if (mustClear) this.#closed.clear();
+    if (mustClear) for (const history of this.#closed.keys()) this.#drop(history);
   }
 
   open(containerId: string): QueryHistory {
     const history = new QueryHistory(containerId, this.#policy);
     this.#open.add(history);
+    const others = this.#byContainer.get(containerId);
+    if (others === undefined) this.#byContainer.set(containerId, new Set([history]));
+    else others.add(history);
     return history;
   }
 
   close(history: QueryHistory): void {
     this.#open.delete(history);
     history.late?.read();
-    if (history.isEmpty) return;
+    if (history.isEmpty) return this.#drop(history);
     this.#closed.set(history, this.#now() + LIMITS.historyLingerMs);
     this.#dropOld();
   }
@@ -61,9 +66,9 @@ export class QueryHistories {
   /** Of one container, or all of them, with all queries so far; earlier runs of a container come first. */
   *histories(containerId?: string): Generator<QueryHistory> {
     this.#dropOld();
-    for (const histories of [this.#closed.keys(), this.#open]) {
-      for (const history of histories) {
-        if (containerId !== undefined && history.containerId !== containerId) continue;
+    const all = containerId === undefined ? undefined : [...(this.#byContainer.get(containerId) ?? [])];
+    for (const histories of [this.#closed, this.#open]) {
+      for (const history of all?.filter((each) => histories.has(each)) ?? histories.keys()) {
         history.late?.read();
         yield history;
       }
@@ -74,7 +79,14 @@ export class QueryHistories {
     const now = this.#now();
     for (const [history, untilMs] of this.#closed) {
       if (now < untilMs && this.#closed.size <= LIMITS.historiesLingering) return;
-      this.#closed.delete(history);
+      this.#drop(history);
     }
+  }
+
+  #drop(history: QueryHistory): void {
+    this.#closed.delete(history);
+    const others = this.#byContainer.get(history.containerId);
+    others?.delete(history);
+    if (others?.size === 0) this.#byContainer.delete(history.containerId);
   }
 }

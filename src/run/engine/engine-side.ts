@@ -140,13 +140,15 @@ export class EngineSide implements ContainerSide {
     return () => {
       this.#succeedBy(next);
       this.#parts.platform.kernelAnswers?.setStyle(settings.behaviour);
-      this.reconciler.retryKernel();
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.setPolicy(settings.kind, settings.labels);
       if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
       this.roster.refresh();
-      void this.refreshed().then(() => next.forgetPredecessor());
+      // Each goes through all containers.
+      const refreshed = this.refreshed();
+      void refreshed.then(ownRound).then(() => next.forgetPredecessor());
+      void refreshed.then(ownRound).then(() => this.reconciler.retryKernel());
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
       this.publication.configure(publicationSettings(settings, this.#link.info.name));

@@ -56,7 +56,7 @@ export async function preview(settings: RunSettings, log: Log): Promise<readonly
   // The reconciler is stopped before it starts, so that nothing is attached.
   await side.stop();
   await side.follower.once();
-  const containers = containerStatuses(side.containers);
+  const containers = await containerStatuses(side.containers);
   link.close();
   platform.runner.close();
   return containers;

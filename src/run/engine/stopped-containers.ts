@@ -1,15 +1,20 @@
 /**
  * StoppedContainers: the containers of the engine that are not running, with their aliases. The engine is asked at most once
- * a second, however many readers there are, and a container is inspected once for each time that it stops.
+ * a second, however many readers there are, and a container is inspected once for each time that it stops. While the engine
+ * hangs, the list is the last one.
  */
+import { setTimeout as sleep } from "node:timers/promises";
+
 import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import type { Engine } from "../../container/watch/engine.ts";
 import type { ContainerJson, EndpointJson, ListedJson } from "../../container/watch/engine-json.ts";
 import type { StoppedContainer } from "../../control/causes/known-container.ts";
 
-type EngineCalls = Pick<Engine, "allContainers" | "container">;
+type EngineCalls = Pick<Engine, "notRunningContainers" | "container">;
 
 const LIST_EVERY_MS = 1_000;
+/** An explanation that waits for an engine that hangs explains nothing. */
+const WAIT_MS = 5_000;
 /** Of more containers, the older ones are known by name and service, but not by alias. */
 const INSPECTED_MAX = 64;
 /** The time of a container that has never ended. */
@@ -18,35 +23,39 @@ const NEVER = "0001-01-01T00:00:00Z";
 export class StoppedContainers {
   readonly #engine: EngineCalls;
   readonly #isRunning: (id: string) => boolean;
+  readonly #waitMs: number;
   /** By ID; dropped when the container runs again. */
   #inspected = new Map<string, StoppedContainer>();
   readonly #call: CoalescedCall<readonly StoppedContainer[]>;
-  #last: readonly StoppedContainer[] | undefined;
+  #last: readonly StoppedContainer[] = [];
   #lastMs = -Infinity;
 
   /** `isRunning` tells whether a container is known to run. */
-  constructor(engine: EngineCalls, isRunning: (id: string) => boolean) {
+  constructor(engine: EngineCalls, isRunning: (id: string) => boolean, waitMs = WAIT_MS) {
     this.#engine = engine;
     this.#isRunning = isRunning;
+    this.#waitMs = waitMs;
     this.#call = new CoalescedCall(async () => await this.#read(), LIST_EVERY_MS);
   }
 
   async list(): Promise<readonly StoppedContainer[]> {
-    if (this.#last !== undefined && performance.now() - this.#lastMs < LIST_EVERY_MS) return this.#last;
-    this.#last = await this.#call.get();
+    if (performance.now() - this.#lastMs < LIST_EVERY_MS) return this.#last;
+    const list = await Promise.race([this.#call.get(), sleep(this.#waitMs, undefined, { ref: false })]);
+    if (list === undefined) return this.#last;
+    this.#last = list;
     this.#lastMs = performance.now();
-    return this.#last;
+    return list;
   }
 
   /** A container has ended: what was read is out of date. */
   forget(id: string): void {
-    this.#last = undefined;
+    this.#lastMs = -Infinity;
     this.#inspected.delete(id);
   }
 
   async #read(): Promise<readonly StoppedContainer[]> {
     try {
-      const all = await this.#engine.allContainers();
+      const all = await this.#engine.notRunningContainers();
       // A running container that is not known yet will be known in a moment.
       const stopped = all.filter(
         ({ Id: id, State: state }) => !this.#isRunning(id) && state !== "running" && state !== "paused",

@@ -37,19 +37,19 @@ class Fixture {
   }
 }
 
-test("a sample is what containers have counted since the last one, whoever comes and goes", () => {
+test("a sample is what containers have counted since the last one, whoever comes and goes", async () => {
   const fixture = new Fixture();
   const web = fixture.attach("web");
   web["queries"] = 10;
   web["local"] = 4;
-  fixture.rings.sample();
+  await fixture.rings.sample();
   web["queries"] = 15;
   fixture.attach("db", { queries: 3, nxdomain: 2 });
-  fixture.rings.sample();
+  await fixture.rings.sample();
   fixture.attached.delete("web");
-  fixture.rings.sample();
+  await fixture.rings.sample();
   fixture.attach("web", { queries: 1 });
-  fixture.rings.sample();
+  await fixture.rings.sample();
   const { rates, until, everyMs } = fixture.rings.report();
   assert.deepEqual(rates.queries, [10, 8, 0, 1]);
   assert.deepEqual(rates.local, [4, 0, 0, 0]);
@@ -63,32 +63,32 @@ test("before the first sample there is nothing", () => {
   assert.deepEqual([report.until, report.rates.queries, report.servers], [null, [], []]);
 });
 
-test("a server has its state, time and queries; new counters count from 0; one that is gone for all samples is dropped", () => {
+test("a server has its state, time and queries; new counters count from 0; one that is gone for all samples is dropped", async () => {
   const fixture = new Fixture();
-  fixture.rings.sample();
+  await fixture.rings.sample();
   const server = aServer("10.0.0.1");
   fixture.servers = [server];
   Object.assign(server.health, { rttMs: 1.234, counters: { queries: 5 } });
-  fixture.rings.sample();
+  await fixture.rings.sample();
   server.up = false;
-  fixture.rings.sample();
+  await fixture.rings.sample();
   Object.assign(server.health, { counters: { queries: 2 } });
-  fixture.rings.sample();
+  await fixture.rings.sample();
   const [found = assert.fail()] = fixture.rings.report().servers;
   assert.equal(found.server, "host(10.0.0.1)");
   assert.deepEqual(found.states, [null, "up", "down", "down"]);
   assert.deepEqual(found.rttMs, [null, 1.23, 1.23, 1.23]);
   assert.deepEqual(found.queries, [0, 5, 0, 2]);
   fixture.servers = [];
-  for (let i = 0; i < LIMITS.historySamples; i++) fixture.rings.sample();
+  for (let i = 0; i < LIMITS.historySamples; i++) await fixture.rings.sample();
   assert.deepEqual(fixture.rings.report().servers, []);
 });
 
-test("rings and servers are bounded", () => {
+test("rings and servers are bounded", async () => {
   const fixture = new Fixture();
   const many = LIMITS.historyServers + 5;
   fixture.servers = Array.from({ length: many }, (_, at) => aServer(`10.0.${at >> 8}.${at & 255}`));
-  for (let i = 0; i < LIMITS.historySamples + 7; i++) fixture.rings.sample();
+  for (let i = 0; i < LIMITS.historySamples + 7; i++) await fixture.rings.sample();
   const { rates, servers, omitted } = fixture.rings.report();
   assert.deepEqual([rates.queries.length, servers.length, omitted], [LIMITS.historySamples, LIMITS.historyServers, 5]);
   assert.ok(servers.every(({ states, rttMs }) => states.length === LIMITS.historySamples && rttMs.length === 60));

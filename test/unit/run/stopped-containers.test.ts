@@ -1,10 +1,12 @@
-// Proves that the engine is asked for stopped containers at most once a second, and again at once when one ends.
+// Proves that the engine is asked for stopped containers at most once a second, again at once when one ends, and never
+// waited for long.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
 import { StoppedContainers } from "../../../src/run/engine/stopped-containers.ts";
 import type { ContainerJson, ListedJson } from "../../../src/container/watch/engine-json.ts";
+import { waitFor } from "../../support/rig/wait.ts";
 
 // Waiting for the next call does not keep a process alive.
 const alive = setInterval(() => undefined, 1_000);
@@ -13,7 +15,7 @@ after(() => clearInterval(alive));
 function rig(listed: ListedJson[], isAway = false) {
   const calls = { lists: 0, inspects: 0 };
   const engine = {
-    allContainers: async () => {
+    notRunningContainers: async () => {
       calls.lists++;
       if (isAway) throw new Error("away");
       return await Promise.resolve(listed);
@@ -66,6 +68,23 @@ test("a large number of stopped containers is inspected in part", async () => {
   const { calls, stopped } = rig(Array.from({ length: 100 }, (_, index) => ({ Id: `id-${index}`, State: "exited" })));
   assert.equal((await stopped.list()).length, 100);
   assert.equal(calls.inspects, 64);
+});
+
+test("while the engine hangs the list is the last one", async () => {
+  let isHung = false;
+  const engine = {
+    notRunningContainers: async () =>
+      await (isHung ? new Promise<ListedJson[]>(() => undefined) : Promise.resolve([DB])),
+    container: async () => await Promise.resolve(undefined),
+  };
+  const stopped = new StoppedContainers(engine, () => false, 50);
+  await waitFor("the list", async () => ((await stopped.list()).length === 1 ? true : undefined));
+  isHung = true;
+  stopped.forget("db-id");
+  assert.deepEqual(
+    (await stopped.list()).map(({ id }) => id),
+    ["db-id"],
+  );
 });
 
 test("while the engine is away nothing is known", async () => {

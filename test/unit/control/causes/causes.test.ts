@@ -107,6 +107,26 @@ function first(name: string, parts: Parts = {}): Cause {
   return causes(name, parts)[0] ?? assert.fail("no cause");
 }
 
+test("a name below a zone of dns11's own: no upstream server is said to deny it, or to fail, unless it did", () => {
+  const ownZone = { zone: "shop.test", source: "names in etcd" };
+  for (const [failure, why] of [
+    [
+      "NXDOMAIN",
+      /^"nobody\.shop\.test" is below "shop\.test", which has names in etcd only, and it, or what it points to, does not exist$/,
+    ],
+    ["SERVFAIL", /fails: etcd may be away, or names may point to each other$/],
+  ] as const) {
+    const found = causes("nobody.shop.test", { ownZone, failure });
+    assert.deepEqual(
+      found.map(({ code }) => code),
+      ["not-forwarded"],
+    );
+    assert.match(found[0]?.sentence ?? "", why);
+  }
+  assert.equal(first("www.shop.test", { ownZone, isFromUpstream: true }).code, "does-not-exist", "of its CNAME");
+  assert.deepEqual(causes("www.shop.test", { ownZone, failure: "NODATA" }), []);
+});
+
 test("a name on another network of the project, with and without the network, in any letter case", () => {
   for (const name of ["db", "postgres", "DB.shop_back"]) {
     const { code, sentence, fix, lastingFix, isBreaking } = first(name);
@@ -321,5 +341,15 @@ test("a swarm service without a healthy task", () => {
   const { code, sentence, fix, isBreaking } = first("sick", { swarmService });
   assert.deepEqual([code, fix, isBreaking], ["no-healthy-task", "docker service ps sick", true]);
   assert.equal(sentence, 'the swarm service "sick" has no running, healthy task on mesh, so it has no name');
-  assert.equal(first("sick", { swarmService: { ...swarmService, tasks: 1 } }).code, "unknown-name");
+  const running = { ...swarmService, tasks: 1 };
+  assert.equal(first("sick", { swarmService: running }).code, "unknown-name");
+  for (const name of ["sick.9", "Sick.9.mesh."])
+    assert.match(first(name, { swarmService: running }).sentence, /no running, healthy task on mesh that "sick\.9/i);
+  assert.equal(first("sick.mesh", { swarmService: running }).code, "does-not-exist");
+});
+
+test("a name that may be a swarm's, while Docker's resolver does not answer", () => {
+  const { code, sentence } = first("rr.mesh", { failure: "SERVFAIL", held: "Docker's resolver: timed out" });
+  assert.equal(code, "not-forwarded");
+  assert.match(sentence, /may be a name of the swarm, so it is not forwarded while Docker's resolver: timed out/);
 });
