@@ -241,7 +241,7 @@ export class Answerer {
     this.outcome.source = this.#names.source;
     if (target !== undefined && ask === undefined && isTimed !== true) this.#repeats.mark(0);
     if (target !== undefined) return pointerAnswer(block, question, target, behaviour, this.#limit, ttlSeconds);
-    if (ask !== undefined) return nameError(block, question, behaviour);
+    if (ask !== undefined) return nameError(block, question, behaviour, ttlSeconds);
     return failure(block, question, RCODE.SERVFAIL, behaviour);
   }
 
@@ -269,8 +269,8 @@ export class Answerer {
     const question = this.#question;
     const { upstreams } = client.view;
     const { type } = question;
-    if (this.#names.unanswered !== undefined) {
-      this.#trace?.recordAnswer("names", `not forwarded: ${this.#names.unanswered}`);
+    if (this.#names.held !== undefined) {
+      this.#trace?.recordAnswer("names", this.#names.held);
       this.outcome.result = QUERY_RESULT.failed;
       return failure(block, question, RCODE.SERVFAIL, this.#behaviour);
     }
@@ -316,7 +316,7 @@ export class Answerer {
     this.outcome.source = this.#names.source;
     if (found === DENIED) {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
-      return nameError(block, question, this.#behaviour);
+      return nameError(block, question, this.#behaviour, this.#names.denialSeconds);
     }
     if (found === DECLARED) return this.#answerDeclared(client, block, this.#names.search.records as NameRecords);
     const { addresses: local, isLocalOnly, isTimed } = this.#names.search;
@@ -327,7 +327,7 @@ export class Answerer {
         this.#trace?.amendLast(true, "no address of this family, so the answer is empty");
         this.outcome.lacksAddress = type === TYPE.A;
         if (!isTimed) this.#repeats.mark(0);
-        return noData(block, question, this.#behaviour);
+        return noData(block, question, this.#behaviour, local.ttlSeconds);
       }
       if (!isTimed) this.#repeats.mark(local.isSorted === true ? 0 : type === TYPE.A ? 4 : 16);
       if (this.#trace !== undefined) this.#trace.amendLast(true, `answered with its addresses${leftOutText(local)}`);
@@ -341,7 +341,7 @@ export class Answerer {
     if (type === TYPE.MX || isLocalOnly || question.labelCount < 2) {
       if (!isTimed) this.#repeats.mark(0);
       this.#trace?.amendLast(true, "it has addresses only, so the answer for another type is empty");
-      return noData(block, question, this.#behaviour);
+      return noData(block, question, this.#behaviour, local.ttlSeconds);
     }
     this.#trace?.amendLast(
       false,

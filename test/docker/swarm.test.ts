@@ -2,13 +2,15 @@
 // knows, nothing of it goes upstream, and it outlives dockerd for a while. With --strict every reply equals dockerd's.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { createOverlay, createService, initSwarm } from "../support/engine/swarm.ts";
-import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { dns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { LIMITS } from "../../src/base/limits.ts";
@@ -23,6 +25,8 @@ interface VerboseNetwork {
   >;
 }
 
+/** Of each kind of question. */
+const FLOOD = 150;
 const UNHEALTHY = ["--health-cmd", "false", "--health-interval", "1s", "--health-retries", "1000"];
 
 let engine: Engine;
@@ -36,7 +40,8 @@ before(async () => {
   engine = await startEngine({ suite: "forky", liveRestore: false, resolvConf: "nameserver 127.0.0.1\n" });
   upstream = await startUpstream(engine);
   await initSwarm(engine);
-  await createOverlay(engine, "mesh");
+  // With IPv6 addresses, which Docker tells nobody: each machine chooses them for itself.
+  await createOverlay(engine, "mesh", ["--ipv6"]);
   await createNetwork(engine, "n1");
   await createService(engine, "web", { networks: ["name=mesh,alias=front,alias=Odd.Name_1"], replicas: 2 });
   await createService(engine, "rr", { networks: ["mesh"], args: ["--endpoint-mode", "dnsrr"] });
@@ -90,11 +95,16 @@ test("names of a swarm come from Docker's resolver, and nothing of them goes ups
     me: [client.address("mesh")],
     db: [dataOf(await dig(client, "db.n1"))[0] ?? ""],
   };
-  for (const [name, wanted] of Object.entries(expected)) assert.deepEqual(await addresses(name), wanted, name);
-  assert.deepEqual(await addresses("web", "AAAA"), [], "no IPv6 address, but the name exists");
+  const found = Object.keys(expected).map(async (name) => [name, await addresses(name)] as const);
+  assert.deepEqual(Object.fromEntries(await Promise.all(found)), expected);
+  for (const name of ["web", "tasks.web", task.Name, "client"])
+    assert.deepEqual(await addresses(name, "AAAA"), [], `${name}: no IPv6 address, but it exists`);
   assert.deepEqual(await addresses("web", "TXT"), []);
   assert.deepEqual(await addresses("-x", task.EndpointIP), [`${task.Name}.mesh.`]);
   assert.deepEqual(await addresses("-x", vip), ["NXDOMAIN"]);
+  const ipv6 = client.address6("mesh");
+  assert.deepEqual(await addresses("-x", ipv6), ["client.mesh."]);
+  assert.deepEqual(await addresses("-x", ipv6.replace(/[^:]*$/, "ffff")), ["NXDOMAIN"], "nobody's");
   const ttl = (await dig(client, "web")).answer[0]?.ttl ?? assert.fail();
   assert.ok(ttl <= 2, `TTL ${ttl}`);
   assert.deepEqual(await upstream.queries(), []);
@@ -133,10 +143,12 @@ test("names, ps, explain and doctor show what the engine lists, and who answers"
     await command("explain", "sick", "--in", "client"),
     /"sick" has no running, healthy task on mesh.*\n.*docker service ps sick/,
   );
-  assert.match(
-    await command("doctor", "client", "--all"),
-    /network "mesh": \d services and \d tasks or containers on 1 machine/,
-  );
+  assert.match(await command("explain", "web.9", "--in", "client"), /"web" has no running, healthy task on mesh/);
+  const diagnosed = await command("doctor", "--all");
+  assert.match(diagnosed, /network "mesh": \d services and \d tasks or containers on 1 machine/);
+  // Of tasks without a name, and with the rules that a published port has.
+  assert.equal(diagnosed.match(/ a reply; Docker has no name for the container$/gm)?.length, 2 * 2, diagnosed);
+  assert.doesNotMatch(diagnosed, /drops packets|does not know Docker's names|docker restart/);
 });
 
 test("a name that neither knows is forwarded by dns11, and never by Docker's resolver", async () => {
@@ -152,12 +164,52 @@ test("a name that neither knows is forwarded by dns11, and never by Docker's res
   assert.equal(instance.log.includes("internal error"), false, instance.log);
 });
 
+test("a container that floods with names, slots and addresses that nobody has is limited, and no other container", async () => {
+  const attacker = await runContainer(engine, { name: "attacker", networks: ["mesh"] });
+  await shared.under();
+  const vip = services["web"]?.VIP ?? "";
+  const subnet = vip.slice(0, vip.lastIndexOf("."));
+  const list = join(engine.folder, "flood");
+  const questions = Array.from({ length: FLOOD }, (_, n) => [
+    `flood${n} A`,
+    `flood${n}.mesh A`,
+    `web.${n + 9} A`,
+    `${(n % 50) + 200}.${subnet.split(".").toReversed().join(".")}.in-addr.arpa PTR`,
+  ]);
+  writeFileSync(list, `${questions.flat().join("\n")}\n`);
+  await upstream.forget();
+  const logged = refusalsIn(engine.logs());
+  const startMs = performance.now();
+  const flood = attacker.enter("dig", ["@127.0.0.11", "+tries=1", "+noall", "+comments", "-f", list]);
+  let isOver = false;
+  void flood.finally(() => (isOver = true)).catch(() => undefined);
+  do {
+    assert.deepEqual(await addresses("web"), [vip]);
+    await pause(LIMITS.swarmFreshMs / 4);
+  } while (!isOver);
+  await flood;
+  const seconds = (performance.now() - startMs) / 1_000;
+  const { burst, perSecond } = LIMITS.swarmUnknown;
+  const asked = refusalsIn(engine.logs()) - logged;
+  assert.ok(asked >= burst && asked <= burst + perSecond * seconds + 1, `${asked} in ${seconds} s`);
+  const forwarded = new Set((await upstream.queries()).map(({ name }) => name.toLowerCase()));
+  assert.ok(forwarded.size <= asked, `${forwarded.size} forwarded, ${asked} asked for`);
+  await waitFor("its share", async () => (dataOf(await dig(attacker, "web"))[0] === vip ? true : undefined));
+  await attacker.remove();
+});
+
+// Docker's resolver has refused to forward.
+function refusalsIn(log: string): number {
+  return log.match(/empty alpn-id/g)?.length ?? 0;
+}
+
 test("with --strict, every reply to a container on a swarm network is the one that dockerd gives, octet by octet", async () => {
   const instance = await shared.under("strict: true");
   const { containers } = await instance.status();
   assert.equal(containers.find(({ name }) => name === "client")?.state, "attached");
   const [task = assert.fail()] = services["web"]?.Tasks ?? [];
-  const addressesOf = [task.EndpointIP, services["web"]?.VIP ?? "", client.address("n1"), client.address("mesh")];
+  const own = [client.address("n1"), client.address("mesh"), client.address6("mesh")];
+  const addressesOf = [task.EndpointIP, services["web"]?.VIP ?? "", ...own];
   const questions = swarmQuestions("client", task.Name, addressesOf);
   const project = new Map([["client", await client.inspect()]]);
   const resolvers = new Map([["client", { docker, ours: { udp: 53, tcp: 53 } }]]);
@@ -180,7 +232,7 @@ test("with --strict, every reply to a container on a swarm network is the one th
 test("while Docker's resolver is silent, its last answers stand in, and nothing is forwarded in its place", async () => {
   // It has asked nothing yet.
   await shared.stop();
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   const vip = services["web"]?.VIP ?? "";
   assert.deepEqual(await addresses("web"), [vip]);
   await upstream.forget();
@@ -202,12 +254,12 @@ test("while Docker's resolver is silent, its last answers stand in, and nothing 
   } finally {
     await engine.kill("SIGCONT");
   }
-  await waitFor("Docker's resolver", async () => ((await addresses("rr"))[0] === tasksOf("rr")[0] ? true : undefined));
+  await waitFor("Docker's resolver", async () => ((await addresses("front"))[0] === vip ? true : undefined));
   assert.equal(instance.log.includes("internal error"), false, instance.log);
 });
 
 test("while dockerd is dead, last answers are served and nothing is forwarded; after its start, all is as before", async () => {
-  await using instance = await startDns11(engine);
+  const instance = await shared.under();
   const vip = services["web"]?.VIP ?? "";
   const tasks = tasksOf("web");
   assert.deepEqual([await addresses("web"), await addresses("tasks.web")], [[vip], tasks]);
@@ -219,6 +271,12 @@ test("while dockerd is dead, last answers are served and nothing is forwarded; a
   );
   for (const name of ["rr", "nobody", "tasks.nobody"]) assert.deepEqual(await addresses(name), ["SERVFAIL"], name);
   assert.deepEqual(await addresses("-x", vip), ["SERVFAIL"]);
+  const place = ["-H", engine.host, "--state-dir", instance.stateDir];
+  const explained = await dns11(["explain", "web.mesh", "--in", "client", ...place]);
+  assert.match(
+    explained.stdout,
+    /"web\.mesh" may be a name of the swarm, so it is not forwarded while Docker's resolver/,
+  );
   assert.deepEqual(await upstream.queries(), []);
   await engine.startDaemon();
   // Not before the engine is a machine of its swarm again.

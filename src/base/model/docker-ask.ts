@@ -32,8 +32,11 @@ export type DockerAnswer =
     }
   /** Docker's resolver has no such name. */
   | { readonly kind: "unknown" }
-  /** Docker's resolver does not answer, for a reason in words. */
-  | { readonly kind: "away"; readonly reason: string };
+  /**
+   * Docker's resolver does not answer, for a reason in words. `isOfName`: it may be silent about this name only, because it has
+   * forwarded it and waits.
+   */
+  | { readonly kind: "away"; readonly reason: string; readonly isOfName?: boolean };
 
 /** What Docker's resolver answered one client. */
 export interface DockerAnswers {

@@ -63,8 +63,11 @@ export class AskedAnswers implements DockerAnswers {
       this.#unknown.take();
       return answer;
     }
-    this.#awayUntilMs = this.#now() + LIMITS.swarmAwayMs;
-    this.#awayReason = answer.reason;
+    // What it has known it answers itself.
+    if (answer.isOfName !== true || this.#kept.has(key)) {
+      this.#awayUntilMs = this.#now() + LIMITS.swarmAwayMs;
+      this.#awayReason = answer.reason;
+    }
     return this.#standIn(key, answer.reason);
   }
 

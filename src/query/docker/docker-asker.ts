@@ -16,18 +16,23 @@ import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { Admission } from "../forward/admission.ts";
-import { queryUdp } from "../forward/attempt.ts";
+import { type AttemptResult, queryUdp } from "../forward/attempt.ts";
 import { DEFERRED, type DeferredQuery, type Forward, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome, STAGE } from "../record/outcome.ts";
 import { Question } from "../wire/question.ts";
 import { failure } from "../wire/reply.ts";
-import { type AskedRecords, askMessage, readAsked } from "./ask-message.ts";
+import { type AskMessage, type AskedRecords, askMessage, readAsked } from "./ask-message.ts";
 
 /** Docker's resolver in the client's namespace, behind our rules. */
 const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
 const NOTHING = new Uint8Array(0);
 /** Read before the next query is answered, so one serves all. */
 const failed = new Outcome();
+
+/** Without the guard, Docker's resolver may wait for its own servers. */
+function mayBeForwarded({ isGuarded }: AskMessage, { isTimeout }: Extract<AttemptResult, { kind: "failed" }>): boolean {
+  return !isGuarded && isTimeout === true;
+}
 
 /** Answers a query that was deferred to ask, with what was answered. */
 interface AskingAnswerer {
@@ -188,7 +193,7 @@ export class DockerAsker {
       guard.run("upstream", client.number, () =>
         onRecords(
           result.kind === "failed"
-            ? { kind: "away", reason: `Docker's resolver: ${result.reason}` }
+            ? { kind: "away", reason: `Docker's resolver: ${result.reason}`, isOfName: mayBeForwarded(asked, result) }
             : readAsked(result.reply.message, asked),
         ),
       ),

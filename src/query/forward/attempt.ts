@@ -16,7 +16,7 @@ import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 
 export type AttemptResult =
   | { readonly kind: "reply"; readonly reply: UpstreamReply }
-  | { readonly kind: "failed"; readonly reason: string };
+  | { readonly kind: "failed"; readonly reason: string; readonly isTimeout?: boolean };
 
 export type OnEnd = (outcome: AttemptResult) => void;
 
@@ -90,7 +90,7 @@ export function queryUdp(
     socket.close();
     onEnd(outcome);
   });
-  const timer = setTimeout(() => end(failed("timed out")), timeoutMs);
+  const timer = setTimeout(() => end({ kind: "failed", reason: "timed out", isTimeout: true }), timeoutMs);
   socket.on("error", (error) => end(failed(error.message)));
   socket.on("message", (message) => {
     if (!hasSameId(message, deferred.query)) return;

@@ -6,6 +6,7 @@ import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { DockerAnswers, DockerAsk } from "../../base/model/docker-ask.ts";
+import { NOT_FORWARDED } from "../../base/model/step.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
   ASKED,
@@ -56,6 +57,16 @@ export class LocalNames {
     this.pending = this.unanswered = undefined;
   }
 
+  /** Why the query is not forwarded, as a step of an explanation. */
+  get held(): string | undefined {
+    return this.unanswered === undefined ? undefined : NOT_FORWARDED + this.unanswered;
+  }
+
+  /** How long clients may keep that a name is denied; undefined for as long as any name of ours. */
+  get denialSeconds(): number | undefined {
+    return this.source === LOCAL_SOURCE.swarm ? LIMITS.swarmTtlSeconds : undefined;
+  }
+
   /** MISS, FOUND, DENIED, DECLARED, or ASKED with what to ask in `pending`. */
   find(name: QuestionName, { names }: View): number {
     for (const source of names) {
@@ -97,7 +108,7 @@ export class LocalNames {
     else if (answer.kind === "known") return { target: answer.target, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
     else if (answer.kind === "away") this.unanswered = answer.reason;
     // An address of the network is nobody else's: the virtual address of a service, for example, has no name.
-    else return { target: undefined, ask };
+    else return { target: undefined, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
     return undefined;
   }
 

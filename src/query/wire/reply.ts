@@ -68,19 +68,25 @@ export function failure(block: Buffer, question: Question, rcode: number, behavi
 }
 
 /** The name exists, without records of the requested type. */
-export function noData(block: Buffer, question: Question, behaviour: Behaviour): number {
-  return negative(block, question, RCODE.NOERROR, behaviour);
+export function noData(block: Buffer, question: Question, behaviour: Behaviour, ttlSeconds?: number): number {
+  return negative(block, question, RCODE.NOERROR, behaviour, ttlSeconds);
 }
 
 /** The name does not exist. */
-export function nameError(block: Buffer, question: Question, behaviour: Behaviour): number {
-  return negative(block, question, RCODE.NXDOMAIN, behaviour);
+export function nameError(block: Buffer, question: Question, behaviour: Behaviour, ttlSeconds?: number): number {
+  return negative(block, question, RCODE.NXDOMAIN, behaviour, ttlSeconds);
 }
 
-function negative(block: Buffer, question: Question, rcode: number, behaviour: Behaviour): number {
+function negative(
+  block: Buffer,
+  question: Question,
+  rcode: number,
+  behaviour: Behaviour,
+  ttlSeconds: number = behaviour.ttlSeconds,
+): number {
   writeHeader(block, question, rcode, true);
   let at = question.end;
-  if (behaviour.hasNegativeSoa) at = writeSoa(block, question, at, behaviour.ttlSeconds);
+  if (behaviour.hasNegativeSoa) at = writeSoa(block, question, at, ttlSeconds);
   return finish(block, question, at, 0, behaviour.hasNegativeSoa ? 1 : 0, behaviour, rcode);
 }
 

@@ -3,13 +3,12 @@
 
 import assert from "node:assert/strict";
 
-import { startDns11 } from "../../support/program/dns11.ts";
+import { startDns11, WITHOUT_KEEPER } from "../../support/program/dns11.ts";
 import type { Engine } from "../../support/engine/engine.ts";
 import { answeredByKernel } from "./answered-by-kernel.ts";
 import { difference, readable } from "./compare.ts";
-import type { Project } from "./project.ts";
 import type { Question } from "./question.ts";
-import { type QuestionResult, type Resolvers, queryBoth } from "./run-both.ts";
+import { type QuestionResult, type ResolverClients, type Resolvers, queryBothFrom } from "./run-both.ts";
 
 // The process answers first, and the kernel repeats.
 const ROUNDS = { process: 1, auto: 2 };
@@ -35,17 +34,18 @@ interface Compared {
 // `resolvers` are those of dns11 only.
 export async function compareWithKernel(
   engine: Engine,
-  project: Project,
+  clients: ResolverClients,
   resolvers: Resolvers,
   all: readonly Question[],
 ): Promise<Compared> {
   const questions = plainOnes(all);
   const asked = async (answers: "process" | "auto"): Promise<Asked> => {
-    await using dns11 = await startDns11(engine, { args: ["--answers", answers] });
+    await using dns11 = await startDns11(engine, { args: ["--answers", answers], env: WITHOUT_KEEPER });
+    await dns11.waitForKernel();
     const results = new Map<Question, QuestionResult>();
     let left = questions;
     for (let round = 1; round < ROUNDS[answers] + TRIES && left.length > 0; round++) {
-      for (const result of await queryBoth(project, resolvers, left)) results.set(result.question, result);
+      for (const result of await queryBothFrom(clients, resolvers, left, 0)) results.set(result.question, result);
       if (round >= ROUNDS[answers]) left = left.filter((question) => isLate(results.get(question)));
     }
     return { results, byKernel: await answeredByKernel(dns11) };

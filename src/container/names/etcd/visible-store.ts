@@ -29,11 +29,13 @@ const NO_SETS: NameRecords["sets"] = new Map();
 export class VisibleStore implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.etcd;
+  readonly zones: readonly string[];
   readonly #zones: readonly StoreZone[];
   readonly #lookup: () => StoreLookup | undefined;
 
   /** `lookup`: what is known at the time; undefined where queries fail. */
   constructor(zones: readonly StoreZone[], lookup: () => StoreLookup | undefined) {
+    this.zones = zones.map(({ zone }) => zone.name);
     this.#zones = zones;
     this.#lookup = lookup;
   }

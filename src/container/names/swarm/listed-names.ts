@@ -8,6 +8,8 @@ import type { SwarmService } from "../../registry/swarm-fact.ts";
 
 /** TASKS and SERVICE are the name of all tasks of a service. */
 export const TASKS = "tasks.";
+/** The number of a task, or the node of a global service's, after the name of the service. */
+export const SLOT = /(?:\d{1,9}|[a-z0-9]{25})/;
 /** The random part of a task's or a node's name. */
 const ID_LENGTH = 25;
 

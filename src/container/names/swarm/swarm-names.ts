@@ -21,7 +21,7 @@ import {
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import type { DockerNames } from "../docker/docker-names.ts";
-import { TASKS, listedNames } from "./listed-names.ts";
+import { SLOT, TASKS, listedNames } from "./listed-names.ts";
 import type { SwarmLists } from "./swarm-lists.ts";
 
 /** A swarm network of the container. */
@@ -38,10 +38,11 @@ export interface SwarmNamesParts {
   /** The names of containers on this engine, for reverse names. */
   readonly local: DockerNames;
   readonly isGuarded: boolean;
+  readonly answersIPv6: boolean;
 }
 
 const ID = /^[a-z0-9]{25}$/;
-const SLOT = /^(?:\d{1,9}|[a-z0-9]{25})$/;
+const WHOLE_SLOT = new RegExp(`^${SLOT.source}$`);
 const REVERSE_TREES = [
   { bytes: 4, suffix: wireLabels("in-addr.arpa") as Uint8Array },
   { bytes: 16, suffix: wireLabels("ip6.arpa") as Uint8Array },
@@ -66,7 +67,7 @@ export class SwarmNames implements VisibleNames {
   constructor(parts: SwarmNamesParts) {
     this.#parts = parts;
     this.#subnets = parts.networks.flatMap(({ subnets }) => subnets.flatMap((text) => subnetOf(text) ?? []));
-    this.#hasIPv6 = this.#subnets.some(({ address }) => address.length === 16);
+    this.#hasIPv6 = parts.answersIPv6 && this.#subnets.some(({ address }) => address.length === 16);
   }
 
   find(name: QuestionName, search: NameSearch): number {
@@ -78,7 +79,7 @@ export class SwarmNames implements VisibleNames {
       return this.#ask(search, whole(name), this.#isService(networks, service), isQualified);
     const slot = text.slice(text.lastIndexOf(".") + 1);
     if (ID.test(slot) && text.split(".").length > 2) return this.#ask(search, whole(name), true, true);
-    if (SLOT.test(slot)) return this.#findSlot(read, name, search);
+    if (WHOLE_SLOT.test(slot)) return this.#findSlot(read, name, search);
     return isQualified ? this.#ask(search, whole(name), false, true) : MISS;
   }
 

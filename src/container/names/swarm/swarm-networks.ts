@@ -10,6 +10,11 @@ import { type SwarmNetwork, SwarmNames } from "./swarm-names.ts";
 
 /** The first engines that answer each query, and whose DNS library refuses to forward a guarded one. */
 const GUARDED_MAJOR_MIN = 24;
+/**
+ * The first engines that answer AAAA of a name without an IPv6 address themselves. Older ones forward it; no engine up to now
+ * has an IPv6 address of a swarm's name, so there is nothing to ask them for.
+ */
+const IPV6_MAJOR_MIN = 28;
 
 /** "as-docker": every query of such a container is left to Docker's resolver. */
 export type SwarmSetting = "asked" | "as-docker";
@@ -19,6 +24,7 @@ export class SwarmNetworks implements NameSource {
   readonly #networks: DockerNetworks;
   #setting: SwarmSetting = "asked";
   #isGuarded = true;
+  #answersIPv6 = true;
 
   constructor(networks: DockerNetworks) {
     this.#networks = networks;
@@ -32,8 +38,10 @@ export class SwarmNetworks implements NameSource {
   /** Existing views do not change. Returns whether they would. */
   setEngine(major: number): boolean {
     const isGuarded = major >= GUARDED_MAJOR_MIN;
-    const isChange = isGuarded !== this.#isGuarded;
+    const answersIPv6 = major >= IPV6_MAJOR_MIN;
+    const isChange = isGuarded !== this.#isGuarded || answersIPv6 !== this.#answersIPv6;
     this.#isGuarded = isGuarded;
+    this.#answersIPv6 = answersIPv6;
     return isChange;
   }
 
@@ -45,6 +53,7 @@ export class SwarmNetworks implements NameSource {
   succeed(other: SwarmNetworks): void {
     this.#lists = other.#lists;
     this.#isGuarded = other.#isGuarded;
+    this.#answersIPv6 = other.#answersIPv6;
   }
 
   /** Whether Docker's resolver answers everything for a container. */
@@ -65,7 +74,13 @@ export class SwarmNetworks implements NameSource {
     const networks = this.joinedBy(container);
     if (networks.length === 0) return undefined;
     const local = this.#networks.namesFor(container);
-    return new SwarmNames({ networks, lists: this.#lists, local, isGuarded: this.#isGuarded });
+    return new SwarmNames({
+      networks,
+      lists: this.#lists,
+      local,
+      isGuarded: this.#isGuarded,
+      answersIPv6: this.#answersIPv6,
+    });
   }
 
   /** The swarm networks that containers of this engine are on. */

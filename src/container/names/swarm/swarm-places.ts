@@ -4,8 +4,11 @@
 import type { OwnName } from "../../../base/model/visible-names.ts";
 import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
 import type { ContainerFact } from "../../registry/fact.ts";
-import { TASKS, listedNames } from "./listed-names.ts";
+import { SLOT, TASKS, listedNames } from "./listed-names.ts";
 import type { SwarmNetworks } from "./swarm-networks.ts";
+
+/** The end of SERVICE.SLOT. */
+const OF_SLOT = new RegExp(`\\.${SLOT.source}$`);
 
 export class SwarmPlaces {
   readonly #source: SwarmNetworks;
@@ -23,13 +26,15 @@ export class SwarmPlaces {
     return undefined;
   }
 
-  /** The service, on the networks of a container, that a query for a name is about. */
+  /** The service, on the networks of a container, that a query for a name is about: of it, its tasks or one of its slots. */
   serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined {
     const folded = name.toLowerCase().replace(/\.$/, "");
     for (const { id, name: network } of this.#source.joinedBy(container)) {
       const suffix = `.${network.toLowerCase()}`;
       const bare = folded.endsWith(suffix) ? folded.slice(0, -suffix.length) : folded;
-      const service = this.#source.lists.serviceCalled(id, bare.startsWith(TASKS) ? bare.slice(TASKS.length) : bare);
+      const inside = bare.startsWith(TASKS) ? bare.slice(TASKS.length) : bare;
+      const { lists } = this.#source;
+      const service = lists.serviceCalled(id, inside) ?? lists.serviceCalled(id, inside.replace(OF_SLOT, ""));
       if (service !== undefined) return { ...service, network };
     }
     return undefined;

@@ -27,11 +27,13 @@ const PATH_LABELS_MAX = 5;
 export class ZoneNames implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.zone;
+  readonly zones: readonly string[];
   readonly #zones: readonly DnsZone[];
   readonly #parts: LookupParts;
   readonly #lookup: ZoneLookup;
 
   constructor(zones: readonly DnsZone[], parts: LookupParts) {
+    this.zones = zones.map(({ name }) => name);
     this.#zones = zones;
     this.#parts = parts;
     this.#lookup = new ZoneLookup(parts);

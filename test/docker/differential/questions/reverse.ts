@@ -49,7 +49,7 @@ function reverseForms(address: string): string[] {
   ];
 }
 
-function nibbles(address: string): string[] {
+export function nibbles(address: string): string[] {
   const [head = "", tail = ""] = address.split("::", 2);
   const groups = (text: string): string[] =>
     text

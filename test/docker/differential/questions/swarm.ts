@@ -4,6 +4,7 @@
 import { TYPE } from "../octets.ts";
 import { type Question, byTcp, byUdp, query } from "../question.ts";
 import { OPTS } from "./opts.ts";
+import { nibbles } from "./reverse.ts";
 
 const SERVICES = ["web", "rr", "sick", "open", "front", "client", "me", "db", "nobody", "Odd.Name_1", "odd.name_1"];
 const TYPES = [
@@ -29,7 +30,11 @@ export function swarmQuestions(from: string, task: string, addresses: readonly s
     `${name}.MESH`,
     `${name}.ingress`,
   ]);
-  const reverse = addresses.map((address) => `${address.split(".").toReversed().join(".")}.in-addr.arpa`);
+  const reverse = addresses.map((address) =>
+    address.includes(":")
+      ? `${nibbles(address).toReversed().join(".")}.ip6.arpa`
+      : `${address.split(".").toReversed().join(".")}.in-addr.arpa`,
+  );
   return [
     ...spelled.map((name) => byUdp(from, `A ${name}`, query({ name }))),
     ...["web", "tasks.web", "front.mesh", task, "sick"].flatMap((name) => [

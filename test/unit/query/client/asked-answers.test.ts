@@ -45,6 +45,17 @@ test("while Docker's resolver is away, the last answer stands in, up to its limi
   assert.deepEqual(answers.take(key, AWAY), AWAY, "the limit is over");
 });
 
+test("silence about a name that may have been forwarded does not count for other names, unless it was known", () => {
+  const { answers } = setUp();
+  const silent: DockerAnswer = { ...AWAY, isOfName: true };
+  const [known, other] = [askFor("web"), askFor("other")];
+  answers.take(askKey(known), KNOWN);
+  assert.deepEqual(answers.take(askKey(other), silent), AWAY);
+  assert.equal(answers.find(askFor("next")), undefined, "it is asked for");
+  answers.take(askKey(known), silent);
+  assert.deepEqual(answers.find(askFor("next")), AWAY);
+});
+
 test("that a name is unknown is not kept, and ends what was known; it holds for the query being answered", () => {
   const { answers } = setUp();
   const ask = askFor("web");

@@ -83,6 +83,26 @@ test("names that may be the swarm's are asked for; others are not delayed", () =
   assert.deepEqual(actual, expected);
 });
 
+test("IPv6 addresses are asked for where the engine answers for them; engines that cannot refuse to forward get no guard", () => {
+  const { source, container } = setUp();
+  const askOf = (major: number, name: string): string => {
+    source.setEngine(major);
+    const search = new NameSearch(DEFAULT_BEHAVIOUR);
+    const labels = new StoredName(wireLabels(name) ?? assert.fail());
+    assert.equal(source.namesFor(container, undefined)?.find(labels, search), ASKED);
+    const { hasIPv6, isGuarded } = search.ask ?? assert.fail();
+    return `${hasIPv6 ? "both families" : "IPv4"}${isGuarded ? ", guarded" : ""}`;
+  };
+  const engines = [20, 23, 24, 27, 28].map((major) => [major, askOf(major, "web")]);
+  assert.deepEqual(Object.fromEntries(engines), {
+    20: "IPv4",
+    23: "IPv4",
+    24: "IPv4, guarded",
+    27: "IPv4, guarded",
+    28: "both families, guarded",
+  });
+});
+
 test("what is asked for stays, when the next question is read into the same memory", () => {
   const question = new StoredName(wireLabels("web") ?? assert.fail());
   const search = new NameSearch(DEFAULT_BEHAVIOUR);
@@ -155,7 +175,7 @@ test("the list says whose an address is, and which service a name is of; a conta
   assert.equal(places.placeOf(container, "10.0.1.9")?.service, null);
   assert.equal(places.placeOf(container, "10.0.1.99"), undefined);
   assert.equal(places.placeOf(aContainer(), "10.0.1.2"), undefined);
-  for (const name of ["web", "WEB.Mesh.", "tasks.web"])
+  for (const name of ["web", "WEB.Mesh.", "tasks.web", "web.9", "web.1.mesh"])
     assert.deepEqual(places.serviceCalled(container, name), web, name);
   const sick = places.serviceCalled(container, "old.name");
   assert.deepEqual([sick?.name, sick?.tasks], ["sick", 0]);
