@@ -51,7 +51,7 @@ export function connectionFault(endpoint: string, error: NodeJS.ErrnoException):
 
 export function timeoutFault(endpoint: string, ms: number): Fault {
   return new Fault(ETCD_UNREACHABLE, `etcd at ${endpoint} did not reply within ${ms} ms`, {
-    remedy: "Check that the cluster has a leader: a member without one does not reply.",
+    remedy: "Check that the cluster has a leader, without which no member replies, and that its disk is not too slow.",
   });
 }
 

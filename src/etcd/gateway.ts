@@ -56,6 +56,21 @@ export class Gateway {
       await this.#withMembers(async () => await this.#renew(), signal);
   }
 
+  /** Asks the members that failed again, with a request that fails as long as they do: what is over is no fault. */
+  async recheck(ask: (member: Member) => Promise<unknown>): Promise<void> {
+    const failed = this.members.filter((member) => member !== this.current && member.fault !== undefined);
+    await Promise.all(
+      failed.map(async (member) => {
+        try {
+          await ask(member);
+          member.fault = undefined;
+        } catch (error) {
+          if (error instanceof Fault) member.fault = error;
+        }
+      }),
+    );
+  }
+
   /** The token is not accepted any more. */
   dropToken(): void {
     this.#token = undefined;

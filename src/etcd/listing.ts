@@ -2,6 +2,7 @@
  * Listing: reads all keys below a prefix as they are at one revision, page by page. A page has as many keys as fit into
  * a reply; a value that fits into none is reported as missing. Whoever receives the keys decides which are read.
  */
+import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { type StoredKeys, endOf } from "../base/model/stored-key.ts";
 import { ETCD_TOO_LARGE, isEtcdFault, noEtcdFault } from "./etcd-fault.ts";
@@ -19,11 +20,16 @@ export async function list(gateway: Calls, prefix: string, keys: StoredKeys, sig
     const last = page.keys.at(-1);
     // The same page could follow for ever.
     if (last !== undefined && last.key < next) throw noEtcdFault("has keys before the first one");
-    for (const stored of page.keys) keys.put(stored);
+    await inSlices(putting(keys, page.keys));
     next = page.hasMore && last !== undefined ? keys.after(last.key) : undefined;
   }
   keys.commit();
   return listing.revision;
+}
+
+/** A page of names takes longer to put than to read. */
+function* putting(keys: StoredKeys, page: Page["keys"]): Generator<void> {
+  for (const stored of page) yield keys.put(stored);
 }
 
 class Listing {

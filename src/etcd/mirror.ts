@@ -14,7 +14,7 @@ import type { Gateway } from "./gateway.ts";
 import { LeaseTimes } from "./lease-times.ts";
 import { list } from "./listing.ts";
 import { listOf, objectOf, textOf } from "./messages.ts";
-import { Watch, sleep } from "./watch.ts";
+import { Watch, countKeys, sleep } from "./watch.ts";
 
 export interface MirrorParts {
   readonly gateway: Gateway;
@@ -82,6 +82,7 @@ export class Mirror {
         onAlive: () => {
           this.#failures = 0;
           void this.#readAlarms(signal);
+          void gateway.recheck(async (member) => await countKeys(gateway, member, prefix, signal));
         },
       },
       this.#revision,

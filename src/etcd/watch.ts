@@ -6,21 +6,21 @@ import type { Fault } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 import { LIMITS } from "../base/limits.ts";
 import { type StoredKeys, endOf } from "../base/model/stored-key.ts";
-import { ETCD_TOKEN, canceledFault, isEtcdFault, reportedFault } from "./etcd-fault.ts";
+import { ETCD_TOKEN, canceledFault, isEtcdFault, noEtcdFault, reportedFault } from "./etcd-fault.ts";
 import type { Gateway } from "./gateway.ts";
-import type { MessageStream } from "./member.ts";
+import type { Member, MessageStream } from "./member.ts";
 import { encoded, readWatchMessage, revisionOf, streamError } from "./messages.ts";
 
 export interface WatchParts {
   readonly gateway: Gateway;
   readonly prefix: string;
   readonly keys: StoredKeys;
-  /** Called when the stream exists: from here on what is known is current. */
+  /** Called when the stream exists and its member hears the others: from here on what is known is current. */
   readonly onOpen: () => void;
   /** Called with every lease that a changed key has. */
   readonly onLease: (lease: string) => void;
-  /** Called while the member proves to be alive, with the revision of its store. */
-  readonly onAlive: (revision: number) => void;
+  /** Called while the member goes on proving to be alive. */
+  readonly onAlive: () => void;
 }
 
 /** `relist`: what comes next cannot be watched any more. */
@@ -32,6 +32,9 @@ export class Watch {
   readonly #parts: WatchParts;
   /** Everything up to this revision is known. */
   revision: number;
+  /** A member without a leader opens a stream, too. */
+  #isCreated = false;
+  #isProven = false;
 
   constructor(parts: WatchParts, revision: number) {
     this.#parts = parts;
@@ -80,14 +83,17 @@ export class Watch {
   }
 
   #take(message: unknown, endpoint: string): WatchEnd | undefined {
-    const { keys, onOpen, onLease } = this.#parts;
+    const { keys, onLease } = this.#parts;
     const error = streamError(message);
     if (error !== undefined) return { kind: "failed", fault: reportedFault(endpoint, error.code, error.message) };
     const read = readWatchMessage(message);
     if (read === undefined) return undefined;
     if (read.compactRevision > 0) return { kind: "relist" };
     if (read.isCanceled) return { kind: "failed", fault: canceledFault(endpoint, read.cancelReason) };
-    if (read.isCreated) onOpen();
+    if (read.isCreated) {
+      this.#isCreated = true;
+      if (this.#isProven) this.#parts.onOpen();
+    }
     for (const { isDelete, stored } of read.events) {
       if (isDelete) keys.remove(stored.key);
       else keys.put(stored);
@@ -99,23 +105,41 @@ export class Watch {
     return undefined;
   }
 
-  /** Asks the same member for something that it can only answer together with the others. */
+  /** At once, and then as long as the stream lasts. */
   async #check({ member }: MessageStream, signal: AbortSignal): Promise<WatchEnd | undefined> {
     const { gateway, prefix, onAlive } = this.#parts;
-    const body = { key: encoded(prefix), count_only: true };
-    for (;;) {
-      await sleep(LIMITS.etcdCheckMs, signal);
+    for (let waitMs = 0; ; waitMs = LIMITS.etcdCheckMs) {
+      await sleep(waitMs, signal);
       if (signal.aborted) return undefined;
       try {
-        const revision = revisionOf(await gateway.callOn(member, "/v3/kv/range", body, signal));
+        const known = this.revision;
+        const revision = await countKeys(gateway, member, prefix, signal);
         // The cluster was restored from a copy: the stream waits for a revision that has another meaning now.
-        if (revision < this.revision) return { kind: "relist" };
-        onAlive(revision);
+        if (revision < known) return { kind: "relist" };
+        if (this.#isProven) onAlive();
+        else if (this.#isCreated) this.#parts.onOpen();
+        this.#isProven = true;
       } catch (error) {
         return signal.aborted ? undefined : { kind: "failed", fault: error as Fault };
       }
     }
   }
+}
+
+/**
+ * Asks a member for something that it can only answer together with the others. Returns the revision of its store, and throws
+ * a Fault where there is none.
+ */
+export async function countKeys(
+  gateway: Gateway,
+  member: Member,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const body = { key: encoded(prefix), count_only: true };
+  const revision = revisionOf(await gateway.callOn(member, "/v3/kv/range", body, signal));
+  if (revision === 0) throw noEtcdFault("has no revision");
+  return revision;
 }
 
 /** Returns early when aborted. */

@@ -23,6 +23,7 @@ export interface EtcdConnectionParts {
 }
 
 const SKIPPED_LOGGED = 3;
+const MEMBERS_AWAITED = 2;
 
 export class EtcdConnection {
   readonly #parts: EtcdConnectionParts;
@@ -102,7 +103,8 @@ export class EtcdConnection {
   async settled(): Promise<void> {
     if (this.#isCurrent || this.#fault !== undefined) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, LIMITS.etcdCallMs);
+      // The next member is asked where one does not reply.
+      const timer = setTimeout(resolve, LIMITS.etcdCallMs * Math.min(this.#gateway.members.length, MEMBERS_AWAITED));
       this.#onState = () => {
         clearTimeout(timer);
         resolve();

@@ -15,9 +15,10 @@ import { createOverlay, initSwarm } from "../support/engine/swarm.ts";
 import { check } from "../support/program/command.ts";
 import { type Dns11, type Dns11Options, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { page } from "../support/program/scrape.ts";
+import { CLOCK_SIGNAL, SteppedClock } from "../support/program/stepped-clock.ts";
 import { makeFolder } from "../support/rig/folder.ts";
-import { inNetns } from "../support/rig/netns.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { Netns, inNetns } from "../support/rig/netns.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
 import { connectByWire } from "../support/rig/wire.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import { makeCertificates } from "../support/servers/etcd-certificates.ts";
@@ -29,9 +30,16 @@ const ADDRESSES = { m1: "192.168.78.1", m2: "192.168.78.2" } as const;
 type Machine = keyof typeof ADDRESSES;
 /** Where its end is waited for. */
 const SHORT_LEASE = { lease: "10s" };
+const YEAR_MS = 365.25 * 24 * 3_600_000;
+const HOUR_SECONDS = 3_600;
+/** Of a slow etcd: how often, and how long it runs, and stands in between. */
+const [SLOW_ROUNDS, SLOW_ON_MS, SLOW_OFF_MS] = [6, 60, 700];
 
 const folder = makeFolder("publish");
+const clock = new SteppedClock(join(folder, "clock"));
 let engines: Record<Machine, Engine>;
+// Of the members of etcd.
+let apart: readonly Netns[] = [];
 let wire: AsyncDisposable;
 let upstream: AsyncDisposable;
 let etcd: Etcd;
@@ -50,15 +58,18 @@ before(async () => {
     startEngine({ suite: "forky", hasControlGroup, resolvConf: "nameserver 127.0.0.1\n" }),
   ]);
   engines = { m1, m2 };
+  apart = await Promise.all([Netns.create(), Netns.create(), Netns.create()]);
   wire = await connectByWire(
     new Map([
       [m1.id, `${ADDRESSES.m1}/24`],
       [m2.id, `${ADDRESSES.m2}/24`],
+      ...apart.map(({ name }, index) => [name, `10.99.1.${index + 1}/24`] as const),
     ]),
   );
+  for (const { id } of [m1, m2]) await check("ip", ["-n", id, "route", "add", "10.99.1.0/24", "dev", "wire0"]);
+  for (const { name } of apart) await check("ip", ["-n", name, "route", "add", "192.168.78.0/24", "dev", "wire0"]);
   tls = await makeCertificates(folder, 1);
-  etcd = await startEtcd(m1, { members: 3, tls });
-  await check("ip", ["-n", m2.id, "route", "add", "10.99.1.0/24", "via", ADDRESSES.m1]);
+  etcd = await startEtcd(m1, { members: 3, tls, apart });
   await addUsers();
   upstream = await startUpstream(m2);
   await joinSwarm(m1, m2);
@@ -75,7 +86,7 @@ before(async () => {
   runs = { m1: one, m2: two };
 });
 after(async () => {
-  for (const each of [runs?.m1, runs?.m2, etcd, upstream, wire, engines?.m1, engines?.m2])
+  for (const each of [runs?.m1, runs?.m2, etcd, upstream, wire, ...apart, engines?.m1, engines?.m2])
     await each?.[Symbol.asyncDispose]();
 });
 
@@ -139,7 +150,7 @@ async function start(machine: Machine): Promise<Dns11> {
 
 function optionsOf(machine: Machine): Dns11Options {
   const prefix = inNetns(engines[machine].netnsPath, "env");
-  return { args: ["--config", join(folder, `${machine}.yaml`)], prefix };
+  return { args: ["--config", join(folder, `${machine}.yaml`)], prefix, env: clock.env };
 }
 
 function runWeb(machine: Machine, name: string, port: string, more: { service?: string; networks?: string[] } = {}) {
@@ -245,6 +256,11 @@ async function leader(): Promise<number> {
   });
 }
 
+async function publishedAs(machine: Machine, name: string): Promise<readonly unknown[]> {
+  const { published } = (await runs[machine].container(name)) ?? {};
+  return [published?.state, published?.code];
+}
+
 async function addressOn(machine: Machine, name: string): Promise<string> {
   return (await Container.of(engines[machine], name)).address("one");
 }
@@ -285,11 +301,9 @@ test("a container that starts on one machine is answered on the other, at an add
 });
 
 test("status, doctor, explain, names and metrics know what is published", async () => {
-  assert.match(
-    await command("m1", "status"),
-    /published +1 container as m1 at 192\.168\.78\.1, 1 that others do not reach/,
-  );
-  assert.match(await command("m1", "status"), /etcd +1 container of 1 other machine, from http/);
+  const status = await command("m1", "status");
+  assert.match(status, /published +1 container as m1 at 192\.168\.78\.1, 1 that others do not reach/);
+  assert.match(status, /etcd +1 container of 1 other machine, from http/);
   const doctor = await command("m1", "doctor", "--all");
   assert.match(doctor, /1 containers are published as m1/);
   assert.match(doctor, /not published for other machines: hidden-1: it has no published port/);
@@ -471,6 +485,94 @@ test("killed and started again, replaced, reloaded: what is published is never g
   );
 });
 
+test("a member that is parted from the others is left, and nothing is twice or gone when it is back", async () => {
+  const first = await serviceKey("m1", "web");
+  const used = (await reportOf("m1")).members.findIndex(({ isCurrent }) => isCurrent);
+  const alone = etcd.members[used] ?? assert.fail("no member");
+  reading = (used + 1) % 3;
+  await alone.part();
+  // It accepts nothing: what is written there would be lost.
+  const body = { key: base64(`${MACHINES}m1/svc/shop/lost/aaaaaaaaaaaa`), value: base64("{}") };
+  const refused = etcd.call("/v3/kv/put", body, { token, member: used });
+  const parted = await runWeb("m1", "parted-1", "8084:8084", { service: "parted" });
+  assert.match(await answers("m2", `web.shop.${SVC}`), new RegExp(ADDRESSES.m1));
+  await resolves("m2", `parted.shop.${SVC}`, `NOERROR ${ADDRESSES.m1}`);
+  await waitFor("m1 to read from another member", async () => {
+    const { state, members } = await reportOf("m1");
+    return state === "current" && members[used]?.isCurrent === false ? true : undefined;
+  });
+  assert.match(await command("m1", "doctor"), new RegExp(`another member is used: etcd at ${alone.endpoint} did not`));
+  assert.notEqual((await refused).status, 200);
+  await alone.rejoin();
+  // It knows what it has missed, and is no fault any more.
+  await waitFor("the member to be back", async () =>
+    (await reportOf("m1")).members.every(({ reason }) => reason === null) ? true : undefined,
+  );
+  reading = used;
+  assert.deepEqual([...(await keysOf("m1")).keys()].filter((key) => key.includes("/parted/")).length, 1);
+  assert.equal(await serviceKey("m1", "lost"), undefined);
+  const now = await serviceKey("m1", "web");
+  assert.deepEqual([now?.created, now?.lease], [first?.created, first?.lease]);
+  assert.equal(await answers("m2", `parted.shop.${SVC}`), `NOERROR ${ADDRESSES.m1}`);
+  assert.equal((await reportOf("m1")).publishing?.losses, 0);
+  await parted.remove();
+  await resolves("m2", `parted.shop.${SVC}`, "NXDOMAIN");
+});
+
+test("a slow etcd, and clocks that are set: the last known names, and what starts is published in the end", async () => {
+  const first = await serviceKey("m1", "web");
+  const own = await answers("m2", `web.shop.${SVC}`);
+  const everyMember = (act: "pause" | "resume"): void => {
+    for (const member of etcd.members) member[act]();
+  };
+  everyMember("pause");
+  const slow = await runWeb("m1", "slow-1", "8085:8085", { service: "slow" });
+  for (const machine of ["m1", "m2"] as const)
+    await waitFor(`${machine} to notice`, async () =>
+      (await reportOf(machine)).state === "last-known" ? true : undefined,
+    );
+  // Beyond the end of every lease and of what may be answered as the last known, and back before it was written.
+  for (const years of [30, -20]) {
+    clock.set(years * YEAR_MS);
+    const year = new Date(Date.now() + years * YEAR_MS).getFullYear();
+    for (const run of [runs.m1, runs.m2]) {
+      run.kill(CLOCK_SIGNAL);
+      await waitFor("a line of that time", async () => {
+        await run.reload();
+        return run.log.includes(`"time":"${year}-`) ? true : undefined;
+      });
+    }
+    assert.equal(await answers("m2", `web.shop.${SVC}`), own);
+    assert.equal(await answers("m1", `slow.shop.${SVC}`), `NOERROR ${slow.address("one")}`, "it is known here");
+    const { state, staleSeconds, publishing } = await reportOf("m1");
+    assert.equal(state, "last-known");
+    assert.ok((staleSeconds ?? Infinity) < HOUR_SECONDS, `last known for ${staleSeconds} s`);
+    assert.equal(publishing?.state, "behind", "the lease is longer than the pause");
+  }
+  assert.match(await command("m1", "doctor"), /are the last known ones, for \d+ seconds: .*did not reply within/s);
+  // It replies now and then, to some of the requests.
+  for (let round = 0; round < SLOW_ROUNDS; round++) {
+    everyMember("resume");
+    await pause(SLOW_ON_MS);
+    everyMember("pause");
+    assert.equal(await answers("m2", `web.shop.${SVC}`), own);
+    await pause(SLOW_OFF_MS);
+  }
+  everyMember("resume");
+  await resolves("m2", `slow.shop.${SVC}`, `NOERROR ${ADDRESSES.m1}`);
+  await waitFor("m1 to have published all", async () => {
+    const { state, publishing } = await reportOf("m1");
+    return state === "current" && publishing?.state === "current" ? true : undefined;
+  });
+  const now = await serviceKey("m1", "web");
+  assert.deepEqual([now?.created, now?.lease], [first?.created, first?.lease], "never gone, and not written again");
+  assert.equal((await reportOf("m1")).publishing?.losses, 0);
+  clock.set(0);
+  for (const run of [runs.m1, runs.m2]) run.kill(CLOCK_SIGNAL);
+  await slow.remove();
+  await resolves("m2", `slow.shop.${SVC}`, "NXDOMAIN");
+});
+
 test("no space left and no permission: the doctor says so, what is published stays, and the rest follows", async () => {
   const { json } = await asRoot("/v3/kv/range", { key: base64("x") });
   const { member_id: memberID } = json["header"] as Readonly<Record<string, string>>;
@@ -484,9 +586,8 @@ test("no space left and no permission: the doctor says so, what is published sta
   });
   assert.equal(publishing?.state, "behind");
   assert.match(await command("m1", "doctor"), /1 of 2 containers of m1 are published.*space exceeded/);
-  const full = await command("m1", "ps");
-  assert.match(full, /late-1 .* no \(etcd is full\)/);
-  assert.match(full, /web-1 .* 192\.168\.78\.1 http=80\/tcp/, "what is written stays");
+  assert.deepEqual(await publishedAs("m1", "late-1"), ["unpublished", "ETCD_NO_SPACE"]);
+  assert.deepEqual(await publishedAs("m1", "web-1"), ["published", null], "what is written stays");
   assert.equal(await answers("m1", `late.shop.${SVC}`), `NOERROR ${late.address("one")}`, "names of this machine");
   assert.match(await answers("m2", `web.shop.${SVC}`), new RegExp(ADDRESSES.m1));
   await alarm("DEACTIVATE");
@@ -523,7 +624,7 @@ test("a lease that has ended, by itself or while the machine is cut off, is noti
 
   const { lease: longLease } = (await serviceKey("m2", "web")) ?? assert.fail();
   configure("m2", SHORT_LEASE);
-  await command("m2", "reload");
+  await runs.m2.reload();
   await waitFor("a short lease", async () => {
     const { lease } = (await serviceKey("m2", "web")) ?? {};
     return lease !== undefined && lease !== longLease ? true : undefined;
@@ -547,15 +648,15 @@ test("a lease that has ended, by itself or while the machine is cut off, is noti
 test("another machine of the same name writes nothing, and says why", async () => {
   configure("m2", { machine: "m1", user: "m1", "password-file": join(folder, "m1.password") });
   const keys = await keysOf("m1");
-  await command("m2", "reload");
+  await runs.m2.reload();
   await waitFor("the name to be taken", async () =>
     (await reportOf("m2")).publishing?.code === "ETCD_MACHINE_TAKEN" ? true : undefined,
   );
-  assert.match(await command("m2", "ps"), /web-2 .* no \(name taken\)/);
+  assert.deepEqual(await publishedAs("m2", "web-2"), ["unpublished", "ETCD_MACHINE_TAKEN"]);
   assert.deepEqual([...(await keysOf("m1"))], [...keys]);
   assert.equal((await keysOf("m2")).size, 0, "what it published under the name before is withdrawn");
   configure("m2", SHORT_LEASE);
-  await command("m2", "reload");
+  await runs.m2.reload();
   await resolves("m1", `1-m2.web.shop.${SVC}`, `NOERROR ${ADDRESSES.m2}`);
 });
 

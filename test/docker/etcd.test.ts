@@ -42,6 +42,7 @@ before(async () => {
   instance = await startDns11(engine, {
     args: ["--config", config],
     prefix: inNetns(engine.netnsPath, "env"),
+    env: { DNS11_KEEPER: "off" },
   });
   await until("etcd to be read", ({ state }) => state === "current");
 });
@@ -111,11 +112,6 @@ async function command(...args: string[]): Promise<{ readonly code: number | nul
   return { code, text: stdout + stderr };
 }
 
-async function reload(): Promise<void> {
-  const { code, text } = await command("reload");
-  assert.equal(code, 0, text);
-}
-
 // Drops what goes to a member's address, and nothing else.
 async function cutOff(address: string): Promise<void> {
   await nft("add table ip cut; add chain ip cut out { type filter hook output priority 0; }");
@@ -174,6 +170,8 @@ test("a change is answered, a record ends with its lease, and lists and explanat
   await resolves("leased.shop.test", "NXDOMAIN");
   const explained = await command("explain", "-v", "db.shop.test", "client");
   assert.match(explained.text, /in etcd, zone "shop.test": the records x1\.db\.shop\.test, x2\.db\.shop\.test/);
+  const denied = (await command("explain", "nobody.shop.test", "client")).text.replaceAll(/\s+/g, " ");
+  assert.match(denied, /why "nobody\.shop\.test" is below "shop\.test", which has names in etcd only/);
   const { text } = await command("names", "--in", "client");
   for (const line of [/db\.shop\.test +.*etcd, zone shop\.test/, /www\.shop\.test .*CNAME db\.shop\.test/])
     assert.match(text, line);
@@ -241,7 +239,7 @@ test("members that lie, flood and never end, beside a good one: names stay, and 
     const { memoryBytes: bytesBefore } = await instance.status();
     const endpoints = [1, 2, 3, 4].map((port) => `http://10.99.3.1:${port}`);
     configure({ endpoints: [...endpoints, ...etcd.endpoints] });
-    await reload();
+    await instance.reload();
     // Whatever it replies first, the other member is found.
     await until("the good member", ({ state, members }) => state === "current" && members[4]?.isCurrent === true);
     assert.deepEqual(await answer("db.shop.test"), ["NOERROR", "10.1.0.2", "10.1.0.3"]);
@@ -259,7 +257,7 @@ test("members that lie, flood and never end, beside a good one: names stay, and 
     await hostile[Symbol.asyncDispose]();
   }
   configure({ endpoints: etcd.endpoints });
-  await reload();
+  await instance.reload();
   await until("etcd", ({ state }) => state === "current");
 });
 
@@ -273,19 +271,19 @@ test("three members, TLS, a user: a wrong certificate, a wrong password and no p
   const password = join(folder, "password");
   writeFileSync(password, "wrong\n");
   configure({ endpoints, ca: tls.ca, user: "reader", "password-file": password });
-  await reload();
+  await instance.reload();
   await until("a wrong password", ({ code, state }) => code === "ETCD_CREDENTIALS" && state === "unavailable");
   assert.deepEqual(await answer("three.shop.test"), ["SERVFAIL"], "neither answered nor denied");
   writeFileSync(password, "secret\n");
   configure({ endpoints, ca: tls.ca, user: "stranger", "password-file": password });
-  await reload();
+  await instance.reload();
   await until("no permission", ({ code }) => code === "ETCD_PERMISSION");
   configure({ endpoints, ca: tls.other, user: "reader", "password-file": password });
-  await reload();
+  await instance.reload();
   const wrong = await until("a wrong certificate", ({ code }) => code === "ETCD_CERTIFICATE");
   assert.match(wrong.remedy ?? "", /etcd\.ca/);
   configure({ endpoints, ca: tls.ca, user: "reader", "password-file": password });
-  await reload();
+  await instance.reload();
   await resolves("three.shop.test", "NOERROR", "10.3.0.1");
 
   // The member that is used goes away, another way each time: the others answer.
@@ -313,6 +311,15 @@ test("three members, TLS, a user: a wrong certificate, a wrong password and no p
   await resolves("cut.shop.test", "NOERROR", "10.3.0.3");
   assert.notEqual(await used(), second);
   await nft("delete table ip cut");
+
+  // Alone, a member opens streams and knows nothing new: that is not etcd, however often it is tried.
+  for (const member of [1, 2]) await cluster.members[(first + member) % 3]?.kill();
+  const { reconnects } = await until("etcd to be away", ({ state }) => state === "last-known");
+  await until("two more tries", (state) => {
+    assert.equal(state.state, "last-known");
+    return state.reconnects >= reconnects + 2;
+  });
+  assert.deepEqual(await answer("cut.shop.test"), ["NOERROR", "10.3.0.3"]);
 });
 
 // A user who may read the names, one who may read nothing, and root.

@@ -124,7 +124,7 @@ export class Publication implements WantedKeys {
   #again(): void {
     this.wanted.clear();
     this.#published.clear();
-    for (const fact of this.#containers()) this.put(fact);
+    if (this.#settings.policy !== undefined) for (const fact of this.#containers()) this.put(fact);
     this.onChange(undefined);
   }
 

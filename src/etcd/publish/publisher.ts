@@ -70,7 +70,8 @@ export class Publisher {
   #hasClaimed = false;
   #wake: () => void = () => {};
   readonly #faults: Record<Part, Fault | undefined> = { lease: undefined, write: undefined };
-  #reported: string | undefined;
+  /** The code of a fault; undefined where there was none, and false before all was written once. */
+  #reported: string | undefined | false = false;
   #renewedAt = -Infinity;
   #listedAt = -Infinity;
   #isChangedByOthers = false;
@@ -249,7 +250,7 @@ export class Publisher {
       const isListDue = this.#isChangedByOthers && this.#now() - this.#listedAt >= LIMITS.etcdListAgainMs;
       // Before everything is known, what the run before has written stays as it is.
       if (!this.#parts.keys.isComplete || (this.#dirty.size === 0 && !isListDue)) {
-        this.#note("write", undefined);
+        if (this.#parts.keys.isComplete) this.#note("write", undefined);
         await this.#woken(LIMITS.etcdListAgainMs, signal);
         continue;
       }

@@ -1,13 +1,13 @@
 /**
- * A real etcd of a test: one member or several in a network namespace, each with an address of its own, and a relay
- * through which the test writes keys. The addresses can be cut off from dns11 while the relay still works.
+ * A real etcd of a test: one member or several in a network namespace, each with an address of its own, and a Unix socket
+ * through which the test writes keys. The addresses can be cut off from dns11 while the sockets still work.
  */
 import { spawn } from "node:child_process";
+import { mkdirSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
-import { SYSTEM_PATH } from "../program/command.ts";
+import { SYSTEM_PATH, check } from "../program/command.ts";
 import { makeFolder } from "../rig/folder.ts";
 import { addAddress, inNetns } from "../rig/netns.ts";
 import { waitFor } from "../rig/wait.ts";
@@ -20,20 +20,37 @@ export interface EtcdOptions {
   /** Paths of PEM files: then the addresses speak TLS. */
   readonly tls?: { readonly cert: string; readonly key: string };
   readonly args?: readonly string[];
+  /** A namespace for each member, which has its address already; their peers use it, too, so that a test can part them. */
+  readonly apart?: readonly Place[];
 }
 
+/** Of members that are apart, for the others. */
+const PEER_PORT = 2380;
+
 type Place = { readonly netnsPath: string };
+
+interface MemberPlace {
+  readonly address: string;
+  readonly endpoint: string;
+  /** The path of its Unix socket, which needs no certificate. */
+  readonly socket: string;
+  readonly place: Place;
+}
 
 /** One member. It keeps its data while it is killed. */
 class EtcdMember {
   readonly endpoint: string;
   readonly address: string;
+  readonly socket: string;
+  readonly #place: Place;
   readonly #start: () => Promise<RealServer>;
   #server: RealServer | undefined;
 
-  constructor(address: string, endpoint: string, start: () => Promise<RealServer>) {
+  constructor({ address, endpoint, socket, place }: MemberPlace, start: () => Promise<RealServer>) {
     this.address = address;
     this.endpoint = endpoint;
+    this.socket = socket;
+    this.#place = place;
     this.#start = start;
   }
 
@@ -49,26 +66,57 @@ class EtcdMember {
     await this.#server?.[Symbol.asyncDispose]();
     this.#server = undefined;
   }
+
+  /** It says nothing and loses nothing until `resume`. */
+  pause(): void {
+    process.kill(this.pid, "SIGSTOP");
+  }
+
+  resume(): void {
+    process.kill(this.pid, "SIGCONT");
+  }
+
+  /** From the other members, and not from who queries it. It has a namespace of its own. */
+  async part(): Promise<void> {
+    const chains = ["input", "output"].map(
+      (hook) =>
+        `chain ${hook} { type filter hook ${hook} priority 0; tcp dport ${PEER_PORT} drop; tcp sport ${PEER_PORT} drop; };`,
+    );
+    await this.#nft(`table inet parted { ${chains.join(" ")} }`);
+  }
+
+  async rejoin(): Promise<void> {
+    await this.#nft("delete table inet parted");
+  }
+
+  async #nft(rules: string): Promise<void> {
+    const [command = "", ...args] = inNetns(this.#place.netnsPath, "nft", [rules]);
+    await check(command, args);
+  }
 }
 
-const RELAY = fileURLToPath(new URL("relay-main.js", import.meta.url));
+/** In the folder of a member, which takes a host and a port for the name of the file. */
+const SOCKET = "client:1";
 /** On a busy machine a member may not run for a second; an election would stop all writes. */
 const PATIENCE = ["--heartbeat-interval=300", "--election-timeout=3000"];
 
 export async function startEtcd(place: Place, options: EtcdOptions = {}): Promise<Etcd> {
-  const { members: count = 1, subnet = 1, tls, args = [] } = options;
+  const { members: count = 1, subnet = 1, tls, args = [], apart } = options;
   const folder = makeFolder("etcd");
   const scheme = tls === undefined ? "http" : "https";
   const numbers = Array.from({ length: count }, (_, index) => index + 1);
   const address = (number: number): string => `10.99.${subnet}.${number}`;
-  const peer = (number: number): string => `http://127.0.0.1:${subnet * 1000 + 400 + number}`;
+  const peer = (number: number): string =>
+    apart === undefined ? `http://127.0.0.1:${subnet * 1000 + 400 + number}` : `http://${address(number)}:${PEER_PORT}`;
   const cluster = numbers.map((number) => `m${number}=${peer(number)}`).join(",");
   const members = numbers.map((number) => {
     const endpoint = `${scheme}://${address(number)}:2379`;
+    const cwd = join(folder, `m${number}`);
+    mkdirSync(cwd);
     const flags = [
       `--name=m${number}`,
-      `--data-dir=${join(folder, `m${number}`)}`,
-      `--listen-client-urls=${endpoint},http://127.0.0.1:${subnet * 1000 + 300 + number}`,
+      `--data-dir=${join(cwd, "data")}`,
+      `--listen-client-urls=${endpoint},unix://${SOCKET}`,
       `--advertise-client-urls=${endpoint}`,
       `--listen-peer-urls=${peer(number)}`,
       `--initial-advertise-peer-urls=${peer(number)}`,
@@ -79,27 +127,29 @@ export async function startEtcd(place: Place, options: EtcdOptions = {}): Promis
       ...PATIENCE,
       ...args,
     ];
-    return new EtcdMember(address(number), endpoint, async () => {
-      const server = startIn(place, "etcd", flags);
-      await server.until(/serving client traffic/);
-      return server;
-    });
+    const memberPlace = apart?.[number - 1] ?? place;
+    return new EtcdMember(
+      { address: address(number), endpoint, socket: join(cwd, SOCKET), place: memberPlace },
+      async () => {
+        // It does not listen where there is one of before.
+        rmSync(join(cwd, SOCKET), { force: true });
+        const server = startIn(memberPlace, "etcd", flags, cwd);
+        await server.until(/serving client traffic/);
+        return server;
+      },
+    );
   });
-  for (const each of members) await addAddress(place.netnsPath, each.address);
+  if (apart === undefined) for (const each of members) await addAddress(place.netnsPath, each.address);
   await Promise.all(members.map(async (each) => await each.start()));
-  const sockets = numbers.map((number) => join(folder, `relay${number}`));
-  const relays = numbers.map((number) =>
-    startIn(place, process.execPath, [RELAY, sockets[number - 1] ?? "", String(subnet * 1000 + 300 + number)]),
-  );
-  await Promise.all(relays.map(async (each) => await each.until(/relaying/)));
-  return new Etcd(members, relays, sockets);
+  return new Etcd(members);
 }
 
 /** Ends with the process that started it. */
-export function startIn({ netnsPath }: Place, command: string, args: readonly string[]): RealServer {
+export function startIn({ netnsPath }: Place, command: string, args: readonly string[], cwd?: string): RealServer {
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inNetns(netnsPath, command, args)], {
     stdio: ["ignore", "ignore", "pipe"],
     detached: true,
+    cwd,
     env: { ...process.env, PATH: SYSTEM_PATH, ETCD_UNSUPPORTED_ARCH: process.arch },
   });
   return new RealServer(child);
@@ -112,13 +162,9 @@ export interface EtcdReply {
 
 export class Etcd implements AsyncDisposable {
   readonly members: readonly EtcdMember[];
-  readonly #relays: readonly RealServer[];
-  readonly #sockets: readonly string[];
 
-  constructor(members: readonly EtcdMember[], relays: readonly RealServer[], sockets: readonly string[]) {
+  constructor(members: readonly EtcdMember[]) {
     this.members = members;
-    this.#relays = relays;
-    this.#sockets = sockets;
   }
 
   get endpoints(): readonly string[] {
@@ -130,7 +176,7 @@ export class Etcd implements AsyncDisposable {
     return await new Promise((resolve, reject) => {
       const outgoing = request(
         {
-          socketPath: this.#sockets[member],
+          socketPath: this.members[member]?.socket,
           path,
           method: "POST",
           agent: false,
@@ -188,8 +234,7 @@ export class Etcd implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const each of [...this.members.map(async (member) => await member.kill())]) await each;
-    for (const each of this.#relays) await each[Symbol.asyncDispose]();
+    await Promise.all(this.members.map(async (member) => await member.kill()));
   }
 }
 

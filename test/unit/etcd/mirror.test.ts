@@ -315,7 +315,7 @@ test("compacted before the watch, restored from a copy: all is listed again", as
 test("a stream that ends goes on from the last revision, and one that ends at once is not opened in a loop", async () => {
   const starts: unknown[] = [];
   await using fake = new FakeGateway({
-    "/v3/kv/range": (_, response) => json(response, { ...header(5), kvs: [] }),
+    "/v3/kv/range": (_, response) => json(response, { ...header(5 + starts.length), kvs: [] }),
     "/v3/watch": (body, response) => {
       starts.push((body["create_request"] as Record<string, unknown>)["start_revision"]);
       message(response, { ...header(5), created: true });
@@ -350,7 +350,8 @@ test("a stream whose member stops hearing the others is given up", async () => {
   const handlers = (name: string, canBeAlone: boolean): Record<string, Handler> => ({
     "/v3/kv/range": (body, response) => {
       if (canBeAlone && isAlone) fault(response, 503, 14, "etcdserver: no leader");
-      else json(response, { ...header(5), ...(body["count_only"] === true ? {} : { kvs: [kv(name)] }) });
+      else
+        json(response, { ...header(canBeAlone ? 5 : 6), ...(body["count_only"] === true ? {} : { kvs: [kv(name)] }) });
     },
     "/v3/watch": (_, response) => {
       message(response, { ...header(5), created: true });
@@ -365,6 +366,48 @@ test("a stream whose member stops hearing the others is given up", async () => {
   await waitFor("the other member", () => (running.sink.keys.has(`${PREFIX}from-other`) ? true : undefined));
   assert.equal(running.mirror.counts.lists, 1, "nothing is listed again");
   assert.ok(!running.sink.states.some((code) => code !== undefined), "the names were current all the time");
+});
+
+test("a member without a leader opens streams, and what is known is the last known all the time", async () => {
+  let isAlone = false;
+  const streams: ServerResponse[] = [];
+  await using fake = new FakeGateway({
+    "/v3/kv/range": (_, response) =>
+      isAlone ? fault(response, 503, 14, "etcdserver: no leader") : json(response, { ...header(5), kvs: [kv("a")] }),
+    "/v3/watch": (_, response) => {
+      streams.push(response);
+      message(response, { ...header(5), created: true });
+    },
+  });
+  await using running = startMirror([await fake.listen()]);
+  const { states } = running.sink;
+  await waitFor("the names", () => (states.length === 1 ? true : undefined));
+  isAlone = true;
+  streams[0]?.end();
+  await waitFor("some streams", () => (streams.length >= 4 ? true : undefined));
+  assert.deepEqual([...new Set(states.slice(1))], ["ETCD_FAILED"]);
+  isAlone = false;
+  await waitFor("the end of it", () => (states.at(-1) === undefined ? true : undefined));
+  assert.equal(running.mirror.counts.lists, 1);
+});
+
+test("a member that has failed is asked again while another one is used: then it is no fault any more", async () => {
+  let isBroken = true;
+  const handlers: Record<string, Handler> = {
+    "/v3/kv/range": (_, response) => json(response, { ...header(5), kvs: [kv("a")] }),
+    "/v3/watch": (_, response) => message(response, { ...header(5), created: true }),
+  };
+  const brokenRange: Handler = (body, response, request) =>
+    isBroken ? void response.end("<html>") : handlers["/v3/kv/range"]?.(body, response, request);
+  await using first = new FakeGateway({ ...handlers, "/v3/kv/range": brokenRange });
+  await using second = new FakeGateway(handlers);
+  await using running = startMirror([await first.listen(), await second.listen()]);
+  await waitFor("the names", () => (running.sink.states.length > 0 ? true : undefined));
+  const [member] = running.gateway.members;
+  assert.match(member?.fault?.message ?? "", /no JSON/);
+  isBroken = false;
+  await waitFor("the member to be asked again", () => (member?.fault === undefined ? true : undefined));
+  assert.notEqual(running.gateway.current, member, "it is not changed without need");
 });
 
 test("tokens: got before the first request, and again when they are refused, also for a stream", async () => {

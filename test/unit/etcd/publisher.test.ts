@@ -212,7 +212,7 @@ test("a lease that has ended is noticed at the next renewal, or write, and every
   run.keys.set("svc/shop/web/3", "c");
   await run.until("three", () => Object.keys(published(etcd)).length === 3);
   assert.equal(run.publisher.counts.losses, 2);
-  assert.deepEqual(run.states, ["ETCD_LEASE_LOST", undefined, "ETCD_LEASE_LOST", undefined]);
+  assert.deepEqual(run.states, [undefined, "ETCD_LEASE_LOST", undefined, "ETCD_LEASE_LOST", undefined]);
 });
 
 test("a pause longer than the lease: not held by its own clock, before etcd says so", async () => {
