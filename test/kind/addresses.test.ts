@@ -34,7 +34,10 @@ const DEFAULT_BRIDGE = "10.76.0.1";
 
 let world: KindEnvironment;
 
-before(async () => (world = await startKindEnvironment({ daemonJson: { bip: `${DEFAULT_BRIDGE}/24` } })));
+/** All but one of the tests share a dns11, which reloads its settings. */
+before(
+  async () => (world = await startKindEnvironment({ suite: "forky", daemonJson: { bip: `${DEFAULT_BRIDGE}/24` } })),
+);
 after(async () => await world[Symbol.asyncDispose]());
 
 /** This is the only advertised address, and pods are served at it. */
@@ -47,9 +50,6 @@ async function assertServedAt(instance: Dns11, node: KindNode, address: string):
 }
 
 test("each value of kind.ip is advertised to pods, which are answered there (K10)", async () => {
-  let last = "auto";
-  const settings = world.settings(`ip: ${last}`);
-  await using instance = await world.serveWith(settings);
   for (const [ip, args, wanted] of [
     ["auto", [], GATEWAY],
     ["auto", ADD_HOST, GATEWAY],
@@ -60,21 +60,22 @@ test("each value of kind.ip is advertised to pods, which are answered there (K10
     ["host", ["--add-host", "host.docker.internal:127.0.0.1"], GATEWAY],
     [LITERAL, [], LITERAL],
   ] as const) {
-    if (ip !== last) await settings.reload(instance, `ip: ${(last = ip)}`);
+    const instance = await world.sharedWith(`ip: ${ip}`);
     await using node = await world.node("words", { args });
     await assertServedAt(instance, node, wanted ?? node.address(NETWORK));
   }
 });
 
 test("with kind.ip=auto the address that KIND's entrypoint chose is kept (K10)", async () => {
+  await world.sharedWith("nodes: []");
   await using node = await world.node("chosen", { entrypoint: "kind", args: ADD_HOST });
   await node.waitForEntrypoint();
   assert.equal(node.vip, HOST);
-  const instance = await world.shared();
-  await assertServedAt(instance, node, HOST);
+  await assertServedAt(await world.sharedWith("ip: auto"), node, HOST);
 });
 
 test("routes that KIND's entrypoint cannot handle change nothing: two default routes, one without a gateway, none (K10)", async () => {
+  const instance = await world.sharedWith("ip: auto");
   for (const [index, lines] of [
     ["route add default via 10.77.0.254 dev eth0 metric 50"],
     ["route replace default dev eth0"],
@@ -82,15 +83,15 @@ test("routes that KIND's entrypoint cannot handle change nothing: two default ro
   ].entries()) {
     await using node = await world.node(`routes-${index}`);
     await checkIn(node.netnsPath, "ip", ["-batch", "-"], `${lines.join("\n")}\n`);
-    await assertServedAt(await world.shared(), node, GATEWAY);
+    await assertServedAt(instance, node, GATEWAY);
   }
 });
 
 test("on a network without a gateway a dedicated address is advertised, which the node reaches, too (K10)", async () => {
   await createNetwork(world.engine, "inner", { internal: true });
   await using web = await runContainer(world.engine, { name: "inner-web", networks: ["inner"] });
+  const instance = await world.sharedWith();
   await using node = await world.node("shut-in", { networks: ["inner"] });
-  const instance = await world.shared();
   const { advertised } = await waitForWorkingNode(instance, node.name);
   const [address = ""] = advertised;
   assert.match(address, /^\d+\.\d+\.\d+\.\d+$/);
@@ -102,10 +103,8 @@ test("on a network without a gateway a dedicated address is advertised, which th
 });
 
 test("after a change of kind.ip new pods get another address, and earlier pods are answered at theirs (K11)", async () => {
-  await world.endShared();
+  const instance = await world.sharedWith("ip: gateway");
   await using node = await world.node("moving");
-  const settings = world.settings("ip: gateway");
-  await using instance = await world.serveWith(settings);
   await waitForWorkingNode(instance, node.name);
   await using first = await startPod(node);
   assert.deepEqual(first.nameservers, [GATEWAY]);
@@ -116,7 +115,7 @@ test("after a change of kind.ip new pods get another address, and earlier pods a
     ["node", own],
     ["gateway", GATEWAY],
   ] as const) {
-    await settings.reload(instance, `ip: ${ip}`);
+    await world.sharedWith(`ip: ${ip}`);
     const report = await waitForNode(
       instance,
       node.name,
@@ -132,23 +131,10 @@ test("after a change of kind.ip new pods get another address, and earlier pods a
   }
 });
 
-test("after a restart of dns11 with another kind.ip earlier pods are answered at their address (K11)", async () => {
-  await using node = await world.node("moved-by-restart");
-  const first = await world.serve(["--kind-ip", LITERAL]);
-  await using _ = first;
-  await waitForWorkingNode(first, node.name);
-  await using pod = await startPod(node);
-  first.kill("SIGKILL");
-  await first.exited;
-  await using second = await world.serve(["--kind-ip", "gateway"], { stateDir: first.stateDir });
-  await assertServedAt(second, node, GATEWAY);
-  assert.deepEqual(await world.webFrom(pod, LITERAL), world.found);
-});
-
 test("joining and leaving networks, also the first one, does not change the advertised address (K12)", async () => {
   await createNetwork(world.engine, "a-first", { subnet: "10.79.0.0/24" });
+  const instance = await world.sharedWith();
   await using node = await world.node("joining");
-  const instance = await world.shared();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   const change = async (work: Promise<void>, networks: readonly string[]): Promise<void> => {
@@ -174,28 +160,26 @@ test("joining and leaving networks, also the first one, does not change the adve
 });
 
 test("with kind.ip=node neighbours and the host get no answer on the node's port 53 without kind.expose (K13)", async () => {
-  await world.endShared();
   await using node = await world.node("closed");
   const own = node.address(NETWORK);
   await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
   for (const mode of ["listener", "loopback"]) {
-    const settings = world.settings(`ip: node, mode: ${mode}`);
-    await using instance = await world.serveWith(settings);
+    const instance = await world.sharedWith(`ip: node, mode: ${mode}`);
     await assertServedAt(instance, node, own);
     for (const place of [neighbour, world.engine])
       assert.deepEqual(await world.webFrom(place, own, 2), NO_ANSWERS, mode);
-    await settings.reload(instance, `ip: node, mode: ${mode}, expose: true`);
-    await instance.waitFor(node.name, "attached");
+    await world.sharedWith(`ip: node, mode: ${mode}, expose: true`);
     await assertServedAt(instance, node, own);
     for (const place of [neighbour, world.engine]) assert.deepEqual(await world.webFrom(place, own), world.found, mode);
-    assert.equal(await instance.stop(), 0);
+    // The next mode finds the node as it was.
+    await world.sharedWith("nodes: []");
   }
 });
 
 test("neighbours still get no answer after the node left its network and joined it again (K13, K29)", async () => {
+  const instance = await world.sharedWith("ip: node");
   await using node = await world.node("rejoining", { networks: [{ name: NETWORK, ip: "10.77.0.77" }] });
   await using neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
-  await using instance = await world.serve(["--kind-ip", "node"]);
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   const own = node.address(NETWORK);
@@ -216,8 +200,8 @@ test("with kind.ip=gateway neighbours still reach a server at the gateway's port
   await createNetwork(world.engine, "served", { subnet: "10.78.0.0/24", args: ["--gateway", "10.78.0.1"] });
   await using server = await startUpstream(world.engine, { address: "10.78.0.1" });
   await using neighbour = await runContainer(world.engine, { name: "beside", networks: ["served"] });
+  const instance = await world.sharedWith("ip: gateway");
   await using node = await world.node("gated", { networks: ["served"] });
-  await using instance = await world.serve(["--kind-ip", "gateway"]);
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   assert.deepEqual(dataOf(await dig(neighbour, "@10.78.0.1", "x5.ok.test")), ["192.0.2.5"]);
@@ -227,15 +211,14 @@ test("with kind.ip=gateway neighbours still reach a server at the gateway's port
 });
 
 test("if a process listens on the node's port 53, kind.ip=node is refused with the reason and changes nothing, unless forced (K15)", async () => {
+  await world.sharedWith("nodes: []");
   await using node = await world.node("taken");
   const own = node.address(NETWORK);
   const lines = [`listen-address=${own}`, "address=/owner.test/192.0.2.1"];
   await using server = await startDnsmasq(node, { address: "127.0.0.1", lines });
   assert.ok(server.pid > 0);
   const text = await node.resolvConf();
-  const settings = world.settings("ip: node");
-  await using instance = await world.serveWith(settings);
-  await instance.waitFor(node.name, "attached");
+  const instance = await world.sharedWith("ip: node");
   const refused = await waitForNode(instance, node.name, ({ state }) => state === "refused");
   assert.match(refused.reasons.join(), /a process listens on port 53 of 10\.77\.0\.\d+ over udp.*kind\.force/);
   assert.deepEqual([refused.advertised, refused.captured], [[], []]);
@@ -245,7 +228,7 @@ test("if a process listens on the node's port 53, kind.ip=node is refused with t
   assert.deepEqual(dataOf(await dig(pod, `@${own}`, "owner.test")), ["192.0.2.1"]);
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
   // Until now it is a container like any other: the kernel may answer it, but not its pods.
-  await settings.reload(instance, "ip: node, force: true");
+  await world.sharedWith("ip: node, force: true");
   await waitForWorkingNode(instance, node.name);
   assert.equal((await instance.container(node.name))?.answers?.by, "process");
   assert.deepEqual(await world.webFrom(pod, own), world.found);
@@ -254,10 +237,24 @@ test("if a process listens on the node's port 53, kind.ip=node is refused with t
 });
 
 test("if port 53 of the node is redirected to a pod, kind.ip=node is refused unless forced (K15)", async () => {
+  await world.sharedWith("nodes: []");
   await using node = await world.node("redirected");
   const dnat = ["-t", "nat", "-A", "PREROUTING", "-p", "udp", "--dport", "53", "-m", "addrtype", "--dst-type", "LOCAL"];
   await checkIn(node.netnsPath, "iptables-nft", [...dnat, "-j", "DNAT", "--to-destination", "10.244.0.9:53"]);
-  await using instance = await world.serve(["--kind-ip", "node"]);
-  await instance.waitFor(node.name, "attached");
+  const instance = await world.sharedWith("ip: node");
   await waitForNode(instance, node.name, ({ state }) => state === "refused");
+});
+
+test("after a restart of dns11 with another kind.ip earlier pods are answered at their address (K11)", async () => {
+  await world.endShared();
+  await using node = await world.node("moved-by-restart");
+  const first = await world.serve(["--kind-ip", LITERAL]);
+  await using _ = first;
+  await waitForWorkingNode(first, node.name);
+  await using pod = await startPod(node);
+  first.kill("SIGKILL");
+  await first.exited;
+  await using second = await world.serve(["--kind-ip", "gateway"], { stateDir: first.stateDir });
+  await assertServedAt(second, node, GATEWAY);
+  assert.deepEqual(await world.webFrom(pod, LITERAL), world.found);
 });

@@ -28,7 +28,7 @@ const FORWARDER_MS = 2_000;
 
 let world: KindEnvironment;
 
-before(async () => (world = await startKindEnvironment()));
+before(async () => (world = await startKindEnvironment({ suite: "forky" })));
 after(async () => await world[Symbol.asyncDispose]());
 
 test("host.docker.internal is denied, the gateway, an address or forwarded, as set (K45)", async () => {

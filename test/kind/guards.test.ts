@@ -35,7 +35,7 @@ let world: KindEnvironment;
 let neighbour: Container;
 
 before(async () => {
-  world = await startKindEnvironment();
+  world = await startKindEnvironment({ suite: "forky" });
   neighbour = await runContainer(world.engine, { name: "neighbour", networks: [NETWORK] });
 });
 after(async () => await world[Symbol.asyncDispose]());
@@ -51,7 +51,7 @@ async function portsAt(node: KindNode, address: string, instance: Dns11): Promis
 }
 
 test("kind mode listener does not change route_localnet (K16)", async () => {
-  await world.endShared();
+  await world.sharedWith("nodes: []");
   await using plain = await world.node("kept-none");
   await using rewritten = await world.node("kept-kind", { entrypoint: "kind" });
   const nodes = [plain, rewritten];
@@ -65,16 +65,16 @@ test("kind mode listener does not change route_localnet (K16)", async () => {
     earlier.map(({ all }) => all),
     ["0", "1"],
   );
-  await using instance = await world.serve();
+  const instance = await world.sharedWith("mode: listener");
   for (const { name } of nodes) await waitForWorkingNode(instance, name);
   for (const pod of [first, second]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
   assert.deepEqual(await read(), earlier);
-  assert.equal(await instance.stop(), 0);
+  await world.sharedWith("nodes: []");
   assert.deepEqual(await read(), earlier);
 });
 
 test("kind mode loopback sets route_localnet on the interfaces of pods, or on all, and restores it (K17)", async () => {
-  await world.endShared();
+  await world.sharedWith("nodes: []");
   await using node = await world.node("opened");
   await using ptp = await startPod(node);
   await using bridged = await startPod(node, { cni: "bridge" });
@@ -85,7 +85,7 @@ test("kind mode loopback sets route_localnet on the interfaces of pods, or on al
     ["devices", { [ptp.device]: "1", default: "1" }],
     ["all", { all: "1" }],
   ] as const) {
-    await using instance = await world.serveWith(world.settings(`mode: loopback, route-localnet: ${scope}`));
+    const instance = await world.sharedWith(`mode: loopback, route-localnet: ${scope}`);
     await waitForWorkingNode(instance, node.name);
     const during = await routeLocalnet(node.netnsPath);
     for (const [name, value] of Object.entries(changed)) assert.equal(during[name], value, `${scope}: ${name}`);
@@ -93,7 +93,7 @@ test("kind mode loopback sets route_localnet on the interfaces of pods, or on al
       assert.equal(during[name], earlier[name], `${scope}: ${name}`);
     }
     for (const pod of [ptp, bridged]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
-    assert.equal(await instance.stop(), 0);
+    await world.sharedWith("nodes: []");
     assert.deepEqual(await routeLocalnet(node.netnsPath), earlier);
   }
 });
@@ -120,9 +120,9 @@ test("in kind mode loopback a neighbour's packets for 127.0.0.11 are dropped, an
 });
 
 test("neither a pod nor a neighbour reaches the ports of our sockets directly (K19)", async () => {
+  const instance = await world.sharedWith();
   await using node = await world.node("ports");
   const own = node.address(NETWORK);
-  const instance = await world.sharedWith();
   await waitForWorkingNode(instance, node.name);
   await using pod = await startPod(node);
   const [port = ""] = await portsAt(node, DEDICATED, instance);
@@ -152,6 +152,44 @@ test("the ports on 127.0.0.11 are unreachable even where KIND has set route_loca
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
 });
 
+/** Both addresses that the node may query, and the pod's, are redirected to dns11. */
+async function assertOurs(node: KindNode): Promise<void> {
+  await using pod = await startPod(node);
+  for (const [place, server] of [
+    [pod, GATEWAY],
+    [node, GATEWAY],
+    [node, "127.0.0.11"],
+  ] as const) {
+    for (const transport of ["+notcp", "+tcp"]) {
+      const reply = await dig(place, `@${server}`, "host.docker.internal", transport);
+      assert.deepEqual(dataOf(reply), [FORCED_ANSWER], reply.raw);
+    }
+  }
+}
+
+/** As KIND rewrites Docker's rules for the gateway, but to ports where nothing listens. */
+async function writeDeadRules(node: KindNode, shape: "iptables-legacy" | "iptables-nft"): Promise<void> {
+  if (shape === "iptables-legacy") await writeDockerRules(node.netnsPath, shape, DEAD_PORTS);
+  const dnat = ["-d", GATEWAY, "-p", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:9"];
+  for (const chain of ["PREROUTING", "OUTPUT"]) {
+    await checkIn(node.netnsPath, shape, ["-t", "nat", "-A", chain, ...dnat]);
+  }
+}
+
+test("our rules take precedence over redirects of both iptables, written before or after ours (K23)", async () => {
+  await world.sharedWith("nodes: []");
+  for (const shape of ["iptables-legacy", "iptables-nft"] as const) {
+    await using early = await world.node(`early-${shape}`);
+    await using late = await world.node(`late-${shape}`);
+    await writeDeadRules(early, shape);
+    const instance = await world.sharedWith(`host-docker-internal: ${FORCED_ANSWER}`);
+    for (const { name } of [early, late]) await waitForWorkingNode(instance, name);
+    await writeDeadRules(late, shape);
+    for (const node of [early, late]) await assertOurs(node);
+    await world.sharedWith("nodes: []");
+  }
+});
+
 for (const mode of MODES) {
   test(`${mode}: other programs' rules are the same to the byte before, during and after (K20)`, async () => {
     await world.endShared();
@@ -179,21 +217,6 @@ for (const mode of MODES) {
   });
 }
 
-/** Both addresses that the node may query, and the pod's, are redirected to dns11. */
-async function assertOurs(node: KindNode): Promise<void> {
-  await using pod = await startPod(node);
-  for (const [place, server] of [
-    [pod, GATEWAY],
-    [node, GATEWAY],
-    [node, "127.0.0.11"],
-  ] as const) {
-    for (const transport of ["+notcp", "+tcp"]) {
-      const reply = await dig(place, `@${server}`, "host.docker.internal", transport);
-      assert.deepEqual(dataOf(reply), [FORCED_ANSWER], reply.raw);
-    }
-  }
-}
-
 test("our rules take precedence over those that dockerd writes with nftables and iptables does not show (K23, K24)", async () => {
   await world.endShared();
   await using node = await world.node("nftables");
@@ -204,29 +227,6 @@ test("our rules take precedence over those that dockerd writes with nftables and
   await assertOurs(node);
   assert.equal(await instance.stop(), 0);
   assert.deepEqual(await world.webFrom(node, "127.0.0.11"), world.found);
-});
-
-/** As KIND rewrites Docker's rules for the gateway, but to ports where nothing listens. */
-async function writeDeadRules(node: KindNode, shape: "iptables-legacy" | "iptables-nft"): Promise<void> {
-  if (shape === "iptables-legacy") await writeDockerRules(node.netnsPath, shape, DEAD_PORTS);
-  const dnat = ["-d", GATEWAY, "-p", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:9"];
-  for (const chain of ["PREROUTING", "OUTPUT"]) {
-    await checkIn(node.netnsPath, shape, ["-t", "nat", "-A", chain, ...dnat]);
-  }
-}
-
-test("our rules take precedence over redirects of both iptables, written before or after ours (K23)", async () => {
-  await world.sharedWith("nodes: []");
-  for (const shape of ["iptables-legacy", "iptables-nft"] as const) {
-    await using early = await world.node(`early-${shape}`);
-    await using late = await world.node(`late-${shape}`);
-    await writeDeadRules(early, shape);
-    const instance = await world.sharedWith(`host-docker-internal: ${FORCED_ANSWER}`);
-    for (const { name } of [early, late]) await waitForWorkingNode(instance, name);
-    await writeDeadRules(late, shape);
-    for (const node of [early, late]) await assertOurs(node);
-    await world.sharedWith("nodes: []");
-  }
 });
 
 test("a node with iptables-legacy rules only is served (K24)", async () => {

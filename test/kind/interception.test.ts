@@ -22,7 +22,7 @@ const MODES = ["listener", "loopback"] as const;
 
 let world: KindEnvironment;
 
-before(async () => (world = await startKindEnvironment()));
+before(async () => (world = await startKindEnvironment({ suite: "forky" })));
 after(async () => await world[Symbol.asyncDispose]());
 
 for (const mode of MODES) {

@@ -26,7 +26,7 @@ const KIND_LABEL = "io.x-k8s.kind.cluster";
 
 let world: KindEnvironment;
 
-before(async () => (world = await startKindEnvironment()));
+before(async () => (world = await startKindEnvironment({ suite: "forky" })));
 after(async () => await world[Symbol.asyncDispose]());
 
 type Place = { readonly netnsPath: string; readonly resolvConf: () => Promise<string> };

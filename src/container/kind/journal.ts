@@ -6,6 +6,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -65,6 +66,7 @@ export interface JournalEntry {
 
 export class Journal {
   readonly #folder: string;
+  #hasFolder = false;
 
   /** `instanceFolder`: the state directory of an instance, which is its only writer. */
   constructor(instanceFolder: string) {
@@ -88,18 +90,19 @@ export class Journal {
     };
   }
 
-  /** When it returns, the record survives a crash of dns11 and of the host. */
+  /**
+   * When it returns, the record survives a crash of dns11, and of the host as well where it tells of resolv.conf. All else
+   * is in the node's network namespace, which ends with the host; so nothing waits for the disk.
+   */
   write(record: NodeRecord): void {
     const path = this.#pathOf(record.containerId);
     const partial = `${path}.partial`;
+    const outlivesHost = record.resolvConf !== undefined;
     try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-      chmodSync(this.#folder, 0o700);
-      // A killed instance may have left one.
-      rmSync(partial, { force: true });
-      writeNew(partial, `${JSON.stringify(record)}\n`);
+      this.#makeFolder();
+      writeWhole(partial, `${JSON.stringify(record)}\n`, outlivesHost);
       renameSync(partial, path);
-      syncFolder(this.#folder);
+      if (outlivesHost) syncFolder(this.#folder);
     } catch (error) {
       throw new Fault("JOURNAL", `Cannot save the undo record of node "${record.name}" in "${path}"`, {
         cause: error,
@@ -113,6 +116,14 @@ export class Journal {
     const path = this.#pathOf(containerId);
     rmSync(path, { force: true });
     rmSync(`${path}.partial`, { force: true });
+  }
+
+  /** Once in a run: to do it again would take as long as the rest. */
+  #makeFolder(): void {
+    if (this.#hasFolder && existsSync(this.#folder)) return;
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    chmodSync(this.#folder, 0o700);
+    this.#hasFolder = true;
   }
 
   #ids(): readonly string[] {
@@ -133,11 +144,13 @@ export class Journal {
   }
 }
 
-function writeNew(path: string, text: string): void {
-  const fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+/** A killed instance may have left one. */
+function writeWhole(path: string, text: string, isSynced: boolean): void {
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
   try {
     writeFileSync(fd, text);
-    fsyncSync(fd);
+    if (isSynced) fsyncSync(fd);
   } finally {
     closeSync(fd);
   }

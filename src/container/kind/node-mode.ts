@@ -116,7 +116,6 @@ export class NodeMode implements AttachMode {
     const wasPublished = this.#record.published.length > 0;
     const route = new RouteSocket(memory);
     try {
-      const existing = route.addresses();
       const hasIpv6 = isIpv6Enabled();
       this.#addresses = this.#choose(policy, hasIpv6);
       const conflict = this.#conflictOf(this.#addresses);
@@ -131,6 +130,7 @@ export class NodeMode implements AttachMode {
         this.#addresses = this.#choose({ ...policy, address: this.#record.wish }, hasIpv6);
       }
       this.#recordAddresses(isFree ? policy.address : this.#record.wish);
+      const existing = route.addresses();
       const dockerDevices = this.#dockerDevices(existing);
       const redirects = this.#redirects(route, existing, hasIpv6);
       this.#targets = redirects.map(({ bind }) => bind);

@@ -9,6 +9,8 @@ import { allChainsRedirecting, firstChainsRedirecting } from "../rules/port-redi
 import { listenersAt } from "../namespace/listeners.ts";
 
 const DNS_PORT = 53;
+/** The first answer within this time does not read rules again: it is asked for because they have all been read. */
+const FRESH_MS = 1_000;
 const REMEDY = "choose another kind.ip, or set kind.force";
 
 export class PortConflicts {
@@ -16,6 +18,8 @@ export class PortConflicts {
   readonly #onChange: () => void;
   /** What the last reading of all rules has found. */
   #found: readonly string[] | undefined;
+  /** When that was reported as a change, until it has been an answer. */
+  #changedMs = -Infinity;
   #reading: Promise<void> | undefined;
 
   /** `onChange`: all rules have been read, and another answer may follow. */
@@ -31,12 +35,22 @@ export class PortConflicts {
       listenersAt(address, DNS_PORT).map((protocol) => `${address} over ${protocol}`),
     );
     if (listening.length > 0) return `a process listens on port 53 of ${listening.join(" and ")}: ${REMEDY}`;
-    const { chains: first, isComplete } = firstChainsRedirecting(this.#memory, DNS_PORT);
-    if (!isComplete) this.#reading ??= this.#readAll();
-    const chains = isComplete ? first : [...new Set([...first, ...(this.#found ?? [])])];
-    if (chains.length > 0)
-      return `port 53 of ${addresses.join(" and ")} is redirected by chain ${chains.join(", ")}: ${REMEDY}`;
-    return isComplete || this.#found !== undefined ? "none" : "unknown";
+    const chains = this.#chains();
+    if (chains === undefined) return "unknown";
+    if (chains.length === 0) return "none";
+    return `port 53 of ${addresses.join(" and ")} is redirected by chain ${chains.join(", ")}: ${REMEDY}`;
+  }
+
+  /** The chains that redirect the port, as far as they are known; undefined if that is not far enough. */
+  #chains(): readonly string[] | undefined {
+    const found = this.#found;
+    const isFresh = performance.now() - this.#changedMs < FRESH_MS;
+    this.#changedMs = -Infinity;
+    if (isFresh) return found;
+    const { chains, isComplete } = firstChainsRedirecting(this.#memory, DNS_PORT);
+    if (isComplete) return chains;
+    this.#reading ??= this.#readAll();
+    return chains.length === 0 ? found : [...new Set([...chains, ...(found ?? [])])];
   }
 
   /** Resolves when all rules have been read, if that has begun. */
@@ -50,7 +64,9 @@ export class PortConflicts {
       const found = await allChainsRedirecting(this.#memory, DNS_PORT);
       this.#found = found;
       this.#reading = undefined;
-      if (before?.join() !== found.join() || before === undefined) this.#onChange();
+      if (before?.join() === found.join()) return;
+      this.#changedMs = performance.now();
+      this.#onChange();
     } catch (error) {
       this.#reading = undefined;
       guard.report(error, "netlink");

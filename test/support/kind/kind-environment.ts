@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../engine/container.ts";
-import { dataOf, dig } from "../client/dig.ts";
+import { dataOf, digByBoth } from "../client/dig.ts";
 import { type Dns11, type Dns11Options, startDns11 } from "../program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../engine/engine.ts";
 import { type KindNode, type KindNodeOptions, runKindNode } from "./kind-node.ts";
@@ -105,10 +105,8 @@ export class KindEnvironment implements AsyncDisposable {
    * few tries are enough.
    */
   async webFrom(place: NetworkContext, server: string, tries = 30): Promise<string[][]> {
-    const replies = ["+notcp", "+tcp"].map(
-      async (transport) => await dig(place, `@${server}`, "web", transport, "+time=1", `+tries=${tries}`),
-    );
-    return (await Promise.all(replies)).map(dataOf);
+    const replies = await digByBoth(place, server, "web", "+time=1", `+tries=${tries}`);
+    return replies.map((reply) => (reply === undefined ? [] : dataOf(reply)));
   }
 
   /** The expected result of webFrom(). */
@@ -185,11 +183,16 @@ export async function waitForWorkingNode(instance: Dns11, name: string): Promise
   return await waitForNode(instance, name, ({ state }) => state === "working");
 }
 
-/** All rules of a namespace without counters and without ours. */
-export async function rulesOfOthers(netnsPath: string): Promise<string> {
+/** All rules of a namespace without counters, as nft lists them: our tables of both address families, and the others. */
+export async function rulesByOwner(netnsPath: string): Promise<{ readonly others: string; readonly ours: string[] }> {
   const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
-  const tables = listed.split(/^(?=table )/m).filter((table) => !/^table ip6? dns11 /.test(table));
-  return tables.join("");
+  const tables = listed.split(/^(?=table )/m);
+  const isOurs = (table: string): boolean => /^table ip6? dns11 /.test(table);
+  return { others: tables.filter((table) => !isOurs(table)).join(""), ours: tables.filter(isOurs) };
+}
+
+export async function rulesOfOthers(netnsPath: string): Promise<string> {
+  return (await rulesByOwner(netnsPath)).others;
 }
 
 /** The view of both iptables variants, in case nft shows less than there is. */
@@ -199,17 +202,16 @@ export async function savedRules(netnsPath: string): Promise<string> {
   return texts.join("").replaceAll(/^#.*\n|\[\d+:\d+\]/gm, "");
 }
 
-/** Our tables of both address families, as nft lists them. */
 export async function ownTables(netnsPath: string): Promise<string[]> {
-  const listed = await checkIn(netnsPath, "nft", ["--stateless", "list", "ruleset"]);
-  return listed.split(/^(?=table )/m).filter((table) => /^table ip6? dns11 /.test(table));
+  return (await rulesByOwner(netnsPath)).ours;
 }
 
-/** route_localnet of every interface. */
+/** route_localnet of every interface; sysctl would read all of its thousand settings for a pattern. */
 export async function routeLocalnet(netnsPath: string): Promise<Record<string, string>> {
-  const text = await checkIn(netnsPath, "sysctl", ["-a", "-r", String.raw`^net\.ipv4\.conf\..*\.route_localnet$`]);
+  const script = "cd /proc/sys/net/ipv4/conf && grep . */route_localnet";
+  const text = await checkIn(netnsPath, "sh", ["-c", script]);
   return Object.fromEntries(
-    [...text.matchAll(/conf\.(.*)\.route_localnet = (\d+)/g)].map(([, name = "", value = ""]) => [name, value]),
+    [...text.matchAll(/^(.*)\/route_localnet:(\d+)$/gm)].map(([, name = "", value = ""]) => [name, value]),
   );
 }
 

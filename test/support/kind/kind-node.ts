@@ -38,7 +38,7 @@ export async function runKindNode(engine: Engine, options: KindNodeOptions): Pro
     labels: { "io.x-k8s.kind.cluster": cluster, "io.x-k8s.kind.role": role, ...options.labels },
     image: await ensureImage(engine, MACHINE_IMAGE),
     args: [
-      ...MACHINE_RIGHTS,
+      ...rightsOn(engine),
       ...machineVolumes(),
       ...Object.entries(options.env ?? {}).map(([key, value]) => `--env=${key}=${value}`),
       ...(options.args ?? []),
@@ -48,6 +48,12 @@ export async function runKindNode(engine: Engine, options: KindNodeOptions): Pro
   // Packets that a node forwards to the gateway are refused there.
   await disableIcmpRateLimit(engine.netnsPath);
   return new KindNode(container);
+}
+
+/** A newer dockerd adds the capabilities that the machine has, and refuses to drop one that it lacks. */
+function rightsOn({ version }: Engine): readonly string[] {
+  if (version.startsWith("20.10.")) return MACHINE_RIGHTS;
+  return MACHINE_RIGHTS.filter((right) => !right.startsWith("--cap-drop="));
 }
 
 export class KindNode implements AsyncDisposable, NetworkContext, PodHost {

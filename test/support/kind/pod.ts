@@ -2,9 +2,9 @@
  * Simulated pod: a network namespace behind a simulated KIND node, with the links, routes and masquerading that a
  * Kubernetes node sets up. That is all DNS needs; there is no container around it.
  */
-import { type CommandOptions, type CommandResult, run } from "../program/command.ts";
-import { inNetns, Netns, type NetworkContext } from "../rig/netns.ts";
-import { checkIn, type PodHost, setSysctls, disableIcmpRateLimit } from "./pod-host.ts";
+import type { CommandOptions, CommandResult } from "../program/command.ts";
+import { Netns, type NetworkContext } from "../rig/netns.ts";
+import { checkIn, NO_ICMP_RATE_LIMIT, type PodHost } from "./pod-host.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface PodOptions {
@@ -26,14 +26,27 @@ const HOSTS = 250;
 
 /** Destinations that are other pods, to which the pod's address is kept, as in KIND's network agent. */
 const POD_NETS = { iptables: "10.244.0.0/16", ip6tables: "fd00:10:244::/56" };
-/** Created only for the first pod of a node. */
-const MASQUERADE = `
+/**
+ * The node's part, by one shell, because starting a program takes more processor time than what it does here. The rules
+ * that masquerade are created for the first pod of a node. The bridge may exist from an earlier one; if it cannot be
+ * created, adding its port fails with an error.
+ */
+const IN_NODE = `
 set -eu
-iptables=$1 pods=$2
-"$iptables" -w -t nat -N KIND-MASQ-AGENT 2>/dev/null || exec "$iptables" -w -t nat -n -L KIND-MASQ-AGENT
-"$iptables" -w -t nat -A KIND-MASQ-AGENT -d "$pods" -j RETURN
-"$iptables" -w -t nat -A KIND-MASQ-AGENT -j MASQUERADE
-"$iptables" -w -t nat -A POSTROUTING -m addrtype ! --dst-type LOCAL -j KIND-MASQ-AGENT
+bridge=$1 programs=$2 settings=$3
+for setting in $settings; do echo "\${setting#*=}" > "/proc/sys/net/\${setting%%=*}"; done
+if test -n "$bridge"; then ip link add "$bridge" type bridge 2>/dev/null || true; fi
+ip -batch -
+for program in $programs; do
+  iptables=\${program%%=*} pods=\${program#*=}
+  if "$iptables" -w -t nat -N KIND-MASQ-AGENT 2>/dev/null; then
+    "$iptables" -w -t nat -A KIND-MASQ-AGENT -d "$pods" -j RETURN
+    "$iptables" -w -t nat -A KIND-MASQ-AGENT -j MASQUERADE
+    "$iptables" -w -t nat -A POSTROUTING -m addrtype ! --dst-type LOCAL -j KIND-MASQ-AGENT
+  else
+    "$iptables" -w -t nat -n -L KIND-MASQ-AGENT >/dev/null
+  fi
+done
 `;
 
 let started = 0;
@@ -51,11 +64,12 @@ export async function startPod(node: PodHost, options: PodOptions = {}): Promise
   const netns = await Netns.create();
   try {
     const link = { device: `veth-p${count}`, pod: netns.name, addresses };
-    await prepareNode(node, options);
-    if (cni === "bridge") await makeBridge(node.netnsPath);
-    await checkIn(node.netnsPath, "ip", ["-batch", "-"], cni === "ptp" ? ptpLines(link) : portLines(link));
-    await checkIn(netns.netnsPath, "ip", ["-batch", "-"], podLines(cni, addresses));
-    await waitFor(`the link of ${netns.name}`, async () => await isUp(netns));
+    const words = [cni === "bridge" ? BRIDGE : "", programsOf(node, family), settingsOf(options)];
+    const nodeLines = cni === "ptp" ? ptpLines(link) : portLines(link);
+    await checkIn(node.netnsPath, "sh", ["-c", IN_NODE, "pod", ...words], nodeLines);
+    // Its last line shows whether the link is up.
+    const shown = await checkIn(netns.netnsPath, "ip", ["-oneline", "-batch", "-"], podLines(cni, addresses));
+    if (!IS_UP.test(shown)) await waitFor(`the link of ${netns.name}`, async () => await isUp(netns));
     return new Pod(netns, { device: cni === "ptp" ? link.device : BRIDGE, addresses, resolvConf: text });
   } catch (error) {
     await netns[Symbol.asyncDispose]();
@@ -64,8 +78,10 @@ export async function startPod(node: PodHost, options: PodOptions = {}): Promise
 }
 
 /** The kernel drops packets on a new link until it has brought the link up. */
+const IS_UP = / state UP /;
+
 async function isUp({ netnsPath }: Netns): Promise<true | undefined> {
-  return / state UP /.test(await checkIn(netnsPath, "ip", ["-o", "link", "show", "eth0"])) ? true : undefined;
+  return IS_UP.test(await checkIn(netnsPath, "ip", ["-o", "link", "show", "eth0"])) ? true : undefined;
 }
 
 interface PodFacts {
@@ -115,34 +131,27 @@ export class Pod implements AsyncDisposable, NetworkContext {
 
 type Link = { readonly device: string; readonly pod: string; readonly addresses: readonly string[] };
 
-async function prepareNode(
-  { netnsPath, iptables }: PodHost,
-  { family = "ipv4", bridgeNfCall }: PodOptions,
-): Promise<void> {
-  const settings: Record<string, number> = {
-    "net.ipv4.ip_forward": 1,
-    "net.ipv4.conf.all.rp_filter": 1,
-    "net.ipv4.conf.default.rp_filter": 1,
-  };
-  if (family !== "ipv4") {
-    settings["net.ipv6.conf.all.disable_ipv6"] = 0;
-    settings["net.ipv6.conf.default.disable_ipv6"] = 0;
-    settings["net.ipv6.conf.all.forwarding"] = 1;
-  }
-  if (bridgeNfCall !== undefined) {
-    settings["net.bridge.bridge-nf-call-iptables"] = bridgeNfCall;
-    settings["net.bridge.bridge-nf-call-ip6tables"] = bridgeNfCall;
-  }
-  await setSysctls(netnsPath, settings);
-  await disableIcmpRateLimit(netnsPath);
+/** The node's kernel settings, each as its path below /proc/sys/net and its value. */
+function settingsOf({ family = "ipv4", bridgeNfCall }: PodOptions): string {
+  const ipv6 = ["ipv6/conf/all/disable_ipv6=0", "ipv6/conf/default/disable_ipv6=0", "ipv6/conf/all/forwarding=1"];
+  const bridged = ["iptables", "ip6tables"].map((program) => `bridge/bridge-nf-call-${program}=${bridgeNfCall}`);
+  return [
+    "ipv4/ip_forward=1",
+    "ipv4/conf/all/rp_filter=1",
+    "ipv4/conf/default/rp_filter=1",
+    ...NO_ICMP_RATE_LIMIT,
+    ...(family === "ipv4" ? [] : ipv6),
+    ...(bridgeNfCall === undefined ? [] : bridged),
+  ].join(" ");
+}
+
+/** The programs that write rules for this family, each with the addresses of other pods. */
+function programsOf({ iptables }: PodHost, family: PodOptions["family"]): string {
   const programs = (["iptables", "ip6tables"] as const).slice(
     family === "ipv6" ? 1 : 0,
     family === "ipv4" ? 1 : undefined,
   );
-  for (const program of programs) {
-    const args = ["-c", MASQUERADE, "masquerade", `${program}-${iptables}`, POD_NETS[program]];
-    await checkIn(netnsPath, "sh", args);
-  }
+  return programs.map((program) => `${program}-${iptables}=${POD_NETS[program]}`).join(" ");
 }
 
 /** The node's end has only the gateway's address, and a route to this one pod. */
@@ -155,12 +164,6 @@ function ptpLines({ device, pod, addresses }: Link): string {
       `route add ${withLength(address, "host")} dev ${device}`,
     ]),
   ]);
-}
-
-/** It may exist from another pod. If it cannot be created, adding its port fails with an error. */
-async function makeBridge(netnsPath: string): Promise<void> {
-  const [command = "", ...args] = inNetns(netnsPath, "ip", ["link", "add", BRIDGE, "type", "bridge"]);
-  await run(command, args);
 }
 
 function portLines({ device, pod, addresses }: Link): string {
@@ -183,6 +186,7 @@ function podLines(cni: "ptp" | "bridge", addresses: readonly string[]): string {
       ...(cni === "ptp" ? [`route add ${withLength(gatewayOf(address), "host")} dev eth0`] : []),
       `route add default via ${gatewayOf(address)} dev eth0`,
     ]),
+    "link show dev eth0",
   ]);
 }
 
