@@ -138,6 +138,16 @@ test("any name is explained, with the way of its query", async () => {
   await ask.locator(".records", { hasText: "shop-api-1 on shop_front" }).waitFor();
 });
 
+test("Enter right after the last key asks for the whole name", async () => {
+  await page.evaluate(`
+    const field = document.querySelector("#ask-name");
+    field.value = "pasted.example";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.form.requestSubmit();
+  `);
+  await page.locator("#ask .answer", { hasText: "pasted.example" }).waitFor();
+});
+
 test("queries are shown as they arrive, filtered, and paused", async () => {
   await page.locator(".connection.is-live").waitFor();
   await dig(api, "live-one.ok.test");

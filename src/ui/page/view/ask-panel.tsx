@@ -55,6 +55,7 @@ function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
   const [container, setContainer] = useState("");
   const [name, setName] = useState("");
   const [type, setType] = useState("A");
+  const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => {
     if (asked === null) return;
     setContainer(asked.container);
@@ -69,7 +70,9 @@ function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
       class="ask"
       onSubmit={(event) => {
         event.preventDefault();
-        if (name.trim() !== "" && chosen !== "") explain(chosen, name.trim(), type);
+        // What the form has: Enter may follow the last key before the page has been drawn again.
+        const typed = field.current?.value.trim() ?? "";
+        if (typed !== "" && chosen !== "") explain(chosen, typed, type);
       }}
     >
       <label>
@@ -94,7 +97,9 @@ function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
         <span>Name</span>
         <input
           id="ask-name"
+          ref={field}
           value={name}
+          required
           list="ask-names"
           autocomplete="off"
           autocapitalize="off"
@@ -117,7 +122,7 @@ function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
           ))}
         </select>
       </label>
-      <button type="submit" class="primary" disabled={name.trim() === "" || chosen === ""}>
+      <button type="submit" class="primary" disabled={chosen === ""}>
         Explain
       </button>
     </form>
