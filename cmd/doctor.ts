@@ -11,7 +11,7 @@ import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
-import { hostModules } from "./platform.ts";
+import { doctorModules, hostModules } from "./platform.ts";
 import { diagnosisText } from "./doctor-text.ts";
 import { printableText } from "./printable.ts";
 import { enterRootless } from "./rootless.ts";
@@ -63,8 +63,7 @@ export function setExitCode(findings: readonly Finding[]): void {
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
   const { host, stateDir, fix, json, jsonLines, all, bundle, project } = options;
-  const { cleanup, diagnose } = await hostModules();
-  const { BundleFile } = await import("../src/doctor/bundle/bundle.ts");
+  const { BundleFile, diagnose } = await doctorModules();
   const file = bundle === undefined ? undefined : new BundleFile(bundle);
   const notEntered = await notEnteredFault(options);
   const machine = { hostFlag: host, stateDir, ...(notEntered !== undefined && { notEntered }) };
@@ -75,7 +74,9 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
       container,
       project,
       ...(jsonLines === true && { onFindings: printLines }),
-      ...(fix === true && { cleanUp: async (onlyId) => await cleanup(stateDir, host, onlyId) }),
+      ...(fix === true && {
+        cleanUp: async (onlyId) => await (await hostModules()).cleanup(stateDir, host, onlyId),
+      }),
     });
   } catch (error) {
     file?.discard();

@@ -1,12 +1,9 @@
 /**
- * HostModules: all that commands load to work on this machine, as one module. Each module that is loaded on demand by
+ * HostModules: all that commands load to serve or clean up on this machine, as one module. Each module that is loaded on demand by
  * itself cuts the bundle into more chunks: loaded one by one, `dns11 run` was 79 chunks with 540 imports, and linking
  * those took a fifth of a start.
  */
 export { createLog } from "../src/base/log/log.ts";
-export { diagnose } from "../src/doctor/doctor.ts";
-export { diagnoseNodes } from "../src/doctor/kind/doctor.ts";
-export { diagnoseInNode } from "../src/doctor/kind/in-node.ts";
 export { cleanup } from "../src/run/cleanup.ts";
 export { findEngine, preview } from "../src/run/engine/engine-target.ts";
 export { Standalone } from "../src/run/engine/standalone.ts";

@@ -13,7 +13,7 @@ import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from
 import { exitUncheckedOnError, setExitCode } from "./doctor.ts";
 import { findingsTable } from "./doctor-text.ts";
 import { unknownCommand } from "./help.ts";
-import { hostModules } from "./platform.ts";
+import { doctorModules, hostModules } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
 import { type SettingsOptions, serveUntilSignalled, settingsReader, stateDirOption } from "./run.ts";
 import { table } from "./table.ts";
@@ -160,12 +160,12 @@ async function diagnose(node: string | undefined, options: KindOptions): Promise
 }
 
 async function diagnoseThisNode(): Promise<NodeDiagnosis[]> {
-  const { diagnoseInNode } = await hostModules();
+  const { diagnoseInNode } = await doctorModules();
   return await diagnoseInNode();
 }
 
 async function diagnoseEngineNodes(node: string | undefined, { host, kind }: KindOptions): Promise<NodeDiagnosis[]> {
-  const { diagnoseNodes } = await hostModules();
+  const { diagnoseNodes } = await doctorModules();
   return await diagnoseNodes({ hostFlag: host, node, filters: kind ?? [{ kind: "auto" }] });
 }
 

@@ -1,7 +1,8 @@
 /**
  * Platform: loads modules that call libc. This fails where koffi has no build, and dns11 cannot work there at all.
  */
-import { Fault } from "../src/base/lib/fault.ts";
+import { Fault, reasonOf } from "../src/base/lib/fault.ts";
+import type * as DoctorModules from "./doctor-modules.ts";
 import type * as HostModules from "./host-modules.ts";
 
 export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
@@ -10,7 +11,8 @@ export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
     return await load();
   } catch (error) {
     throw new Fault("PLATFORM", `dns11 cannot run on ${process.platform}/${process.arch}, ${libcText()}`, {
-      cause: error,
+      // Where a package is missing, Node lists who required it.
+      cause: reasonOf(error).split("\n", 1)[0],
       remedy:
         "Supported: Linux on x64 or arm64 with glibc. Only if koffi is missing there: npm i -g --include=optional ./dns11-*.tgz",
       isFinal: true,
@@ -18,9 +20,13 @@ export async function onThisPlatform<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What works on this machine: the engine side, the service, the doctor. */
+/** What works on this machine: the engine side, the service. */
 export async function hostModules(): Promise<typeof HostModules> {
   return await onThisPlatform(async () => await import("./host-modules.ts"));
+}
+
+export async function doctorModules(): Promise<typeof DoctorModules> {
+  return await onThisPlatform(async () => await import("./doctor-modules.ts"));
 }
 
 export function libcText(): string {

@@ -26,8 +26,6 @@ interface UiOptions extends ControlOptions {
 const DEFAULT_PORT = 9512;
 const PORT_MAX = 65_535;
 const KIB = 1024;
-/** This program: also where it was started as docker's plugin, which has other arguments. */
-const PROGRAM = fileURLToPath(new URL("dist/cmd/dns11.js", import.meta.resolve("dns11/package.json")));
 
 export function addUi(program: Command): void {
   const command = program
@@ -51,7 +49,9 @@ async function serve(options: UiOptions): Promise<void> {
   // Errors are clearer in the terminal than in the page.
   await new ControlClient(socketPath).status();
   const host = options.host === undefined ? [] : [`--host=${options.host}`];
-  const doctor = [process.execPath, PROGRAM, "doctor", "--json-lines", `--state-dir=${options.stateDir}`, ...host];
+  // Where this was started as docker's plugin, it has other arguments.
+  const program = fileURLToPath(new URL("dist/cmd/dns11.js", import.meta.resolve("dns11/package.json")));
+  const doctor = [process.execPath, program, "doctor", "--json-lines", `--state-dir=${options.stateDir}`, ...host];
   const server = await UiServer.listen({ port: options.port, socketPath, files: readPageFiles(), doctor });
   const signal = abortOnSignal();
   process.stdout.write(`${server.url}\n`);

@@ -13,6 +13,24 @@ const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 /** koffi and netlink are native, dockerode is loaded in parts, and only a scrape loads prom-client. */
 const BUNDLED = new Set(["commander", "dns-packet", "pino", "yaml", "zod"]);
 
+/**
+ * Has the native packages required. They are CommonJS, and for an import of that Node loads a parser, to look for the names
+ * that a file exports.
+ *
+ * @type {import("esbuild").Plugin}
+ */
+const requireNative = {
+  name: "require-native",
+  setup(builder) {
+    builder.onResolve({ filter: /^(koffi|node-netlink\/.*)$/ }, ({ path, kind }) =>
+      kind === "require-call" ? { path, external: true } : { path, namespace: "required" },
+    );
+    builder.onLoad({ filter: /.*/, namespace: "required" }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)});`,
+    }));
+  },
+};
+
 /** @type {import("esbuild").BuildOptions} */
 const options = {
   entryNames: "[name]",
@@ -26,6 +44,10 @@ const options = {
   banner: {
     js: 'import { createRequire as requireOf } from "node:module";\nconst require = requireOf(import.meta.url);',
   },
+  // V8 keeps the text of what it runs, indentation and comments as well. Names stay, for the stacks of errors.
+  minifyWhitespace: true,
+  lineLimit: 120,
+  plugins: [requireNative],
   sourcemap: true,
   logLevel: "warning",
 };

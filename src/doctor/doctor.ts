@@ -184,9 +184,18 @@ async function diagnoseContainer(
   try {
     const claim = { containerId: fact.id, sandboxKey: fact.sandboxKey, pid: fact.pid };
     fd = proveNamespace(claim, context.host, context.runner.homeId).fd;
-    const { served, isAnswered, servers } = each;
+    const { served, isAnswered, isNamed, servers } = each;
     const resolvConf = readContainerResolvConf(fact, context);
-    const target = { fact, fd, resolvConf, served, isAnswered, servers, announce: announcing(fact.id, context) };
+    const target = {
+      fact,
+      fd,
+      resolvConf,
+      served,
+      isAnswered,
+      isNamed,
+      servers,
+      announce: announcing(fact.id, context),
+    };
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
     const [findings, upstream] = await Promise.all([
       checkNamespace(each, target, tools, context),

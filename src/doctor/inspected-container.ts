@@ -28,7 +28,8 @@ import type { ContainerStatus } from "../api/status.ts";
 /** What the doctor can check in the container's network namespace. */
 type NamespaceKind = "with-resolver" | "captured" | "default-bridge" | "elsewhere";
 
-export interface InspectedContainer extends ContainerServers, Pick<ContainerTarget, "served" | "isAnswered"> {
+export interface InspectedContainer
+  extends ContainerServers, Pick<ContainerTarget, "served" | "isAnswered" | "isNamed"> {
   readonly fact: ContainerFact;
   readonly namespaceKind: NamespaceKind;
   readonly attachment: Finding;
@@ -98,6 +99,7 @@ function inspectedContainer(
     namespaceKind,
     networkOf,
     isAnswered,
+    isNamed: isNamed(fact, networkOf),
     isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
@@ -214,6 +216,15 @@ function serversOfDocker(
     case "unknown":
       return [{ from: "docker", address: DOCKER_RESOLVER, port: DNS_PORT }];
   }
+}
+
+/** The ingress network of a swarm has no names, and none of its networks has that of a task which is not healthy. */
+function isNamed({ endpoints, health }: ContainerFact, networkOf: InspectedContainer["networkOf"]): boolean {
+  const isHealthy = health === undefined || health === "healthy";
+  return endpoints.some(({ networkId }) => {
+    const swarm = networkOf(networkId)?.swarm;
+    return swarm === undefined || (!swarm.isIngress && isHealthy);
+  });
 }
 
 /** Docker forwards nothing to the host's servers for a container whose networks are all internal. */

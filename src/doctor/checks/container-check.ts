@@ -24,16 +24,24 @@ import { addressesOf, wildcardFinding } from "./upstream-check.ts";
 const DOMAINS_MAX = 6;
 const FIX_OTHERS_FIRST = "Fix the other findings of this container first; they are the likely cause.";
 
+/** What a query needs no server for, of a container that has no name. */
+const LOCAL_NAME = "localhost";
+
 export async function checkContainer(target: ContainerTarget, { runner, memory }: CheckTools): Promise<Finding[]> {
   const { fd, fact, resolvConf, isAnswered, announce } = target;
   const within = <T>(work: () => T): T => runner.within(fd, work);
   const { search } = parseResolvConf(resolvConf.text ?? "");
   const domains = search.filter((domain) => domain !== ".").slice(0, DOMAINS_MAX);
-  const ownName = { name: fact.name, addresses: addressesOf(fact) };
+  const ownName = target.isNamed
+    ? { name: fact.name, addresses: addressesOf(fact) }
+    : { name: LOCAL_NAME, addresses: [] };
   const query = { code: "answers", servers: [DOCKER_RESOLVER], within, remedy: FIX_OTHERS_FIRST } as const;
   const [answers, passthrough, wildcard] = await Promise.all([
     queryOwnName(ownName, { ...query, client: "the container", announce }),
-    isAnswered ? queryOwnName(ownName, { ...query, client: "the container past dns11", mark: PASSTHROUGH_MARK }) : [],
+    // What Docker has no name for, its resolver forwards.
+    isAnswered && target.isNamed
+      ? queryOwnName(ownName, { ...query, client: "the container past dns11", mark: PASSTHROUGH_MARK })
+      : [],
     wildcardFinding(within, domains, announce),
   ]);
   const isResolving = answers.every(({ state }) => state === "ok");

@@ -19,6 +19,8 @@ export interface ContainerTarget {
   readonly announce: Announce;
   /** Queries are redirected to dns11 now, or will be again soon. */
   readonly isAnswered: boolean;
+  /** Docker's resolver has its name. */
+  readonly isNamed: boolean;
   /** The upstream servers, for names that are not container names. */
   readonly servers: readonly Server[];
 }

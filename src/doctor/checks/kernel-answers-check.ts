@@ -19,7 +19,7 @@ export function kernelAnswersFindings(status: Status | undefined): Finding[] {
       : finding("kernel", "ok", detail);
   if (by === "process") return [found(`cannot answer queries, so the process does: ${reason}`, ON_MACHINE)];
   return status.containers.flatMap(({ name, answers }) =>
-    answers?.by === "process" && answers.isMeant !== true
+    answers?.by === "process" && answers.isMeant !== true && answers.isPending !== true
       ? [found(`does not answer in ${name}: ${answers.reason ?? ""}`, IN_CONTAINER)]
       : [],
   );

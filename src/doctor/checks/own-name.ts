@@ -7,7 +7,7 @@ import type { CheckCode, Finding } from "../../base/model/finding.ts";
 import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-query.ts";
 import { type ExchangeResult, type SourcePorts, type Within, exchange } from "../../container/rules/exchange.ts";
 
-/** The name to query, and the addresses of which one is expected. */
+/** The name to query, and the addresses of which one is expected. Without any, every reply is one. */
 export interface OwnName {
   readonly name: string;
   readonly addresses: readonly string[];
@@ -40,7 +40,8 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 /** A finding for each server and protocol. */
 export async function queryOwnName({ name, addresses }: OwnName, query: OwnNameQuery): Promise<Finding[]> {
-  const type: AddressType = addresses.some((address) => !address.includes(":")) ? "A" : "AAAA";
+  const isOnlyIpv6 = addresses.length > 0 && addresses.every((address) => address.includes(":"));
+  const type: AddressType = isOnlyIpv6 ? "AAAA" : "A";
   const { servers, within, mark, announce } = query;
   const all = await Promise.all(
     servers.map(async (destination) => {
@@ -61,6 +62,8 @@ function findingOf(server: string, leg: ExchangeResult, { name, addresses }: Own
   if (reply === undefined) return problem(`no reply within ${REPLY_TIMEOUT_MS / 1000} s`);
   const answer = nameAnswer(reply, id);
   if (answer === undefined) return problem("the reply is not a valid DNS message");
+  if (addresses.length === 0)
+    return { code, what, state: "ok", detail: "a reply; Docker has no name for the container" };
   if (typeof answer === "string")
     return problem(`${answer} for "${name}", its own name: the server does not know Docker's names`);
   const isOwn = answer.some((address) => addresses.some((own) => isSameAddress(own, address)));
