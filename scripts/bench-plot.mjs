@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Plots the results of the last `make bench` as self-contained SVGs for light and dark pages, one bar for each server: all
- * of them beside dns11, and the kernel beside the process. Usage: bench-plot.mjs [FOLDER]
+ * of them beside dns11, and all of them beside the kernel. Usage: bench-plot.mjs [FOLDER]
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,15 +15,17 @@ import { fileURLToPath } from "node:url";
 const FILE = fileURLToPath(new URL("../.cache/bench.json", import.meta.url));
 const OUT = process.argv[2] ?? fileURLToPath(new URL("../.cache", import.meta.url));
 const SPEED = { column: "perSecond", title: "queries per second, more is better", show: thousands };
-const [CPU, ALONE] = [
+const [CPU, HALF, NEARLY_ALL] = [
   { column: "cpuMicros", title: "CPU per query in microseconds, less is better", show: tenths },
-  { column: "aloneMs", title: "one at a time, microseconds, less is better", show: micros },
+  { column: "p50Ms", title: "p50 in microseconds, less is better", show: micros },
+  { column: "p99Ms", title: "p99 in microseconds, less is better", show: micros },
 ];
 
 const [NAME_WIDTH, BAR_WIDTH, VALUE_WIDTH, GAP] = [140, 210, 60, 20];
 const [BAR_HEIGHT, BAR_STEP, HEAD_HEIGHT, MARGIN] = [12, 17, 30, 14];
 const PANEL_WIDTH = BAR_WIDTH + VALUE_WIDTH + GAP;
-const WIDTH = MARGIN + NAME_WIDTH + 2 * PANEL_WIDTH + MARGIN;
+const PANELS = 2;
+const WIDTH = MARGIN + NAME_WIDTH + PANELS * PANEL_WIDTH + MARGIN;
 
 const report = read();
 /** @type {readonly Plot[]} */
@@ -44,11 +46,21 @@ const PLOTS = [
   },
   {
     file: "kernel-answers.svg",
-    title: "Names answered by the kernel and by the process",
+    title: "Names answered by the kernel, by the process and by others",
     ours: "kernel",
-    rows: ["A", "AAAA: no data", "PTR", "HINFO, by the process"],
-    panels: [SPEED, ALONE],
-    lines: report.rows.flatMap(kernelLine),
+    rows: [
+      "container name, A",
+      "container name, A, lean asker on each core",
+      "container name, AAAA: no data",
+      "container address, PTR",
+      "container name of 10,000, A",
+      "container name, A, 100 containers in turn",
+      "container name, A, one at a time",
+      "neighbour at 100 queries/s: flood of container names, lean asker",
+      "neighbour at 100 queries/s: flood of cache misses, lean asker",
+    ],
+    panels: [SPEED, CPU, HALF, NEARLY_ALL],
+    lines: report.kernelLines ?? [],
   },
 ];
 const drawable = PLOTS.filter((plot) => rowsOf(plot).length > 0);
@@ -59,7 +71,7 @@ for (const plot of drawable) {
   console.log(`bench-plot: ${file}`);
 }
 
-/** @returns {{ node: string, kernel: string, cores: number, load: number, lines: readonly Line[], rows: readonly { what: string, columns?: Line["columns"] }[] }} */
+/** @returns {{ node: string, kernel: string, cores: number, load: number, lines: readonly Line[], kernelLines?: readonly Line[] }} */
 function read() {
   try {
     return JSON.parse(readFileSync(FILE, "utf8"));
@@ -72,16 +84,6 @@ function read() {
 function fail(/** @type {string} */ what) {
   console.error(`bench-plot: ${what}`);
   process.exit(1);
-}
-
-/**
- * A row of the kernel's part is "SERVER: ROW".
- * @param {{ what: string, columns?: Line["columns"] }} found
- * @returns {Line[]}
- */
-function kernelLine({ what, columns }) {
-  const at = what.indexOf(": ");
-  return columns === undefined ? [] : [{ server: what.slice(0, at), row: what.slice(at + 2), columns }];
 }
 
 /** @returns {string[]} */
@@ -143,16 +145,20 @@ text { font: 12px sans-serif; fill: #57606a; }
 </style>`;
 }
 
+/** Of those that the row has, as many as there is room for. */
+function panelsOf(/** @type {Plot} */ plot, /** @type {string} */ row) {
+  const columns = new Set(linesOf(plot, row).flatMap((line) => Object.keys(line.columns)));
+  return plot.panels.filter(({ column }) => columns.has(column)).slice(0, PANELS);
+}
+
 function head(/** @type {Plot} */ plot, /** @type {string} */ row, /** @type {number} */ y) {
-  const titles = plot.panels.flatMap(({ title, column }, index) =>
-    linesOf(plot, row).some(({ columns }) => column in columns) ? [text("small", panelX(index), y + 24, title)] : [],
-  );
+  const titles = panelsOf(plot, row).map(({ title }, index) => text("small", panelX(index), y + 24, title));
   return [text("row", MARGIN, y + 8, row), ...titles];
 }
 
 function bars(/** @type {Plot} */ plot, /** @type {Line} */ line, /** @type {number} */ y) {
   const name = text(line.server === plot.ours ? "row" : "name", MARGIN, y + BAR_HEIGHT - 2, line.server);
-  const drawnBars = plot.panels.flatMap(({ column, show }, index) => {
+  const drawnBars = panelsOf(plot, line.row).flatMap(({ column, show }, index) => {
     const value = line.columns[column]?.median;
     if (value === undefined) return [];
     const most = Math.max(...linesOf(plot, line.row).map((other) => other.columns[column]?.median ?? 0));

@@ -5,8 +5,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { LIMITS } from "../../src/base/limits.ts";
 import { KeeperLink } from "../../src/keeper/keeper-link.ts";
 import { warmThreadPool } from "../../src/container/namespace/namespace-runner.ts";
+import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
 import { preallocateDescriptors } from "../../src/kernel/descriptors.ts";
 import { startEngineSide } from "../support/program/engine-side.ts";
 import { NETWORK, factOf, idOf, untilAttached } from "./crowded-network.ts";
@@ -42,6 +44,7 @@ export async function benchAttach(): Promise<Row[]> {
     await way.reconciler.stop();
     close();
     const [alone, kept] = await besideKeeper(paths.slice(0, ONE_BY_ONE));
+    const [byProcess, byKernel] = await besideKernelAnswers(paths.slice(0, ONE_BY_ONE));
     const [p50, p99] = [median(times), quantile(times, 0.99)];
     return [
       row("attach and verify, one by one, p50", `${p50.toFixed(2)} ms`, "<= 2 ms", p50 <= 2),
@@ -50,6 +53,12 @@ export async function benchAttach(): Promise<Row[]> {
         `${kept.toFixed(2)} ms (without ${alone.toFixed(2)} ms)`,
         "<= 0.2 ms more",
         kept - alone <= 0.2,
+      ),
+      row(
+        "attach and verify with answers by the kernel, one by one, p50",
+        `${byKernel.toFixed(2)} ms (without ${byProcess.toFixed(2)} ms)`,
+        "<= 0.2 ms more",
+        byKernel - byProcess <= 0.2,
       ),
       row("attach and verify, one by one, p99", `${p99.toFixed(2)} ms`, "<= 20 ms", p99 <= 20),
       row(`attach and verify, ${AT_ONCE} at once`, `${allMs.toFixed(0)} ms`, "<= 2000 ms", allMs <= 2000),
@@ -60,7 +69,6 @@ export async function benchAttach(): Promise<Row[]> {
   }
 }
 
-// Median attach times without and with a keeper, alternating in the same namespaces.
 async function besideKeeper(paths: readonly string[]): Promise<readonly [number, number]> {
   const folder = mkdtempSync(join(tmpdir(), "d11-bench-keeper-"));
   const nothing = (): void => undefined;
@@ -73,23 +81,40 @@ async function besideKeeper(paths: readonly string[]): Promise<readonly [number,
   };
   const link = new KeeperLink({ socketPath: join(folder, "keeper.sock"), ...callbacks });
   link.start();
-  const ways = [startEngineSide(), startEngineSide(undefined, (namespace) => link.hold(namespace))];
+  const kept = startEngineSide(undefined, (namespace) => link.hold(namespace));
+  const medians = await alternately(paths, [startEngineSide(), kept]);
+  link.end();
+  rmSync(folder, { recursive: true, force: true });
+  return medians;
+}
+
+async function besideKernelAnswers(paths: readonly string[]): Promise<readonly [number, number]> {
+  const kernelAnswers = new KernelAnswers(LIMITS.kernelAnswers);
+  try {
+    return await alternately(paths, [startEngineSide(), startEngineSide(undefined, undefined, kernelAnswers)]);
+  } finally {
+    kernelAnswers.close();
+  }
+}
+
+type Side = ReturnType<typeof startEngineSide>;
+
+// The median attach time of each of two, in turn in the same namespaces. Ends both.
+async function alternately(paths: readonly string[], sides: readonly [Side, Side]): Promise<readonly [number, number]> {
   const times: [number[], number[]] = [[], []];
+  for (const { way } of sides) way.directory.putNetwork(NETWORK);
   for (const [index, path] of paths.entries()) {
     const kind = index % 2 === 0 ? 0 : 1;
-    const way = ways[kind]?.way;
-    if (way === undefined) throw new Error("there are two");
+    const { way } = sides[kind];
     const startMs = performance.now();
     way.roster.put(factOf(index, path));
     await untilAttached(way, Math.floor(index / 2) + 1);
     times[kind].push(performance.now() - startMs);
   }
-  for (const { way, close } of ways) {
+  for (const { way, close } of sides) {
     await way.reconciler.stop();
     close();
   }
-  link.end();
-  rmSync(folder, { recursive: true, force: true });
   return [median(times[0]), median(times[1])];
 }
 

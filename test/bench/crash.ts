@@ -83,6 +83,7 @@ async function benchReplace(): Promise<Row> {
     await runContainer(engine, { name: `c${index}`, networks: ["n1"] });
   }
   await using before = await startDns11(engine);
+  await before.waitForKernel();
   const loop = queryLoop(client, { name: "c1", perSecond: PER_SECOND, forMs: 8_000 });
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   await using after = new Dns11(engine.host, { stateDir: before.stateDir, args: ["--replace"] });

@@ -4,11 +4,10 @@
 import { check } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import type { Engine } from "../support/engine/engine.ts";
+import type { Bench } from "./bench.ts";
 import { type RunLoad, sampleOf } from "./load-program.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";
-import type { Pace } from "./pace.ts";
-import type { Tally } from "./tally.ts";
 import { takeRounds } from "./turns.ts";
 
 const ROW = "container name, A, 100 containers in turn";
@@ -19,7 +18,8 @@ const NAME = "crowd0";
 // At full speed as many queries are in flight as with dnsperf; a steady client does not wait for its last reply.
 const WINDOWS = { "at full speed": 1, steadily: 16 };
 
-export async function benchCrowd(engine: Engine, tally: Tally, pace: Pace): Promise<void> {
+export async function benchCrowd(bench: Bench): Promise<void> {
+  const { engine, tally, pace } = bench;
   const program = await compile("crowd", engine.folder);
   if (program === undefined) return;
   const input = (await startContainers(engine, CONTAINERS)).map(({ netnsPath }) => `${netnsPath}\n`).join("");
@@ -28,8 +28,9 @@ export async function benchCrowd(engine: Engine, tally: Tally, pace: Pace): Prom
     const args = [perSecond, seconds * 1_000, WINDOWS[how]].map(String);
     return await check(program, [...args, NAME], { input });
   };
-  await takeRounds(engine, { what: ROW, count: pace.rounds }, async ({ server, pidAt }) => {
-    tally.add({ row: ROW, server }, await sampleOf(runLoad, server, pidAt(undefined) ?? 0, pace));
+  await takeRounds(bench, { what: ROW }, async (turn) => {
+    const { server, pidAt } = turn;
+    tally.add({ row: ROW, server }, await sampleOf(runLoad, turn, pidAt(undefined) ?? 0, pace));
   });
 }
 

@@ -4,6 +4,7 @@ import { COMPOSE_LABEL } from "../../src/base/model/compose-labels.ts";
 import type { ContainerFact } from "../../src/container/registry/fact.ts";
 import { splitLabels } from "../../src/container/registry/labels.ts";
 import type { EngineSide } from "../../src/run/engine/engine-side.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 export const NETWORK = {
   id: "n1",
@@ -31,6 +32,13 @@ export async function untilAttached({ reconciler, directory }: EngineSide, count
     if (performance.now() > deadlineMs) throw new Error(`only ${attached} of ${count} were attached in time`);
     await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+// The process serves them first.
+export async function untilByKernel({ reconciler }: EngineSide): Promise<void> {
+  await waitFor("the kernel's answers", () =>
+    [...reconciler.attachments()].every(([, { answeredBy }]) => answeredBy?.by === "kernel") ? true : undefined,
+  );
 }
 
 export function factOf(index: number, path: string): ContainerFact {

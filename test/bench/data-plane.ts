@@ -2,8 +2,9 @@
 // after round, so that disturbances of the machine affect all of them.
 
 import { dig } from "../support/client/dig.ts";
-import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { startEngine } from "../support/engine/engine.ts";
 import { startUnbound } from "../support/servers/real-server.ts";
+import type { Bench } from "./bench.ts";
 import { benchCrowd } from "./crowd.ts";
 import { atFullSpeed, steadily } from "./dnsperf.ts";
 import { benchFairness } from "./fairness.ts";
@@ -12,7 +13,7 @@ import { compile } from "./native.ts";
 import type { Pace } from "./pace.ts";
 import { Testbed } from "./testbed.ts";
 import { Questions, UPSTREAM_LINES } from "./questions.ts";
-import type { Server } from "./server.ts";
+import { DNS11, type Server } from "./server.ts";
 import { Tally } from "./tally.ts";
 import { benchTcp } from "./tcp.ts";
 import { type Turn, takeRounds } from "./turns.ts";
@@ -23,21 +24,29 @@ export type DataPlanePart = (typeof DATA_PLANE_PARTS)[number];
 // Upstream server on the host, for servers that forward from there.
 const UPSTREAM = "10.53.0.1";
 
-type Bench = { readonly engine: Engine; readonly tally: Tally; readonly questions: Questions; readonly pace: Pace };
-
 export async function benchDataPlane(parts: readonly DataPlanePart[], pace: Pace): Promise<Tally> {
+  return await withServers({ ours: [DNS11], pace, endMs: Infinity }, async (bench) => {
+    const isWanted = (...some: DataPlanePart[]) => some.some((part) => parts.includes(part));
+    if (isWanted("local", "forwarded", "tcp")) await benchTestbeds(bench, isWanted);
+    if (isWanted("crowd")) await benchCrowd(bench);
+    if (isWanted("fairness")) await benchFairness(bench);
+  });
+}
+
+// With an engine, and an upstream server for all that forward.
+export async function withServers(
+  options: Pick<Bench, "ours" | "pace" | "endMs">,
+  work: (bench: Bench) => Promise<void>,
+): Promise<Tally> {
   await using engine = await startEngine({ suite: "forky", resolvConf: `nameserver ${UPSTREAM}\n` });
   await using _upstream = await startUnbound(engine, { address: UPSTREAM, lines: UPSTREAM_LINES });
-  const bench = { engine, tally: new Tally(), questions: new Questions(engine.folder), pace };
-  const isWanted = (...some: DataPlanePart[]) => some.some((part) => parts.includes(part));
-  if (isWanted("local", "forwarded", "tcp")) await benchTestbeds(bench, isWanted);
-  if (isWanted("crowd")) await benchCrowd(engine, bench.tally, pace);
-  if (isWanted("fairness")) await benchFairness(engine, bench.questions, bench.tally, pace);
-  return bench.tally;
+  const tally = new Tally();
+  await work({ ...options, engine, tally, questions: new Questions(engine.folder) });
+  return tally;
 }
 
 async function benchTestbeds(bench: Bench, isWanted: (part: DataPlanePart) => boolean): Promise<void> {
-  const { engine, tally, questions, pace } = bench;
+  const { engine, questions } = bench;
   const floor = await compile("floor", engine.folder);
   await using few = await Testbed.make(engine, { network: "few", names: 10, floor });
   if (isWanted("local")) {
@@ -45,7 +54,7 @@ async function benchTestbeds(bench: Bench, isWanted: (part: DataPlanePart) => bo
     await benchWorkloads(bench, localWorkloads(questions, few, many), [few, many]);
   }
   if (isWanted("forwarded")) await benchWorkloads(bench, forwardedWorkloads(questions, few), [few]);
-  if (isWanted("tcp")) await benchTcp(engine, few, tally, pace);
+  if (isWanted("tcp")) await benchTcp(bench, few);
 }
 
 async function benchWorkloads(
@@ -54,10 +63,12 @@ async function benchWorkloads(
   testbeds: readonly Testbed[],
 ): Promise<void> {
   const what = workloads.map(({ row }) => row).join("; ");
-  await takeRounds(bench.engine, { what, count: bench.pace.rounds, testbeds }, async (turn, round) => {
-    if (turn.server === "dns11") await start(bench, workloads, turn);
-    for (const workload of workloads) await measure(bench, workload, turn, round);
-  });
+  await takeRounds(bench, { what, testbeds }, async (turn, round) => await takeTurn(bench, workloads, turn, round));
+}
+
+export async function takeTurn(bench: Bench, workloads: readonly Workload[], turn: Turn, round: number): Promise<void> {
+  if (turn.isFresh) await start(bench, workloads, turn);
+  for (const workload of workloads) await measure(bench, workload, turn, round);
 }
 
 // dns11 has just been started and is compiled while it runs; the others have been running for long.
@@ -74,7 +85,7 @@ async function start(
 async function measure(
   { tally, pace }: Bench,
   workload: Workload,
-  { server, pidAt }: Turn,
+  { server, isFresh, pidAt }: Turn,
   round: number,
 ): Promise<void> {
   const { row, testbed, servers, input } = workload;
@@ -84,7 +95,7 @@ async function measure(
   const { client } = testbed;
   if (round === 0) await check(workload, server);
   // Fills caches, and warms up dns11, which has just been started.
-  if (round === 0 || server === "dns11") await atFullSpeed(client, input(server, warmSeconds), pid, warmSeconds);
+  if (round === 0 || isFresh) await atFullSpeed(client, input(server, warmSeconds), pid, warmSeconds);
   const full = await atFullSpeed(client, input(server, seconds), pid, seconds);
   const steady = await steadily(client, input(server, steadySeconds), steadySeconds);
   tally.add({ row, server }, { ...steady, ...full, lost: full.lost + steady.lost });

@@ -24,7 +24,7 @@ export const STEADILY_PER_SECOND = 2_000;
 const TIMEOUT_SECONDS = 1;
 // A client that waits for a CPU would attribute that to the server, so it runs with real-time priority. nice is not
 // enough: it has no effect across autogroups.
-const REALTIME = ["chrt", "--rr", "1"];
+export const REALTIME = ["chrt", "--rr", "1"];
 
 // At full speed; the kernel reports the server's CPU time.
 export async function atFullSpeed(

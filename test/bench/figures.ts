@@ -28,8 +28,6 @@ export type Row = {
   // Design target, and whether it is met; both are missing in rows without a target.
   readonly target?: string;
   readonly isReached?: boolean;
-  // The same figures for a plot, by column; `what` is then a server and a row.
-  readonly columns?: Readonly<Record<string, Spread>>;
 };
 
 export function verdict(isReached: boolean | undefined): string {

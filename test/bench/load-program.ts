@@ -3,8 +3,8 @@
 
 import { cpuSeconds } from "./cpu-time.ts";
 import type { Pace } from "./pace.ts";
-import type { Server } from "./server.ts";
 import type { Sample } from "./tally.ts";
+import type { Turn } from "./turns.ts";
 
 // Output of such a program.
 export type LoadResult = {
@@ -20,8 +20,8 @@ export type LoadResult = {
 export type RunLoad = (how: "steadily" | "at full speed", seconds: number) => Promise<string>;
 
 // dns11 has just been started and is still being compiled; the others have been running for long.
-export async function sampleOf(runLoad: RunLoad, server: Server, pid: number, pace: Pace): Promise<Sample> {
-  parseLoadResult(await runLoad("at full speed", server === "dns11" ? pace.startSeconds : pace.warmSeconds));
+export async function sampleOf(runLoad: RunLoad, { isFresh }: Turn, pid: number, pace: Pace): Promise<Sample> {
+  parseLoadResult(await runLoad("at full speed", isFresh ? pace.startSeconds : pace.warmSeconds));
   const before = cpuSeconds(pid);
   const full = parseLoadResult(await runLoad("at full speed", pace.seconds));
   const used = cpuSeconds(pid) - before;

@@ -16,14 +16,18 @@ import { benchKernel } from "./kernel.ts";
 import { FULL_PACE, QUICK_PACE } from "./pace.ts";
 import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
+import { DNS11 } from "./server.ts";
 import type { Line } from "./tally.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
 import { benchPage } from "./page.ts";
+import { benchRequests } from "./requests.ts";
 import { benchStalls } from "./stalls.ts";
 import { benchUi } from "./ui.ts";
 import { type Ratio, ratiosOf } from "./targets.ts";
 import { printTable } from "./table.ts";
+
+const KERNEL_PART = "kernel";
 
 type Part = readonly [string, string, () => Promise<Row[]>];
 // Attach first: it measures the memory of this process, which the others fill.
@@ -36,22 +40,27 @@ const LAST: readonly Part[] = [
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],
   ["host", "Names on the host", benchHost],
-  ["kernel", "Container names answered by the kernel", benchKernel],
   ["ui", "The page of dns11 ui in a browser", benchUi],
   ["swarm", "Names of a swarm service", benchSwarm],
   [
     "names",
     "Local names beside 10,000 declared ones and 1,000 wildcards: processor time per query",
-    async () => await benchNames(isQuick ? QUICK_PACE : FULL_PACE),
+    async () => await benchNames(pace),
   ],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
+  ["requests", "Stalls of the answering thread by what its users ask", benchRequests],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];
 
 const words = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
-const known: readonly string[] = [...FIRST.map(([word]) => word), ...DATA_PLANE_PARTS, ...LAST.map(([word]) => word)];
+const known: readonly string[] = [
+  ...FIRST.map(([word]) => word),
+  ...DATA_PLANE_PARTS,
+  KERNEL_PART,
+  ...LAST.map(([word]) => word),
+];
 const unknown = [
   ...words.filter((word) => !known.includes(word)),
   ...flags.filter((flag) => !["--json", "--quick"].includes(flag)),
@@ -61,6 +70,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 const isQuick = flags.includes("--quick");
+const pace = isQuick ? QUICK_PACE : FULL_PACE;
 const isWanted = (word: string): boolean => words.length === 0 || words.includes(word);
 
 const machine = thisMachine();
@@ -70,8 +80,9 @@ console.log(
 );
 const rows: Row[] = await benchParts(FIRST);
 const [lines, ratios] = await benchTable();
+const kernelLines = await benchKernelTable();
 rows.push(...(await benchParts(LAST)));
-const report: Report = { ...machine, lines, ratios, rows };
+const report: Report = { ...machine, lines, ratios, kernelLines, rows };
 if (!isQuick) console.log(`\nSaved to ${save(report)}`);
 if (flags.includes("--json")) console.log(JSON.stringify(report));
 process.exit(0);
@@ -79,10 +90,20 @@ process.exit(0);
 async function benchTable(): Promise<[Line[], Ratio[]]> {
   const parts = DATA_PLANE_PARTS.filter(isWanted);
   if (parts.length === 0) return [[], []];
-  const tally = await benchDataPlane(parts, isQuick ? QUICK_PACE : FULL_PACE);
-  const [found, held]: [Line[], Ratio[]] = [tally.lines(), ratiosOf(tally)];
-  printTable("Data plane, all servers in the same container at the same address", found, held);
+  const tally = await benchDataPlane(parts, pace);
+  const [found, held]: [Line[], Ratio[]] = [tally.lines(), ratiosOf(tally, DNS11.server)];
+  printTable("Data plane, all servers in the same container at the same address", DNS11.server, found, held);
   return [found, held];
+}
+
+async function benchKernelTable(): Promise<Line[]> {
+  if (!isWanted(KERNEL_PART)) return [];
+  const { tally, rows: found } = await benchKernel(pace);
+  const all = tally.lines();
+  printTable("Container names answered by the kernel, in the same container", "kernel", all, ratiosOf(tally, "kernel"));
+  printRows("Targets of answers by the kernel", found);
+  rows.push(...found);
+  return all;
 }
 
 async function benchParts(parts: readonly Part[]): Promise<Row[]> {

@@ -29,6 +29,8 @@ export async function benchMemory(): Promise<Row[]> {
 
 async function lowestOf(engine: Engine): Promise<Memory> {
   await using instance = await startDns11(engine);
+  // The thread that attaches the kernel's programs ends some seconds later.
+  await instance.waitForKernel();
   const { pid } = await instance.status();
   let lowest = memoryOf(pid);
   for (let second = 0; second < SECONDS; second++) {

@@ -42,6 +42,7 @@ export async function benchPage(): Promise<Row[]> {
     const { containers: all } = await instance.status();
     return all.filter(({ state }) => state === "attached").length === CONTAINERS ? true : undefined;
   });
+  await instance.waitForKernel();
   const input = { file, rcode: "NOERROR" } as const;
   const found: Record<Side, Figures> = {
     "without a page": { perSecond: [], cpuShare: [] },

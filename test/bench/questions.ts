@@ -31,8 +31,9 @@ export class Questions {
     return this.#write(hosts.map(({ name }) => `${name} A`));
   }
 
-  texts(hosts: readonly Host[]): string {
-    return this.#write(hosts.map(({ name }) => `${name} TXT`));
+  // Of another type.
+  typed(hosts: readonly Host[], type: string): string {
+    return this.#write(hosts.map(({ name }) => `${name} ${type}`));
   }
 
   reverse(hosts: readonly Host[]): string {

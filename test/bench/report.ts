@@ -19,13 +19,15 @@ export type Report = {
   // The data plane.
   readonly lines: readonly Line[];
   readonly ratios: readonly Ratio[];
+  // The part of answers by the kernel.
+  readonly kernelLines: readonly Line[];
   // All other parts.
   readonly rows: readonly Row[];
 };
 
 const FILE = fileURLToPath(new URL("../../../.cache/bench.json", import.meta.url));
 
-type Machine = Omit<Report, "lines" | "ratios" | "rows">;
+type Machine = Omit<Report, "lines" | "ratios" | "kernelLines" | "rows">;
 
 export function thisMachine(): Machine {
   return {

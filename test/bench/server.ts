@@ -1,6 +1,20 @@
-// Names of the measured servers in print order: dns11, dockerd, the other name servers, and the floor, which does the
-// minimum work.
+// Names of the measured servers in print order: dns11, as it is and with its answers by the kernel or the process alone,
+// dockerd, the other name servers, and the floor, which does the minimum work.
 
-export const SERVERS = ["dns11", "dockerd", "dnsmasq", "unbound", "aardvark-dns", "floor"] as const;
+export const SERVERS = [
+  "dns11",
+  "kernel",
+  "process",
+  "dockerd",
+  "dnsmasq",
+  "unbound",
+  "aardvark-dns",
+  "floor",
+] as const;
 
 export type Server = (typeof SERVERS)[number];
+
+// dns11 in one of its forms: it is started for each turn, and compiled while it runs.
+export type Ours = { readonly server: Server; readonly args: readonly string[] };
+
+export const DNS11: Ours = { server: "dns11", args: [] };

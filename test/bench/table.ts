@@ -1,6 +1,7 @@
-// Table of the data plane: a line per row and server, and dns11's ratio to it, with the design targets.
+// Table of the data plane: a line per row and server, and the ratio of ours to it, with the design targets.
 
 import { printCells, readable, verdict } from "./figures.ts";
+import type { Server } from "./server.ts";
 import type { Cell, Column, Line } from "./tally.ts";
 import type { Ratio } from "./targets.ts";
 
@@ -10,10 +11,10 @@ const TITLES: Readonly<Record<Column, string>> = {
   p50Ms: "p50 ms",
   p99Ms: "p99 ms",
 };
-const DIGITS: Readonly<Record<Column, number>> = { perSecond: 0, cpuMicros: 1, p50Ms: 2, p99Ms: 2 };
-const HEAD = ["", "", ...Object.values(TITLES), "lost", "dns11's queries/s", "dns11's CPU"];
+const DIGITS: Readonly<Record<Column, number>> = { perSecond: 0, cpuMicros: 1, p50Ms: 3, p99Ms: 3 };
 
-export function printTable(title: string, lines: readonly Line[], ratios: readonly Ratio[]): void {
+export function printTable(title: string, ours: Server, lines: readonly Line[], ratios: readonly Ratio[]): void {
+  const head = ["", "", ...Object.values(TITLES), "lost", `${ours}'s queries/s`, `${ours}'s CPU`];
   const cells = lines.map((line, index) => [
     line.row === lines[index - 1]?.row ? "" : line.row,
     line.server,
@@ -22,7 +23,7 @@ export function printTable(title: string, lines: readonly Line[], ratios: readon
     sideways(line, "perSecond", ratios),
     sideways(line, "cpuMicros", ratios),
   ]);
-  printCells(title, [HEAD, ...cells]);
+  printCells(title, [head, ...cells]);
   const others = ratios.filter(({ of, to }) => of.row !== to.row);
   if (others.length === 0) return;
   printCells(

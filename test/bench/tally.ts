@@ -44,13 +44,15 @@ export class Tally {
     );
   }
 
-  // Ratios per round, because a disturbance affects both servers of a round; empty if one of them was not measured.
+  // Ratios per round, because a disturbance affects both servers of a round; empty if one of them was not measured, and
+  // without rounds in which there was nothing to compare with: the kernel's answers take the process no time.
   ratios(ours: Cell, theirs: Cell, column: Column): number[] {
-    const [of, to] = [this.#column(ours, column), this.#column(theirs, column)];
-    return of.flatMap((value, round) => (to[round] === undefined ? [] : [value / to[round]]));
+    const [of, to] = [this.values(ours, column), this.values(theirs, column)];
+    return of.flatMap((value, round) => (to[round] === undefined || to[round] === 0 ? [] : [value / to[round]]));
   }
 
-  #column({ row, server }: Cell, column: Column): number[] {
+  // One per round.
+  values({ row, server }: Cell, column: Column): number[] {
     const samples = this.#samples.get(row)?.get(server) ?? [];
     return samples.flatMap((sample) => sample[column] ?? []);
   }

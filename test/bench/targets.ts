@@ -3,7 +3,7 @@
 import { type Spread, spreadOf } from "./figures.ts";
 import { NEIGHBOUR } from "./fairness.ts";
 import { ROWS } from "./workloads.ts";
-import { SERVERS } from "./server.ts";
+import { SERVERS, type Server } from "./server.ts";
 import type { Cell, Column, Tally } from "./tally.ts";
 
 export type Ratio = {
@@ -48,11 +48,12 @@ const CLIENT_BOUND = {
   to: { row: ROWS.address, server: "floor" },
 } as const;
 
-// Ratios of dns11 to all others in the same row, and of the rows that have a target.
-export function ratiosOf(tally: Tally): Ratio[] {
+// Ratios of ours to all others in the same row, and of the rows that have a target.
+export function ratiosOf(tally: Tally, ours: Server): Ratio[] {
   const sideways = tally.lines().flatMap(({ row, server }) => {
-    if (server === "dns11") return [];
-    return (["perSecond", "cpuMicros"] as const).map((column) => ({ column, of: of(row), to: { row, server } }));
+    if (server === ours) return [];
+    const pair = { of: { row, server: ours }, to: { row, server } };
+    return (["perSecond", "cpuMicros"] as const).map((column) => ({ ...pair, column }));
   });
   const downwards = TARGETS.filter((target) => target.of.row !== target.to.row).flatMap((target) =>
     SERVERS.map((server) => ({

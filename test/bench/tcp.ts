@@ -3,25 +3,25 @@
 // that.
 
 import { stdoutOf } from "../support/program/command.ts";
-import type { Engine } from "../support/engine/engine.ts";
+import type { Bench } from "./bench.ts";
 import { type RunLoad, sampleOf } from "./load-program.ts";
 import { STEADILY_PER_SECOND } from "./dnsperf.ts";
 import { compile } from "./native.ts";
-import type { Pace } from "./pace.ts";
 import type { Testbed } from "./testbed.ts";
-import type { Tally } from "./tally.ts";
 import { takeRounds } from "./turns.ts";
 
 const ROW = "container name, A, by TCP";
 const CONNECTIONS = 16;
 const QUESTIONS = 10;
 
-export async function benchTcp(engine: Engine, testbed: Testbed, tally: Tally, pace: Pace): Promise<void> {
+export async function benchTcp(bench: Bench, testbed: Testbed): Promise<void> {
+  const { engine, tally, pace } = bench;
   const program = await compile("tcp-clients", engine.folder);
   if (program === undefined) return;
   const { client, hosts } = testbed;
   const name = hosts[0]?.name ?? "";
-  await takeRounds(engine, { what: ROW, count: pace.rounds, testbeds: [testbed] }, async ({ server, pidAt }) => {
+  await takeRounds(bench, { what: ROW, testbeds: [testbed] }, async (turn) => {
+    const { server, pidAt } = turn;
     // Neither the floor nor aardvark-dns 1.4 listens on TCP.
     if (server === "floor" || server === "aardvark-dns") return;
     const runLoad: RunLoad = async (how, seconds) => {
@@ -29,6 +29,6 @@ export async function benchTcp(engine: Engine, testbed: Testbed, tally: Tally, p
       const args = [perSecond, seconds * 1_000, CONNECTIONS, QUESTIONS].map(String);
       return stdoutOf(await client.enter(program, [...args, name]), "tcp-clients");
     };
-    tally.add({ row: ROW, server }, await sampleOf(runLoad, server, pidAt(testbed) ?? 0, pace));
+    tally.add({ row: ROW, server }, await sampleOf(runLoad, turn, pidAt(testbed) ?? 0, pace));
   });
 }

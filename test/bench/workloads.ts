@@ -22,6 +22,8 @@ export const ROWS = {
   address: "container name, A",
   reverse: "container address, PTR",
   text: "container name, TXT: no data",
+  noAddress: "container name, AAAA: no data",
+  other: "container name, HINFO: by the process in any case",
   names: "container name of 10,000, A",
   cached: "forwarded, cache hit",
   nxdomain: "forwarded, cache hit: NXDOMAIN",
@@ -37,7 +39,7 @@ const textRcode = (server: Server) => (server === "dockerd" ? "NXDOMAIN" : "NOER
 
 export function localWorkloads(questions: Questions, testbed: Testbed, large: Testbed): Workload[] {
   const [first, last] = [firstOf(testbed.hosts), firstOf(large.hosts.slice(-1))];
-  const [addresses, texts] = [questions.addresses(testbed.hosts), questions.texts(testbed.hosts)];
+  const [addresses, texts] = [questions.addresses(testbed.hosts), questions.typed(testbed.hosts, "TXT")];
   const [reverse, names] = [questions.reverse(testbed.hosts), questions.addresses(large.hosts)];
   return [
     {
@@ -102,6 +104,26 @@ export function forwardedWorkloads(questions: Questions, testbed: Testbed): Work
       question: ["cached-0.gone.test", "A"],
       isRight: ({ status, answer }) => status === "NXDOMAIN" && answer.length === 0,
     },
+  ];
+}
+
+// What the kernel answers, and a type that it leaves to the process.
+export function kernelWorkloads(questions: Questions, testbed: Testbed, large: Testbed): Workload[] {
+  const withoutData = (type: string): Pick<Workload, "testbed" | "input" | "question" | "isRight"> => {
+    const file = questions.typed(testbed.hosts, type);
+    return {
+      testbed,
+      input: () => ({ file, rcode: "NOERROR" }),
+      question: [firstOf(testbed.hosts).name, type],
+      isRight: ({ status, answer }) => status === "NOERROR" && answer.length === 0,
+    };
+  };
+  // aardvark-dns forwards types that it does not have.
+  const known = NOT_FLOOR.filter((server) => server !== "aardvark-dns");
+  return [
+    ...localWorkloads(questions, testbed, large).filter(({ row }) => row !== ROWS.text),
+    { row: ROWS.noAddress, servers: known, ...withoutData("AAAA") },
+    { row: ROWS.other, servers: ["kernel", "process"], ...withoutData("HINFO") },
   ];
 }
 
