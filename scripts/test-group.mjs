@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { after, describe } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
 const GLOBALS = ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "Date"];
@@ -13,9 +14,15 @@ for (const file of process.argv.slice(2)) {
   const earlier = replaceable();
   await describe(file, async () => {
     await import(pathToFileURL(file).href);
+    after(ended);
     // The last hook of the file: what it replaces would be in the next one, too.
     after(() => assert.deepEqual(replaceable(), earlier, "a file must restore what it changes"));
   });
+}
+
+/** As in a process of its own: a timer that a test leaves would otherwise set others in the tests of the next file. */
+async function ended() {
+  while (process.getActiveResourcesInfo().includes("Timeout")) await sleep(10);
 }
 
 function replaceable() {

@@ -18,7 +18,7 @@ const ENDING = ".test.js";
 /** What the other tests stand on. It changes rarely, and is tested on demand. */
 const OF_RIG = /(?:^|\/)rig[^/]*$/;
 const TIMEOUT_MINUTES = 20;
-/** A file keeps a core busy at most half of its time. */
+/** A file keeps a core busy at most half of its time. With four for each core a whole run took longer. */
 const AT_ONCE = 3 * availableParallelism();
 const REPORTER = new URL("./test-reporter.mjs", import.meta.url).href;
 /** Files of unit tests in a process: few enough that it ends in time on a machine that is ten times slower. */

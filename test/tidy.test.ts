@@ -59,6 +59,17 @@ const ROOMS: readonly Room[] = [
     mayImport: BASE,
     modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs", "node:util"],
   },
+  // What attaches programs waits in a thread of its own.
+  {
+    room: "src/kernel/answers/link-thread.ts",
+    mayImport: ["src/kernel", ...BASE],
+    modules: ["node:events", "node:worker_threads"],
+  },
+  {
+    room: "src/kernel/answers/link-thread-main.ts",
+    mayImport: ["src/kernel", ...BASE],
+    modules: ["node:fs", "node:worker_threads"],
+  },
   // The keeper's process, and the link to it: no names, engine or containers.
   {
     room: "src/keeper",
@@ -814,6 +825,7 @@ const OPENERS = new Map([
   ["src/kernel/proc-text.ts", "files under /proc"],
   ["src/kernel/libc.ts", "the openat2 call; /dev/null"],
   ["src/kernel/nft-watch.ts", "/dev/null"],
+  ["src/kernel/answers/link-thread-main.ts", "this thread's namespace"],
   ["src/kernel/capabilities.ts", "files of this process"],
   ["src/container/namespace/namespace-runner.ts", "this thread's namespace"],
   ["src/container/host/resolved/tun-link.ts", "the TUN device below the engine's root, which is the host's"],

@@ -5,7 +5,7 @@ import type { ControlGroup } from "./control-group.ts";
 import type { Member } from "./member.ts";
 import type { Fault } from "./plan.ts";
 import type { StateFolder } from "./state-folder.ts";
-import type { SteppedClock } from "./stepped-clock.ts";
+import type { SteppedClock } from "../support/program/stepped-clock.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Mutex } from "./mutex.ts";
 import type { World } from "./world.ts";

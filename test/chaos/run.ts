@@ -20,7 +20,7 @@ import { type Fault, type Kind, type Plan, type Track, UPSTREAMS, planOf } from 
 import type { Result } from "./report.ts";
 import type { FaultContext } from "./fault-context.ts";
 import { StateFolder } from "./state-folder.ts";
-import { SteppedClock } from "./stepped-clock.ts";
+import { SteppedClock } from "../support/program/stepped-clock.ts";
 import { Supervisor } from "./supervisor.ts";
 import { Mutex } from "./mutex.ts";
 import { World } from "./world.ts";

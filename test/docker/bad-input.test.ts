@@ -180,7 +180,7 @@ test("a platform without a build of koffi is named", async () => {
   }
   const { code, stderr } = await run(process.execPath, [join(copy, "dist/cmd/dns11.js"), "run", "-H", engine.host]);
   assert.equal(code, 3, stderr);
-  assert.match(stderr, /dns11 cannot run on linux\/\w+, glibc [\d.]+: Cannot find package 'koffi'/);
+  assert.match(stderr, /dns11 cannot run on linux\/\w+, glibc [\d.]+: Cannot find module 'koffi'\n {2}Supported/);
 });
 
 test("status fails with exit code 1 if dns11 is not running, and finds a running one by the engine's ID", async () => {

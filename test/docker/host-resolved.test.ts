@@ -357,6 +357,8 @@ for (const release of ["bookworm", "forky"] as const) {
         await waitFor("the other means", async () =>
           (await meansOf(instance)).startsWith("capture") ? true : undefined,
         );
+        // The means are known before they are in force.
+        await instance.waitFor("host", "attached");
         assert.match(await meansOf(instance), /systemd-resolved refused \w+: Link dns11-\d+ is managed/);
         assert.deepEqual(await stub("web.docker"), [address]);
         await assertOutside();

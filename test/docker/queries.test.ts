@@ -11,7 +11,7 @@ import type { QueryReport } from "../../src/api/queries.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
-import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { type Dns11, dns11, startDns11, WITHOUT_KEEPER } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { TailCommand } from "../support/program/tail.ts";
 import { onTerminal } from "../support/program/terminal.ts";
@@ -40,7 +40,7 @@ before(async () => {
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
   db = await runContainer(engine, { name: "db", networks: ["n1"] });
   await runContainer(engine, { name: "plain" });
-  instance = await startDns11(engine);
+  instance = await startDns11(engine, { env: WITHOUT_KEEPER });
 });
 after(async () => {
   await instance[Symbol.asyncDispose]();
@@ -272,7 +272,7 @@ test("queries.names: hidden removes past names, off disables the history, and bo
   const config = join(folder, "dns11.yaml");
   writeFileSync(config, "version: 1\nqueries: {log: true}\n");
   await instance.stop();
-  await using other = await startDns11(engine, { args: ["--config", config] });
+  await using other = await startDns11(engine, { args: ["--config", config], env: WITHOUT_KEEPER });
   const tail = async (...args: string[]): Promise<CommandResult> => await command(["tail", ...args], other);
   await dig(web, "secret.ok.test");
   assert.match((await tail("web", "--no-follow")).stdout, / secret\.ok\.test /);
@@ -305,7 +305,7 @@ test("queries.names: hidden removes past names, off disables the history, and bo
 });
 
 test("tail exits with a message when dns11 stops", async () => {
-  await using brief = await startDns11(engine);
+  await using brief = await startDns11(engine, { env: WITHOUT_KEEPER });
   await using all = new TailCommand(engine, brief, []);
   await all.started(async () => await dig(db, "begun.ok.test"));
   await brief.stop();

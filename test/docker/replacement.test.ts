@@ -172,7 +172,7 @@ for (const [victim, end] of [
         first = undefined;
       }
     } catch (error) {
-      throw new Error(all.map(({ log }) => log).join("\n---\n"), { cause: error });
+      throw new Error([error, ...all.map(({ log }) => log)].join("\n---\n"), { cause: error });
     } finally {
       for (const each of all) each.kill("SIGKILL");
       for (const each of all) await each[Symbol.asyncDispose]();
@@ -188,11 +188,7 @@ async function killedDuringTakeover(
   ms: number,
 ): Promise<Dns11 | undefined> {
   // While a takeover that has just failed is undone, there is no control socket.
-  const status = await waitFor(
-    "the status of the old process",
-    async () => await first.status().catch(() => undefined),
-  );
-  const keeper = status.keeper.pid ?? 0;
+  const keeper = await keeperOf(first);
   await waitFor(
     "the takeover to begin",
     () => {
@@ -216,6 +212,14 @@ async function killedDuringTakeover(
   return left;
 }
 
+/** The one before may just have been killed. */
+async function keeperOf(instance: Dns11): Promise<number> {
+  return await waitFor("its keeper", async () => {
+    const { state, pid } = (await instance.status().catch(() => undefined))?.keeper ?? {};
+    return state === "watching" && pid != null && isAlive(pid) ? pid : undefined;
+  });
+}
+
 /** None is left if the new process gave up and the old process was killed. */
 async function servingAlone(...both: readonly Dns11[]): Promise<{ readonly left: Dns11 | undefined } | undefined> {
   const [one, other] = both.filter(({ isRunning }) => isRunning);
@@ -228,7 +232,7 @@ async function servingAlone(...both: readonly Dns11[]): Promise<{ readonly left:
 
 /** The containers are watched as before, so the end of the process hands them back. */
 async function assertEnds(last: Dns11, signal: NodeJS.Signals): Promise<void> {
-  const keeper = (await last.status()).keeper.pid ?? 0;
+  const keeper = await keeperOf(last);
   last.kill(signal);
   if (signal === "SIGTERM") assert.equal(await last.ended(), 0);
   await assertNothingLeft(keeper);

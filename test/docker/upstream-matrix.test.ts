@@ -8,12 +8,18 @@ import { test } from "node:test";
 import type { ContainerInspectInfo } from "dockerode";
 
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
-import { startDns11 } from "../support/program/dns11.ts";
+import { startDns11, WITHOUT_KEEPER } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type ScriptedQuestion, startScripted } from "../support/scripted/scripted.ts";
 import { pause } from "../support/rig/wait.ts";
 import { type Ports, portsAt } from "./differential/client.ts";
-import { type QuestionResult, type Resolvers, queryBoth, differences } from "./differential/run-both.ts";
+import {
+  type QuestionResult,
+  ResolverClients,
+  type Resolvers,
+  differences,
+  queryBothFrom,
+} from "./differential/run-both.ts";
 import { countRefused, TOO_MANY } from "./upstream-matrix/flood.ts";
 import { CONNECTED, DISCONNECTED, ROWS, type Row } from "./upstream-matrix/rows.ts";
 import { summaryOf } from "./upstream-matrix/summary.ts";
@@ -60,15 +66,16 @@ for (const suite of ["forky", "bookworm"] as const) {
       await using host = await startScripted(engine, "name nothing\nok", { addresses: [HOST_SERVER] });
       // Before dns11 attaches: until then there is only one resolver in each namespace.
       const docker = new Map([...containers].map(([role, { pid }]) => [role, portsAt(pid)]));
-      await using _dns11 = await startDns11(engine, { args: ["--strict"] });
+      await using _dns11 = await startDns11(engine, { args: ["--strict"], env: WITHOUT_KEEPER });
       const project = new Map<string, ContainerInspectInfo>();
       for (const [role, container] of containers) project.set(role, await container.inspect());
       const resolvers: Resolvers = new Map([...docker].map(([role, ports]) => [role, { docker: ports, ours: OURS }]));
 
+      using clients = new ResolverClients(project);
       let nextId = 1;
       const failures = async (rows: readonly Row[]): Promise<string> => {
         const questions = rows.map(({ question }) => question);
-        const results = await queryBoth(project, resolvers, questions, nextId);
+        const results = await queryBothFrom(clients, resolvers, questions, nextId);
         nextId += rows.length * 2;
         const received = byId([...(await four.queries()), ...(await own.queries()), ...(await inner.queries())]);
         for (const [id, byHost] of byId(await host.queries())) received.set(id, byHost.map(atHostPlace));

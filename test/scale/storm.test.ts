@@ -15,7 +15,7 @@ import { inNetns, type NetworkContext } from "../support/rig/netns.ts";
 import { ScriptedEngine } from "../support/scripted/scripted-engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-const COUNT = Number(process.env["STORM_CONTAINERS"] ?? 300);
+const COUNT = Number(process.env["STORM_CONTAINERS"] ?? 200);
 const STORM = COUNT / 2;
 /** Some that stay, and some that start again. */
 const CHECKED = [0, 1, STORM - 1, STORM, COUNT - 1].map((index) => `c${index}`);

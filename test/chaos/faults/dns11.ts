@@ -6,7 +6,7 @@ import { check } from "../../support/program/command.ts";
 import { pause } from "../../support/rig/wait.ts";
 import type { Fault } from "../plan.ts";
 import type { FaultAction, FaultContext } from "../fault-context.ts";
-import { CLOCK_SIGNAL } from "../stepped-clock.ts";
+import { CLOCK_SIGNAL } from "../../support/program/stepped-clock.ts";
 
 const AMOUNT = 1_000;
 const MEGABYTE = 1024 * 1024;

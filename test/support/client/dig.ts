@@ -52,12 +52,29 @@ export async function digMany(
   // Without the line of the command, which dig cuts off.
   const args = ["-r", "+nocmd", `@${server}`, ...DEFAULTS, ...queries.flat()];
   const { stdout, stderr } = await context.enter("dig", args);
-  const replies = stdout.split(/^(?=;; Got answer:)/m).filter((text) => text.startsWith(";; Got answer:"));
+  const replies = repliesIn(stdout);
   if (replies.length !== queries.length) {
     const errors = stdout.split("\n").filter((line) => /^;; .*(?:error|no servers|failed|timed out)/.test(line));
     throw new Error(`${replies.length} of ${queries.length} replies: ${errors.join("; ")}${stderr}`);
   }
   return replies.map(parseDig);
+}
+
+/** The replies to one query by UDP and by TCP, from one process; undefined without a reply. */
+export async function digByBoth(
+  context: NetworkContext,
+  server: string,
+  name: string,
+  ...options: readonly string[]
+): Promise<readonly [DigReply | undefined, DigReply | undefined]> {
+  const args = ["-r", "+nocmd", `@${server}`, ...DEFAULTS, ...options, name, "+notcp", name, "+tcp"];
+  const { stdout } = await context.enter("dig", args);
+  const replies = repliesIn(stdout).map(parseDig);
+  return [replies.find(({ tcp }) => !tcp), replies.find(({ tcp }) => tcp)];
+}
+
+function repliesIn(stdout: string): string[] {
+  return stdout.split(/^(?=;; Got answer:)/m).filter((text) => text.startsWith(";; Got answer:"));
 }
 
 /** Data of the answer records, such as addresses or texts. */

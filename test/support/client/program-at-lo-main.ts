@@ -4,13 +4,9 @@
  */
 import { once } from "node:events";
 
-import { attachToIngress, loadProgram } from "../../../src/kernel/bpf.ts";
+import { ENDS_CHAIN, attachOther } from "../packets/other-program.ts";
 
-const LOOPBACK_INDEX = 1;
-// r0 = TCX_PASS; exit
-const PASS = Buffer.from("b7000000000000009500000000000000", "hex");
-
-attachToIngress(loadProgram("other", PASS, "GPL"), LOOPBACK_INDEX);
+attachOther(ENDS_CHAIN);
 process.stdout.write("attached\n");
 process.stdin.resume();
 await once(process.stdin, "end");

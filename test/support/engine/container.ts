@@ -1,6 +1,6 @@
 /**
- * Container of an engine under test, and its networks. It is created with the docker command, as users do, and removed by the
- * API, which takes less processor time.
+ * Container of an engine under test, and its networks. They are created, changed and removed by the engine's API with what
+ * the docker command would send, because that takes less processor time; with rare arguments, by the docker command.
  */
 import type { ContainerInspectInfo } from "dockerode";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
@@ -40,37 +40,109 @@ export interface NetworkOptions {
   readonly args?: readonly string[] | undefined;
 }
 
+/** Arguments in the form --flag=value that are lists in the API. */
+const LISTS = new Map(
+  Object.entries({
+    "--add-host": "ExtraHosts",
+    "--cap-add": "CapAdd",
+    "--cap-drop": "CapDrop",
+    "--dns-option": "DnsOptions",
+    "--dns-search": "DnsSearch",
+    "--security-opt": "SecurityOpt",
+    "--volume": "Binds",
+  }),
+);
+const ENV = "--env";
+const TMPFS = "--tmpfs";
+
 let networks6 = 0;
 
 /** Creates a network and returns its id. An old dockerd has no default IPv6 subnets, so they are chosen here. */
 export async function createNetwork(host: DockerHost, name: string, options: NetworkOptions = {}): Promise<string> {
+  const { internal = false, subnet, args } = options;
   const subnet6 =
     options.subnet6 ?? (options.ipv6 === true ? `fd11:0:0:${(networks6 += 1).toString(16)}::/64` : undefined);
+  const subnets = [subnet, subnet6].filter((each) => each !== undefined);
+  if (args === undefined) {
+    const IPAM = { Driver: "default", Config: subnets.map((Subnet) => ({ Subnet })) };
+    const config = { Name: name, CheckDuplicate: true, Driver: "bridge", Internal: internal, IPAM };
+    return await create(host, "/networks/create", { ...config, EnableIPv6: subnet6 !== undefined });
+  }
   return await host.docker(
     "network",
     "create",
-    ...(options.internal === true ? ["--internal"] : []),
-    ...(options.subnet === undefined ? [] : ["--subnet", options.subnet]),
-    ...(subnet6 === undefined ? [] : ["--ipv6", "--subnet", subnet6]),
-    ...(options.args ?? []),
+    ...(internal ? ["--internal"] : []),
+    ...(subnet6 === undefined ? [] : ["--ipv6"]),
+    ...subnets.flatMap((each) => ["--subnet", each]),
+    ...args,
     name,
   );
 }
 
 export async function removeNetwork(host: DockerHost, name: string): Promise<void> {
-  await host.docker("network", "rm", name);
+  await host.delete(networkPath(name));
 }
 
 /** Starts it on all of its networks at once. */
 export async function runContainer(host: DockerHost, options: ContainerOptions = {}): Promise<Container> {
   const image = options.image ?? (await ensureImage(host));
   const [first, ...others] = (options.networks ?? []).map(attachmentOf);
-  const args = [...containerArgs(options, first), image, ...(options.command ?? [])];
-  if (others.length === 0) return await Container.of(host, await host.docker("run", "--detach", ...args));
-  const id = await host.docker("create", ...args);
+  const id = await createContainer(host, options, first, image);
   for (const other of others) await connect(host, id, other);
-  await host.docker("start", id);
+  await host.post(`/containers/${id}/start`);
   return await Container.of(host, id);
+}
+
+async function createContainer(
+  host: DockerHost,
+  options: ContainerOptions,
+  network: NetworkAttachment | undefined,
+  image: string,
+): Promise<string> {
+  const { name, hostname, labels, dns = [], args = [], command } = options;
+  const further = configOf(args);
+  if (further === undefined) {
+    return await host.docker("create", ...containerArgs(options, network), ...args, image, ...(command ?? []));
+  }
+  const { Env, ...more } = further;
+  const HostConfig = { NetworkMode: network?.name ?? "default", Dns: dns, Links: network?.links, ...more };
+  const path = name === undefined ? "/containers/create" : `/containers/create?name=${encodeURIComponent(name)}`;
+  return await create(host, path, {
+    ...{ Image: image, Hostname: hostname, Labels: labels, Cmd: command, Env, HostConfig },
+    // Without an entry of its own, the engine makes the plain one.
+    ...(network === undefined || Object.keys(network).length === 1
+      ? {}
+      : { NetworkingConfig: { EndpointsConfig: { [network.name]: endpointOf(network) } } }),
+  });
+}
+
+interface FurtherConfig {
+  readonly [list: string]: string[] | Record<string, string> | undefined;
+  readonly Env: string[];
+  readonly Tmpfs: Record<string, string>;
+}
+
+/** Undefined if any is rare. */
+function configOf(args: readonly string[]): FurtherConfig | undefined {
+  const lists: Record<string, string[]> = {};
+  const Env: string[] = [];
+  const Tmpfs: Record<string, string> = {};
+  for (const arg of args) {
+    const [, flag = "", value = ""] = /^(--[a-z-]+)=(.+)$/s.exec(arg) ?? [];
+    const list = LISTS.get(flag);
+    if (list !== undefined) (lists[list] ??= []).push(value);
+    else if (flag === ENV) Env.push(value);
+    else if (flag === TMPFS) {
+      const [path = "", options = ""] = value.split(":");
+      Tmpfs[path] = options;
+    } else return undefined;
+  }
+  return { ...lists, Env, Tmpfs };
+}
+
+/** Returns the id of what is created. */
+async function create(host: DockerHost, path: string, config: unknown): Promise<string> {
+  return ((await host.post(path, config)) as { readonly Id: string }).Id;
 }
 
 export class Container implements AsyncDisposable, NetworkContext {
@@ -145,7 +217,7 @@ export class Container implements AsyncDisposable, NetworkContext {
   }
 
   async disconnect(network: string): Promise<void> {
-    await this.host.docker("network", "disconnect", network, this.id);
+    await this.host.post(`${networkPath(network)}/disconnect`, { Container: this.id });
     await this.inspect();
   }
 
@@ -171,7 +243,7 @@ export class Container implements AsyncDisposable, NetworkContext {
   }
 
   async #change(verb: string): Promise<void> {
-    await this.host.docker(verb, this.id);
+    await this.host.post(`/containers/${this.id}/${verb}`);
     await this.inspect();
   }
 
@@ -187,7 +259,13 @@ async function inspect(host: DockerHost, idOrName: string): Promise<ContainerIns
 }
 
 async function connect(host: DockerHost, container: string, network: NetworkAttachment): Promise<void> {
-  await host.docker("network", "connect", ...attachmentArgs(network, "--alias"), network.name, container);
+  const config = { Container: container, EndpointConfig: endpointOf(network) };
+  await host.post(`${networkPath(network.name)}/connect`, config);
+}
+
+/** A network's name may have any characters. */
+function networkPath(name: string): string {
+  return `/networks/${encodeURIComponent(name)}`;
 }
 
 function containerArgs(options: ContainerOptions, network: NetworkAttachment | undefined): string[] {
@@ -196,18 +274,26 @@ function containerArgs(options: ContainerOptions, network: NetworkAttachment | u
     ...(options.hostname === undefined ? [] : ["--hostname", options.hostname]),
     ...Object.entries(options.labels ?? {}).flatMap(([key, value]) => ["--label", `${key}=${value}`]),
     ...(options.dns ?? []).flatMap((server) => ["--dns", server]),
-    ...(network === undefined ? [] : ["--network", network.name, ...attachmentArgs(network, "--network-alias")]),
-    ...(options.args ?? []),
+    ...(network === undefined ? [] : ["--network", network.name, ...attachmentArgs(network)]),
   ];
 }
 
-function attachmentArgs(network: NetworkAttachment, aliasFlag: string): string[] {
+function attachmentArgs(network: NetworkAttachment): string[] {
   return [
-    ...(network.aliases ?? []).flatMap((alias) => [aliasFlag, alias]),
+    ...(network.aliases ?? []).flatMap((alias) => ["--network-alias", alias]),
     ...(network.ip === undefined ? [] : ["--ip", network.ip]),
     ...(network.ip6 === undefined ? [] : ["--ip6", network.ip6]),
     ...(network.links ?? []).flatMap((link) => ["--link", link]),
   ];
+}
+
+function endpointOf({ aliases, ip, ip6, links }: NetworkAttachment): unknown {
+  const hasAddress = ip !== undefined || ip6 !== undefined;
+  return {
+    Aliases: aliases,
+    Links: links,
+    ...(hasAddress ? { IPAMConfig: { IPv4Address: ip, IPv6Address: ip6 } } : {}),
+  };
 }
 
 function attachmentOf(network: string | NetworkAttachment): NetworkAttachment {

@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { type CommandResult, SYSTEM_PATH, run } from "../program/command.ts";
+import { RARE_COLLECTIONS } from "../program/daemon.ts";
 import { inNetns } from "../rig/netns.ts";
 
 export interface EngineHostOptions {
@@ -103,7 +104,7 @@ export class EngineHost {
     const sleeper = spawn(command, rest, {
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
-      env: { ...process.env, PATH: SYSTEM_PATH },
+      env: { ...process.env, ...RARE_COLLECTIONS, PATH: SYSTEM_PATH },
     });
     await ready(sleeper);
     return new EngineHost(sleeper);

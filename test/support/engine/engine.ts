@@ -17,7 +17,7 @@ import type { NetworkContext } from "../rig/netns.ts";
 import { inNetns, makeNetns, uniqueName } from "../rig/netns.ts";
 import { hold, removeTracked } from "../rig/reaper.ts";
 import { rootfsOf, type Suite } from "./suite.ts";
-import { deleteAt, getJson } from "../program/unix-http.ts";
+import { deleteAt, getJson, postJson } from "../program/unix-http.ts";
 
 export interface EngineOptions {
   readonly suite?: Suite | undefined;
@@ -114,6 +114,10 @@ export class Engine implements AsyncDisposable, DockerHost, NetworkContext {
 
   async api(path: string): Promise<unknown> {
     return await getJson(this.socketPath, path);
+  }
+
+  async post(path: string, json: unknown = {}): Promise<unknown> {
+    return await postJson(this.socketPath, path, json);
   }
 
   async delete(path: string): Promise<void> {

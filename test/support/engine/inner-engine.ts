@@ -13,7 +13,7 @@ import type { Engine } from "./engine.ts";
 import { ensureImage, MACHINE_IMAGE } from "./image.ts";
 import { MACHINE_RIGHTS, machineVolumes } from "./machine-container.ts";
 import type { NetworkContext } from "../rig/netns.ts";
-import { answers, deleteAt, getJson } from "../program/unix-http.ts";
+import { answers, deleteAt, getJson, postJson } from "../program/unix-http.ts";
 import { waitFor } from "../rig/wait.ts";
 
 export interface InnerEngineOptions {
@@ -102,6 +102,10 @@ export class InnerEngine implements AsyncDisposable, DockerHost, NetworkContext 
 
   async api(path: string): Promise<unknown> {
     return await getJson(this.socketPath, path);
+  }
+
+  async post(path: string, json: unknown = {}): Promise<unknown> {
+    return await postJson(this.socketPath, path, json);
   }
 
   async delete(path: string): Promise<void> {

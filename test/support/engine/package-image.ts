@@ -3,7 +3,7 @@
  * from the machine's own files (Node, glibc, busybox), and the packages that it would install are copied into the build
  * context.
  */
-import { copyFile, cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { readFileSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -60,14 +60,12 @@ async function made(folder: string): Promise<string> {
 /** Expects a checkout after `npm ci` and `npm run build`. */
 async function fillContext(context: string): Promise<void> {
   const built = ["build.json", "cmd", "man", "src", "ui"].map((path) => `dist/${path}`);
-  for (const path of ["package.json", "package-lock.json", "LICENSE", "scripts", ...built]) {
-    await cp(path, join(context, path), { recursive: true, dereference: true });
-  }
   const { packages } = JSON.parse(readFileSync("node_modules/.package-lock.json", "utf8")) as {
     packages: Record<string, { dev?: boolean }>;
   };
   const nested = (path: string): boolean => path.lastIndexOf("node_modules/") > 0;
-  for (const path of Object.keys(packages).filter((each) => packages[each]?.dev !== true && !nested(each))) {
-    await cp(path, join(context, path), { recursive: true, dereference: true });
-  }
+  const installed = Object.keys(packages).filter((each) => packages[each]?.dev !== true && !nested(each));
+  const paths = ["package.json", "package-lock.json", "LICENSE", "scripts", ...built, ...installed];
+  await mkdir(context);
+  await check("cp", ["--recursive", "--dereference", "--parents", ...paths, context]);
 }

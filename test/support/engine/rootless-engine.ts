@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { CommandOptions, CommandResult } from "../program/command.ts";
 import { check, run } from "../program/command.ts";
 import { Daemon } from "../program/daemon.ts";
-import { deleteAt, getJson } from "../program/unix-http.ts";
+import { deleteAt, getJson, postJson } from "../program/unix-http.ts";
 import type { Leftovers } from "../rig/leftovers.ts";
 import { netnsPathOf } from "../rig/leftovers.ts";
 import { makeNetns, uniqueName } from "../rig/netns.ts";
@@ -89,6 +89,10 @@ export class RootlessEngine implements AsyncDisposable, DockerHost {
 
   async api(path: string): Promise<unknown> {
     return await getJson(this.socketPath, path);
+  }
+
+  async post(path: string, json: unknown = {}): Promise<unknown> {
+    return await postJson(this.socketPath, path, json);
   }
 
   async delete(path: string): Promise<void> {

@@ -7,7 +7,7 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { EngineHost } from "./engine-host.ts";
-import { cachedRootfs } from "./suite.ts";
+import { rootfsOf } from "./suite.ts";
 
 /** Users of that machine by number; no account of the real machine has these. */
 export const OWNER = 21_011;
@@ -26,8 +26,6 @@ export const INSIDE = {
 } as const;
 
 const SUITE = "forky";
-const PACKAGES =
-  "docker.io,iptables,nftables,iproute2,ca-certificates,rootlesskit,slirp4netns,uidmap,passt,systemd,dbus";
 const PROJECT = dirname(dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url))))));
 
 /** The devices of the machine are not for every user, hence some of its own. */
@@ -82,7 +80,7 @@ export async function startRootlessHost(place: {
   readonly folder: string;
   readonly resolvConf: string;
 }): Promise<EngineHost> {
-  const rootfs = await cachedRootfs(`${SUITE}-user`, SUITE, PACKAGES);
+  const rootfs = await rootfsOf(SUITE);
   const users = [String(OWNER), String(OTHER_USER)];
   return await EngineHost.startWith(SCRIPT, place, [rootfs, ...users, process.execPath, PROJECT]);
 }

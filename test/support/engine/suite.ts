@@ -12,7 +12,13 @@ import { debianMirror } from "./debian-mirror.ts";
 /** dockerd 20.10, of the machine; 26.1; 28.5 or newer. */
 export type Suite = "bookworm" | "trixie" | "forky";
 
-const PACKAGES = "docker.io,iptables,nftables,iproute2,ca-certificates";
+const ENGINE = "docker.io,iptables,nftables,iproute2,ca-certificates";
+const ROOTLESS = "rootlesskit,slirp4netns,uidmap,passt,systemd,dbus";
+/** Building one takes much processor time, so users' engines share that of the others: these start nothing of theirs. */
+const ROOTFS = {
+  trixie: { name: "trixie", packages: ENGINE },
+  forky: { name: "forky-user", packages: `${ENGINE},${ROOTLESS}` },
+} as const;
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const TEN_MINUTES_MS = 600_000;
 
@@ -30,8 +36,12 @@ mv -T "$rootfs.partial" "$rootfs"
 `;
 
 /** Folder of the suite's root file system; undefined for the machine's own release. */
+export async function rootfsOf(suite: keyof typeof ROOTFS): Promise<string>;
+export async function rootfsOf(suite: Suite): Promise<string | undefined>;
 export async function rootfsOf(suite: Suite): Promise<string | undefined> {
-  return suite === "bookworm" ? undefined : await cachedRootfs(suite, suite, PACKAGES);
+  if (suite === "bookworm") return undefined;
+  const { name, packages } = ROOTFS[suite];
+  return await cachedRootfs(name, suite, packages);
 }
 
 /** A root file system under its own name, with other packages than an engine's. */

@@ -7,6 +7,7 @@ import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { Journal } from "../../../src/container/kind/journal.ts";
 import type { NamespaceRunner } from "../../../src/container/namespace/namespace-runner.ts";
 import { closeEngineHost, openEngineHost } from "../../../src/container/namespace/engine-host.ts";
+import type { KernelAnswers } from "../../../src/kernel/answers/kernel-answers.ts";
 import { Engine } from "../../../src/container/watch/engine.ts";
 import { ContainerMetrics } from "../../../src/metrics/container-metrics.ts";
 import type { Keep } from "../../../src/base/model/held-namespace.ts";
@@ -21,6 +22,7 @@ import { composeQuerySide } from "../../../src/run/query-side.ts";
 export function startEngineSide(
   runner?: NamespaceRunner,
   keep?: Keep,
+  kernelAnswers?: KernelAnswers,
 ): { readonly way: EngineSide; readonly settings: RunSettings; readonly close: () => void } {
   const run = {
     host: undefined,
@@ -33,7 +35,7 @@ export function startEngineSide(
   const settings = { ...mergeSettings([]), ...run };
   const log = createLog("warn");
   const repeats = new RateLimitedLog(log);
-  const ground = { ...previewPlatform(), ...(runner !== undefined && { runner }) };
+  const ground = { ...previewPlatform(), ...(runner !== undefined && { runner }), kernelAnswers };
   const host = openEngineHost(process.pid);
   const way = new EngineSide(
     {

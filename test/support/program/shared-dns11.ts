@@ -12,7 +12,7 @@ import { HOST_ID } from "../../../src/container/host/host-fact.ts";
 import type { Engine } from "../engine/engine.ts";
 import { makeFolder } from "../rig/folder.ts";
 import { waitFor } from "../rig/wait.ts";
-import { type Dns11, startDns11 } from "./dns11.ts";
+import { type Dns11, WITHOUT_KEEPER, startDns11 } from "./dns11.ts";
 
 const SETTLED: ReadonlySet<string> = new Set(["attached", "skipped"]);
 
@@ -34,7 +34,7 @@ export class SharedDns11 implements AsyncDisposable {
     if (this.#instance?.isRunning !== true || args.join("\0") !== this.#args.join("\0")) {
       await this.stop();
       this.#args = args;
-      this.#instance = await startDns11(this.#engine(), { args, env: { DNS11_KEEPER: "off" } });
+      this.#instance = await startDns11(this.#engine(), { args, env: WITHOUT_KEEPER });
     } else {
       await this.#settled(this.#instance);
     }

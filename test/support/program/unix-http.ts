@@ -15,9 +15,11 @@ export async function answers(socketPath: string, path: string): Promise<boolean
   }
 }
 
-export async function postJson(socketPath: string, path: string, json: unknown): Promise<void> {
+/** Sends JSON, or the bytes of an archive. Returns the JSON of the response; undefined if it has no body. */
+export async function postJson(socketPath: string, path: string, json: unknown): Promise<unknown> {
   const { status, body } = await exchange(socketPath, path, json);
-  if (status >= 300) throw new Error(`POST ${path}: ${status}: ${body.trim()}`);
+  if (status >= 400) throw new Error(`POST ${path}: ${status}: ${body.trim()}`);
+  return body.trim() === "" ? undefined : JSON.parse(body);
 }
 
 /** Fails if there is nothing at this path. */
@@ -30,8 +32,8 @@ async function get(socketPath: string, path: string): Promise<{ status: number; 
   return await exchange(socketPath, path);
 }
 
-/** For a server that hangs; removing a container takes long on a busy machine. */
-const TIMEOUT_MS = 60_000;
+/** For a server that hangs; starting or removing a container takes long on a busy machine. */
+const TIMEOUT_MS = 120_000;
 
 async function exchange(
   socketPath: string,
@@ -39,7 +41,8 @@ async function exchange(
   json?: unknown,
   method = json === undefined ? "GET" : "POST",
 ): Promise<{ status: number; body: string }> {
-  const headers = json === undefined ? {} : { "content-type": "application/json" };
+  const type = Buffer.isBuffer(json) ? "application/x-tar" : "application/json";
+  const headers = json === undefined ? {} : { "content-type": type };
   return await new Promise((resolve, reject) => {
     // No agent: a kept-alive connection would keep the test process alive.
     const outgoing = request({ socketPath, path, method, headers, agent: false, timeout: TIMEOUT_MS }, (response) => {
@@ -51,6 +54,6 @@ async function exchange(
     });
     outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${path}: timeout`)));
     outgoing.on("error", reject);
-    outgoing.end(json === undefined ? undefined : JSON.stringify(json));
+    outgoing.end(json === undefined || Buffer.isBuffer(json) ? json : JSON.stringify(json));
   });
 }

@@ -24,17 +24,19 @@ export function netnsPathOf(id: string): string {
   return `/run/netns/${id}`;
 }
 
-/** The engine's processes run in its network namespace, those of its containers below its control group. */
+/**
+ * The engine's processes run in its network namespace, those of its containers in or below its control groups. The machine
+ * has hundreds of others, so each is read as little as possible.
+ */
 export function processesOf({ id, stateDir }: Leftovers): number[] {
   const netns = inodeOf(netnsPathOf(id));
-  const found: number[] = [];
-  for (const entry of readdirSync("/proc")) {
-    const pid = Number(entry);
-    if (!Number.isInteger(pid) || pid === process.pid || isZombie(pid)) continue;
-    const isInside = (netns !== undefined && netnsInodeOf(pid) === netns) || cgroupsOf(pid).includes(`/${id}/`);
-    if (isInside || (stateDir !== undefined && wordsOf(pid).includes(stateDir))) found.push(pid);
-  }
-  return found;
+  const members = new Set(cgroupsNamed(id).flatMap(membersOf));
+  const isOurs = (pid: number): boolean =>
+    members.has(pid) ||
+    (netns !== undefined && netnsInodeOf(pid) === netns) ||
+    (stateDir !== undefined && wordsOf(pid).includes(stateDir));
+  const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
+  return pids.filter((pid) => pid !== process.pid && isOurs(pid) && !isZombie(pid));
 }
 
 export function cgroupsNamed(id: string): string[] {
@@ -47,9 +49,10 @@ export async function removeLeftovers(leftovers: Leftovers): Promise<void> {
   await waitFor(`the processes of ${leftovers.id} to end`, () => {
     const pids = processesOf(leftovers);
     for (const pid of pids) endProcess(pid);
+    if (pids.length === 0) return true;
     // The process of a paused container is frozen; it dies once it is thawed.
-    if (pids.length > 0) for (const group of cgroupsNamed(leftovers.id)) thaw(group);
-    return pids.length === 0 ? true : undefined;
+    for (const group of cgroupsNamed(leftovers.id)) thaw(group);
+    return undefined;
   });
   if (inodeOf(netnsPathOf(leftovers.id)) !== undefined) await check("ip", ["netns", "delete", leftovers.id]);
   // The mounts go with the last process of their private mount namespace; the kernel may do that a little later.
@@ -116,9 +119,10 @@ function netnsInodeOf(pid: number): number | undefined {
   }
 }
 
-/** Appends a slash to each line, so that a name matches only as a whole path component. */
-function cgroupsOf(pid: number): string {
-  return textOf(`/proc/${pid}/cgroup`).replaceAll("\n", "/\n");
+/** Processes in a control group and in those below it. */
+function membersOf(group: string): number[] {
+  const pids = textOf(`${group}/cgroup.procs`).split("\n").filter(Boolean).map(Number);
+  return [...pids, ...foldersIn(group).flatMap(membersOf)];
 }
 
 /** The command line. */

@@ -1,6 +1,6 @@
 /**
- * Polling for a condition that sends no notification. It polls often at first, which keeps tests fast, and less often
- * later, which leaves the machine to the work. The timeout is generous because it only matters to failing tests; the
+ * Polling for a condition that sends no notification. It polls often at first, which keeps tests fast, and soon less often,
+ * which leaves the machine to the work: most polls ask a dns11 for its whole status, or start a program. The timeout is generous because it only matters to failing tests; the
  * error names what was waited for.
  */
 
@@ -13,7 +13,8 @@ export async function pause(ms: number): Promise<void> {
 
 export const WAIT_TIMEOUT_MS = 90_000;
 const FIRST_POLL_MS = 5;
-const POLL_MS_MAX = 100;
+const POLL_MS_MAX = 200;
+const POLL_GROWTH = 1.5;
 
 /** everyMs: a constant poll interval, for conditions that last only a moment. */
 export type WaitOptions = { readonly timeoutMs?: number; readonly everyMs?: number };
@@ -24,7 +25,7 @@ export async function waitFor<T>(
   { timeoutMs = WAIT_TIMEOUT_MS, everyMs }: WaitOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  for (let pauseMs = everyMs ?? FIRST_POLL_MS; ; pauseMs = everyMs ?? Math.min(pauseMs * 1.25, POLL_MS_MAX)) {
+  for (let pauseMs = everyMs ?? FIRST_POLL_MS; ; pauseMs = everyMs ?? Math.min(pauseMs * POLL_GROWTH, POLL_MS_MAX)) {
     const found = await poll();
     if (found !== undefined) return found;
     if (performance.now() > deadline) throw new Error(`timed out after ${timeoutMs} ms waiting for ${what}`);

@@ -28,10 +28,10 @@ interface Program {
 }
 
 /**
- * Starts a program with the first argument as its input, a pipe that it can open by name. So its configuration is no file,
- * which a test that is killed would leave.
+ * Starts a program whose input is a pipe that it can open by name: Node's is a socket, which it cannot. So its configuration
+ * is no file, which a test that is killed would leave, and no argument, which is too short for thousands of names.
  */
-const WITH_INPUT = ["sh", "-c", 'input=$1; shift; exec "$@" <<EOF\n$input\nEOF', "sh"];
+const WITH_INPUT = ["sh", "-c", 'exec "$@" <<EOF\n$(cat)\nEOF', "sh"];
 
 const UNBOUND: Program = {
   command: "unbound",
@@ -89,14 +89,16 @@ async function start(
   if (!address.startsWith("127.")) await addAddress(netnsPath, address);
   const settings = [...program.lines(address, port), ...lines].join("\n");
   // Only the engine cleans up its namespace, so this must end with the test process.
-  const [command = "", ...args] = [...prefix, ...WITH_INPUT, settings, program.command, ...program.args];
+  const [command = "", ...args] = [...prefix, ...WITH_INPUT, program.command, ...program.args];
   const inside = inNetns(netnsPath, command, args);
   const child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...inside], {
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["pipe", "ignore", "pipe"],
     detached: true,
     env: { ...process.env, PATH: SYSTEM_PATH },
   });
   const server = new RealServer(child);
+  // One that ends before it has read all says why.
+  child.stdin.on("error", () => undefined).end(settings);
   await server.until(program.ready);
   return server;
 }

@@ -109,8 +109,10 @@ export function writeIn(folder: string, file: string, text: string): string {
 }
 
 /** Starts systemd-networkd with the files of this folder, such as network/NAME.network. */
-export async function startNetworkd({ place }: SystemBus, files: string): Promise<RootProgram> {
-  return await startInRoot({ ...place, server: "", files }, ["/lib/systemd/systemd-networkd"]);
+export async function startNetworkd(bus: SystemBus, files: string): Promise<RootProgram> {
+  const networkd = await startInRoot({ ...bus.place, server: "", files }, ["/lib/systemd/systemd-networkd"]);
+  await bus.waitForName("org.freedesktop.network1");
+  return networkd;
 }
 
 async function startInRoot(
