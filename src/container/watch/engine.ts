@@ -49,7 +49,9 @@ const EVENT_FILTER: Dockerode.GetEventsOptions["filters"] = {
   ],
 };
 
-const STOPPED_FILTER = JSON.stringify({ status: ["created", "exited", "dead"] });
+const STOPPED = ["created", "exited", "dead"];
+const STOPPED_FILTER = JSON.stringify({ status: STOPPED });
+const NOT_RUNNING_FILTER = JSON.stringify({ status: [...STOPPED, "restarting", "removing"] });
 
 interface VersionJson {
   readonly Version: string;
@@ -98,9 +100,10 @@ export class Engine {
     return await this.#get("/containers/json", LIMITS.listMs);
   }
 
-  /** All containers, as summaries. */
-  async allContainers(): Promise<readonly ListedJson[]> {
-    return await this.#get("/containers/json?", LIMITS.listMs, undefined, { all: true });
+  /** All containers that do not run, as summaries: parsing those of a thousand that do takes milliseconds. */
+  async notRunningContainers(): Promise<readonly ListedJson[]> {
+    const options = { all: true, filters: NOT_RUNNING_FILTER };
+    return await this.#get("/containers/json?", LIMITS.listMs, undefined, options);
   }
 
   /** Containers that are not running, as summaries: the newest, of many. */

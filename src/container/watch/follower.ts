@@ -9,9 +9,10 @@ import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
+import { inSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../registry/fact.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
-import type { ContainerJson } from "./engine-json.ts";
+import type { ContainerJson, ListedJson } from "./engine-json.ts";
 import { ImageConfigs } from "./image-configs.ts";
 import { type ImageConfig, type SplitConfig, splitConfig } from "./split-config.ts";
 import {
@@ -211,14 +212,19 @@ export class Follower {
     const known = this.#hooks.known();
     const ids = new Set(listed.map(({ Id: id }) => id));
     for (const id of known.keys()) if (!ids.has(id)) this.#mark(id);
-    for (const json of listed) {
-      const fact = known.get(json.Id);
-      if (fact === undefined || knownFingerprint(fact) !== listedFingerprint(json)) this.#mark(json.Id);
-    }
+    await inSlices(this.#comparing(listed, known));
     this.#hasListed = true;
     this.#pump();
     this.#checkSynced();
     if (this.#isSynced) await this.#resyncStopped();
+  }
+
+  *#comparing(listed: readonly ListedJson[], known: ReadonlyMap<string, ContainerFact>): Generator<void> {
+    for (const json of listed) {
+      const fact = known.get(json.Id);
+      if (fact === undefined || knownFingerprint(fact) !== listedFingerprint(json)) this.#mark(json.Id);
+      yield;
+    }
   }
 
   #mark(id: string): void {
