@@ -46,6 +46,8 @@ export class Supervisor {
   #current: Dns11 | undefined;
   #isEnding = false;
   #isReady = false;
+  // When the last look began that found it ready.
+  #readyMs = 0;
   #log = "";
   #running: Promise<unknown> = Promise.resolve();
   #first: Cost | undefined;
@@ -101,8 +103,11 @@ export class Supervisor {
     this.#running = Promise.all([this.#live(), this.#check(), this.#watchProcessor()]);
   }
 
+  // Waits for a look that begins from now on: a process that a fault has just killed was ready at the last one.
   async ready(timeoutMs = READY_MS): Promise<number> {
-    return await waitFor("dns11 to be ready", () => (this.isReady ? this.pid : undefined), { timeoutMs });
+    const nowMs = monotonicMs();
+    const look = (): number | undefined => (this.isReady && this.#readyMs >= nowMs ? this.pid : undefined);
+    return await waitFor("dns11 to be ready", look, { timeoutMs });
   }
 
   // Allows these exits while `work` runs; afterwards dns11 stays down for this time.
@@ -166,6 +171,7 @@ export class Supervisor {
   async #check(): Promise<void> {
     for (; !this.#isEnding; await pause(LOOK_EVERY_MS)) {
       const { life } = this.#options.world;
+      const lookMs = monotonicMs();
       const status = await this.#client.status().catch(() => undefined);
       const pid = this.pid;
       if (status === undefined || pid !== status.pid || life !== this.#options.world.life) continue;
@@ -179,6 +185,7 @@ export class Supervisor {
       }
       this.#measure(pid, status.isReady && !this.#isReady);
       this.#isReady = status.isReady;
+      if (status.isReady) this.#readyMs = lookMs;
     }
   }
 
