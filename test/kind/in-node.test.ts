@@ -87,6 +87,10 @@ class Staying implements AsyncDisposable {
 async function staying(node: SimulatedNode, ...args: string[]): Promise<Staying> {
   const instance = new Staying(node, ...args);
   await instance.prints(/serving the node and its pods/);
+  // It follows once a query from the node has been answered; a probe lost on a busy machine is sent again.
+  await waitFor("resolv.conf to name the gateway", async () =>
+    (await node.resolvConf()).includes(SIMULATED_NETWORK.gateway) ? true : undefined,
+  );
   return instance;
 }
 
@@ -137,10 +141,6 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
     const untouched = await stateOf(rig);
     {
       await using instance = await staying(rig.node);
-      // A probe lost on a busy machine is sent again.
-      await waitFor("resolv.conf to name the gateway", async () =>
-        (await rig.node.resolvConf()).includes(SIMULATED_NETWORK.gateway) ? true : undefined,
-      );
       await using pod = await startPod(rig.node);
       assert.deepEqual(pod.nameservers, [SIMULATED_NETWORK.gateway]);
       for (const transport of TRANSPORTS) {
