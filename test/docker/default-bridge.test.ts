@@ -88,7 +88,7 @@ for (const suite of SUITES) {
       return instance;
     }
 
-    /** The servers that receive a query for a new name. */
+    /** The servers that receive a query for a new name, in the file's order: dns11 asks the next one if the first is late. */
     async function serversOf(container: Container, server = A): Promise<string[]> {
       const name = `n${(names += 1)}.ok.test`;
       await dig(container, `@${server}`, name);
@@ -129,7 +129,6 @@ for (const suite of SUITES) {
         assert.deepEqual((await instance.container("client"))?.upstreams, [servers.join(" ")]);
         for (const server of servers) {
           assert.deepEqual(dataOf(await dig(client, `@${server}`, "web")), [web.address("bridge")]);
-          // A reply that is late on a busy machine is asked for at the next one, too.
           assert.equal((await serversOf(client, server))[0], A);
         }
       });
@@ -302,7 +301,7 @@ for (const suite of SUITES) {
             assert.deepEqual(dataOf(reply), [web.address("bridge")], reply.raw);
           }
         }
-        assert.deepEqual(await serversOf(client), [A]);
+        assert.equal((await serversOf(client))[0], A);
         assert.equal(await instance.stop(), 0);
         const commands = [["nft", "list", "ruleset"], ["iptables-legacy-save"], ["ip6tables-legacy-save"]] as const;
         for (const [command, ...words] of commands) {
