@@ -2,7 +2,17 @@
  * Bad input: each mistake gets a message with what is wrong and what to do, and an exit code that docs/cli.md documents.
  */
 import assert from "node:assert/strict";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -70,6 +80,11 @@ test("dns11 waits for an engine that is not running yet, and serves it when it s
   await using early = new Dns11(engine.host);
   await waitFor("dns11 to log that it waits", () => (early.log.includes("waiting for the engine") ? true : undefined));
   await early.logs(/Connection refused at the engine socket/);
+  // As while dockerd makes its socket: nobody may use it yet, and before that there is none.
+  chmodSync(engine.socketPath, 0);
+  await early.logs(/Permission denied at the engine socket/);
+  rmSync(engine.socketPath);
+  await early.logs(/No engine socket at/);
   await engine.startDaemon();
   await early.waitUntilReady();
   assert.equal(await early.stop(), 0);

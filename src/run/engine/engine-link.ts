@@ -15,6 +15,13 @@ import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { TargetSearch } from "../container-side.ts";
 
+/** What a waiting process also sees while dockerd starts: it makes its socket anew, and then sets who may use it. */
+const AWAY_WHILE_IT_STARTS: ReadonlySet<string | undefined> = new Set([
+  "ENGINE_AWAY",
+  "ENGINE_NO_SOCKET",
+  "ENGINE_PERMISSION",
+]);
+
 /** The part that the container side needs. */
 export type EngineAccess = Pick<EngineLink, "engine" | "info" | "socketPath" | "host" | "accept">;
 
@@ -45,14 +52,17 @@ export class EngineLink {
    * then. Resolves to undefined where the run was stopped first.
    */
   static async waitFor({ settings, log, signal, onWait }: TargetSearch): Promise<EngineLink | undefined> {
+    let logged = "";
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         return await EngineLink.open(settings, signal);
       } catch (error) {
         if (signal.aborted) return undefined;
-        if (codeOf(error) !== "ENGINE_AWAY") throw error;
+        const code = codeOf(error);
+        if (attempt === 0 ? code !== "ENGINE_AWAY" : !AWAY_WHILE_IT_STARTS.has(code)) throw error;
         const reason = (error as Error).message;
-        if (attempt === 0) log.warn({ reason }, "waiting for the engine");
+        if (reason !== logged) log.warn({ reason }, "waiting for the engine");
+        logged = reason;
         onWait(`waiting for the engine: ${reason}`);
         const waitMs = backoffMs(attempt, LIMITS.engineRetryFirstMs, LIMITS.engineRetryLastMs, Math.random());
         await sleep(waitMs, undefined, { signal }).catch(() => undefined);
