@@ -419,7 +419,16 @@ const ROOMS: readonly Room[] = [
       "src/kernel/proc-text.ts",
       ...BASE,
     ],
-    modules: ["dockerode", "node:http", "node:module", "node:readline", "node:timers/promises", "node:fs", "node:path"],
+    modules: [
+      "dockerode",
+      "node:http",
+      "node:module",
+      "node:readline",
+      "node:stream",
+      "node:timers/promises",
+      "node:fs",
+      "node:path",
+    ],
   },
   {
     room: "src/container/bridge",

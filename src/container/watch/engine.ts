@@ -1,12 +1,15 @@
 /**
  * Engine: the calls of the engine's API that dns11 makes, each with a timeout.
  */
+import type { IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
+import { addAbortSignal } from "node:stream";
 
 import type Dockerode from "dockerode";
 
 import { LIMITS } from "../../base/limits.ts";
 import { codeOf } from "../../base/lib/fault.ts";
+import { readJsonList } from "../../base/lib/json-pieces.ts";
 import { engineFault } from "../../base/model/engine-fault.ts";
 import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
 import { type Modem, type ModemRequest, openModem } from "./light-dockerode.ts";
@@ -97,19 +100,18 @@ export class Engine {
 
   /** The running containers, as summaries. */
   async containers(): Promise<readonly ListedJson[]> {
-    return await this.#get("/containers/json", LIMITS.listMs);
+    return await this.#list("/containers/json");
   }
 
-  /** All containers that do not run, as summaries: parsing those of a thousand that do takes milliseconds. */
+  /** All containers that do not run, as summaries. */
   async notRunningContainers(): Promise<readonly ListedJson[]> {
-    const options = { all: true, filters: NOT_RUNNING_FILTER };
-    return await this.#get("/containers/json?", LIMITS.listMs, undefined, options);
+    return await this.#list("/containers/json?", { all: true, filters: NOT_RUNNING_FILTER });
   }
 
   /** Containers that are not running, as summaries: the newest, of many. */
   async stoppedContainers(): Promise<readonly ListedJson[]> {
     const options = { all: true, limit: LIMITS.stoppedContainers, filters: STOPPED_FILTER };
-    return await this.#get("/containers/json?", LIMITS.listMs, undefined, options);
+    return await this.#list("/containers/json?", options);
   }
 
   /** Undefined if there is no such container. */
@@ -133,7 +135,7 @@ export class Engine {
 
   /** All networks, without their containers. */
   async networks(): Promise<readonly NetworkJson[]> {
-    return await this.#get("/networks", LIMITS.listMs);
+    return await this.#list("/networks");
   }
 
   /** An image by its id; undefined if it is gone. Engines without the parameter "platform" ignore it. */
@@ -171,6 +173,15 @@ export class Engine {
     const timeout = AbortSignal.timeout(timeoutMs);
     const abortSignal = signal === undefined ? timeout : AbortSignal.any([timeout, signal]);
     return await this.#dial({ path, abortSignal, options });
+  }
+
+  /** Reads it in slices: that of a thousand containers takes milliseconds. */
+  async #list<T>(path: string, options: object = {}): Promise<readonly T[]> {
+    const abortSignal = AbortSignal.timeout(LIMITS.listMs);
+    const reply = await this.#dial<IncomingMessage>({ path, abortSignal, options, isStream: true });
+    return (await this.#explained(
+      readJsonList(addAbortSignal(abortSignal, reply.setEncoding("utf8"))),
+    )) as readonly T[];
   }
 
   async #dial<T>(request: Omit<ModemRequest, "method" | "statusCodes">): Promise<T> {
