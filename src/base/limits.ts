@@ -389,6 +389,8 @@ export const LIMITS = {
   drainQuietMs: 50,
   /** Garbage in the heap, in percent of what is in use, before it is collected. */
   heapGrowthPercent: 50,
+  /** What the C library keeps at the end of its memory. */
+  freeMemoryBytes: 131_072,
   /**
    * Bytecode of functions that V8 inlines into one function. With 920, the default of V8, the answer to a name took 198
    * to 229 ns in 2026; with 4,000, 171 to 188; more changed nothing.

@@ -329,15 +329,6 @@ export function execute(path: string, words: readonly string[]): void {
   must(c.execv(path, [...words, null]), "execv", path);
 }
 
-/** Returns unused memory of the C library to the kernel; does nothing with a library other than glibc. */
-export function trimMalloc(): void {
-  try {
-    lib.func("int malloc_trim(size_t pad)")(0);
-  } catch {
-    // This C library has no malloc_trim.
-  }
-}
-
 /** Requests SIGALRM in `seconds`, whatever the event loop does meanwhile; 0 cancels it. */
 export function alarm(seconds: number): void {
   c.alarm(seconds);

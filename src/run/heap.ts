@@ -6,10 +6,11 @@
 import { setFlagsFromString } from "node:v8";
 
 import { LIMITS } from "../base/limits.ts";
-import { trimMalloc } from "../kernel/libc.ts";
+import { limitFreeMemory, trimMalloc } from "../kernel/malloc.ts";
 
 export function limitHeapGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${LIMITS.heapGrowthPercent}`);
+  limitFreeMemory(LIMITS.freeMemoryBytes);
 }
 
 /** Gives back once, after startup, what starting and attaching took from the C library. */
