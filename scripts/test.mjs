@@ -28,7 +28,7 @@ const GROUP = new URL("./test-group.mjs", import.meta.url).pathname;
 const PIPE_CLOSE_MS = 5_000;
 /** How long each process took last time; only the order depends on it. */
 const DURATIONS_FILE = ".cache/test-seconds.json";
-/** Default duration of a file that has not run here yet, by folder. */
+/** Default duration of a file that has not run here yet: its own, or its folder's. */
 const DEFAULT_SECONDS = new Map(
   Object.entries({
     chaos: 70,
@@ -36,9 +36,10 @@ const DEFAULT_SECONDS = new Map(
     fuzz: 10,
     hostile: 60,
     kernel: 4,
+    "kernel/keeper": 40,
     kind: 40,
     package: 20,
-    page: 15,
+    page: 30,
     scale: 30,
     unit: 20,
   }),
@@ -166,7 +167,7 @@ async function run(name, files) {
 
 /** @param {string} name */
 function expected(name) {
-  return seconds[name] ?? DEFAULT_SECONDS.get(name.split("/", 1)[0] ?? "") ?? 1;
+  return seconds[name] ?? DEFAULT_SECONDS.get(name) ?? DEFAULT_SECONDS.get(name.split("/", 1)[0] ?? "") ?? 1;
 }
 
 /** Assumes that the rest is shared evenly; never less than the longest file needs. */
