@@ -18,7 +18,7 @@ busybox     busybox-static  the only program in the containers
 ps          procps          listing processes
 '
 readonly TEST_ONLY='
-chromium    chromium        opening the page of dns11 ui as a user does
+chromium-headless-shell chromium-headless-shell opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
@@ -40,7 +40,7 @@ readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
 '
 readonly DOCS_ONLY='
-chromium    chromium        pictures of the page of dns11 ui
+chromium-headless-shell chromium-headless-shell pictures of the page of dns11 ui
 asciinema   asciinema       recording the demonstration in README
 termtosvg   termtosvg       drawing that recording
 '
