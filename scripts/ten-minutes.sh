@@ -58,7 +58,7 @@ inside() {
 # Docker's own answers have a TTL of 600 seconds, those of dns11 5.
 answered_by() {
   local ttl
-  ttl=$(inside web dig @127.0.0.11 +noall +answer +time=2 +tries=1 db | awk '{print $2; exit}')
+  ttl=$(inside web dig @127.0.0.11 +noall +answer +time=10 +tries=1 db | awk '{print $2; exit}')
   case $ttl in
     5) echo dns11 ;;
     600) echo Docker ;;

@@ -66,8 +66,12 @@ test("a resolv.conf that names another server", async () => {
   const write = "echo nameserver 10.255.255.2 >/etc/resolv.conf";
   stdoutOf(await client.exec("sh", ["-c", write]), write);
   await assertFound({ client, name: "web", code: "resolv-conf", doctor: /10\.255\.255\.2/, exitCode: 1 });
+  const namespace = (await shop.instance.container(client.name))?.namespace;
   await client.restart();
-  await shop.instance.waitFor(client.name, "attached");
+  await waitFor("it to be served again", async () => {
+    const now = await shop.instance.container(client.name);
+    return now?.state === "attached" && now.namespace !== namespace ? true : undefined;
+  });
   const { unwatched } = await shop.failures(client.name);
   assert.deepEqual(unwatched, [], "its fix has helped");
 });

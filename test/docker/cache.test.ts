@@ -20,7 +20,6 @@ import { type Case, LOOPBACKS, startCase } from "./forwarding/case.ts";
 const HOST_SERVER = "10.53.0.1";
 const OURS = { udp: 53, tcp: 53 };
 const FIRST = ["198.18.0.1"];
-const SECOND = ["198.18.0.2"];
 // Longer than any test takes: only those that wait for the end of a TTL have a short one.
 const LASTING = "ttl 600\n";
 // The TTL of stale answers (RFC 8767).
@@ -74,8 +73,8 @@ test("an answer is cached for its whole TTL, and no longer", async () => {
 
 test("an answer with TTL 0 is not cached", async () => {
   await using fixture = await withServer("ttl 0\ncount");
-  assert.deepEqual(dataOf(await fixture.dig("zero.test")), FIRST);
-  assert.deepEqual(dataOf(await fixture.dig("zero.test")), SECOND);
+  const first = dataOf(await fixture.dig("zero.test"));
+  assert.notDeepEqual(dataOf(await fixture.dig("zero.test")), first);
 });
 
 for (const word of ["nxdomain", "nodata"]) {

@@ -14,7 +14,7 @@ import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
-import { WAIT_TIMEOUT_MS, pause } from "../support/rig/wait.ts";
+import { WAIT_TIMEOUT_MS, pause, waitFor } from "../support/rig/wait.ts";
 
 let engine: Engine;
 let upstream: Upstream;
@@ -67,11 +67,15 @@ for (const [name, type, got] of [
   ["app", "MX", /no records/],
 ] as const) {
   test(`a timeout while waiting for ${type} of ${name} reports the last result`, async () => {
-    await assert.rejects(dns.waitUntilResolves("app", name, { type, timeoutMs: 2_000 }), (error: Error) => {
-      assert.equal((error as Error & { code: string }).code, "NOT_RESOLVED");
-      assert.match(error.message, /did not resolve in "app" within 2000 ms; last result: /);
-      assert.match(error.message, got);
-      return true;
+    // On a busy machine the last result may be that there was no answer in time.
+    await waitFor("the last result", async () => {
+      const waited = await dns
+        .waitUntilResolves("app", name, { type, timeoutMs: 2_000 })
+        .catch((error: Error) => error);
+      assert.ok(waited instanceof Error);
+      assert.equal((waited as Error & { code: string }).code, "NOT_RESOLVED");
+      assert.match(waited.message, /did not resolve in "app" within 2000 ms; last result: /);
+      return got.test(waited.message) ? true : undefined;
     });
   });
 }

@@ -223,6 +223,7 @@ test("names of a stopped container, of the engine by network, and of a project",
   const other = await succeed("names", "-p", "other");
   assert.doesNotMatch(other, /shop-/);
   await stopped.start();
+  await instance.waitFor(stopped.name, "attached");
 });
 
 test("status is the health in eight lines, or one container's state", async () => {

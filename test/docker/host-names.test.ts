@@ -11,6 +11,7 @@ import { ControlGroup } from "../support/engine/control-group.ts";
 import { ensureImage } from "../support/engine/image.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type CommandResult, run, stdoutOf } from "../support/program/command.ts";
+import { TYPE } from "./differential/octets.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { HostClients } from "../support/client/host-clients.ts";
 import { assertNoneFailed } from "../support/client/host-load.ts";
@@ -181,7 +182,8 @@ test("names of a zone resolve with a pod's search list, and what is declared bel
     [`nobody.shop.svc.${zone}`, "A", []],
   ] as const)
     assert.deepEqual(await addressesOf(name, SERVER, type), expected, name);
-  const left = (await upstream.queries()).filter(({ name }) => !name.endsWith(".arpa"));
+  // dns11 itself asks now and then for the SOA of its zones, to see who knows them.
+  const left = (await upstream.queries()).filter(({ name, type }) => type !== TYPE.SOA && !name.endsWith(".arpa"));
   assert.deepEqual(left, [], "nothing is forwarded");
   assert.deepEqual(await addressesOf("x1.a9.ok.test"), ["192.0.2.1"], "a zone that a server of the host has");
   const words = ["status", "host", "-H", engine.host, "--state-dir", instance.stateDir];

@@ -188,7 +188,8 @@ test("an invalid nameserver is logged once, and the others are used", async () =
 
 test("in strict mode, containers keep the servers that the engine set at their start", async () => {
   await fixture.start();
-  assert.equal(await fixture.upstreamsOf(await fixture.shared.under("strict: true")), "docker");
+  const strict = await fixture.shared.under("strict: true");
+  await waitFor("Docker's servers", async () => ((await fixture.upstreamsOf(strict)) === "docker" ? true : undefined));
   await fixture.assertStrictKeeps(A);
 });
 

@@ -98,6 +98,7 @@ test("--replace without a running instance is a normal start; a successor that s
     args: ["--replace", "--only", "label=served"],
   });
   await untilServedBy(second);
+  await second.logs(/took over from the previous process/);
   assert.equal((await dig(served, "web")).answer[0]?.ttl, 5);
   assert.equal((await dig(web, "client")).answer[0]?.ttl, 600);
   assert.doesNotMatch((await web.enter("nft", ["list", "tables"])).stdout, /dns11/);

@@ -89,12 +89,12 @@ test("the host's servers are listed once, a container's own servers per containe
   await dig(one, "x.test");
   const used = await serverNamed(instance, "host(10.53.0.1)");
   // A busy machine may have let it send the query again.
-  const { queries = 0, ...others } = used.counters ?? {};
+  const { queries = 0, answers = 0, ...others } = used.counters ?? {};
   assert.deepEqual(
     [used.state, others, used.edns, used.isLooping],
-    ["up", { answers: 1, useless: 0, unreachable: 0 }, true, false],
+    ["up", { useless: 0, unreachable: 0 }, true, false],
   );
-  assert.ok(queries >= 1);
+  assert.ok(queries >= 1 && answers >= 1);
   assert.ok((used.rttMs ?? 0) > 0 && used.deviationMs !== null);
 });
 

@@ -37,6 +37,11 @@ before(async () => {
   });
   await early.stop();
   instance = await startDns11(engine);
+  // Until an image is known, all labels may be the image's.
+  for (const name of ["db.shop", "db.app"]) {
+    await waitFor(name, async () => (dataOf(await dig(plain, name)).length > 0 ? true : undefined));
+  }
+  await upstream.forget();
 });
 after(async () => {
   await instance[Symbol.asyncDispose]();

@@ -13,7 +13,7 @@ import { createOverlay, createService, initSwarm } from "../support/engine/swarm
 import { type Dns11, dns11, startDns11, WITHOUT_KEEPER } from "../support/program/dns11.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import { connectByWire } from "../support/rig/wire.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { untilSame, waitFor } from "../support/rig/wait.ts";
 
 // A manager and two workers.
 const SUITES = ["forky", "trixie", "bookworm"] as const;
@@ -126,8 +126,13 @@ test("tasks, services and containers of other machines resolve on all, and so do
     assert.deepEqual([...new Set(containers.map(({ state }) => state))], ["attached"]);
   const all = clients.map(async (client) => {
     assert.deepEqual(await agreed(client.name, 1), [client.address("mesh")]);
-    const pointers = clients.map(async (from) => await addresses(from, "-x", client.address("mesh")));
-    for (const found of await Promise.all(pointers)) assert.deepEqual(found, [`${client.name}.mesh.`]);
+    const pointers = async (): Promise<unknown> =>
+      await Promise.all(clients.map(async (from) => await addresses(from, "-x", client.address("mesh"))));
+    await untilSame(
+      "the pointers on each machine",
+      pointers,
+      clients.map(() => [`${client.name}.mesh.`]),
+    );
   });
   await Promise.all(all);
   assert.deepEqual(await agreed("all", 3), clients.map((client) => client.address("mesh")).toSorted());

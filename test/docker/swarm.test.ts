@@ -14,7 +14,7 @@ import { dns11 } from "../support/program/dns11.ts";
 import { SharedDns11 } from "../support/program/shared-dns11.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { LIMITS } from "../../src/base/limits.ts";
-import { pause, waitFor } from "../support/rig/wait.ts";
+import { pause, untilSame, waitFor } from "../support/rig/wait.ts";
 import { type Ports, portsAt } from "./differential/client.ts";
 import { swarmQuestions } from "./differential/questions/swarm.ts";
 import { differences, queryBoth } from "./differential/run-both.ts";
@@ -95,8 +95,11 @@ test("names of a swarm come from Docker's resolver, and nothing of them goes ups
     me: [client.address("mesh")],
     db: [dataOf(await dig(client, "db.n1"))[0] ?? ""],
   };
-  const found = Object.keys(expected).map(async (name) => [name, await addresses(name)] as const);
-  assert.deepEqual(Object.fromEntries(await Promise.all(found)), expected);
+  const found = async (): Promise<unknown> =>
+    Object.fromEntries(
+      await Promise.all(Object.keys(expected).map(async (name) => [name, await addresses(name)] as const)),
+    );
+  await untilSame("the names", found, expected);
   for (const name of ["web", "tasks.web", task.Name, "client"])
     assert.deepEqual(await addresses(name, "AAAA"), [], `${name}: no IPv6 address, but it exists`);
   assert.deepEqual(await addresses("web", "TXT"), []);

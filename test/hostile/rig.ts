@@ -274,6 +274,7 @@ export class Rig implements AsyncDisposable {
       return all.every(({ lost, wrong, sent }) => lost + wrong === 0 && sent > SENT_LEAST) ? true : undefined;
     };
     await waitFor("the victims to get their answers", check);
+    await this.#instance.waitForKernel();
     this.#restingBytes = memoryOf(this.#instance.pid, "VmRSS");
     this.#restingDescriptors = descriptorsOf(this.#instance.pid);
     await this.addAttacker({ name: "plain", networks: [{ name: "attackers", ip: ZONES["evil.test"] }] });

@@ -123,6 +123,10 @@ test("more links and addresses than fit into one message are all read", async ()
 test("addresses are those that ip prints, in the same text", async () => {
   await using place = await Place.create();
   await place.addPair("left", "right");
+  // Their own addresses come with that.
+  for (const name of ["left", "right"]) {
+    await waitFor("the pair to run", () => (place.routes.linkNamed(name)?.isRunning === true ? true : undefined));
+  }
   await place.ip("address", "add", "10.1.2.3/24", "dev", "left");
   await place.ip("address", "add", "10.1.2.4/24", "dev", "left", "label", "left:more");
   await place.ip("address", "add", "10.2.0.1", "peer", "10.2.0.9/32", "dev", "right");

@@ -18,7 +18,7 @@ import {
 import { startPod } from "../support/kind/pod.ts";
 import { checkIn } from "../support/kind/pod-host.ts";
 import { ENDS } from "../support/kind/ends.ts";
-import { waitFor } from "../support/rig/wait.ts";
+import { untilSame, waitFor } from "../support/rig/wait.ts";
 
 let world: KindEnvironment;
 
@@ -51,7 +51,12 @@ for (const [how, end] of Object.entries(ENDS)) {
     assert.deepEqual(await world.webFrom(born, GATEWAY), world.found);
     await end(instance, world);
     const expected = { all: "0", default: "0", lo: "0", eth0: "0", eth1: "0", renamed0: "0" };
-    assert.deepEqual(await routeLocalnet(node.netnsPath), { ...expected, [own.device]: "1", [born.device]: "0" });
+    // The link of a test pod goes a moment after its probe.
+    await untilSame("route_localnet as before", async () => await routeLocalnet(node.netnsPath), {
+      ...expected,
+      [own.device]: "1",
+      [born.device]: "0",
+    });
   });
 }
 

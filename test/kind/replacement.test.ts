@@ -14,7 +14,7 @@ import {
   waitForWorkingNode,
 } from "../support/kind/kind-environment.ts";
 import { startPod } from "../support/kind/pod.ts";
-import { Dns11 } from "../support/program/dns11.ts";
+import { replaceDns11 } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 
 /** Few enough that the sockets hold all of them for as long as a busy machine may take; each gap of 10 ms loses one. */
@@ -38,8 +38,7 @@ for (const mode of ["listener", "loopback"] as const) {
     await using fresh = await QueryLoop.start(pod, options);
     await using kept = await QueryLoop.start(pod, { ...options, sourcePort: "any" });
     await pause(LONGER_MS);
-    await using second = new Dns11(world.engine.host, { stateDir: first.stateDir, args: ["--replace", ...args] });
-    assert.equal(await first.ended(), 0, first.log);
+    await using second = await replaceDns11(world.engine, first, { args });
     await pause(LONGER_MS);
     for (const queries of [fresh, kept]) {
       const ends = await queries.stop();

@@ -35,9 +35,8 @@ export class SharedDns11 implements AsyncDisposable {
       await this.stop();
       this.#args = args;
       this.#instance = await startDns11(this.#engine(), { args, env: WITHOUT_KEEPER });
-    } else {
-      await this.#settled(this.#instance);
     }
+    await this.#settled(this.#instance);
     return this.#instance;
   }
 
