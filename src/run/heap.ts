@@ -8,7 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { LIMITS } from "../base/limits.ts";
 import { limitFreeMemory, trimMalloc } from "../kernel/malloc.ts";
 
-export function limitHeapGrowth(): void {
+export function limitMemoryGrowth(): void {
   setFlagsFromString(`--heap-growing-percent=${LIMITS.heapGrowthPercent}`);
   limitFreeMemory(LIMITS.freeMemoryBytes);
 }

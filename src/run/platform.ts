@@ -16,7 +16,7 @@ import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Log } from "../base/log/log.ts";
 import { eventLogger } from "../base/log/event-logger.ts";
-import { limitHeapGrowth } from "./heap.ts";
+import { limitMemoryGrowth } from "./heap.ts";
 import { denyKernelAnswers, denyUnusedCalls } from "./deny-system-calls.ts";
 import { loadKernelAnswers } from "./load-kernel-answers.ts";
 
@@ -33,7 +33,7 @@ export interface Platform {
 
 export async function preparePlatform(settings: RunSettings, log: Log): Promise<Platform> {
   checkCapabilities();
-  limitHeapGrowth();
+  limitMemoryGrowth();
   preallocateDescriptors();
   await warmThreadPool();
   denyUnusedCalls(settings, log);
