@@ -4,6 +4,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 
+import { byName } from "../base/lib/by-name.ts";
 import type { CacheEntriesReport, CacheEntryReport } from "../api/cache.ts";
 import { setU16 } from "../base/dns/bytes.ts";
 import { FLAGS_AT, HEADER_BYTES, QR, QUESTIONS_AT, writeCounts } from "../base/dns/header.ts";
@@ -66,7 +67,7 @@ export async function cacheEntries(
     entries.push(reportOf(stored.entry, { name, container: owner, bytes: stored.bytes, nowMs: now() }));
     await turn();
   }
-  return { isCaching: true, entries: entries.toSorted((a, b) => (a.name < b.name ? -1 : 1)), omitted };
+  return { isCaching: true, entries: entries.toSorted(byName), omitted };
 }
 
 function namesOfOwners({ containers }: ControlPorts, { forwarder }: CacheState): Map<object, string> {

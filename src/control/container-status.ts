@@ -1,6 +1,7 @@
 /**
  * ContainerStatus: the status of a container, from the decision of the roster and the state of its attachment.
  */
+import { byName } from "../base/lib/by-name.ts";
 import type { ContainerStatus, RecentQueries } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
@@ -43,10 +44,6 @@ function* eachStatus(containers: Containers, statuses: ContainerStatus[]): Gener
     statuses.push(containerStatus(fact, decision, containers));
     yield;
   }
-}
-
-export function byName(a: ContainerState, b: ContainerState): number {
-  return a.name < b.name ? -1 : 1;
 }
 
 function stateOf(decision: Decision, attachment: Attachment | undefined): Omit<ContainerState, "name"> {

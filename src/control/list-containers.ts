@@ -2,6 +2,7 @@
  * ListContainers: the containers of the engine with what concerns their names: networks, names, addresses, and whether dns11 serves
  * them. With one container, also the resolv.conf of its programs, because that takes a file each.
  */
+import { byName } from "../base/lib/by-name.ts";
 import type { ContainerNetwork, ContainerReport, ContainersReport, ResolvConfReport } from "../api/containers.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import { inSlices } from "../base/lib/slices.ts";
@@ -28,7 +29,7 @@ export async function listContainers(ports: Ports, { query }: Pick<ApiRequest, "
   const stopped = isTrue(query, "all") || word !== "" ? await stoppedReports(ports.containers) : [];
   const all = [...running, ...stopped].filter((each) => filter?.acceptsPlace(each) !== false);
   if (word !== "") return { containers: [withResolvConf(ports, oneOf(all, word))], omitted: 0 };
-  const sorted = all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const sorted = all.toSorted(byName);
   return {
     containers: sorted.slice(0, LIMITS.containersListed),
     omitted: Math.max(0, sorted.length - LIMITS.containersListed),

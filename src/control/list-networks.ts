@@ -1,6 +1,7 @@
 /**
  * ListNetworks: the networks of the engine with their subnets, and the running containers on them.
  */
+import { byName } from "../base/lib/by-name.ts";
 import type { NetworkMember, NetworkReport, NetworksReport } from "../api/networks.ts";
 import { LIMITS } from "../base/limits.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/registry/fact.ts";
@@ -20,7 +21,7 @@ export async function listNetworks(
   const networks = all
     .filter((network) => project === "" || network.project === project)
     .map((network) => networkReport(network, members.get(network.name) ?? []))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    .toSorted(byName);
   return {
     networks: networks.slice(0, LIMITS.networksListed),
     omitted: Math.max(0, networks.length - LIMITS.networksListed),

@@ -2,6 +2,7 @@
  * Matrix: which containers can resolve which services, decided by the tables that answer queries. It is computed in short turns,
  * because it has up to 65,536 cells.
  */
+import { byName } from "../base/lib/by-name.ts";
 import type { MatrixColumn, MatrixReport, MatrixRow } from "../api/matrix.ts";
 import { wireLabels } from "../base/dns/name.ts";
 import { inSlices } from "../base/lib/slices.ts";
@@ -41,7 +42,7 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
   const composeOf = new Map(wanted.map(({ id, compose }) => [id, compose]));
   const targets: Target[] = [];
   await inSlices(eachTarget(wanted, targets));
-  const facts = wanted.flatMap(({ id }) => byId.get(id) ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const facts = wanted.flatMap(({ id }) => byId.get(id) ?? []).toSorted(byName);
   const shown = targets.slice(0, LIMITS.matrixSide);
   const search = new NameSearch(ports.resolver().behaviour);
   const rows: MatrixRow[] = [];

@@ -2,6 +2,7 @@
  * InspectedContainer: one running container with what is known before entering its namespace: which resolver should answer
  * there, and its upstream servers. A running dns11 reports both; without one, they follow from the engine's facts.
  */
+import { byName } from "../base/lib/by-name.ts";
 import { type Decision, decide } from "../container/attach/decision.ts";
 import type { ContainerServers } from "./checks/upstream-check.ts";
 import type { ContainerTarget } from "./checks/container-target.ts";
@@ -73,7 +74,7 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
     const facts = inspected
       .filter((each) => each !== undefined)
       .map(({ json, split }) => containerFact(json, files.read(json), split))
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      .toSorted(byName);
     const networks = await readNetworks(facts, engine);
     const reported = new Map(status?.containers.map((container) => [container.id, container]));
     return facts.map((fact) => inspectedContainer(fact, (id) => networks.get(id), reported.get(fact.id), context));

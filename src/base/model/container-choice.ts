@@ -2,6 +2,7 @@
  * ContainerChoice: the containers that a word of a user stands for: a name, an ID, or a Compose service. The daemon, the
  * doctor and the commands choose in the same way.
  */
+import { byName } from "../lib/by-name.ts";
 import { Fault } from "../lib/fault.ts";
 import { nearest } from "../lib/nearest.ts";
 
@@ -30,7 +31,7 @@ export function containersCalled<T extends NamedContainer>(all: Iterable<T>, wor
   const byId = candidates.filter(({ id }) => isId(id));
   if (byId.length === 1 && word.length >= SHORT_ID_LENGTH) return byId;
   const services = candidates.filter(({ service }) => service === word);
-  if (services.length > 0) return services.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (services.length > 0) return services.toSorted(byName);
   if (byId.length > 1) {
     throw new Fault("AMBIGUOUS_CONTAINER", `The IDs of several containers begin with "${word}": ${listOf(byId)}`, {
       remedy: "Type more characters of the ID, or use a name.",
