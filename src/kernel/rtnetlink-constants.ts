@@ -4,6 +4,9 @@
  */
 export const NETLINK_ROUTE = 0;
 
+/** The index of lo in every namespace. */
+export const LOOPBACK_INDEX = 1;
+
 /** Request types, by the kernel's names. */
 export const CALLS = {
   RTM_NEWLINK: 16,

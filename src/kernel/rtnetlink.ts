@@ -66,8 +66,6 @@ interface Answer<T> {
   readonly absent: ReadonlySet<string>;
 }
 
-/** The interface lo has this index in every namespace. */
-const LOOPBACK_INDEX = 1;
 /** A link has forty others. */
 const LINK_ATTRIBUTES = new Set([rt.IFLA_IFNAME, rt.IFLA_MASTER, rt.IFLA_OPERSTATE, rt.IFLA_AF_SPEC]);
 const ADDRESS_ATTRIBUTES = new Set([rt.IFA_LOCAL, rt.IFA_ADDRESS, rt.IFA_LABEL]);
@@ -330,7 +328,7 @@ function firstOf(hops: Buffer): Buffer {
 function writeAddress(w: NetlinkWriter, { index, address, prefixLength }: Omit<InterfaceAddress, "label">): void {
   const bytes = bytesOf(address);
   // An address on lo serves local clients; it must not be a source of packets that leave.
-  const scope = index === LOOPBACK_INDEX ? rt.RT_SCOPE_HOST : rt.RT_SCOPE_UNIVERSE;
+  const scope = index === rt.LOOPBACK_INDEX ? rt.RT_SCOPE_HOST : rt.RT_SCOPE_UNIVERSE;
   const header = Buffer.alloc(rt.ADDRESS_HEADER_BYTES);
   header.set([familyOf(bytes), prefixLength, 0, scope]);
   header.writeUInt32LE(index, rt.ADDRESS_INDEX_OFFSET);

@@ -10,7 +10,7 @@ import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.
 import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
 import { LinkThread } from "../../src/kernel/answers/link-thread.ts";
-import { LOOPBACK_INDEX } from "../../src/kernel/answers/loopback-link.ts";
+import { LOOPBACK_INDEX } from "../../src/kernel/rtnetlink-constants.ts";
 import { firstAtIngress } from "../../src/kernel/bpf.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { untilSame } from "../support/rig/wait.ts";

@@ -6,6 +6,7 @@ import { isIPv6 } from "node:net";
 
 import { codeOf, Fault } from "../../base/lib/fault.ts";
 import { type InterfaceAddress, type RouteSocket } from "../../kernel/rtnetlink.ts";
+import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { DEDICATED } from "./advertised-addresses.ts";
 
@@ -14,7 +15,6 @@ export interface LoAddress {
   readonly prefixLength: number;
 }
 
-const LOOPBACK_INDEX = 1;
 /** Marks an IPv4 address as ours. IPv6 addresses have no label, but no other program uses our dedicated one. */
 const LABEL = "lo:dns11";
 /** The dedicated address and the ones after it, in case a node uses it already. */

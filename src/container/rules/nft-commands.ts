@@ -5,6 +5,7 @@ import { addressBytes } from "../../base/model/address.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, deleteTable } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
+import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import {
   type Action,
   type ChainPlan,
@@ -23,8 +24,6 @@ const ADDRESSES = {
   ip6: { source: 8, destination: 24, length: 16 },
 } as const;
 const LOOPBACK_FIRST_OCTET = 127;
-/** The index of lo in every namespace. */
-const LOOPBACK_INDEX = 1;
 const NOT_TRANSLATED = 0;
 /** linux/netfilter/xt_string.h */
 const STRING_MATCH_REVISION = 1;
