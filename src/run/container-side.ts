@@ -12,6 +12,7 @@ import type { EventRing } from "../control/event-ring.ts";
 import type { ControlPorts } from "../control/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { Gate } from "../base/lib/gate.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { Log } from "../base/log/log.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
@@ -24,8 +25,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly engine: Status["engine"];
   /** Its containers as other machines are to know them; undefined inside a KIND node. */
   readonly publication: Publication | undefined;
-  /** Every running container is known. */
-  readonly isSynced: boolean;
+  /** Open once every running container is known. */
+  readonly synced: Gate;
   /** Every known container is attached and verified, or has been refused. */
   readonly isSettled: boolean;
   /** Time of the last sign of life, on the clock of `performance.now`. */

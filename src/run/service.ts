@@ -134,7 +134,8 @@ export class Service {
       if (predecessor === undefined) {
         await resources.acquire();
         keeper.start();
-        attachGate.open();
+        // Names of containers that are not known yet would go upstream. Docker's resolver knows them.
+        void serving.containerSide.synced.passed.then(attachGate.open);
       }
       const stop = AbortSignal.any([this.#untilStopped(signal), handedOver.signal]);
       const parts = { log: this.#log, platform, resources, keeper, containerSide: serving.containerSide };
@@ -205,7 +206,7 @@ export class Service {
       etcd.publish(containerSide.publication);
       quarantines.watch(() => containerSide.refresh());
       this.#lifecycle.setServing(() => ({
-        isSynced: containerSide.isSynced,
+        isSynced: containerSide.synced.isOpen,
         isSettled: containerSide.isSettled,
         containers: () => containerStates(containerSide.containers),
         lastActivityMs: () => containerSide.lastActivityMs,
@@ -213,7 +214,7 @@ export class Service {
       this.#serving = serving;
       history.begin();
       this.#logServing(containerSide, controlPath(folder));
-      trimMallocOnce(() => containerSide.isSynced && containerSide.isSettled);
+      trimMallocOnce(() => containerSide.synced.isOpen && containerSide.isSettled);
       await following;
     } finally {
       const withdrawn = etcd.close(handover.isServing);
@@ -310,7 +311,7 @@ export class Service {
   async #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
     // Before the containers: those of a run that is ready are attached or have a reason why not.
-    const isReady = containerSide.isSynced && containerSide.isSettled;
+    const isReady = containerSide.synced.isOpen && containerSide.isSettled;
     const containers = await containerStatuses(containerSide.containers);
     return {
       version: VERSION,

@@ -30,7 +30,7 @@ interface TakeoverParts {
 /** Returns once it serves in place of the old process, or when `signal` ends it before anything was touched. */
 export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverParts, signal: AbortSignal): Promise<void> {
   const { log, platform, resources, keeper, containerSide, begin } = parts;
-  while (!containerSide.isSynced) {
+  while (!containerSide.synced.isOpen) {
     if (signal.aborted) return predecessor.channel.close();
     await sleep(POLL_MS);
   }

@@ -50,8 +50,6 @@ interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onStat
   readonly startAfter?: Promise<void> | undefined;
   /** Whether attaching this container may crash the process: it is attached last and alone. */
   readonly isSuspect?: (containerId: string) => boolean;
-  /** Whether the desired state covers every container that was running at start. */
-  readonly isSynced?: () => boolean;
   /** Runs `work` on a container's namespace and records which container it is, in case the process dies. */
   readonly runAttach?: (containerId: string, work: () => void) => void;
 }
@@ -216,9 +214,8 @@ export class Reconciler {
 
   /** Holds back suspects until a crash would cost no other container its attachment. */
   #next(): string | undefined {
-    const { isSuspect, isSynced } = this.#parts;
+    const { isSuspect } = this.#parts;
     for (const id of this.#queue) if (isSuspect?.(id) !== true) return id;
-    if (isSynced?.() === false) return undefined;
     for (const [, { state }] of this.attachments()) {
       if (state.kind === "opening" || state.kind === "verifying") return undefined;
     }

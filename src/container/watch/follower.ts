@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LIMITS } from "../../base/limits.ts";
 import { backoffMs } from "../../base/lib/backoff.ts";
 import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
+import { type Gate, gate } from "../../base/lib/gate.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../registry/fact.ts";
@@ -80,7 +81,7 @@ export class Follower {
   #lastActivityMs = performance.now();
   #isConnected = false;
   #hasListed = false;
-  #isSynced = false;
+  readonly #synced = gate();
 
   constructor(engine: FollowedEngine, hooks: FollowerHooks) {
     this.#engine = engine;
@@ -97,8 +98,9 @@ export class Follower {
     return this.#lastActivityMs;
   }
 
-  get isSynced(): boolean {
-    return this.#isSynced;
+  /** Open once every running container has been inspected. */
+  get synced(): Gate {
+    return this.#synced;
   }
 
   /** Inspects every running container once, without following. */
@@ -216,7 +218,7 @@ export class Follower {
     this.#hasListed = true;
     this.#pump();
     this.#checkSynced();
-    if (this.#isSynced) await this.#resyncStopped();
+    if (this.#synced.isOpen) await this.#resyncStopped();
   }
 
   *#comparing(listed: readonly ListedJson[], known: ReadonlyMap<string, ContainerFact>): Generator<void> {
@@ -329,8 +331,8 @@ export class Follower {
   }
 
   #checkSynced(): void {
-    if (this.#isSynced || !this.#hasListed || this.#marked.size > 0 || this.#inspecting.size > 0) return;
-    this.#isSynced = true;
+    if (this.#synced.isOpen || !this.#hasListed || this.#marked.size > 0 || this.#inspecting.size > 0) return;
+    this.#synced.open();
     this.#hooks.onSynced();
     // The next list repeats it.
     void this.#resyncStopped().catch(() => undefined);

@@ -2,6 +2,7 @@
  * EngineSide: the container side for all containers of an engine: watch -> registry -> roster -> attach. The answerer
  * reads the registry's names through the view of each endpoint. Sockets made in a namespace go to the listeners.
  */
+import type { Gate } from "../../base/lib/gate.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
@@ -50,6 +51,7 @@ export class EngineSide implements ContainerSide {
   readonly files: ContainerFilesReader;
   readonly hostNames: HostNames;
   readonly follower: Follower;
+  readonly synced: Gate;
   readonly stopped: StoppedContainers;
   readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
@@ -84,7 +86,7 @@ export class EngineSide implements ContainerSide {
     this.#events = new EngineEvents({
       events: parts.events,
       factOf,
-      isSynced: () => this.follower.isSynced,
+      isSynced: () => this.synced.isOpen,
     });
     this.reconciler = this.#openReconciler();
     this.nodes = this.#openNodes();
@@ -103,6 +105,7 @@ export class EngineSide implements ContainerSide {
       reinspect: (ids) => this.follower.reinspect(ids),
     });
     this.follower = this.#openFollower();
+    this.synced = this.follower.synced;
     this.containers = containersOf(this, parts.publishedOf);
     this.repairs = repairsOf(this, parts.quarantines);
     this.inside = insideOf(link, parts.platform);
@@ -116,10 +119,6 @@ export class EngineSide implements ContainerSide {
   /** The current one: a reload replaces it. */
   get directory(): Directory {
     return this.#directory;
-  }
-
-  get isSynced(): boolean {
-    return this.follower.isSynced;
   }
 
   get isSettled(): boolean {
@@ -230,7 +229,6 @@ export class EngineSide implements ContainerSide {
         inherit,
         startAfter,
         isSuspect: quarantines.isSuspect,
-        isSynced: () => this.follower.isSynced,
         runAttach: (id, work) => quarantines.recorder.attaching(id, work),
         descriptorsMax: descriptorsMax(),
         onServing: (id, counters, isServing) =>

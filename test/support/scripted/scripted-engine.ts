@@ -9,6 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { gate } from "../../../src/base/lib/gate.ts";
+
 type Json = Record<string, unknown>;
 
 const RECORDED = JSON.parse(
@@ -33,6 +35,8 @@ export class ScriptedEngine implements AsyncDisposable {
   readonly #server: Server;
   readonly #running = new Map<string, Running>();
   readonly #listeners = new Set<ServerResponse>();
+  /** Inspects of a container wait for its gate, by id. */
+  readonly #held = new Map<string, Promise<void>>();
   #starts = 0;
   /** Inspects run one after the other, as in a real engine. */
   #queue: Promise<unknown> = Promise.resolve();
@@ -68,6 +72,13 @@ export class ScriptedEngine implements AsyncDisposable {
     this.#sendEvent("network", "disconnect", NETWORK_ID, { container: id });
   }
 
+  /** Has inspects of this container wait, as those of one do that is starting, until the returned function is called. */
+  hold(name: string): () => void {
+    const { passed, open } = gate();
+    this.#held.set(idOf(name), passed);
+    return open;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const listener of this.#listeners) listener.destroy();
     this.#server.closeAllConnections();
@@ -88,6 +99,7 @@ export class ScriptedEngine implements AsyncDisposable {
     if (path === "/containers/json" && query.includes("filters")) return answer(response, []);
     if (path === "/containers/json") return answer(response, [...this.#running.values()].map(listedOf));
     if (path.startsWith("/networks/")) return answer(response, RECORDED.network);
+    await this.#held.get(container ?? "");
     const running = this.#running.get(container ?? "");
     await (this.#queue = this.#queue.then(async () => await sleep(INSPECT_MS)));
     answer(response, running === undefined ? undefined : inspectedOf(running));
