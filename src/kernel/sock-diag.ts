@@ -1,10 +1,11 @@
 /**
- * SockDiag: lists sockets of the thread's namespace by sock_diag. The kernel filters, so a container with very many
- * sockets costs one comparison for each. A kernel may lack it.
+ * SockDiag: sockets of the thread's namespace, by sock_diag. A list costs the kernel a walk through the sockets of all
+ * namespaces, and one comparison for each of this one; the one socket that receives a packet it looks up as it does for the
+ * packet. A kernel may lack it.
  */
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
-import { NLM_F_DUMP, attributesIn } from "./netlink-message.ts";
-import { NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
+import { NLM_F_ACK, NLM_F_DUMP, attributesIn } from "./netlink-message.ts";
+import { NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
 
 /** linux/sock_diag.h, linux/inet_diag.h */
 const NETLINK_SOCK_DIAG = 4;
@@ -14,18 +15,24 @@ const BYTECODE_SOURCE = 7;
 const BYTECODE_DESTINATION = 8;
 const REQUEST_BYTES = 56;
 const STATES_OFFSET = 4;
+const ID_OFFSET = 8;
+const COOKIE_OFFSET = ID_OFFSET + 40;
+const COOKIE_BYTES = 8;
 const OPERATION_BYTES = 4;
 const CONDITION_BYTES = 8;
 const ANY_PORT = -1;
 const ANSWER_BYTES = 56;
 const ANSWER_HEADER_BYTES = 72;
+const STATE = 1;
 const SOURCE_PORT = 4;
 const DESTINATION_PORT = 6;
 const SOURCE = 8;
 const DESTINATION = 24;
 const CGROUP_ID = 21;
 const PROTOCOLS = { tcp: 6, udp: 17 } as const;
-const STATES = { connected: 1 << 1, unconnected: 1 << 7, listening: 1 << 10 } as const;
+const STATE_NUMBERS = { connected: 1, unconnected: 7, listening: 10 } as const;
+/** The ends are the packet's for UDP, and the socket's for TCP: the kernel calls it historical. */
+const LOCAL_END = { udp: { port: 2, address: 20 }, tcp: { port: 0, address: 4 } } as const;
 
 /** One end of a socket: address bytes and a port. In a filter, a missing part matches any. */
 export interface SocketEnd {
@@ -36,7 +43,7 @@ export interface SocketEnd {
 export interface SocketFilter {
   readonly protocol: keyof typeof PROTOCOLS;
   readonly family: 4 | 6;
-  readonly state: keyof typeof STATES;
+  readonly state: keyof typeof STATE_NUMBERS;
   /** Either end. An IPv4 address also matches an IPv6 socket that speaks IPv4. */
   readonly end: "local" | "remote";
   readonly address?: Uint8Array;
@@ -51,34 +58,75 @@ export interface ListedSocket {
   readonly remote: SocketEnd;
 }
 
+/** Where a packet arrives, and in which state the socket that it reaches is. */
+export interface Receiving {
+  readonly protocol: SocketFilter["protocol"];
+  readonly state: SocketFilter["state"];
+  readonly address: Uint8Array;
+  readonly port: number;
+}
+
+const NO_SOCKET = new Set(["ENOENT"]);
 /** Errors of a kernel without sock_diag. */
 const NO_LIST = new Set(["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 const memory = new NetlinkMemory();
+/** Protocols that the kernel lists. Of others it finds no socket either, which is the same error as that there is none. */
+const listed = new Set<SocketFilter["protocol"]>();
 
 /** Those that one of the filters finds; undefined where this kernel has no sock_diag. */
 export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | undefined {
   const found: ListedSocket[] = [];
+  return withSocket((socket) => {
+    for (const filter of filters) {
+      const { protocol: about } = filter;
+      const write: NetlinkRequest["write"] = (w) => {
+        w.raw(requestOf(filter));
+        w.attribute(INET_DIAG_REQ_BYTECODE, bytecodeOf(filter));
+      };
+      const request = { type: SOCK_DIAG_BY_FAMILY, flags: NLM_F_DUMP, call: "sock_diag dump", about, write };
+      socket.request(request, (body) => {
+        if (body.length >= ANSWER_BYTES) found.push(socketIn(body, filter));
+      });
+      listed.add(about);
+    }
+    return found;
+  });
+}
+
+/**
+ * Those of these that a socket receives, whatever the sender; undefined where this kernel has no sock_diag. A socket that
+ * is bound to an interface is not found.
+ */
+export function receivedOf(packets: readonly Receiving[]): readonly Receiving[] | undefined {
+  const unknown = packets.filter(({ protocol }) => !listed.has(protocol));
+  if (listSockets(unknown.map(narrowest)) === undefined) return undefined;
+  return withSocket((socket) => packets.filter((packet) => isReceived(socket, packet)));
+}
+
+function narrowest({ protocol, state, port }: Receiving): SocketFilter {
+  return { protocol, family: 4, state, end: "local", port };
+}
+
+function isReceived(socket: NetlinkSocket, { protocol, state, address, port }: Receiving): boolean {
+  const request = requestOf({ protocol, family: address.length === 4 ? 4 : 6, state });
+  request.writeUInt16BE(port, ID_OFFSET + LOCAL_END[protocol].port);
+  request.set(address, ID_OFFSET + LOCAL_END[protocol].address);
+  request.fill(0xff, COOKIE_OFFSET, COOKIE_OFFSET + COOKIE_BYTES);
+  const write: NetlinkRequest["write"] = (w) => w.raw(request);
+  const call = "sock_diag lookup";
+  let found = false;
+  socket.request(
+    { type: SOCK_DIAG_BY_FAMILY, flags: NLM_F_ACK, call, about: protocol, absent: NO_SOCKET, write },
+    (body) => void (found ||= body[STATE] === STATE_NUMBERS[state]),
+  );
+  return found;
+}
+
+function withSocket<T>(use: (socket: NetlinkSocket) => T): T | undefined {
   let socket: NetlinkSocket | undefined;
   try {
     socket = new NetlinkSocket(memory, NETLINK_SOCK_DIAG);
-    for (const filter of filters) {
-      socket.request(
-        {
-          type: SOCK_DIAG_BY_FAMILY,
-          flags: NLM_F_DUMP,
-          call: "sock_diag dump",
-          about: filter.protocol,
-          write: (w) => {
-            w.raw(requestOf(filter));
-            w.attribute(INET_DIAG_REQ_BYTECODE, bytecodeOf(filter));
-          },
-        },
-        (body) => {
-          if (body.length >= ANSWER_BYTES) found.push(socketIn(body, filter));
-        },
-      );
-    }
-    return found;
+    return use(socket);
   } catch (error) {
     if (error instanceof SystemFault && NO_LIST.has(error.code)) return undefined;
     throw error;
@@ -87,10 +135,10 @@ export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | 
   }
 }
 
-function requestOf({ protocol, family, state }: SocketFilter): Buffer {
+function requestOf({ protocol, family, state }: Pick<SocketFilter, "protocol" | "family" | "state">): Buffer {
   const request = Buffer.alloc(REQUEST_BYTES);
   request.set([family === 4 ? AF_INET : AF_INET6, PROTOCOLS[protocol]]);
-  request.writeUInt32LE(STATES[state], STATES_OFFSET);
+  request.writeUInt32LE(1 << STATE_NUMBERS[state], STATES_OFFSET);
   return request;
 }
 

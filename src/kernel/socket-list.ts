@@ -3,7 +3,14 @@
  * the kernel lacks it: /proc lists all sockets, so a namespace with very many cannot be read.
  */
 import { procText } from "./proc-text.ts";
-import { type ListedSocket, type SocketEnd, type SocketFilter, listSockets } from "./sock-diag.ts";
+import {
+  type ListedSocket,
+  type Receiving,
+  type SocketEnd,
+  type SocketFilter,
+  listSockets,
+  receivedOf,
+} from "./sock-diag.ts";
 
 const NET = "/proc/thread-self/net";
 /** Socket states as /proc writes them. */
@@ -12,6 +19,18 @@ const STATES: Readonly<Record<SocketFilter["state"], string>> = { connected: "01
 /** Those that one of the filters finds. Throws if there are more than the limit. */
 export function socketsAt(...filters: readonly SocketFilter[]): readonly ListedSocket[] {
   return listSockets(filters) ?? filters.flatMap(socketsInProc);
+}
+
+/** Those of these packets that a socket receives. */
+export function receivedBySockets(packets: readonly Receiving[]): readonly Receiving[] {
+  return receivedOf(packets) ?? packets.filter(isReceivedInProc);
+}
+
+function isReceivedInProc({ address, ...where }: Receiving): boolean {
+  const target = Buffer.from(address);
+  return ([4, 6] as const)
+    .flatMap((family) => socketsInProc({ ...where, family, end: "local" }))
+    .some(({ local }) => local.address.equals(target) || local.address.every((byte) => byte === 0));
 }
 
 /** From /proc only. */

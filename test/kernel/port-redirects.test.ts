@@ -13,7 +13,6 @@ import { chainsRedirecting } from "../../src/container/rules/port-redirects.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { RouteSocket } from "../../src/kernel/rtnetlink.ts";
 import { Netns } from "../support/rig/netns.ts";
-import { waitFor } from "../support/rig/wait.ts";
 import { startDnsmasq } from "../support/servers/real-server.ts";
 
 const runner = new NamespaceRunner();
@@ -104,17 +103,29 @@ function withRoutes<T>(use: (routes: RouteSocket) => T): T {
   }
 }
 
-test("a socket that listens on the address, or on all of them, is found", async () => {
+test("a socket that receives what is sent to the address is found, also one on all addresses", async () => {
   const at = (address: string, port: number): string[] => runner.within(fd, () => listenersAt(address, port));
   assert.deepEqual(at("127.0.0.1", 5399), []);
   await using _ = await startDnsmasq(netns, { address: "127.0.0.1", port: 5399, lines: [] });
   assert.deepEqual([at("127.0.0.1", 5399), at("127.0.0.2", 5399)], [["udp", "tcp"], []]);
-  const program = `require("node:dgram").createSocket("udp6").bind(5398, () => console.log("bound"));process.stdin.on("end", process.exit).resume()`;
-  let end = (): void => undefined;
+  // On all addresses of both families; on those of IPv6 alone; with one peer.
+  const program = `
+    const { createSocket } = require("node:dgram");
+    const bind = (type, ...to) => new Promise((done) => { const socket = createSocket(type).bind(...to, () => done(socket)); });
+    void (async () => {
+      await bind("udp6", 5398);
+      await bind({ type: "udp6", ipv6Only: true }, 5397);
+      (await bind("udp4", 5396, "127.0.0.1")).connect(9, "127.0.0.1", () => console.log("all"));
+    })();
+    process.stdin.on("end", process.exit).resume()`;
+  let [end, begin] = [(): void => undefined, (): void => undefined];
   const until = new Promise<void>((resolve) => (end = resolve));
-  const everywhere = netns.enter(process.execPath, ["-e", program], { until });
-  await waitFor("the socket", () => (at("127.0.0.1", 5398).length > 0 ? true : undefined));
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const others = netns.enter(process.execPath, ["-e", program], { until, onOutput: () => begin() });
+  await Promise.race([begun, others]);
   assert.deepEqual([at("127.0.0.1", 5398), at("::1", 5398)], [["udp"], ["udp"]]);
+  assert.deepEqual([at("127.0.0.1", 5397), at("::1", 5397)], [[], ["udp"]]);
+  assert.deepEqual([at("127.0.0.1", 5396), at("::1", 5396)], [[], []]);
   end();
-  await everywhere;
+  await others;
 });

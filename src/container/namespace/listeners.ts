@@ -3,25 +3,20 @@
  * take them away from these sockets.
  */
 import type { SocketFilter } from "../../kernel/sock-diag.ts";
-import { socketsAt } from "../../kernel/socket-list.ts";
+import { receivedBySockets, socketsAt } from "../../kernel/socket-list.ts";
 import { addressBytes } from "../../base/model/address.ts";
 
 /** The state of a socket that accepts packets or connections from any peer. */
 const WAITING = { udp: "unconnected", tcp: "listening" } as const;
 
-type Protocol = "udp" | "tcp";
+const PROTOCOLS = ["udp", "tcp"] as const;
+type Protocol = (typeof PROTOCOLS)[number];
 
 /** The protocols with a socket that receives what is sent to this address and port. Call inside the namespace. */
 export function listenersAt(address: string, port: number): Protocol[] {
-  const target = Buffer.from(addressBytes(address) ?? new Uint8Array(4));
-  const protocols = ["udp", "tcp"] as const;
-  const filters = protocols.flatMap((protocol) =>
-    ([4, 6] as const).map((family) => waiting(protocol, family, { port })),
-  );
-  const receiving = socketsAt(...filters).filter(
-    ({ local }) => local.address.equals(target) || local.address.every((byte) => byte === 0),
-  );
-  return protocols.filter((wanted) => receiving.some(({ protocol }) => protocol === wanted));
+  const target = addressBytes(address) ?? new Uint8Array(4);
+  const packets = PROTOCOLS.map((protocol) => ({ protocol, state: WAITING[protocol], address: target, port }));
+  return receivedBySockets(packets).map(({ protocol }) => protocol);
 }
 
 /** The control groups of the processes that answer UDP queries in this namespace, whatever their address. */
