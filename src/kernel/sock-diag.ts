@@ -99,7 +99,7 @@ export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | 
  */
 export function receivedOf(packets: readonly Receiving[]): readonly Receiving[] | undefined {
   const unknown = packets.filter(({ protocol }) => !listed.has(protocol));
-  if (listSockets(unknown.map(narrowest)) === undefined) return undefined;
+  if (unknown.length > 0 && listSockets(unknown.map(narrowest)) === undefined) return undefined;
   return withSocket((socket) => packets.filter((packet) => isReceived(socket, packet)));
 }
 
