@@ -19,7 +19,7 @@ const ONE_BY_ONE = 200;
 const AT_ONCE = 1000;
 
 export async function benchAttach(): Promise<Row[]> {
-  const paths = await makeNetnses(ONE_BY_ONE + AT_ONCE);
+  const paths = makeNetnses(ONE_BY_ONE + AT_ONCE);
   try {
     preallocateDescriptors();
     await warmThreadPool();

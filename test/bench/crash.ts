@@ -28,7 +28,7 @@ const CONTAINERS = 40;
 export async function benchCrash(): Promise<Row[]> {
   const rows: Row[] = [];
   for (const size of SIZES) {
-    const paths = await makeNetnses(size);
+    const paths = makeNetnses(size);
     try {
       for (const hasKeeper of [false, true]) rows.push(...(await benchKill(paths, hasKeeper)));
     } finally {

@@ -30,7 +30,7 @@ type Start = { readonly sample: Sample; readonly attached: number };
 
 export async function benchStarts(bench: Bench, lean: LeanAsker): Promise<Row[]> {
   const { tally, pace } = bench;
-  const paths = await makeNetnses(STARTS + 1);
+  const paths = makeNetnses(STARTS + 1);
   try {
     preallocateDescriptors();
     await warmThreadPool();

@@ -45,7 +45,7 @@ export async function benchRequests(): Promise<Row[]> {
   const turns = join(folder, "turns.sock");
   const config = join(folder, "dns11.yaml");
   writeConfig(config, 0);
-  const paths = await makeNetnses(CONTAINERS);
+  const paths = makeNetnses(CONTAINERS);
   try {
     await using engine = await ScriptedEngine.start();
     await using supervisor = await startSupervisor(join(folder, "notify"));

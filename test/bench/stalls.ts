@@ -36,7 +36,7 @@ const ROUNDS = 5;
 const SETTLE_MS = 1_500;
 
 export async function benchStalls(): Promise<Row[]> {
-  const paths = await makeNetnses(ATTACHED + STARTS + 1);
+  const paths = makeNetnses(ATTACHED + STARTS + 1);
   const stays = new NamespaceStays();
   try {
     preallocateDescriptors();

@@ -28,7 +28,7 @@ let paths: readonly string[] = [];
 const placeOf = new Map<string, { readonly path: string; readonly address: string }>();
 
 before(async () => {
-  paths = await makeNetnses(COUNT + STORM);
+  paths = makeNetnses(COUNT + STORM);
   engine = await ScriptedEngine.start();
   for (let index = 0; index < COUNT; index++) start(index, index);
   instance = await startDns11(engine, { readyMs: SETTLED_MS });
