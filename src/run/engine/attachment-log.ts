@@ -16,6 +16,8 @@ interface AttachmentLogParts {
 
 export class AttachmentLog {
   readonly #parts: AttachmentLogParts;
+  /** Containers whose namespace was gone. The engine tells a moment later that one has ended; a warning would be false. */
+  readonly #gone = new Set<string>();
 
   constructor(parts: AttachmentLogParts) {
     this.#parts = parts;
@@ -26,11 +28,17 @@ export class AttachmentLog {
     if (state.kind === "attached" && wasFailed) {
       limitedLog.log("info", container, { container }, "attached again", { topic: "attaching" });
     } else if (state.kind === "attached") log.debug({ container }, "attached");
-    if (state.kind === "failed") {
-      const { code, reason, culprits } = state;
-      const about = { container, code, reason, culprits };
-      limitedLog.log("warn", container, about, `not attached, ${this.#whoAnswers(id, code)}`, { topic: "attaching" });
+    if (state.kind !== "failed") {
+      this.#gone.delete(id);
+      return;
     }
+    const { code, reason, culprits } = state;
+    const about = { container, code, reason, culprits };
+    const text = `not attached, ${this.#whoAnswers(id, code)}`;
+    if (code === "NAMESPACE_GONE" && !this.#gone.has(id)) {
+      this.#gone.add(id);
+      log.debug(about, text);
+    } else limitedLog.log("warn", container, about, text, { topic: "attaching" });
   }
 
   #whoAnswers(id: string, code: string): string {
