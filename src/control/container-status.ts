@@ -6,7 +6,7 @@ import type { ContainerStatus, RecentQueries } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
-import { inSlices } from "../base/lib/slices.ts";
+import { gatherInSlices } from "../base/lib/slices.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { View } from "../base/model/view.ts";
@@ -30,19 +30,16 @@ export function containerStates({ facts, decisionOf, attachmentOf }: Containers)
 
 /** The status of every running container, sorted by name. Each takes a view, so they are made in slices. */
 export async function containerStatuses(containers: Containers): Promise<ContainerStatus[]> {
-  const statuses: ContainerStatus[] = [];
-  await inSlices(eachStatus(containers, statuses));
+  const statuses = await gatherInSlices(eachStatus(containers));
   return statuses.toSorted(byName);
 }
 
 /** Those that were running at the beginning, as they are in their turn. */
-function* eachStatus(containers: Containers, statuses: ContainerStatus[]): Generator<void> {
+function* eachStatus(containers: Containers): Generator<ContainerStatus> {
   for (const id of [...containers.facts.keys()]) {
     const fact = containers.facts.get(id);
     const decision = containers.decisionOf(id);
-    if (fact === undefined || decision === undefined) continue;
-    statuses.push(containerStatus(fact, decision, containers));
-    yield;
+    if (fact !== undefined && decision !== undefined) yield containerStatus(fact, decision, containers);
   }
 }
 

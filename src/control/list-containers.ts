@@ -5,7 +5,7 @@
 import { byName } from "../base/lib/by-name.ts";
 import type { ContainerNetwork, ContainerReport, ContainersReport, ResolvConfReport } from "../api/containers.ts";
 import type { ContainerStatus } from "../api/status.ts";
-import { inSlices } from "../base/lib/slices.ts";
+import { gatherInSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/registry/fact.ts";
@@ -50,17 +50,14 @@ function oneOf(all: readonly ContainerReport[], word: string): ContainerReport {
 
 async function runningReports(containers: Ports["containers"]): Promise<ContainerReport[]> {
   const statuses = new Map((await containerStatuses(containers)).map((status) => [status.id, status]));
-  const reports: ContainerReport[] = [];
-  await inSlices(eachRunning([...containers.facts.values()], statuses, reports));
-  return reports;
+  return await gatherInSlices(eachRunning([...containers.facts.values()], statuses));
 }
 
 function* eachRunning(
   facts: readonly ContainerFact[],
   statuses: ReadonlyMap<string, ContainerStatus>,
-  reports: ContainerReport[],
-): Generator<void> {
-  for (const fact of facts) yield void reports.push(runningReport(fact, statuses.get(fact.id)));
+): Generator<ContainerReport> {
+  for (const fact of facts) yield runningReport(fact, statuses.get(fact.id));
 }
 
 function runningReport(fact: ContainerFact, status: ContainerStatus | undefined): ContainerReport {

@@ -5,7 +5,7 @@
 import { byName } from "../base/lib/by-name.ts";
 import type { MatrixColumn, MatrixReport, MatrixRow } from "../api/matrix.ts";
 import { wireLabels } from "../base/dns/name.ts";
-import { inSlices } from "../base/lib/slices.ts";
+import { gatherInSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { StoredName } from "../base/model/stored-name.ts";
@@ -40,20 +40,18 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
   const wanted = known.all.filter(({ compose }) => project === "" || compose?.project === project);
   const { facts: byId } = ports.containers;
   const composeOf = new Map(wanted.map(({ id, compose }) => [id, compose]));
-  const targets: Target[] = [];
-  await inSlices(eachTarget(wanted, targets));
+  const targets = await gatherInSlices(eachTarget(wanted));
   const facts = wanted.flatMap(({ id }) => byId.get(id) ?? []).toSorted(byName);
   const shown = targets.slice(0, LIMITS.matrixSide);
   const search = new NameSearch(ports.resolver().behaviour);
-  const rows: MatrixRow[] = [];
-  const eachRow = function* (): Generator<void> {
+  const eachRow = function* (): Generator<MatrixRow> {
     for (const fact of facts.slice(0, LIMITS.matrixSide)) {
       const view = viewOf(ports, fact);
       const cells = shown.map((target) => (view === undefined ? 0 : cellOf(view, target, search)));
-      yield void rows.push(rowOf(fact, composeOf.get(fact.id), view, cells));
+      yield rowOf(fact, composeOf.get(fact.id), view, cells);
     }
   };
-  await inSlices(eachRow(), 1);
+  const rows = await gatherInSlices(eachRow(), 1);
   return {
     columns: shown.map(({ column }) => column),
     rows,
@@ -63,14 +61,15 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
 }
 
 /** By project, then by name. */
-function* eachTarget(all: readonly KnownContainer[], targets: Target[]): Generator<void> {
+function* eachTarget(all: readonly KnownContainer[]): Generator<Target | undefined> {
   const groups = new Map<string, KnownContainer[]>();
   for (const container of all) {
     const { project = null, service = container.name } = container.compose ?? {};
     const key = JSON.stringify([project ?? "", project === null ? container.name : service]);
-    yield void groups.set(key, [...(groups.get(key) ?? []), container]);
+    groups.set(key, [...(groups.get(key) ?? []), container]);
+    yield undefined;
   }
-  for (const key of [...groups.keys()].toSorted()) yield void targets.push(targetOf(groups.get(key) ?? []));
+  for (const key of [...groups.keys()].toSorted()) yield targetOf(groups.get(key) ?? []);
 }
 
 function targetOf(containers: readonly KnownContainer[]): Target {

@@ -10,7 +10,7 @@ import { searchShadowCause } from "./causes/client-causes.ts";
 import { ambiguity, pausedCause } from "./causes/container-causes.ts";
 import type { KnownContainer, KnownEndpoint } from "./causes/known-container.ts";
 import { moveCause } from "./causes/moves.ts";
-import { inSlices } from "../base/lib/slices.ts";
+import { gatherInSlices } from "../base/lib/slices.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { Situations } from "./situations.ts";
 
@@ -99,19 +99,16 @@ async function shadowedNames(
   situations: Situations,
   clients: readonly KnownContainer[],
 ): Promise<MisleadingName[]> {
-  const found: MisleadingName[] = [];
-  await inSlices(eachShadowed(ports, situations, clients, found));
-  return found;
+  return await gatherInSlices(eachShadowed(ports, situations, clients));
 }
 
 function* eachShadowed(
   { containers }: Ports,
   situations: Situations,
   clients: readonly KnownContainer[],
-  found: MisleadingName[],
-): Generator<void> {
+): Generator<MisleadingName | undefined> {
   for (const client of clients) {
-    yield;
+    yield undefined;
     const fact = containers.facts.get(client.id);
     const upstream = [...situations.answers.of(client.id)].filter(
       ([, { isFromUpstream, atMs }]) => isFromUpstream && performance.now() - atMs <= RECENT_MS,
@@ -123,7 +120,7 @@ function* eachShadowed(
       const question = { name: completed, typeName: "A", failure: undefined, isFromUpstream: true };
       const [first] = causesOf(situations.of(fact, fact, { ...question, isTruncated: false, isSpecial: false }));
       if (first?.code === "shadowed") {
-        found.push({ name: completed, network: null, containers: [], clients: [client.name], cause: first });
+        yield { name: completed, network: null, containers: [], clients: [client.name], cause: first };
         continue;
       }
       const domain = search.find((each) => completed.endsWith(`.${each.toLowerCase()}`));
@@ -132,7 +129,7 @@ function* eachShadowed(
         const network = endpoints.find(({ networkName }) => networks.has(networkName))?.networkName;
         if (network === undefined || container.ended !== undefined) continue;
         const cause = searchShadowCause(client, name, completed);
-        found.push({ name, network, containers: [container.name], clients: [client.name], cause });
+        yield { name, network, containers: [container.name], clients: [client.name], cause };
         break;
       }
     }

@@ -10,7 +10,7 @@ import { resolverCauses } from "./causes/client-causes.ts";
 import { commandOf } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { cause } from "./causes/situation.ts";
-import { inSlices } from "../base/lib/slices.ts";
+import { gatherInSlices } from "../base/lib/slices.ts";
 import type { ControlPorts } from "./ports.ts";
 import { type Situations, resolversOf } from "./situations.ts";
 
@@ -22,19 +22,16 @@ export async function unwatchedContainers(
   situations: Situations,
   isWanted: (containerId: string) => boolean,
 ): Promise<UnwatchedContainer[]> {
-  const found: UnwatchedContainer[] = [];
-  await inSlices(eachUnwatched(ports, situations, isWanted, (each) => void found.push(each)));
-  return found;
+  return await gatherInSlices(eachUnwatched(ports, situations, isWanted));
 }
 
 function* eachUnwatched(
   { containers }: Ports,
   situations: Situations,
   isWanted: (containerId: string) => boolean,
-  add: (found: UnwatchedContainer) => void,
-): Generator<void> {
+): Generator<UnwatchedContainer | undefined> {
   for (const fact of [...containers.facts.values()]) {
-    yield;
+    yield undefined;
     if (!isWanted(fact.id)) continue;
     const decision = containers.decisionOf(fact.id);
     const state = containers.attachmentOf(fact.id)?.state;
@@ -42,13 +39,13 @@ function* eachUnwatched(
       decision?.kind === "skip"
         ? decision.code === "quarantined" && decision.reason
         : state?.kind === "failed" && failureText(state);
-    if (typeof reason === "string") add({ container: fact.name, cause: notServed(fact, reason) });
+    if (typeof reason === "string") yield { container: fact.name, cause: notServed(fact, reason) };
     // Others are not to be served, or have a resolv.conf that dns11 itself has changed.
     if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
       continue;
     const resolvConf = situations.resolvConfOf(fact, fact);
     const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(fact) });
-    if (first !== undefined) add({ container: fact.name, cause: first });
+    if (first !== undefined) yield { container: fact.name, cause: first };
   }
 }
 

@@ -29,3 +29,17 @@ export async function inSlices(pieces: Iterable<unknown>, atOnce = SLICE_PIECES)
   if (count > atOnce) await ownRound();
   return count;
 }
+
+/** The same; resolves to what the pieces yield. One without a result yields nothing. */
+export async function gatherInSlices<T>(pieces: Iterable<T | undefined>, atOnce?: number): Promise<T[]> {
+  const found: T[] = [];
+  await inSlices(gathering(pieces, found), atOnce);
+  return found;
+}
+
+function* gathering<T>(pieces: Iterable<T | undefined>, found: T[]): Generator<void> {
+  for (const piece of pieces) {
+    if (piece !== undefined) found.push(piece);
+    yield;
+  }
+}

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { inSlices } from "../../../../src/base/lib/slices.ts";
+import { gatherInSlices, inSlices } from "../../../../src/base/lib/slices.ts";
 import { countRounds } from "../../../support/rig/rounds.ts";
 
 test("few pieces are one step, and more let other work run in between", async () => {
@@ -27,6 +27,12 @@ test("after the first pieces a slice ends after a millisecond, and two works at 
   // All pieces of the first step are in one round: eight of one, and one of the other.
   assert.equal(new Set(seen.slice(0, 9)).size, 1);
   assert.equal(new Set(seen.slice(9)).size, 31, "each further piece takes a millisecond, and so a round");
+});
+
+test("what the pieces yield is gathered", async () => {
+  const many = Array.from({ length: 20 }, (_, index) => index);
+  assert.deepEqual(await gatherInSlices(many), many);
+  assert.deepEqual(await gatherInSlices([1, undefined, 3], 1), [1, 3]);
 });
 
 /** A piece may not be so short that several fit into one slice. */
