@@ -48,7 +48,7 @@ const DEFAULT_SECONDS = new Map(
     package: 20,
     page: 30,
     scale: 30,
-    unit: 20,
+    unit: 45,
   }),
 );
 
