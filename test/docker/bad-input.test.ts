@@ -147,7 +147,7 @@ test("an unusable state directory is named, with the reason", async () => {
 });
 
 test("only root can take the lock of an instance", async () => {
-  const stateDir = mkdtempSync(join(folder, "locked-"));
+  const stateDir = mkdtempSync(join(folder, "l"));
   chmodSync(stateDir, 0o755);
   chmodSync(folder, 0o755);
   await using instance = await startDns11(engine, { stateDir });

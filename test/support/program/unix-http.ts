@@ -54,6 +54,8 @@ async function exchange(
     });
     outgoing.on("timeout", () => outgoing.destroy(new Error(`${method} ${path}: timeout`)));
     outgoing.on("error", reject);
-    outgoing.end(json === undefined || Buffer.isBuffer(json) ? json : JSON.stringify(json));
+    // In chunks: behind a body of known length Node writes once more, and an engine that has imported it has closed by then.
+    if (Buffer.isBuffer(json)) outgoing.write(json);
+    outgoing.end(json === undefined || Buffer.isBuffer(json) ? undefined : JSON.stringify(json));
   });
 }
