@@ -249,6 +249,7 @@ const LOG_MEANINGS = [
     /cannot drop these capabilities/,
     "dns11 works, with more privileges than it needs, because CAP_SETPCAP is missing or a kernel policy forbids it. Remove those in `excess` from the unit or the container.",
   ],
+  [/namespace is gone/, "The container has most likely just ended. If not, a warning follows at the next attempt."],
   [/not attached/, "The container is served by Docker's resolver. code and reason say why; dns11 retries by itself."],
   [/not serving/, "dns11 inside a KIND node cannot serve it yet; the reason says why. It retries by itself."],
   [

@@ -33,12 +33,13 @@ export class AttachmentLog {
       return;
     }
     const { code, reason, culprits } = state;
-    const about = { container, code, reason, culprits };
-    const text = `not attached, ${this.#whoAnswers(id, code)}`;
     if (code === "NAMESPACE_GONE" && !this.#gone.has(id)) {
       this.#gone.add(id);
-      log.debug(about, text);
-    } else limitedLog.log("warn", container, about, text, { topic: "attaching" });
+      log.debug({ container, reason }, "namespace is gone, perhaps with its container");
+      return;
+    }
+    const about = { container, code, reason, culprits };
+    limitedLog.log("warn", container, about, `not attached, ${this.#whoAnswers(id, code)}`, { topic: "attaching" });
   }
 
   #whoAnswers(id: string, code: string): string {
