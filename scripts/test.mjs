@@ -26,10 +26,7 @@ const GROUP_FILES = 33;
 const GROUP = new URL("./test-group.mjs", import.meta.url).pathname;
 /** A process that outlives its test may hold the pipe; the test itself has printed everything by then. */
 const PIPE_CLOSE_MS = 5_000;
-/**
- * Engines write images, layers and databases that are read once, or never: in memory that takes a tenth less time. Its path is
- * short, because the names of sockets below it have a maximum length.
- */
+/** Engines write images, layers and databases that are read once, or never: in memory that takes a tenth less time. */
 const MEMORY_FOLDER = "/dev/shm";
 const MEMORY_BYTES_MIN = 6 * 2 ** 30;
 const TMPFS = 0x01021994;
@@ -61,6 +58,10 @@ if (names.length === 0) {
   console.error(`test: no test file with "${words.join('" or "')}" in its path`);
   process.exit(2);
 }
+
+const closed = foldersAbove(process.cwd()).find((folder) => (statSync(folder).mode & 0o1) === 0);
+if (closed !== undefined)
+  console.error(`test: only its owner can enter ${closed}, so what other users run here will fail: use another folder`);
 
 // `npx tsc` alone leaves the program as it was.
 if (statSync("dist/.tsbuildinfo").mtimeMs > statSync("dist/cmd/dns11.js").mtimeMs) await import("./bundle.mjs");
@@ -171,6 +172,12 @@ async function run(name, files) {
     counts: { ...report.counts, tests: tests + 1, fail: fail + 1 },
     failures: `✖ ${name} ended with ${code}${late}\n${report.failures}`,
   };
+}
+
+/** The folder itself and all those that it is in. @param {string} folder @returns {string[]} */
+function foldersAbove(folder) {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...foldersAbove(parent)];
 }
 
 function hasRoomInMemory() {

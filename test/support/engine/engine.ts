@@ -39,7 +39,8 @@ const LOOPBACK_RESOLV_CONF = "nameserver 127.0.0.1\n";
 export async function startEngine(options: EngineOptions = {}): Promise<Engine> {
   const id = uniqueName();
   const rootfs = await rootfsOf(options.suite ?? "bookworm");
-  const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+  // Short, because the names of sockets below it have a maximum length.
+  const folder = await mkdtemp(join(tmpdir(), "d11-"));
   hold({ id, folder });
   try {
     await makeNetns(id);

@@ -25,7 +25,7 @@ const RESOLV_CONF = "nameserver 127.0.0.1\n";
 
 export async function startRootlessEngine(): Promise<RootlessEngine> {
   const id = uniqueName();
-  const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+  const folder = await mkdtemp(join(tmpdir(), "d11-"));
   hold({ id, folder });
   try {
     await makeNetns(id);

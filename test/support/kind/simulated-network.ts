@@ -134,7 +134,7 @@ export class SimulatedNode implements AsyncDisposable, NetworkContext, PodHost {
 
   static async start(iptables: "nft" | "legacy", resolvConf: string): Promise<SimulatedNode> {
     const id = uniqueName();
-    const folder = await mkdtemp(join(tmpdir(), `${id}-`));
+    const folder = await mkdtemp(join(tmpdir(), "d11-"));
     hold({ id, folder });
     try {
       await makeNetns(id);
