@@ -42,7 +42,7 @@ const DEFAULT_SECONDS = new Map(
     kernel: 4,
     "kernel/keeper": 40,
     kind: 40,
-    package: 20,
+    package: 40,
     page: 30,
     scale: 30,
     unit: 45,
