@@ -5,6 +5,7 @@
  */
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, attributesIn } from "./netlink-message.ts";
+import { LOOPBACK_INDEX } from "./rtnetlink-constants.ts";
 import { NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
 
 /** linux/sock_diag.h, linux/inet_diag.h */
@@ -16,6 +17,7 @@ const BYTECODE_DESTINATION = 8;
 const REQUEST_BYTES = 56;
 const STATES_OFFSET = 4;
 const ID_OFFSET = 8;
+const INTERFACE_OFFSET = ID_OFFSET + 36;
 const COOKIE_OFFSET = ID_OFFSET + 40;
 const COOKIE_BYTES = 8;
 const OPERATION_BYTES = 4;
@@ -94,8 +96,8 @@ export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | 
 }
 
 /**
- * Those of these that a socket receives, whatever the sender; undefined where this kernel has no sock_diag. A socket that
- * is bound to an interface is not found.
+ * Those of these, sent from inside and so by way of lo, that a socket receives; undefined where this kernel has no sock_diag.
+ * A socket that is bound to another interface is not found.
  */
 export function receivedOf(packets: readonly Receiving[]): readonly Receiving[] | undefined {
   const unknown = packets.filter(({ protocol }) => !listed.has(protocol));
@@ -111,6 +113,7 @@ function isReceived(socket: NetlinkSocket, { protocol, state, address, port }: R
   const request = requestOf({ protocol, family: address.length === 4 ? 4 : 6, state });
   request.writeUInt16BE(port, ID_OFFSET + LOCAL_END[protocol].port);
   request.set(address, ID_OFFSET + LOCAL_END[protocol].address);
+  request.writeUInt32LE(LOOPBACK_INDEX, INTERFACE_OFFSET);
   request.fill(0xff, COOKIE_OFFSET, COOKIE_OFFSET + COOKIE_BYTES);
   const write: NetlinkRequest["write"] = (w) => w.raw(request);
   const call = "sock_diag lookup";
