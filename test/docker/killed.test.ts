@@ -54,7 +54,7 @@ test(`killed and restarted ${TIMES} times: queries are lost only around a kill, 
     const rounds = Math.min(ROUNDS_OF_LOAD, TIMES - done);
     const gaps: Gap[] = [];
     const droppedBefore = await droppedIn(client);
-    const load = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND }, LOAD_MS_MAX);
+    await using load = await QueryLoop.start(client, { name: "web", perSecond: PER_SECOND }, LOAD_MS_MAX);
     for (let round = 0; round < rounds; round++) gaps.push(await killAndRestart(round % ANSWERS.length));
     const ends = await load.stop();
     assertLostOnlyIn(gaps, ends, (await droppedIn(client)) - droppedBefore);
