@@ -86,7 +86,7 @@ function addVerb(kind: Command, name: string, description: string): Command {
 async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
   if (options.inNode !== true) command.help({ error: true });
   const { createLog, serveOnce, undoNodeSetup } = await hostModules();
-  if (options.undo === true) return printLines(undoNodeSetup(options.stateDir));
+  if (options.undo === true) return printLines(await undoNodeSetup(options.stateDir));
   const readAll = settingsReader(options);
   // The kernel answers containers only, so its program is not loaded.
   const readSettings = async (): Promise<RunSettings> => ({ ...(await readAll()), answers: "process" });

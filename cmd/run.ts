@@ -63,10 +63,8 @@ async function run(options: RunOptions): Promise<void> {
   const readSettings = settingsReader(options);
   const settings = await readSettings();
   const isServing = options.dryRun !== true;
-  const { dropUnneededCapabilities } = await onThisPlatform(
-    async () => await import("../src/run/drop-capabilities.ts"),
-  );
-  const excess = isServing ? dropUnneededCapabilities(settings) : [];
+  const { restartIfNeeded } = await onThisPlatform(async () => await import("../src/run/restart.ts"));
+  const excess = isServing ? restartIfNeeded(settings) : [];
   const { createLog, findEngine, preview, Service } = await hostModules();
   const log = createLog(settings.logLevel, settings.logFormat);
   if (excess.length > 0) log.warn({ excess }, "cannot drop these capabilities, although they are not needed");

@@ -57,7 +57,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/kernel",
     mayImport: BASE,
-    modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs", "node:util"],
+    modules: ["koffi", "node-netlink/dist/raw.js", "node:crypto", "node:dgram", "node:fs", "node:util"],
   },
   // What attaches programs waits in a thread of its own.
   {
@@ -74,7 +74,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/keeper",
     mayImport: ["src/kernel", ...BASE],
-    modules: ["node:child_process", "node:fs", "node:timers/promises", "node:url"],
+    modules: ["node:child_process", "node:fs", "node:path", "node:timers/promises", "node:url"],
   },
   // The client of etcd: it knows neither names nor containers.
   { room: "src/etcd", mayImport: BASE, modules: ["node:http", "node:https"] },
@@ -408,7 +408,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/container/namespace",
     mayImport: ["src/container/capture", "src/container/rules/plan.ts", "src/kernel", ...BASE],
-    modules: ["node:fs", "node:fs/promises"],
+    modules: ["node:fs", "node:fs/promises", "node:timers/promises"],
   },
   {
     room: "src/container/watch",
@@ -731,7 +731,8 @@ const ROOMS: readonly Room[] = [
   },
 ];
 
-const LINES_MAX = 400;
+/** Above this a file has more than one noun. Comments are not shortened for it. */
+const LINES_MAX = 450;
 /** One list that is easier to find in one place: every number has its reason beside it. */
 const LONG_LISTS: ReadonlySet<string> = new Set(["src/base/limits.ts"]);
 

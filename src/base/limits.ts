@@ -200,6 +200,16 @@ export const LIMITS = {
   verifyEveryMs: 60_000,
   /** The same without change reports from the kernel (iptables-legacy): flushed rules may be missing for this long. */
   verifyUnwatchedEveryMs: 15_000,
+  /**
+   * How long a change in a namespace may wait for a lock there. After the first time the next container has its turn; after
+   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms, and with iptables 50 ms; a
+   * blocklist of 200,000 addresses holds the lock for half a second.
+   */
+  jobSlowMs: 50,
+  jobLateMs: 2_000,
+  /** So many late changes within this time, and the container is quarantined. */
+  lateUntilQuarantine: 3,
+  lateWindowMs: 600_000,
   /** Time limit for a program that reads or writes rules, most of it waiting for another program's lock. */
   iptablesMs: 3_000,
   iptablesLockSeconds: 2,

@@ -9,7 +9,9 @@ import { deleteTracked } from "../kernel/conntrack.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import type { CheckCode, Finding } from "../base/model/finding.ts";
+import { unlessLocked } from "../container/namespace/rules-locked.ts";
 import { type CleanupResult, removeOrphanedRules } from "../container/rules/orphaned-rules.ts";
+import type { NetNamespace } from "../kernel/net-namespace.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type DoctorContext, type MachineOptions, checkMachine } from "./machine-check.ts";
 import type { RepairReport } from "../api/status.ts";
@@ -100,10 +102,14 @@ async function fixContainer(
     if (status !== undefined && [...REPAIRABLE_BY_INSTANCE].some((code) => isWrong(checked, code))) {
       const { outcome } = await client.repair(fact.id);
       if (outcome !== "not-served") did.push(OUTCOMES[outcome]);
-      else if (isWrong(checked, "rules")) did.push(...removeLeftRules(context, fact));
+      else if (isWrong(checked, "rules")) did.push(...(await removeLeftRules(context, fact)));
     }
     if (isWrong(checked, "conntrack-stale")) {
-      const count = withinContainer(context, fact, () => deleteTracked(memory, staleTranslations(memory)));
+      const count = await inContainer(
+        context,
+        fact,
+        async (netns) => await netns.read(() => deleteTracked(memory, staleTranslations(memory))),
+      );
       did.push(`deleted ${count} stale conntrack entries`);
     }
     return did;
@@ -112,16 +118,20 @@ async function fixContainer(
   }
 }
 
-function removeLeftRules(context: DoctorContext, fact: ContainerFact): string[] {
-  const { did, failed } = withinContainer(context, fact, () => removeOrphanedRules(context.memory));
+async function removeLeftRules(context: DoctorContext, fact: ContainerFact): Promise<string[]> {
+  const { did, failed } = await inContainer(context, fact, removeOrphanedRules);
   return [...did, ...failed.map((line) => `not removed: ${line}`)];
 }
 
-function withinContainer<T>({ host, runner }: DoctorContext, fact: ContainerFact, work: () => T): T {
+async function inContainer<T>(
+  { host, runner, memory }: DoctorContext,
+  fact: ContainerFact,
+  work: (netns: NetNamespace) => Promise<T>,
+): Promise<T> {
   const { id: containerId, sandboxKey, pid } = fact;
   const { fd } = proveNamespace({ containerId, sandboxKey, pid }, host, runner.homeId);
   try {
-    return runner.within(fd, work);
+    return await unlessLocked(runner, { fd, memory }, work);
   } finally {
     closeQuietly(fd);
   }

@@ -85,7 +85,7 @@ export async function checkMachine(
   findings.push(finding("capabilities", "ok", "all required capabilities are available"));
   await warmThreadPool();
   const [runner, memory] = [new NamespaceRunner(), new NetlinkMemory()];
-  findings.push(kernelFinding(runner, memory));
+  findings.push(await kernelFinding(runner, memory));
   const host = await step(info.isRootless ? "rootless" : "engine", () =>
     openOwnEngineHost(info, socketPeerPid(engineAddress(options.hostFlag, process.env).socketPath)),
   );
@@ -134,9 +134,9 @@ function rootlessFinding(): Finding {
   return finding("rootless", "ok", `its user and network namespaces can be entered${who}`);
 }
 
-function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Finding {
+async function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Promise<Finding> {
   try {
-    const { backend, hasZones } = chooseRuleBackend(runner, memory, "auto");
+    const { backend, hasZones } = await chooseRuleBackend(runner, memory, "auto");
     if (backend === "nft-owner") return finding("kernel", "ok", "supports process-owned nftables tables");
     const zones = hasZones ? "" : ", without connection tracking zones";
     const detail = `supports only the rule backend ${backend}${zones}, whose rules stay when dns11 is killed${backend === "nft" ? " without a keeper" : ""}`;

@@ -1,8 +1,9 @@
 /**
  * Heartbeat: whether the main process still sends heartbeats. Only time in which it could have sent one counts. Time in
  * which it waits for a processor does not count, nor time under a debugger, nor time in which the keeper itself or the
- * whole machine was suspended. Time in which it waits for the kernel counts little: for a lock of the network, or until
- * all processors have moved on (RCU). That is long on a busy machine, and killing it would not end the wait.
+ * whole machine was suspended. Time in which it waits for the kernel counts little: until all processors have moved on (RCU),
+ * for example. That is long on a busy machine, and killing it would not end the wait. For the locks of containers it does not
+ * wait: its other threads do.
  */
 import { KEEPER_LIMITS } from "./limits.ts";
 import type { ThreadState } from "../kernel/process.ts";
@@ -23,11 +24,6 @@ export class Heartbeat {
     this.#checkedMs = nowMs;
     this.#silentMs = 0;
     this.#ranMs = undefined;
-  }
-
-  /** Until the next heartbeat it may be silent for this much longer. */
-  allowSilence(ms: number): void {
-    this.#silentMs = -ms;
   }
 
   /** Adds the time since the last check; returns whether the process was silent for too long. */

@@ -4,6 +4,7 @@
  * it.
  */
 import { LIMITS } from "../base/limits.ts";
+import { closeInPool } from "../kernel/in-pool.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, NftSocket, deleteTable } from "../kernel/nfnetlink.ts";
@@ -12,13 +13,13 @@ import type { HeldNamespace } from "../base/model/held-namespace.ts";
 const FAMILY_NUMBER = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
 
 /** Removes our tables after the serving process is gone, one transaction each. Returns whether there were any. */
-export function removeTables({ netlink, tables }: HeldNamespace, memory: NetlinkMemory): boolean {
+export async function removeTables({ netlink, tables }: HeldNamespace, memory: NetlinkMemory): Promise<boolean> {
   let removed = 0;
   try {
     const nft = new NftSocket(memory, netlink);
     for (const { family, name } of tables) {
       try {
-        nft.transact([deleteTable(FAMILY_NUMBER[family], name)]);
+        await nft.transact([deleteTable(FAMILY_NUMBER[family], name)]);
         removed++;
       } catch {
         // The serving process had removed it already, or was about to.
@@ -31,11 +32,14 @@ export function removeTables({ netlink, tables }: HeldNamespace, memory: Netlink
 }
 
 export function closeDescriptors(namespace: HeldNamespace): void {
-  for (const fd of [...withoutNetlink(namespace), namespace.netlink]) closeQuietly(fd);
+  closeAllButNetlink(namespace);
+  void closeInPool(namespace.netlink);
 }
 
-function withoutNetlink({ pairs, programs }: HeldNamespace): number[] {
-  return [...pairs.flatMap(({ udp, tcp }) => [udp, tcp]), ...programs];
+/** Nobody waits for a program, for which the kernel takes its time, or for a lock. */
+function closeAllButNetlink({ pairs, programs, gate }: HeldNamespace): void {
+  for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
+  for (const fd of gate === undefined ? programs : [...programs, gate]) void closeInPool(fd);
 }
 
 /**
@@ -43,16 +47,16 @@ function withoutNetlink({ pairs, programs }: HeldNamespace): number[] {
  * table was deleted makes the kernel wait until it is done with the table; a second later it does not.
  */
 export class DeferredClose {
-  #pending: { readonly fd: number; readonly atMs: number }[] = [];
+  #pending: { readonly close: () => void; readonly atMs: number }[] = [];
 
   add(namespace: HeldNamespace, nowMs: number): void {
-    for (const fd of withoutNetlink(namespace)) closeQuietly(fd);
-    this.#pending.push({ fd: namespace.netlink, atMs: nowMs + LIMITS.nftLingerMs });
+    closeAllButNetlink(namespace);
+    this.#pending.push({ close: () => void closeInPool(namespace.netlink), atMs: nowMs + LIMITS.nftLingerMs });
   }
 
   /** All of them later. */
   addAll(namespace: HeldNamespace, atMs: number): void {
-    for (const fd of [...withoutNetlink(namespace), namespace.netlink]) this.#pending.push({ fd, atMs });
+    this.#pending.push({ close: () => closeDescriptors(namespace), atMs });
   }
 
   /** The same for a process with an event loop. */
@@ -62,8 +66,8 @@ export class DeferredClose {
 
   /** Closes the descriptors that are due. */
   closeDue(nowMs: number): void {
-    const isDue = ({ atMs }: { readonly atMs: number }): boolean => atMs <= nowMs;
-    for (const { fd } of this.#pending.filter(isDue)) closeQuietly(fd);
-    this.#pending = this.#pending.filter((each) => !isDue(each));
+    const due = this.#pending.filter(({ atMs }) => atMs <= nowMs);
+    this.#pending = this.#pending.filter(({ atMs }) => atMs > nowMs);
+    for (const { close } of due) close();
   }
 }

@@ -5,17 +5,20 @@
  * receives the current state.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { KEEPER_LIMITS } from "./limits.ts";
 import { Channel, channelPair, listenAt } from "../kernel/channel.ts";
+import { POOL_VARIABLE } from "../kernel/in-pool.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { procText } from "../kernel/proc-text.ts";
 import { backoffMs } from "../base/lib/backoff.ts";
 import { reasonOf } from "../base/lib/fault.ts";
 import type { HeldNamespace, Hold } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
+import { whyNotTaker } from "./taker.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
 
 /** Started with the channel and the listener as descriptors 3 and 4. */
@@ -72,6 +75,8 @@ export class KeeperLink {
     const [ours, theirs] = channelPair();
     let listener = -1;
     try {
+      // A folder of its own, so that whoever can open the control socket cannot name it.
+      mkdirSync(dirname(this.#parts.socketPath), { recursive: true, mode: 0o700 });
       rmSync(this.#parts.socketPath, { force: true });
       listener = listenAt(this.#parts.socketPath);
       this.#isListening = true;
@@ -79,7 +84,7 @@ export class KeeperLink {
         stdio: ["ignore", "ignore", "inherit", theirs, listener],
         // Keeps signals of the terminal away from it.
         detached: true,
-        env: {},
+        env: { [POOL_VARIABLE]: String(KEEPER_LIMITS.poolThreads) },
       });
       const child = this.#child;
       child.unref();
@@ -122,11 +127,6 @@ export class KeeperLink {
         if (this.#held.delete(key)) this.#markPending(key);
       },
     };
-  }
-
-  /** Allows the next heartbeat to be this late. */
-  announceBusy(ms: number): void {
-    this.#send({ is: "busy", ms });
   }
 
   /** We are paused. */
@@ -206,8 +206,12 @@ export class KeeperLink {
         this.#isResponding = true;
         this.#attempts = 0;
         return;
-      case "wanted":
-        return this.#parts.onHandoverRequested();
+      case "wanted": {
+        const reason = whyNotTaker(message.successor);
+        if (reason === undefined) return this.#parts.onHandoverRequested();
+        this.#send({ is: "refuse", reason });
+        return;
+      }
       case "back":
         return this.#parts.onHandoverCancelled();
       case "gone":

@@ -26,7 +26,7 @@ for (const signal of SIGNALS) process.on(signal, () => undefined);
 dropPrivileges();
 const main = new PeerProcess(new Channel(CHANNEL));
 const keeper = new Keeper({ main, listener: LISTENER, memory: new NetlinkMemory(), onEvent: log });
-keeper.run();
+await keeper.run();
 // Nothing connects any more, and nothing should wait for the end of our log. A new descriptor gets the lowest free
 // number, which is that of the one closed last.
 closeSync(LISTENER);

@@ -10,13 +10,17 @@
  *      |                                       |  it exits, or takes too long and is killed
  *      +--(it does not, or cancelled)----------+--> back to the main process; without one: tables removed, exit
  *
- * It has no event loop: it waits for its channels with a short timeout and does one thing after the other.
+ * It waits for its channels with a short timeout and does one thing after the other. What waits for the lock of a namespace,
+ * which somebody in a container may hold, is done in threads of the pool: removing tables, closing descriptors.
  */
+import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
+
 import { KEEPER_LIMITS } from "./limits.ts";
 import { acceptAt, peerOf, waitReadable } from "../kernel/channel.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
-import { DeferredClose, closeDescriptors, removeTables } from "./held-descriptors.ts";
+import { HandBack } from "./hand-back.ts";
+import { DeferredClose, closeDescriptors } from "./held-descriptors.ts";
 import { PROTOCOL_VERSION, type ToKeeper } from "./protocol.ts";
 import { PeerProcess } from "./peer-process.ts";
 
@@ -46,6 +50,7 @@ export class Keeper {
   #successor: Successor | undefined;
   #hasBeaten = false;
   #isDone = false;
+  #handedBack: Promise<void> | undefined;
 
   constructor(parts: KeeperParts) {
     this.#parts = parts;
@@ -53,8 +58,8 @@ export class Keeper {
     this.#greet(parts.main);
   }
 
-  /** Runs until there is nothing left to watch. */
-  run(): void {
+  /** Runs until there is nothing left to watch, and everything is handed back. */
+  async run(): Promise<void> {
     while (!this.#isDone) {
       const { listener } = this.#parts;
       const watched = [this.#main.fd, listener, ...(this.#successor === undefined ? [] : [this.#successor.peer.fd])];
@@ -63,7 +68,10 @@ export class Keeper {
       if (hasNew === true) this.#accept();
       if (this.#successor !== undefined) this.#handleSuccessor(this.#successor);
       this.#checkTimeouts(performance.now());
+      // Lets what the pool has done come to its end.
+      await nextRound();
     }
+    await this.#handedBack;
   }
 
   #greet(peer: PeerProcess): void {
@@ -77,7 +85,8 @@ export class Keeper {
       if (this.#isDone) return;
     }
     // A new process that was given everything goes on without the main process.
-    if (main.isGone && this.#successor?.stage !== "given") this.#handBack("the main process exited");
+    const hasEnded = main.isGone || main.hasEnded();
+    if (hasEnded && this.#successor?.stage !== "given") this.#handBack("the main process exited");
   }
 
   #handle(message: ToKeeper): void {
@@ -91,8 +100,8 @@ export class Keeper {
         this.#main.heartbeat.beat(performance.now());
         this.#main.send({ is: "alive" });
         return;
-      case "busy":
-        return this.#main.heartbeat.allowSilence(message.ms);
+      case "refuse":
+        return this.#refuse(message.reason);
       case "yield":
         return this.#handOver();
       case "end":
@@ -138,7 +147,8 @@ export class Keeper {
       } else if (message.is === "hold") closeDescriptors(message.namespace);
       else if (message.is === "release") this.#release(successor.held, message.key);
       else if (message.is === "beat") successor.peer.send({ is: "alive" });
-      else if (message.is === "take" && successor.stage === "greeted") this.#requestTakeover(successor);
+      else if (message.is === "take" && successor.stage === "greeted" && !successor.peer.hasExited())
+        this.#requestTakeover(successor);
       else if (message.is === "taken" && successor.stage === "given") return this.#completeTakeover(successor);
       else if (message.is === "hello" && message.version === PROTOCOL_VERSION) continue;
       else if (successor.stage !== "given") return this.#dropSuccessor(successor, "it sent a message out of turn");
@@ -149,7 +159,17 @@ export class Keeper {
   #requestTakeover(successor: Successor): void {
     successor.stage = "requested";
     successor.dueMs = performance.now() + KEEPER_LIMITS.yieldMs;
-    this.#main.send({ is: "wanted" });
+    this.#main.send({ is: "wanted", successor: successor.peer.pid });
+  }
+
+  /** The main process goes on as it is. */
+  #refuse(reason: string): void {
+    const successor = this.#successor;
+    if (successor?.stage !== "requested") return;
+    successor.peer.send({ is: "refused", reason });
+    successor.peer.close();
+    this.#successor = undefined;
+    this.#parts.onEvent({ successor: successor.peer.pid, reason }, "takeover refused");
   }
 
   /** The main process is paused: sends everything that it serves with to the new process. */
@@ -213,12 +233,21 @@ export class Keeper {
   /** No process serves any more. Docker's resolver answers in each container as soon as its table is gone. */
   #handBack(reason: string): void {
     this.#isDone = true;
+    this.#handedBack ??= this.#removeAll(reason);
+  }
+
+  async #removeAll(reason: string): Promise<void> {
     const startMs = performance.now();
-    let namespaces = 0;
-    for (const namespace of this.#held.values()) if (removeTables(namespace, this.#parts.memory)) namespaces++;
+    const handBack = new HandBack(this.#parts.memory);
+    const done = handBack.run([...this.#held.values()]);
+    // Where locks are held that takes as long as somebody likes.
+    await Promise.race([done, sleep(KEEPER_LIMITS.handBackMs, undefined, { ref: false })]);
+    const { removed: namespaces, waiting } = handBack;
     const tookMs = Math.round(performance.now() - startMs);
-    const about = { reason, main: this.#main.pid, namespaces, tookMs };
-    if (namespaces > 0) this.#parts.onEvent(about, "removed the main process's rules, Docker's resolver answers");
+    const about = { reason, main: this.#main.pid, namespaces, tookMs, ...(waiting > 0 && { waiting }) };
+    if (namespaces + waiting > 0)
+      this.#parts.onEvent(about, "removed the main process's rules, Docker's resolver answers");
+    await done;
   }
 }
 

@@ -14,16 +14,19 @@ export const KEEPER_LIMITS = {
   silentMs: 750,
   /** Of the time in which the main process waits for the kernel, the part that counts as silence. */
   kernelWaitDivisor: 8,
-  /** The longest silence that the main process may announce. */
-  busyMs: 10_000,
   /** How long the keeper waits for a process that it has killed before it removes the rules anyway. */
   killMs: 2_000,
+  killPollMs: 5,
   /**
    * How long a keeper may leave a heartbeat unanswered before it is killed and replaced; the first one for longer, because
    * starting a process takes seconds on a busy machine.
    */
   unresponsiveMs: 3_000,
   startMs: 30_000,
+  /** Threads of the keeper, in which calls wait for locks of namespaces: as many may be locked when it hands back. 8 KB each. */
+  poolThreads: 32,
+  /** When it hands back: the time until it logs what has been handed back, and goes on waiting for the others. */
+  handBackMs: 1_000,
   /** Backoff for restarting a keeper that exited. */
   retryFirstMs: 50,
   retryLastMs: 5_000,

@@ -8,6 +8,9 @@ import { killProcess, mainThreadState, openProcess } from "../kernel/process.ts"
 import { Heartbeat } from "./heartbeat.ts";
 import { type FromKeeper, type ToKeeper, decodeToKeeper, encode } from "./protocol.ts";
 
+/** States of a thread that has ended, as the kernel writes them. */
+const ENDED: ReadonlySet<string> = new Set(["Z", "X"]);
+
 export class PeerProcess {
   readonly pid: number;
   readonly heartbeat: Heartbeat;
@@ -27,6 +30,11 @@ export class PeerProcess {
   /** For poll; -1, which poll ignores, once it is gone. */
   get fd(): number {
     return this.#isGone ? -1 : this.#channel.fd;
+  }
+
+  /** Its end of the channel may be open in another process. */
+  hasExited(): boolean {
+    return this.#process !== undefined && waitReadable([this.#process], 0)[0] === true;
   }
 
   /** It has exited, or sent an invalid message. */
@@ -56,12 +64,20 @@ export class PeerProcess {
     return this.#channel.send(bytes, descriptors);
   }
 
-  /** Kills the process, and waits until it has closed what it shares with us. */
+  /**
+   * Whether its main thread has ended. Another thread may wait for a lock and cannot be killed; until it has got that, the
+   * process keeps its descriptors, and its end of the channel stays open.
+   */
+  hasEnded(): boolean {
+    return this.pid > 0 && ENDED.has(mainThreadState(this.pid)?.letter ?? "");
+  }
+
+  /** Kills the process, and waits until it answers nothing more. */
   kill(): void {
     if (this.#process === undefined || !killProcess(this.#process)) return;
     const untilMs = performance.now() + KEEPER_LIMITS.killMs;
-    for (let leftMs: number; (leftMs = untilMs - performance.now()) > 0;) {
-      if (waitReadable([this.#process], Math.ceil(leftMs))[0] === true) return;
+    while (performance.now() < untilMs) {
+      if (waitReadable([this.#process], KEEPER_LIMITS.killPollMs)[0] === true || this.hasEnded()) return;
     }
   }
 

@@ -4,11 +4,10 @@
  * version there sends nothing more. An unknown message ends the connection.
  */
 import { LIMITS } from "../base/limits.ts";
-import { KEEPER_LIMITS } from "./limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
 
 /** Must change whenever anything below changes. */
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** A link, and the map that its program calls through. */
 const PROGRAMS_MAX = 2;
@@ -20,8 +19,8 @@ export type ToKeeper =
   | { readonly is: "hold"; readonly key: number; readonly namespace: HeldNamespace }
   | { readonly is: "release"; readonly key: number }
   | { readonly is: "beat" }
-  /** The next heartbeat may be this late: the event loop is blocked while a program that it started runs. */
-  | { readonly is: "busy"; readonly ms: number }
+  /** The process that wants to take over may not. */
+  | { readonly is: "refuse"; readonly reason: string }
   /** The main process is paused: it reads no queries and touches no rules until it receives `back` or `gone`. */
   | { readonly is: "yield" }
   /** Nothing is held any more, and no new process will connect. */
@@ -36,8 +35,8 @@ export type FromKeeper =
   | { readonly is: "hello"; readonly version: number; readonly keeper: number; readonly main: number }
   /** Acknowledges a heartbeat. */
   | { readonly is: "alive" }
-  /** A new process requests a takeover: pause. */
-  | { readonly is: "wanted" }
+  /** A new process requests a takeover: pause, or refuse. */
+  | { readonly is: "wanted"; readonly successor: number }
   /** The takeover failed: resume. */
   | { readonly is: "back" }
   /** Another process serves now: its pid, or 0 where unknown. */
@@ -55,11 +54,12 @@ export interface WireMessage {
 
 export function encode(message: ToKeeper | FromKeeper): WireMessage {
   if (!("namespace" in message)) return { bytes: Buffer.from(JSON.stringify(message)), descriptors: [] };
-  const { netlink, pairs, programs, ...fields } = message.namespace;
-  const namespace = { ...fields, pairs: pairs.map(({ listening }) => listening) };
+  const { netlink, pairs, programs, gate, ...fields } = message.namespace;
+  const hasGate = gate !== undefined;
+  const namespace = { ...fields, hasGate, pairs: pairs.map(({ listening }) => listening) };
   return {
     bytes: Buffer.from(JSON.stringify({ ...message, namespace })),
-    descriptors: [netlink, ...pairs.flatMap(({ udp, tcp }) => [udp, tcp]), ...programs],
+    descriptors: [netlink, ...(hasGate ? [gate] : []), ...pairs.flatMap(({ udp, tcp }) => [udp, tcp]), ...programs],
   };
 }
 
@@ -69,8 +69,9 @@ export function decodeFromKeeper(wire: WireMessage): FromKeeper | undefined {
   switch (value?.["is"]) {
     case "hello":
       return helloIn(value);
-    case "alive":
     case "wanted":
+      return isCount(value["successor"]) ? { is: "wanted", successor: value["successor"] } : undefined;
+    case "alive":
     case "back":
       return { is: value["is"] };
     case "gone":
@@ -99,8 +100,8 @@ export function decodeToKeeper(wire: WireMessage): ToKeeper | undefined {
     }
     case "release":
       return isCount(value["key"]) ? { is: "release", key: value["key"] } : undefined;
-    case "busy":
-      return isCount(value["ms"]) && value["ms"] <= KEEPER_LIMITS.busyMs ? { is: "busy", ms: value["ms"] } : undefined;
+    case "refuse":
+      return { is: "refuse", reason: text(value["reason"]) ?? "" };
     case "beat":
     case "yield":
     case "end":
@@ -127,13 +128,16 @@ function parsed({ bytes }: WireMessage): Readonly<Record<string, unknown>> | und
 
 function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamespace | undefined {
   if (!isRecord(value)) return undefined;
-  const { zone } = value;
+  const { zone, isOwned, isLocked, hasGate } = value;
   const id = text(value["id"]);
   const tables = listOf(value["tables"], tableIn);
   const spared = listOf(value["spared"], (each) => (isPort(each) ? each : undefined));
   const listeners = listOf(value["pairs"], listeningIn);
-  const [netlink, ...others] = descriptors;
-  if (id === undefined || !isPort(zone) || netlink === undefined) return undefined;
+  const [netlink, first] = descriptors;
+  const gate = hasGate === true ? first : undefined;
+  const others = descriptors.slice(gate === undefined ? 1 : 2);
+  if (id === undefined || !isPort(zone) || netlink === undefined || typeof isOwned !== "boolean") return undefined;
+  if (typeof isLocked !== "boolean" || typeof hasGate !== "boolean") return undefined;
   if (tables === undefined || spared === undefined || listeners === undefined) return undefined;
   const programs = others.slice(listeners.length * 2);
   if (others.length < listeners.length * 2 || programs.length > PROGRAMS_MAX) return undefined;
@@ -142,7 +146,7 @@ function namespaceIn(value: unknown, descriptors: readonly number[]): HeldNamesp
     tcp: others[index * 2 + 1] as number,
     listening,
   }));
-  return { id, netlink, tables, zone, spared, pairs, programs };
+  return { id, netlink, tables, zone, spared, pairs, programs, gate, isOwned, isLocked };
 }
 
 function tableIn(value: unknown): HeldTable | undefined {

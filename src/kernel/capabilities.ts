@@ -2,7 +2,7 @@
  * Capabilities belong to threads, and a Node process has eleven threads before our first line runs. So dns11 does not
  * drop capabilities but restarts without them: the calling thread limits its bounding set and executes the program
  * again. The kernel then ends all other threads, the process keeps its pid, and every new thread inherits from the one
- * that is left.
+ * that is left. What Node reads from its environment before our first line runs is set in the same way.
  */
 import { readFileSync, readdirSync } from "node:fs";
 
@@ -45,11 +45,14 @@ export function threadCapabilities(): CapabilitySets[] {
 }
 
 /**
- * Restarts this program with no more than `needed`, unless it already has no more. Returns the excess capabilities that
- * it still has.
+ * Restarts this program with no more capabilities than `needed`, unless it already has no more, and with these variables.
+ * Returns the excess capabilities that it still has. `needed` undefined: all are kept.
  */
-export function dropCapabilities(needed: readonly string[]): readonly string[] {
-  const allowed = needed.reduce((mask, name) => mask | bit(NAMES.indexOf(name)), 0n);
+export function restartWith(
+  needed: readonly string[] | undefined,
+  variables: Readonly<Record<string, string>>,
+): readonly string[] {
+  const allowed = needed?.reduce((mask, name) => mask | bit(NAMES.indexOf(name)), 0n) ?? ALL;
   const masks = masksIn(statusOf("/proc/thread-self/status") ?? "");
   const { effective, permitted, inheritable, bounding } = masks;
   const excess = (bounding | permitted | inheritable) & ~allowed;
@@ -57,16 +60,21 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
   const remaining = namesOf((permitted | inheritable) & ~allowed);
   const wasStarted = process.env[RESTARTED] === String(process.pid);
   delete process.env[RESTARTED];
-  if (excess === 0n || wasStarted || (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) === 0n) return remaining;
+  const canDrop = excess !== 0n && (effective & bit(NAMES.indexOf("CAP_SETPCAP"))) !== 0n;
+  const lacksVariables = Object.entries(variables).some(([name, value]) => process.env[name] !== value);
+  if (wasStarted || !(canDrop || lacksVariables)) return remaining;
   // A relative path would be resolved in the current folder, and run as root.
   const program = process.argv[1] ?? "";
   if (!program.startsWith("/")) return remaining;
   try {
-    for (let number = 0; number < MASK_BITS; number++) {
-      if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
+    if (canDrop) {
+      for (let number = 0; number < MASK_BITS; number++) {
+        if ((bounding & ~allowed & bit(number)) !== 0n) dropFromBounding(number);
+      }
+      // The ambient set shrinks with the inheritable set.
+      setCapabilities(effective, permitted, inheritable & allowed);
     }
-    // The ambient set shrinks with the inheritable set.
-    setCapabilities(effective, permitted, inheritable & allowed);
+    Object.assign(process.env, variables);
     process.env[RESTARTED] = String(process.pid);
     execute(process.execPath, [process.argv0, ...process.execArgv, program, ...process.argv.slice(2)]);
   } catch (error) {
@@ -82,6 +90,7 @@ export function dropCapabilities(needed: readonly string[]): readonly string[] {
  */
 const RESTARTED = "DNS11_RESTARTED";
 const MASK_BITS = 64;
+const ALL = (1n << BigInt(MASK_BITS)) - 1n;
 
 function bit(number: number): bigint {
   return 1n << BigInt(number);

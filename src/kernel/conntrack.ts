@@ -6,8 +6,8 @@ import { codeOf } from "../base/lib/fault.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { AF_INET, AF_INET6, SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NetlinkWriter, attributesIn } from "./netlink-message.ts";
-import { type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
-import { GENERIC_MESSAGE_BYTES, NETLINK_NETFILTER, genericMessage } from "./nfnetlink.ts";
+import { NETLINK_NETFILTER, type NetlinkMemory, NetlinkSocket } from "./netlink-socket.ts";
+import { GENERIC_MESSAGE_BYTES, genericMessage } from "./nfnetlink.ts";
 
 /** linux/netfilter/nfnetlink_conntrack.h */
 const SUBSYSTEM_CONNTRACK = 1;

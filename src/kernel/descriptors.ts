@@ -1,8 +1,7 @@
 /**
- * Descriptors: how many files and sockets this process may have, for how many containers they suffice, and how one is
- * closed that takes time. Node raises the soft limit to the hard limit itself.
+ * Descriptors: how many files and sockets this process may have, and for how many containers they suffice. Node raises the soft limit to the hard limit itself.
  */
-import { close, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 
 import { LIMITS } from "../base/limits.ts";
 import { growDescriptorTable } from "./libc.ts";
@@ -27,9 +26,4 @@ export function preallocateDescriptors(): void {
 export function roomForContainers(descriptors: number): number {
   const shares = LIMITS.upstreamDescriptorShare + LIMITS.connectionDescriptorShare;
   return Math.max(0, Math.floor((descriptors * (1 - shares) - RESERVED) / PER_CONTAINER));
-}
-
-/** Closes a descriptor where the kernel may have the caller wait: in a thread of Node's pool. */
-export function closeInPool(fd: number): void {
-  close(fd, () => undefined);
 }

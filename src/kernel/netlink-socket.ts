@@ -20,6 +20,7 @@ import {
   setReceiveBuffer,
   socket,
 } from "./libc.ts";
+import { closeNetfilter, sendInPool } from "./in-pool.ts";
 import {
   NLM_F_DUMP,
   NLM_F_REQUEST,
@@ -29,6 +30,8 @@ import {
   outcomeOf,
 } from "./netlink-message.ts";
 
+/** The protocol of nf_tables and of connection tracking. */
+export const NETLINK_NETFILTER = 12;
 const RECEIVE_BYTES = 64 * 1024;
 /** Of a dump of which only the beginning is read: the kernel always prepares the next datagram, of the size that was last read. */
 const BEGINNING_BYTES = 8 * 1024;
@@ -61,6 +64,7 @@ type Visit = (body: Buffer) => boolean | void;
 
 export class NetlinkSocket {
   readonly #memory: NetlinkMemory;
+  readonly #protocol: number;
   #fd: number;
   #sequence = 0;
   /** The port id with which the kernel identifies this socket as the cause of a change. */
@@ -72,6 +76,7 @@ export class NetlinkSocket {
    */
   constructor(memory: NetlinkMemory, protocol: number, existing?: number) {
     this.#memory = memory;
+    this.#protocol = protocol;
     this.#fd = existing ?? socket(AF_NETLINK, SOCK_RAW, protocol);
     try {
       if (existing === undefined) {
@@ -82,7 +87,7 @@ export class NetlinkSocket {
       } else this.discard();
       this.port = localAddress(this.#fd).readUInt32LE(4);
     } catch (error) {
-      closeQuietly(this.#fd);
+      this.close();
       throw error;
     }
   }
@@ -118,6 +123,11 @@ export class NetlinkSocket {
 
   send(bytes: Uint8Array): void {
     if (send(this.#fd, bytes) < 0) throw new SystemFault("send", lastErrno(), "netlink");
+  }
+
+  /** The same for what may wait for a lock. */
+  async sendInPool(bytes: Uint8Array): Promise<void> {
+    await sendInPool(this.#fd, bytes, "netlink");
   }
 
   /** The messages that are waiting, until none is left: a dump continues while it is read. */
@@ -168,10 +178,13 @@ export class NetlinkSocket {
     while (receive(this.#fd, this.#memory.address, RECEIVE_BYTES) >= 0);
   }
 
+  /** A netfilter socket is closed in the pool, because that takes a lock. */
   close(): void {
     const fd = this.#fd;
     this.#fd = -1;
-    if (fd >= 0) closeQuietly(fd);
+    if (fd < 0) return;
+    if (this.#protocol === NETLINK_NETFILTER) closeNetfilter(fd);
+    else closeQuietly(fd);
   }
 }
 

@@ -1,17 +1,16 @@
 /**
  * NftSocket: a netlink socket to nf_tables in the namespace it was made in. The kernel processes a whole batch inside
- * send, so the replies can be read at once, and a transaction is one synchronous call that applies completely or not at
- * all.
+ * send, so a transaction is one call, which applies completely or not at all, and its replies can be read at once. The call
+ * waits for a lock of the namespace, in a thread of the pool; reading waits for nothing.
  *
  * The socket is also an owner: a table created through it with the owner flag lives exactly as long as the socket.
  */
 import { codeOf } from "../base/lib/fault.ts";
 import { SystemFault } from "./libc.ts";
 import { NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkWriter, outcomeOf } from "./netlink-message.ts";
-import { type NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
+import { NETLINK_NETFILTER, type NetlinkMemory, type NetlinkRequest, NetlinkSocket } from "./netlink-socket.ts";
 import * as nft from "./nft-constants.ts";
 
-export const NETLINK_NETFILTER = 12;
 export const NFPROTO_IPV4 = 2;
 export const NFPROTO_IPV6 = 10;
 const SUBSYSTEM_NFTABLES = 10;
@@ -62,8 +61,8 @@ export class NftSocket {
     return this.#socket.port;
   }
 
-  /** Applies all commands; or applies none and throws the kernel's first error. */
-  transact(commands: readonly NftCommand[]): void {
+  /** Applies all commands; or applies none and throws the kernel's first error. One at a time on a socket. */
+  async transact(commands: readonly NftCommand[]): Promise<void> {
     const writer = new NetlinkWriter();
     const begin = this.#socket.nextSequence();
     writer.message(BATCH_BEGIN, NLM_F_REQUEST, begin, () => writer.raw(genericMessage(0, SUBSYSTEM_NFTABLES)));
@@ -76,7 +75,7 @@ export class NftSocket {
     writer.message(BATCH_END, NLM_F_REQUEST, this.#socket.nextSequence(), () =>
       writer.raw(genericMessage(0, SUBSYSTEM_NFTABLES)),
     );
-    this.#socket.send(writer.bytes);
+    await this.#socket.sendInPool(writer.bytes);
     let answered = 0;
     for (const message of this.#socket.received()) {
       const outcome = outcomeOf(message);

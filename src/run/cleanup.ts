@@ -9,6 +9,7 @@ import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-restore.ts";
+import { unlessLocked } from "../container/namespace/rules-locked.ts";
 import { type CleanupResult, removeOrphanedRules } from "../container/rules/orphaned-rules.ts";
 import { Engine } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
@@ -51,7 +52,7 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
       if (only !== undefined && containerId !== only) continue;
       const json = await engine.container(containerId);
       if (json === undefined || !isUp(json)) continue;
-      const cleaned = cleanContainer(json, { host, runner, memory });
+      const cleaned = await cleanContainer(json, { host, runner, memory });
       did.push(...cleaned.did);
       failed.push(...cleaned.failed);
     }
@@ -71,7 +72,7 @@ interface Tools {
   readonly memory: NetlinkMemory;
 }
 
-function cleanContainer(json: ContainerJson, { host, runner, memory }: Tools): CleanupResult {
+async function cleanContainer(json: ContainerJson, { host, runner, memory }: Tools): Promise<CleanupResult> {
   const name = json.Name.replace(/^\//, "");
   const claim = {
     containerId: json.Id,
@@ -82,7 +83,7 @@ function cleanContainer(json: ContainerJson, { host, runner, memory }: Tools): C
   try {
     const proven = proveNamespace(claim, host, runner.homeId);
     fd = proven.fd;
-    const { did, failed } = runner.within(fd, () => removeOrphanedRules(memory));
+    const { did, failed } = await unlessLocked(runner, { fd, memory }, removeOrphanedRules);
     return { did: did.map((line) => `${name}: ${line}`), failed: failed.map((line) => `${name}: ${line}`) };
   } catch (error) {
     // A container on the host's network, or one that has stopped meanwhile, has nothing of ours.

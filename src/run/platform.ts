@@ -39,7 +39,7 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   denyUnusedCalls(settings, log);
   const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
-  const ruleBackend = chooseRuleBackend(runner, memory, settings.ruleBackend);
+  const ruleBackend = await chooseRuleBackend(runner, memory, settings.ruleBackend);
   warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
   const { kernelAnswers, reason } = loadKernelAnswers(settings, ruleBackend, runner, log);

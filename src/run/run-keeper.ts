@@ -8,13 +8,13 @@ import type { RunSettings } from "../config/settings.ts";
 import { DeferredClose, removeTables } from "../keeper/held-descriptors.ts";
 import { KeeperLink, type KeeperLinkParts } from "../keeper/keeper-link.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
-import { longCalls } from "../base/lib/long-calls.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 
-const SOCKET = "keeper.sock";
+/** In the folder of the instance. */
+const SOCKET = join("keeper", "keeper.sock");
 const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };
 
 export class RunKeeper {
@@ -50,10 +50,7 @@ export class RunKeeper {
   }
 
   start(): void {
-    const link = this.#link;
-    if (link === undefined) return;
-    link.start();
-    longCalls.listen((ms) => link.announceBusy(ms));
+    this.#link?.start();
   }
 
   /**
@@ -65,10 +62,7 @@ export class RunKeeper {
 
   adopt({ channel, keeper }: Predecessor, inherited: Map<string, HeldNamespace>): void {
     this.#inherited = inherited;
-    const link = this.#link;
-    if (link === undefined) return;
-    link.adopt(channel, keeper);
-    longCalls.listen((ms) => link.announceBusy(ms));
+    this.#link?.adopt(channel, keeper);
   }
 
   /** Gives it copies of what has been opened so far. */
@@ -78,12 +72,8 @@ export class RunKeeper {
 
   /** Everything that is to be served is served now; hands the remaining namespaces back. */
   finishTakeover(memory: NetlinkMemory): void {
-    const deferredClose = new DeferredClose();
-    for (const namespace of this.#inherited.values()) {
-      removeTables(namespace, memory);
-      deferredClose.add(namespace, performance.now());
-    }
-    deferredClose.closeLater();
+    // Nobody waits for that: each goes when its lock is free.
+    for (const namespace of this.#inherited.values()) void handBack(namespace, memory);
     this.#inherited.clear();
     this.#link?.confirmTakeover();
   }
@@ -101,4 +91,12 @@ export class RunKeeper {
   end(): void {
     this.#link?.end();
   }
+}
+
+async function handBack(namespace: HeldNamespace, memory: NetlinkMemory): Promise<void> {
+  // A transaction there would make all others wait, and its last descriptor removes them, too.
+  if (!(namespace.isOwned && namespace.isLocked)) await removeTables(namespace, memory);
+  const deferredClose = new DeferredClose();
+  deferredClose.add(namespace, performance.now());
+  deferredClose.closeLater();
 }

@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url";
 
 import { check, run } from "../support/program/command.ts";
 import { Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { WITHOUT_OWNED_TABLES } from "../support/program/without-owned-tables.ts";
+import { withoutOwnedTables } from "../support/program/without-owned-tables.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -168,17 +168,16 @@ test("only root can take the lock of an instance", async () => {
 });
 
 test("on a kernel without owned tables the next rule backend is used, and --rule-backend nft-owner is refused", async () => {
+  const prefix = await withoutOwnedTables(folder);
   {
-    await using instance = await startDns11(engine, { prefix: WITHOUT_OWNED_TABLES, args: ["--keeper", "off"] });
-    const { ruleBackend, pid } = await instance.status();
+    await using instance = await startDns11(engine, { prefix, args: ["--keeper", "off"] });
+    const { ruleBackend } = await instance.status();
     assert.equal(ruleBackend, "nft");
     await instance.logs(/rules of this backend stay when dns11 is killed or hangs/);
-    // Sent to dns11 itself: strace would detach from it and exit.
-    process.kill(pid, "SIGTERM");
-    assert.equal(await instance.exited, 0);
+    assert.equal(await instance.stop(), 0);
   }
   await using instance = new Dns11(engine.host, {
-    prefix: WITHOUT_OWNED_TABLES,
+    prefix,
     args: ["--rule-backend", "nft-owner"],
   });
   assert.equal(await instance.exited, 3, instance.log);

@@ -19,6 +19,7 @@ import { waitFor } from "../support/rig/wait.ts";
 const NEEDED = maskOf(0, 2, 12, 13, 19, 21);
 const SECCOMP = new URL("../../src/kernel/seccomp.js", import.meta.url).href;
 const DENIED = new URL("../../src/keeper/denied-calls.js", import.meta.url).href;
+const UNIT = new URL("../../../scripts/systemd/dns11.service", import.meta.url);
 const NO_KEEPER = ["--keeper", "off"];
 const REQUIRED = "+net_admin,+sys_admin,+sys_ptrace";
 
@@ -91,9 +92,9 @@ test("with --capabilities keep, dns11 keeps the capabilities it was started with
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapBnd"], own);
 });
 
-test("the three required capabilities are enough, and no restart is needed with them", async () => {
+test("the three required capabilities are enough, and no restart is needed with them and the unit's variables", async () => {
   await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
-  const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED}`, "--inh-caps", "-all"];
+  const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED}`, "--inh-caps", "-all", "env", ...unitVariables()];
   await using dns11 = await startDns11(engine, { prefix, args: NO_KEEPER });
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapPrm"], maskOf(12, 19, 21));
@@ -124,6 +125,12 @@ test("a metrics port below 1024 keeps CAP_NET_BIND_SERVICE", async () => {
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapEff"], NEEDED | maskOf(10));
   assert.equal((await dns11.status()).metrics, "127.0.0.93:911");
 });
+
+/** What the unit sets, so that the program that it starts has it from the beginning. */
+function unitVariables(): string[] {
+  const unit = readFileSync(UNIT, "utf8");
+  return [...unit.matchAll(/^Environment=(.+)$/gm)].map(([, variable = ""]) => variable);
+}
 
 function maskOf(...numbers: readonly number[]): bigint {
   return numbers.reduce((mask, number) => mask | (1n << BigInt(number)), 0n);

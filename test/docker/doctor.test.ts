@@ -16,7 +16,7 @@ import { check, run } from "../support/program/command.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
-import { WITHOUT_OWNED_TABLES } from "../support/program/without-owned-tables.ts";
+import { withoutOwnedTables } from "../support/program/without-owned-tables.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { makeFolder } from "../support/rig/folder.ts";
 import type { NetworkContext } from "../support/rig/netns.ts";
@@ -498,7 +498,7 @@ test("the exit code is 2 if a check could not run: no engine, no such container,
 
 test("a kernel without owned tables is a warning, and an engine that is too old is a problem", async () => {
   const program = [process.execPath, PROGRAM, "doctor", "--json", "-H", engine.host];
-  const [command = "", ...args] = [...WITHOUT_OWNED_TABLES, ...program];
+  const [command = "", ...args] = [...(await withoutOwnedTables(folder)), ...program];
   const unowned = await run(command, args);
   assert.equal(unowned.code, 0, unowned.stderr);
   assert.match(

@@ -3,8 +3,8 @@
  * the three processes is killed meanwhile, names are still answered. A chain of replacements leaves no descriptor open.
  */
 import assert from "node:assert/strict";
-import { closeSync, mkdtempSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, mkdirSync, mkdtempSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { acceptAt, listenAt } from "../../src/kernel/channel.ts";
@@ -109,7 +109,8 @@ test("--replace without a running instance is a normal start; a successor that s
 test("an old process with another protocol version is stopped, hands back, and then the new process starts", async () => {
   await using first = await startDns11(engine, { args: ["--keeper", "off"] });
   const [instance = ""] = readdirSync(first.stateDir);
-  const path = join(first.stateDir, instance, "keeper.sock");
+  const path = join(first.stateDir, instance, "keeper/keeper.sock");
+  mkdirSync(dirname(path));
   // A keeper of a later version: it sends the PID of its main process, and understands no message.
   const listener = listenAt(path);
   await using second = successorOf(first);

@@ -78,13 +78,13 @@ function rulesText(attachment: Attachment, onTrial: string): string {
 test("installs exactly these rules, and removes them when it is closed", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath, answering);
-  attachment.open();
+  await attachment.open();
   assert.equal(attachment.state.kind, "verifying");
   assert.equal(await rulesIn(netns), rulesText(attachment, ""));
   await attachment.verify();
   assert.equal(attachment.state.kind, "attached");
   assert.equal(await rulesIn(netns), rulesText(attachment, ""));
-  attachment.close();
+  await attachment.close();
   assert.equal(await rulesIn(netns), "");
 });
 
@@ -92,42 +92,43 @@ test("after a failure only probes are redirected until one succeeds", async () =
   await using netns = await Netns.create();
   let opened: OpenEndpoint = silent;
   const attachment = attachmentIn(netns.netnsPath, (...args) => opened(...args));
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   assert.equal(attachment.state.kind, "failed");
   opened = answering;
-  attachment.open();
+  await attachment.open();
   assert.equal(attachment.state.kind, "failed");
   assert.equal(await rulesIn(netns), rulesText(attachment, "meta mark 0x646e7332 "));
   await attachment.verify();
   assert.equal(attachment.state.kind, "attached");
   assert.equal(await rulesIn(netns), rulesText(attachment, ""));
-  attachment.close();
+  await attachment.close();
 });
 
 test("draining removes the query rules in one step and keeps the reply rules", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath);
-  attachment.open();
+  await attachment.open();
   const drained = attachment.drain();
+  await attachment.idle();
   const rules = await rulesIn(netns);
   assert.doesNotMatch(rules, /dnat|dport 53\b/);
   assert.match(rules, /snat to :53\b/);
   await drained;
-  attachment.close();
+  await attachment.close();
 });
 
 test("a second instance does not attach to a namespace that another one owns", async () => {
   await using netns = await Netns.create();
   const first = attachmentIn(netns.netnsPath);
   const second = attachmentIn(netns.netnsPath);
-  first.open();
+  await first.open();
   const unchanged = await rulesIn(netns);
-  second.open();
+  await second.open();
   assert.equal(second.state.kind === "failed" && second.state.code, "OWNED_ELSEWHERE");
   assert.equal(await rulesIn(netns), unchanged);
-  second.close();
-  first.close();
+  await second.close();
+  await first.close();
 });
 
 test("an unowned table is left over from a dead instance and is replaced", async () => {
@@ -136,10 +137,10 @@ test("an unowned table is left over from a dead instance and is replaced", async
     "table ip dns11 { chain old { type filter hook output priority 0; udp dport 53 drop; }; }",
   ]);
   const attachment = attachmentIn(netns.netnsPath);
-  attachment.open();
+  await attachment.open();
   assert.equal(attachment.state.kind, "verifying");
   assert.doesNotMatch(await rulesIn(netns), /chain old/);
-  attachment.close();
+  await attachment.close();
 });
 
 test("a step that throws leaves no rule in the namespace and no descriptor here", async () => {
@@ -148,25 +149,25 @@ test("a step that throws leaves no rule in the namespace and no descriptor here"
   const attachment = attachmentIn(netns.netnsPath, () => {
     throw new Error("no listener");
   });
-  attachment.open();
+  await attachment.open();
   assert.equal(attachment.state.kind === "failed" && attachment.state.reason, "no listener");
   assert.equal(await rulesIn(netns), "");
-  attachment.close();
+  await attachment.close();
   await waitFor("the last descriptor to be closed", () => (sockets() <= open ? true : undefined));
 });
 
 test("a namespace that is gone before it is opened fails, and one that disappears midway causes no crash", async () => {
   const gone = attachmentIn("/run/netns/d11-gone");
-  gone.open();
+  await gone.open();
   assert.equal(gone.state.kind === "failed" && gone.state.code, "NAMESPACE_GONE");
-  gone.close();
+  await gone.close();
   const netns = await Netns.create();
   const midway = attachmentIn(netns.netnsPath);
-  midway.open();
+  await midway.open();
   await netns[Symbol.asyncDispose]();
   const verified = midway.verify();
   await midway.drain();
-  midway.close();
+  await midway.close();
   await verified;
   assert.equal(midway.state.kind, "closed");
 });
@@ -178,10 +179,10 @@ test("after close nothing is dialled through a descriptor number that may be reu
     dial = dialled;
     return silent(bound, view, dialled);
   });
-  attachment.open();
+  await attachment.open();
   const server = { from: "container", address: "127.0.0.1", port: 53 } as const;
   closeQuietly(dial(server, "udp"));
-  attachment.close();
+  await attachment.close();
   assert.throws(() => dial(server, "udp"), { code: "ENDED" });
 });
 
@@ -198,7 +199,7 @@ test("a mode that awaits cannot enter another namespace by a reused descriptor n
   const parts = attaching.parts({ openEndpoint: answering });
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const attachment = new Attachment(claim, mode, VIEW, parts);
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   const [seen] = sites;
   assert.ok(seen !== undefined && seen.fd > 0);
@@ -207,7 +208,7 @@ test("a mode that awaits cannot enter another namespace by a reused descriptor n
     1,
   );
   assert.deepEqual(await seen.probe("127.0.0.11"), { kind: "works" });
-  attachment.close();
+  await attachment.close();
   assert.throws(() => seen.fd, { code: "ENDED" });
   assert.throws(() => seen.within(() => assert.fail("it is inside")), { code: "ENDED" });
   assert.deepEqual(await seen.probe("127.0.0.11"), { kind: "unknown" });
@@ -216,13 +217,13 @@ test("a mode that awaits cannot enter another namespace by a reused descriptor n
 test("no other socket can bind our UDP port and receive our queries", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath, answering);
-  attachment.open();
+  await attachment.open();
   const program = `
     const socket = require("node:dgram").createSocket({ type: "udp4", reuseAddr: true });
     socket.on("error", (error) => { console.log(error.code); process.exit(0); });
     socket.bind(${attachment.listening[0]?.udpPort}, "127.0.0.11", () => { console.log("bound"); process.exit(0); });`;
   assert.equal((await netns.enter(process.execPath, ["-e", program])).stdout.trim(), "EADDRINUSE");
-  attachment.close();
+  await attachment.close();
 });
 
 test("a verification that is running when draining starts does not cut off queries in flight", async () => {
@@ -232,13 +233,13 @@ test("a verification that is running when draining starts does not cut off queri
     const endpoint = silent(bound, view, dial);
     return { ...endpoint, inFlight: 1, close: () => (closed++, endpoint.close()) };
   });
-  attachment.open();
+  await attachment.open();
   const verified = attachment.verify();
   const drained = attachment.drain();
   await verified;
   assert.equal(closed, 0);
   await drained;
-  attachment.close();
+  await attachment.close();
   assert.equal(closed, 1);
 });
 
@@ -255,10 +256,10 @@ for (const host of ["127.0.0.11", "::ffff:127.0.0.11"]) {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
     const port = String(((await once(child.stdout, "data")) as [Buffer])[0]).trim();
     const attachment = attachmentIn(netns.netnsPath);
-    attachment.open();
+    await attachment.open();
     const rules = await rulesIn(netns);
     assert.equal(rules.split(`tcp sport ${port} tcp dport 53 accept`).length, 3, rules);
-    attachment.close();
+    await attachment.close();
     child.kill("SIGKILL");
   });
 }
@@ -266,11 +267,11 @@ for (const host of ["127.0.0.11", "::ffff:127.0.0.11"]) {
 test("without an answer it hands back, and the reason says that the query did not arrive", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns.netnsPath);
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   assert.equal(attachment.state.kind === "failed" && attachment.state.code, "UNVERIFIED");
   assert.equal(await rulesIn(netns), "");
-  attachment.close();
+  await attachment.close();
 });
 
 test("redirects that come and go need no more sockets than the first time", async () => {
@@ -282,18 +283,18 @@ test("redirects that come and go need no more sockets than the first time", asyn
   };
   const claim = { containerId: "x", sandboxKey: netns.netnsPath, pid: 0 };
   const attachment = new Attachment(claim, mode, VIEW, attaching.parts({ openEndpoint: answering }));
-  attachment.open();
+  await attachment.open();
   const other = { bind: "127.0.0.12", fromInside: ["10.1.2.3"], fromPods: [] };
   const ports: number[][] = [];
   const counts: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
     for (redirects of [[DOCKER_REDIRECT, other], [DOCKER_REDIRECT]]) {
-      attachment.updateCapture();
+      await attachment.updateCapture();
       ports.push(attachment.listening.map(({ udpPort }) => udpPort));
       counts.push(sockets());
     }
   }
   assert.equal(new Set(counts).size, 1, counts.join(" "));
   for (const [index, seen] of ports.entries()) assert.deepEqual(seen, ports[index % 2]);
-  attachment.close();
+  await attachment.close();
 });

@@ -15,12 +15,13 @@ import { LIMITS } from "../../src/base/limits.ts";
 import { KEEPER_LIMITS } from "../../src/keeper/limits.ts";
 import { Channel, channelPair, connectAt } from "../../src/kernel/channel.ts";
 import { run } from "../support/program/command.ts";
-import { MainWithKeeper, socketsHeldBy, isAlive } from "../support/program/main-with-keeper.ts";
+import { MainWithKeeper, SOCKETS_HELD, socketsHeldBy, isAlive } from "../support/program/main-with-keeper.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { textOf } from "../support/rig/text-of.ts";
 import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
 const CONNECTING = fileURLToPath(new URL("../support/program/connecting-main.js", import.meta.url));
+const TAKING = fileURLToPath(new URL("../support/program/taking-main.js", import.meta.url));
 const NAMESPACES = 4;
 /** The main process may have waited for an answer already when its keeper is stopped. */
 const MARGIN_MS = 1_000;
@@ -178,10 +179,14 @@ test("a detached namespace is released by the keeper, and one that is attached a
   const [first = ""] = paths;
   kept.toggle(first);
   await untilTables(NAMESPACES - 1);
-  await waitFor("its copies to be closed", () => (socketsHeldBy(keeper) === (NAMESPACES - 1) * 3 ? true : undefined));
+  await waitFor("its copies to be closed", () =>
+    socketsHeldBy(keeper) === (NAMESPACES - 1) * SOCKETS_HELD ? true : undefined,
+  );
   kept.toggle(first);
   await untilTables(NAMESPACES);
-  await waitFor("its copies to be there", () => (socketsHeldBy(keeper) === NAMESPACES * 3 ? true : undefined));
+  await waitFor("its copies to be there", () =>
+    socketsHeldBy(keeper) === NAMESPACES * SOCKETS_HELD ? true : undefined,
+  );
 });
 
 test("the keeper has few privileges in all of its threads, and only root can use its socket", async () => {
@@ -234,7 +239,24 @@ test("only root may connect, and a client with an invalid message is disconnecte
   });
   impostor.close();
   assert.equal(await kept.keeperWith(NAMESPACES), keeper);
-  assert.equal(socketsHeldBy(keeper), NAMESPACES * 3);
+  assert.equal(socketsHeldBy(keeper), NAMESPACES * SOCKETS_HELD);
+});
+
+test("a process in another mount or PID namespace cannot take over, and has nobody pause", async () => {
+  await using kept = await MainWithKeeper.start({ folder, paths });
+  await kept.keeperWith(NAMESPACES);
+  const path = join(folder, "keeper.sock");
+  for (const [options, reason] of [
+    [["--mount"], "it is in another mount namespace"],
+    [["--pid", "--fork", "--mount-proc"], "it is in another PID namespace"],
+  ] as const) {
+    const { stdout } = await run("unshare", [...options, process.execPath, TAKING, path]);
+    assert.match(stdout, new RegExp(reason));
+  }
+  assert.equal(
+    kept.lines.some((line) => "requested" in line),
+    false,
+  );
 });
 
 test("a message that is too long or has too many descriptors is dropped and leaves no descriptor open", () => {

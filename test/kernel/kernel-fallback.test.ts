@@ -41,7 +41,7 @@ test("where a firewall comes the process answers, and where it has gone the kern
   await using netns = await Netns.create();
   const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
   try {
-    attachment.open();
+    await attachment.open();
     await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, { by: "kernel" });
     assert.equal((await netns.enter("nft", [WALL])).code, 0);
@@ -62,7 +62,7 @@ test("where a firewall comes the process answers, and where it has gone the kern
     assert.notEqual(await untrackedRules(netns), "");
     assert.equal(attachment.state.kind, "attached");
   } finally {
-    attachment.close();
+    await attachment.close();
   }
 });
 
@@ -79,7 +79,7 @@ test("behind a program that ends the chain the process answers; before it, and b
   };
   const links: number[] = [];
   try {
-    attachment.open();
+    await attachment.open();
     await verifyWithKernel(attachment);
     links.push(comeBefore(LETS_PASS));
     await attachment.verify();
@@ -93,7 +93,7 @@ test("behind a program that ends the chain the process answers; before it, and b
     await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, { by: "kernel" });
   } finally {
-    attachment.close();
+    await attachment.close();
     for (const link of links) closeSync(link);
   }
 });
@@ -103,7 +103,7 @@ test("a change of rules brings the kernel back without being asked", async () =>
   assert.equal((await netns.enter("nft", [WALL])).code, 0);
   const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering, kernelAnswers });
   try {
-    attachment.open();
+    await attachment.open();
     await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
     await netns.enter("nft", ["delete", "table", "inet", "wall"]);
@@ -112,7 +112,7 @@ test("a change of rules brings the kernel back without being asked", async () =>
       return attachment.answeredBy?.by === "kernel" ? true : undefined;
     });
   } finally {
-    attachment.close();
+    await attachment.close();
   }
 });
 
@@ -123,29 +123,29 @@ test("once a node's addresses are given up, the reason shown is not that of the 
   const mode = { ...CONTAINER_MODE, capture: () => capture };
   const parts = attaching.parts({ openEndpoint: answering, kernelAnswers });
   const attachment = new Attachment({ containerId: "x", sandboxKey: netns.netnsPath, pid: 0 }, mode, VIEW, parts);
-  const captured = (next: typeof capture): unknown => {
+  const captured = async (next: typeof capture): Promise<unknown> => {
     capture = next;
-    attachment.updateCapture();
+    await attachment.updateCapture();
     return attachment.answeredBy;
   };
   const onlyContainers = "only queries to 127.0.0.11 in a container are answered by the kernel";
   try {
-    attachment.open();
+    await attachment.open();
     await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, { by: "kernel" });
-    assert.deepEqual(captured(node), { by: "process", reason: onlyContainers, isMeant: true });
-    assert.deepEqual(captured(CONTAINER_CAPTURE), PENDING);
+    assert.deepEqual(await captured(node), { by: "process", reason: onlyContainers, isMeant: true });
+    assert.deepEqual(await captured(CONTAINER_CAPTURE), PENDING);
     await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, { by: "kernel" });
     // The same where it did not work before.
     assert.equal((await netns.enter("nft", [WALL])).code, 0);
     await verifyWithKernel(attachment);
     assert.equal(attachment.answeredBy?.by, "process");
-    assert.deepEqual(captured(node), { by: "process", reason: onlyContainers, isMeant: true });
-    assert.deepEqual(captured(CONTAINER_CAPTURE), PENDING);
+    assert.deepEqual(await captured(node), { by: "process", reason: onlyContainers, isMeant: true });
+    assert.deepEqual(await captured(CONTAINER_CAPTURE), PENDING);
     await verifyWithKernel(attachment);
     assert.deepEqual(attachment.answeredBy, NOT_ARRIVED);
   } finally {
-    attachment.close();
+    await attachment.close();
   }
 });

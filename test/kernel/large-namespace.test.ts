@@ -12,6 +12,7 @@ import { LIMITS } from "../../src/base/limits.ts";
 import { tcpClientPortsOf } from "../../src/container/namespace/tcp-clients.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import { installedRules } from "../../src/container/rules/installed-rules.ts";
+import type { NetNamespace } from "../../src/kernel/net-namespace.ts";
 import { procText } from "../../src/kernel/proc-text.ts";
 import { visitFirst, visitTables } from "../../src/kernel/nfnetlink.ts";
 import * as nft from "../../src/kernel/nft-constants.ts";
@@ -42,6 +43,10 @@ function within<T>(work: () => T): T {
   return attaching.runner.within(fd, work);
 }
 
+function served(): NetNamespace {
+  return attaching.runner.namespaceOf(fd, attaching.memory);
+}
+
 async function load(text: string): Promise<void> {
   stdoutOf(await netns.enter("nft", ["-f", "-"], { input: text, timeoutMs: 120_000 }), "nft");
 }
@@ -52,7 +57,7 @@ test("of very many rules the first are read, and the result says that there are 
     (_, index) => `ip saddr 10.0.${(index >> 8) & 255}.${index & 255} counter`,
   );
   await load(`table ip many { chain c { type filter hook output priority 10; ${rules.join("; ")}; }; }`);
-  const culprits = within(() => findCulprits(attaching.memory));
+  const culprits = await findCulprits(served());
   assert.ok(culprits.includes("there are too many rules to check all of them"), culprits.join("\n"));
   let count = 0;
   const request = { command: nft.NFT_MSG_GETRULE, family: 0 };
@@ -70,19 +75,16 @@ test("of very many rules the first are read, and the result says that there are 
 
 test("beside very many foreign rules and tables ours are found, and the namespace is attached", async () => {
   await load(Array.from({ length: TABLES }, (_, index) => `table ip t${index} {}`).join("\n"));
-  assert.deepEqual(
-    within(() => installedRules(attaching.memory)),
-    [],
-  );
+  assert.deepEqual(await installedRules(served()), []);
   const attachment = attaching.in(netns.netnsPath, { openEndpoint: answering });
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   assert.equal(attachment.state.kind, "attached");
   assert.deepEqual(
-    within(() => installedRules(attaching.memory)).map(({ title, owner }) => [title, owner]),
+    (await installedRules(served())).map(({ title, owner }) => [title, owner]),
     [['table ip "dns11"', "instance"]],
   );
-  attachment.close();
+  await attachment.close();
 });
 
 test("a table with our name and very many rules is not touched, and its namespace is not attached", async () => {
@@ -91,9 +93,9 @@ test("a table with our name and very many rules is not touched, and its namespac
   const text = `table ip dns11 { chain reply { type filter hook output priority 10; ${rules.join("; ")}; }; }`;
   stdoutOf(await other.enter("nft", ["-f", "-"], { input: text, timeoutMs: 120_000 }), "nft");
   const attachment = attaching.in(other.netnsPath, { openEndpoint: answering });
-  attachment.open();
+  await attachment.open();
   assert.equal(attachment.state.kind === "failed" && attachment.state.code, "TOO_MANY");
-  attachment.close();
+  await attachment.close();
   assert.match((await other.enter("nft", ["list", "tables"])).stdout, /table ip dns11/);
 });
 
@@ -190,10 +192,10 @@ test("with very many sockets no list is requested, and the namespace is attached
       assert.throws(() => procText("/proc/thread-self/net/tcp"), { code: "TOO_LONG" });
     });
     const attachment = attaching.in(place.netnsPath, { openEndpoint: answering });
-    attachment.open();
+    await attachment.open();
     await attachment.verify();
     assert.equal(attachment.state.kind, "attached");
-    attachment.close();
+    await attachment.close();
   } finally {
     closeSync(inside);
   }

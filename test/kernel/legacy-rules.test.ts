@@ -10,6 +10,7 @@ import { LIMITS } from "../../src/base/limits.ts";
 import { findCulprits } from "../../src/container/rules/culprit.ts";
 import { GuardCount } from "../../src/container/rules/guard-count.ts";
 import { installedRules } from "../../src/container/rules/installed-rules.ts";
+import type { NetNamespace } from "../../src/kernel/net-namespace.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { legacyRules } from "../../src/kernel/legacy-rules.ts";
 import { chainsIn, xtablesIn } from "../../src/kernel/xtables.ts";
@@ -22,15 +23,22 @@ const memory = new NetlinkMemory();
 
 after(() => runner.close());
 
-async function inside<T>(prepare: (netns: Netns) => Promise<void>, work: () => T): Promise<T> {
+async function inNamespace<T>(
+  prepare: (netns: Netns) => Promise<void>,
+  work: (namespace: NetNamespace) => Promise<T>,
+): Promise<T> {
   await using netns = await Netns.create();
   await prepare(netns);
   const fd = openSync(netns.netnsPath, "r");
   try {
-    return runner.within(fd, work);
+    return await work(runner.namespaceOf(fd, memory));
   } finally {
     closeSync(fd);
   }
+}
+
+async function inside<T>(prepare: (netns: Netns) => Promise<void>, work: () => T): Promise<T> {
+  return await inNamespace(prepare, async (namespace) => await namespace.read(work));
 }
 
 async function iptables(netns: Netns, ...rules: string[]): Promise<void> {
@@ -115,13 +123,17 @@ test("rules that redirect port 53 or drop incoming packets are found; other port
 
 test("a table is read up to a maximum size, and a larger one is reported", async () => {
   const rules = Array.from({ length: LIMITS.xtableBytes / 150 }, () => "-A mine -j RETURN").join("\n");
-  const seen = await inside(
+  const seen = await inNamespace(
     async (netns) => {
       const input = `*nat\n:mine - [0:0]\n:DNS11-QUERY - [0:0]\n${rules}\nCOMMIT\n`;
       const { code, stderr } = await netns.enter("iptables-legacy-restore", [], { input });
       assert.equal(code, 0, stderr);
     },
-    () => [dockerRules(memory), legacyRuleCulprits(), installedRules(memory), findCulprits(memory)],
+    async (namespace) => [
+      ...namespace.within(() => [dockerRules(memory), legacyRuleCulprits()]),
+      await installedRules(namespace),
+      await findCulprits(namespace),
+    ],
   );
   const expected = "table nat of iptables-legacy is too large, or changes too often, to be read";
   assert.deepEqual(seen, [undefined, [], [], [expected]]);

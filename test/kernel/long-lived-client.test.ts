@@ -70,11 +70,11 @@ test("a client that keeps its socket is answered by the current resolver, howeve
   let attachment: Attachment | undefined;
   for (let round = 0; round < ROUNDS; round++) {
     attachment = attaching.in(netns.netnsPath, { openEndpoint: answering });
-    attachment.open();
+    await attachment.open();
     await attachment.verify();
     assert.equal(attachment.state.kind, "attached");
     await client.prints(OURS);
-    attachment.close();
+    await attachment.close();
     await client.prints(DOCKERS);
   }
 });

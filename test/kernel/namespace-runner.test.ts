@@ -13,6 +13,7 @@ import { servingPlan } from "../../src/container/rules/plan.ts";
 import { CONTAINER_CAPTURE } from "../../src/container/capture/capture.ts";
 import { setNetworkNamespace } from "../../src/kernel/libc.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
+import { untilClosed } from "../../src/kernel/in-pool.ts";
 import { NftSocket } from "../../src/kernel/nfnetlink.ts";
 import { Netns } from "../support/rig/netns.ts";
 
@@ -36,47 +37,31 @@ test("an error at any step of the work leaves the thread in its own namespace an
   const memory = new NetlinkMemory();
   const home = here();
   const fd = openSync(netns.netnsPath, "r");
-  const steps = ["enter", "sockets", "nft socket", "transaction", "after"] as const;
+  const steps = ["enter", "sockets", "nft socket", "transaction"] as const;
   for (const failing of steps) {
     const reach = (step: (typeof steps)[number]): void => {
       if (step === failing) throw new Error(`at ${step}`);
     };
     let nft: NftSocket | undefined;
-    let sockets: ReturnType<typeof bindSockets> | undefined;
-    assert.throws(
-      () =>
-        runner.within(fd, () => {
-          try {
-            reach("enter");
-            sockets = bindSockets(CONTAINER_CAPTURE.redirects);
-            reach("sockets");
-            nft = new NftSocket(memory);
-            reach("nft socket");
-            const listening = sockets.map((pair) => pair.listening);
-            nft.transact(
-              replaceTableCommands(
-                [],
-                servingPlan({
-                  capture: CONTAINER_CAPTURE,
-                  listening,
-                  zone: 1,
-                  sparedPorts: [],
-                  passthroughMark: 1,
-                  trialMark: 2,
-                }),
-                true,
-              ),
-            );
-            reach("transaction");
-            reach("after");
-          } catch (error) {
-            nft?.close();
-            closeSockets(sockets ?? []);
-            throw error;
-          }
-        }),
-      { message: `at ${failing}` },
-    );
+    let sockets: ReturnType<typeof bindSockets> = [];
+    const install = async (): Promise<void> => {
+      const made = runner.within(fd, () => {
+        reach("enter");
+        sockets = bindSockets(CONTAINER_CAPTURE.redirects);
+        reach("sockets");
+        nft = new NftSocket(memory);
+        reach("nft socket");
+        return nft;
+      });
+      const listening = sockets.map((pair) => pair.listening);
+      const marks = { passthroughMark: 1, trialMark: 2 };
+      const plan = servingPlan({ capture: CONTAINER_CAPTURE, listening, zone: 1, sparedPorts: [], ...marks });
+      await made.transact(replaceTableCommands([], plan, true));
+      reach("transaction");
+    };
+    await assert.rejects(install(), { message: `at ${failing}` });
+    await untilClosed(() => nft?.close());
+    closeSockets(sockets);
     assert.equal(here(), home, failing);
     assert.equal((await netns.enter("nft", ["list", "ruleset"])).stdout, "", failing);
   }

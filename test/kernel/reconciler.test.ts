@@ -104,7 +104,7 @@ test("a change while a namespace is being verified is followed by another verifi
   reconciler.updateCapture("a");
   reconciler.updateCapture("a");
   release();
-  await waitFor("the second one", () => (verified === 2 ? true : undefined));
+  await waitFor("the second one", () => (verified >= 2 ? true : undefined));
   await waitFor("it to be attached", () => reconciler.attachmentOf("a")?.state.kind === "attached" || undefined);
   await reconciler.stop();
 });
@@ -153,10 +153,10 @@ test("suspects are attached after all other containers, and one at a time", asyn
       ...attaching.parts(),
       openEndpointFor: () => answering,
       isSuspect: (id) => Number(id) < 2,
-      runAttach: (id, work) => {
+      runAttach: async (id, work) => {
         if (Number(id) < 2) together.push(working.size);
         working.add(id);
-        work();
+        await work();
       },
     },
     (id, { kind }) => {

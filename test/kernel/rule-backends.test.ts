@@ -12,6 +12,7 @@ import { removeUnownedRules } from "../../src/container/rules/permanent-rules.ts
 import { openRuleSet } from "../../src/container/rules/open-rule-set.ts";
 import { type ListenAddress, servingPlan } from "../../src/container/rules/plan.ts";
 import { installedRules } from "../../src/container/rules/installed-rules.ts";
+import type { NetNamespace } from "../../src/kernel/net-namespace.ts";
 import { Fault } from "../../src/base/lib/fault.ts";
 import { RULE_BACKENDS, type RuleBackendChoice, type RuleBackend } from "../../src/base/model/rule-backend.ts";
 import { Attachments, answering } from "../support/program/attachments.ts";
@@ -36,23 +37,26 @@ function attachmentIn(netns: Netns, backend: RuleBackend, hasZones = true): Atta
   });
 }
 
-/** Runs `work` inside, with a descriptor of the namespace. */
-function inside<T>(netns: Netns, work: (fd: number) => T): T {
+async function inside<T>(netns: Netns, work: (namespace: NetNamespace) => Promise<T>): Promise<T> {
   const fd = openSync(netns.netnsPath, "r");
   try {
-    return runner.within(fd, () => work(fd));
+    return await work(runner.namespaceOf(fd, memory));
   } finally {
     closeQuietly(fd);
   }
 }
 
 /** Installs rules and leaves them behind, like a killed process. */
-function leaveBehind(netns: Netns, choice: RuleBackendChoice, capture: Capture = CONTAINER_CAPTURE): void {
+async function leaveBehind(
+  netns: Netns,
+  choice: RuleBackendChoice,
+  capture: Capture = CONTAINER_CAPTURE,
+): Promise<void> {
   const listening = capture.redirects.map(({ bind }) => ({ ...DEAD, address: bind }));
   const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
-  inside(netns, (fd) => {
-    const rules = openRuleSet(choice, memory, fd);
-    rules.install(plans, []);
+  await inside(netns, async (namespace) => {
+    const rules = openRuleSet(choice, namespace);
+    await rules.install(plans, []);
     rules.close();
   });
 }
@@ -74,14 +78,14 @@ function rulesAlone(text: string): string[] {
 test("without an owner the table is the same, and is removed on close", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns, "nft");
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   assert.equal(attachment.state.kind, "attached");
   const [{ udpPort } = assert.fail()] = attachment.listening;
   const rules = await rulesIn(netns);
   assert.doesNotMatch(rules, /flags owner/);
   assert.match(rules, new RegExp(`udp dport 53 dnat to 127.0.0.11:${udpPort}\n`));
-  attachment.close();
+  await attachment.close();
   assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
 });
 
@@ -91,7 +95,7 @@ test("iptables-legacy installs exactly these rules, in front, and touches no for
   await netns.enter("iptables-legacy", ["-t", "raw", "-A", "OUTPUT", "-p", "udp", "--dport", "53", "-j", "NOTRACK"]);
   const before = rulesAlone(await rulesIn(netns));
   const attachment = attachmentIn(netns, "iptables-legacy");
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   assert.deepEqual(attachment.state.kind, "attached", JSON.stringify(attachment.state));
   const [{ udpPort: udp, tcpPort: tcp } = assert.fail()] = attachment.listening;
@@ -126,56 +130,57 @@ test("iptables-legacy installs exactly these rules, in front, and touches no for
     true,
   );
   assert.deepEqual(rules.filter((line) => !line.includes("DNS11-")).toSorted(), before.toSorted());
-  attachment.close();
+  await attachment.close();
   assert.deepEqual(rulesAlone(await rulesIn(netns)), before);
 });
 
 test("without conntrack zones in the kernel, iptables-legacy works without them", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns, "iptables-legacy", false);
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   assert.equal(attachment.state.kind, "attached");
   assert.doesNotMatch(await rulesIn(netns), /CT --zone|\*raw/);
-  attachment.close();
+  await attachment.close();
 });
 
 test("while iptables runs in a namespace, no thread of ours is there", async () => {
   await using netns = await Netns.create();
   const attachment = attachmentIn(netns, "iptables-legacy");
-  attachment.open();
+  await attachment.open();
   const threads = readdirSync("/proc/self/task").map((id) => readlinkSync(`/proc/self/task/${id}/ns/net`));
   assert.deepEqual([...new Set(threads)], [readlinkSync("/proc/self/ns/net")]);
-  attachment.close();
+  await attachment.close();
 });
 
 for (const backend of LOWER) {
   test(`${backend}: draining removes the query rules and keeps the reply rules`, async () => {
     await using netns = await Netns.create();
     const attachment = attachmentIn(netns, backend);
-    attachment.open();
+    await attachment.open();
     const drained = attachment.drain();
+    await attachment.idle();
     const rules = await rulesIn(netns);
     assert.doesNotMatch(rules, /dnat|DNAT|dport 53 /);
     assert.match(rules, /snat to :53|--to-source :53/);
     await drained;
-    attachment.close();
+    await attachment.close();
   });
 
   test(`${backend}: rules of a dead instance are replaced with any backend, and nothing of them stays`, async () => {
     for (const next of RULE_BACKENDS) {
       await using netns = await Netns.create();
-      leaveBehind(netns, { backend, hasZones: true });
+      await leaveBehind(netns, { backend, hasZones: true });
       assert.deepEqual(
-        inside(netns, () => installedRules(memory)).map(({ kind, family, owner }) => [kind, family, owner]),
+        (await inside(netns, installedRules)).map(({ kind, family, owner }) => [kind, family, owner]),
         [[backend === "nft" ? "table" : "chains", "ip", "orphaned"]],
       );
       const attachment = attachmentIn(netns, next);
-      attachment.open();
+      await attachment.open();
       await attachment.verify();
       assert.equal(attachment.state.kind, "attached", `${next}: ${JSON.stringify(attachment.state)}`);
       assert.doesNotMatch(await rulesIn(netns), /zone set 7|--zone 7|sport 9 /);
-      attachment.close();
+      await attachment.close();
       assert.deepEqual(rulesAlone(await rulesIn(netns)), [], next);
     }
   });
@@ -183,24 +188,24 @@ for (const backend of LOWER) {
   test(`${backend}: a namespace with rules of a running instance is refused with any backend, and they stay as they are`, async () => {
     await using netns = await Netns.create();
     const first = attachmentIn(netns, backend);
-    first.open();
+    await first.open();
     const unchanged = await rulesIn(netns);
     for (const next of RULE_BACKENDS) {
       const second = attachmentIn(netns, next);
-      second.open();
+      await second.open();
       assert.equal(second.state.kind === "failed" && second.state.code, "OWNED_ELSEWHERE", next);
-      second.close();
+      await second.close();
       assert.equal(await rulesIn(netns), unchanged);
     }
     await first.verify();
     assert.equal(first.state.kind, "attached");
-    first.close();
+    await first.close();
   });
 
   test(`${backend}: flushed rules are re-created by the next verification`, async () => {
     await using netns = await Netns.create();
     const attachment = attachmentIn(netns, backend);
-    attachment.open();
+    await attachment.open();
     await attachment.verify();
     const whole = rulesAlone(await rulesIn(netns));
     for (const flush of [
@@ -215,18 +220,18 @@ for (const backend of LOWER) {
       assert.deepEqual(rulesAlone(await rulesIn(netns)), whole, flush.join(" "));
     }
     assert.equal(attachment.repairs, backend === "nft" ? 1 : 2);
-    attachment.close();
+    await attachment.close();
   });
 
   test(`${backend}: re-creating rules that still exist does not count as a repair`, async () => {
     await using netns = await Netns.create();
     const attachment = attachmentIn(netns, backend);
-    attachment.open();
+    await attachment.open();
     await attachment.verify();
     await netns.enter("iptables-legacy", ["-A", "OUTPUT", "-p", "udp", "-j", "DROP"]);
     await attachment.verify();
     assert.deepEqual([attachment.state.kind, attachment.repairs], ["failed", 0]);
-    attachment.close();
+    await attachment.close();
   });
 
   test(`${backend}: rules for pods, of both families, are installed and removed`, async () => {
@@ -240,7 +245,7 @@ for (const backend of LOWER) {
       bypassInterfaces: [1],
       guardsLoopback: true,
     };
-    leaveBehind(netns, { backend, hasZones: true }, capture);
+    await leaveBehind(netns, { backend, hasZones: true }, capture);
     const rules = await rulesIn(netns);
     if (backend === "iptables-legacy") {
       for (const line of [
@@ -259,9 +264,9 @@ for (const backend of LOWER) {
     }
     // Another capture, without pods: the chains for pods are removed, too.
     const attachment = attachmentIn(netns, backend);
-    attachment.open();
+    await attachment.open();
     assert.doesNotMatch(await rulesIn(netns), /pod-|POD-|guard|GUARD|fd00/);
-    attachment.close();
+    await attachment.close();
     assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
   });
 }
@@ -276,10 +281,10 @@ test("iptables-legacy: rules installed before one family's failed are removed wi
   const capture: Capture = { redirects, bypassInterfaces: [9_999], guardsLoopback: true };
   const listening = redirects.map(({ bind }) => ({ ...DEAD, address: bind }));
   const plans = servingPlan({ capture, listening, zone: 7, sparedPorts: [], passthroughMark: 1, trialMark: 2 });
-  inside(netns, (fd) => {
-    const rules = openRuleSet({ backend: "iptables-legacy", hasZones: true }, memory, fd);
-    assert.throws(() => rules.install(plans, []), /Cannot pass interface 9999/);
-    rules.remove();
+  await inside(netns, async (namespace) => {
+    const rules = openRuleSet({ backend: "iptables-legacy", hasZones: true }, namespace);
+    await assert.rejects(rules.install(plans, []), /Cannot pass interface 9999/);
+    await rules.remove();
     rules.close();
   });
   assert.deepEqual(rulesAlone(await rulesIn(netns)), []);
@@ -308,10 +313,10 @@ for (const backend of RULE_BACKENDS) {
     await writeLies(netns);
     const before = rulesAlone(await rulesIn(netns));
     const attachment = attachmentIn(netns, backend);
-    attachment.open();
+    await attachment.open();
     await attachment.verify();
     assert.equal(attachment.state.kind, "attached", JSON.stringify(attachment.state));
-    attachment.close();
+    await attachment.close();
     assert.deepEqual(rulesAlone(await rulesIn(netns)), before);
   });
 }
@@ -320,8 +325,8 @@ test("a chain that cannot be removed is reported and emptied", async () => {
   await using netns = await Netns.create();
   await writeLies(netns);
   await netns.enter("iptables-legacy", ["-t", "raw", "-A", "DNS11-ZONE", "-j", "RETURN"]);
-  assert.throws(
-    () => inside(netns, () => removeUnownedRules(memory)),
+  await assert.rejects(
+    inside(netns, removeUnownedRules),
     (error) =>
       error instanceof Fault && error.code === "CHAIN_IN_USE" && error.message.startsWith("Cannot delete DNS11-ZONE:"),
   );

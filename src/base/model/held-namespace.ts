@@ -13,6 +13,12 @@ export interface HeldNamespace {
   /** Client ports of TCP connections to the previous resolver, which the rules exempt. */
   readonly spared: readonly number[];
   readonly pairs: readonly HeldPair[];
+  /** The last descriptor of this socket waits for the lock of the namespace's rules when it is closed, and for nothing else. */
+  readonly gate: number | undefined;
+  /** The tables end with the last descriptor of the socket. */
+  readonly isOwned: boolean;
+  /** A process of the namespace holds the lock of the tables, as far as is known: it is handed back last. */
+  readonly isLocked: boolean;
   /** Without these a program at lo ends, to which the rules lead queries: it must outlive the tables. */
   readonly programs: readonly number[];
 }

@@ -31,6 +31,7 @@ export const FAILURE_CODES = [
   "PROBE_FAILED",
   "UNVERIFIED",
   "NO_DESCRIPTORS",
+  "RULES_LOCKED",
 ] as const;
 
 export type FailureCode = (typeof FAILURE_CODES)[number];

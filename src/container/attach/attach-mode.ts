@@ -4,7 +4,7 @@
  */
 import { type Capture, CONTAINER_CAPTURE } from "../capture/capture.ts";
 import { ANSWERS_LABEL } from "../registry/label-choices.ts";
-import type { Within } from "../rules/exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import type { ProbeResult } from "../rules/probe.ts";
 
 export interface AttachMode {

@@ -14,6 +14,13 @@ import type { KernelTierParts } from "./kernel-tier.ts";
 export const MORE_DESCRIPTORS =
   "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell, --ulimit nofile= in a container.";
 
+export interface LockWait {
+  readonly isWaiting: boolean;
+  /** It is the lock of the container's own namespace, not one that all changes of nf_tables take. */
+  readonly isOwn: boolean;
+  readonly waitedMs: number;
+}
+
 export interface AttachmentParts extends KernelTierParts {
   readonly runner: NamespaceRunner;
   readonly host: () => EngineHost;
@@ -36,6 +43,8 @@ export interface AttachmentParts extends KernelTierParts {
   readonly onServing?: (containerId: string, counters: Readonly<Record<string, number>>, isServing: boolean) => void;
   /** Called when the state changes. */
   readonly onState: () => void;
+  /** Called when a change waits for a lock for too long, and when it has been made after all. */
+  readonly onLocked?: ((containerId: string, wait: LockWait) => void) | undefined;
   /** Called when foreign rules in this namespace have changed or may have. */
   readonly onForeignChange: () => void;
 }

@@ -12,6 +12,7 @@
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import { SystemFault } from "../../kernel/libc.ts";
+import { LOCKED_REASON, MACHINE_LOCKED_REASON, RULES_LOCKED } from "../namespace/rules-locked.ts";
 
 export type AttachmentState =
   | { readonly kind: "opening" }
@@ -25,6 +26,12 @@ export type AttachmentState =
       readonly atMs: number;
     }
   | { readonly kind: "closed" };
+
+/** A change has waited for a lock for too long: the namespace's own, or one that changes of all namespaces take. */
+export function lockedState(isOwn: boolean): AttachmentState {
+  const reason = `${isOwn ? LOCKED_REASON : MACHINE_LOCKED_REASON}; dns11 goes on when it is free`;
+  return { kind: "failed", code: RULES_LOCKED, reason, culprits: [], atMs: Date.now() };
+}
 
 /** Why it failed, with what probably causes it. */
 export function failureText({

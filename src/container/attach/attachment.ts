@@ -13,46 +13,72 @@
  *
  * After any failure the namespace is left as it was found and Docker's resolver answers. A retry that would fail again
  * affects only our own probes, never a client's query.
+ *
+ * Each change of the namespace is a job of its own (`namespace-jobs.ts`), and what was decided before it waited is checked
+ * again when it begins.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { NftWatch } from "../../kernel/nft-watch.ts";
+import { isPoolFull } from "../../kernel/in-pool.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
-import { Fault, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
+import { isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { ownRound } from "../../base/lib/own-round.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import type { View } from "../../base/model/view.ts";
-import { DOCKER_RESOLVER, capturedInside, protocolsOf } from "../capture/capture.ts";
+import { NamespaceJobs, type WaitStage } from "../namespace/namespace-jobs.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
-import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
-import { type NamespaceSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
+import type { NamespaceClaim } from "../namespace/proof.ts";
+import type { NamespaceSockets } from "../namespace/sockets.ts";
 import { culpritsIn } from "../rules/culprit.ts";
-import { type ListenAddress, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
-import { type ProbeRequest, type ProbeResult, probe } from "../rules/probe.ts";
+import { type ListenAddress, type TablePlan, drainingPlan, servingPlan, trialPlan } from "../rules/plan.ts";
+import type { ProbeResult } from "../rules/probe.ts";
 import type { AttachMode } from "./attach-mode.ts";
 import { answeredBy, closeKernelTier } from "./kernel-tier.ts";
-import { KernelCheck, adaptKernel } from "./kernel-check.ts";
-import { closeLater, openServing, reinstall, removeRules } from "./open-serving.ts";
-import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
+import { KeeperHold } from "./keeper-hold.ts";
+import { KernelCheck } from "./kernel-check.ts";
+import {
+  type OpenNamespace,
+  closeLater,
+  openNamespace,
+  openServing,
+  reinstall,
+  removeRules,
+  updateServing,
+} from "./open-serving.ts";
+import type { AttachmentParts } from "./attachment-parts.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { type Serving, heldOf, listenAddressesOf, planInputOf, servedNamespaceOf } from "./serving.ts";
-import { type AttachmentState, failureCode } from "./attachment-state.ts";
+import {
+  type Serving,
+  type ServingProbeRequest,
+  listenAddressesOf,
+  planInputOf,
+  probeServing,
+  servedNamespaceOf,
+} from "./serving.ts";
+import { type AttachmentState, failureCode, lockedState } from "./attachment-state.ts";
 import { untilQuiet } from "./until-quiet.ts";
 
 export class Attachment {
   readonly claim: NamespaceClaim;
   readonly mode: AttachMode;
   readonly #parts: AttachmentParts;
+  readonly #jobs = new NamespaceJobs((stage, waitedMs) => this.#onWait(stage, waitedMs));
   #view: View;
   #state: AttachmentState = { kind: "opening" };
-  #namespace: { readonly fd: number; readonly id: NamespaceId } | undefined;
+  #opened: OpenNamespace | undefined;
   #watch: NftWatch | undefined;
   #serving: Serving | undefined;
+  readonly #hold: KeeperHold;
   /** Of the namespace as it is served now. */
   #kernel: KernelCheck | undefined;
   #isVerifying = false;
   #isDraining = false;
+  #isClosing = false;
+  #isLockReported = false;
+  /** An update of the capture that waits for its turn. */
+  #nextUpdate: Promise<void> | undefined;
   #repairs = 0;
   /** Netlink ports under which the kernel reports our own changes, including those of a socket that is closing. */
   readonly #ownPorts = new Set<number>();
@@ -64,6 +90,10 @@ export class Attachment {
     this.mode = mode;
     this.#view = view;
     this.#parts = parts;
+    this.#hold = new KeeperHold(
+      parts.keep,
+      () => this.#opened && { id: this.#opened.id, spared: this.#spared, gate: this.#watch?.fd },
+    );
   }
 
   get state(): AttachmentState {
@@ -71,7 +101,7 @@ export class Attachment {
   }
 
   get namespaceId(): NamespaceId | undefined {
-    return this.#namespace?.id;
+    return this.#opened?.id;
   }
 
   get listening(): readonly ListenAddress[] {
@@ -102,19 +132,35 @@ export class Attachment {
     this.#serving?.endpoint.setView(view);
   }
 
-  /**
-   * Enters the namespace, creates sockets and rules, and starts serving. One synchronous step: all of it or nothing.
-   */
-  open(): void {
-    if (this.#state.kind === "closed" || this.#serving !== undefined) return;
-    try {
-      this.#namespace ??= this.#openNamespace();
-      this.#serving = this.#startServing(this.#namespace);
-      // After a failure the state stays "failed" until a probe succeeds.
-      if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
-    } catch (error) {
-      this.#failWith(error, "ATTACH_FAILED");
-    }
+  /** Creates sockets and rules in the namespace, and starts serving: all of it or nothing. Returns whether it serves. */
+  async open(): Promise<boolean> {
+    return await this.#jobs.run(async () => {
+      if (this.#isClosing || this.#serving !== undefined) return this.isOpen;
+      try {
+        this.#opened ??= openNamespace(this.claim, this.#parts);
+        this.#serving = await this.#startServing(this.#opened);
+        // After a failure the state stays "failed" until a probe succeeds.
+        if (this.#state.kind === "opening") this.#become({ kind: "verifying", sinceMs: Date.now() });
+      } catch (error) {
+        await this.#failWith(error, "ATTACH_FAILED");
+      }
+      return this.isOpen;
+    });
+  }
+
+  /** Whether a change has waited for a lock of the namespace for so long that it is left alone until that is free. */
+  get isLocked(): boolean {
+    return this.#jobs.isLate;
+  }
+
+  /** Resolves when the changes that have begun are made. */
+  async idle(): Promise<void> {
+    await this.#jobs.idle();
+  }
+
+  /** Resolves when `work`, a call of this attachment, has ended, or waits for a lock: for a moment, or for too long. */
+  async endOf(work: Promise<unknown>, orWaits: "slow" | "late"): Promise<void> {
+    await this.#jobs.endOf(work, orWaits);
   }
 
   /** Whether rules are installed and can be verified. */
@@ -128,32 +174,35 @@ export class Attachment {
   async verify(): Promise<void> {
     const serving = this.#serving;
     const { kernel } = this;
-    const namespace = this.#namespace;
-    if (serving === undefined || kernel === undefined || namespace === undefined) return;
-    if (this.#isVerifying || this.#isDraining) return;
+    if (serving === undefined || kernel === undefined) return;
+    if (this.#isVerifying || this.#isDraining || this.isLocked) return;
     this.#isVerifying = true;
+    const isCurrent = (): boolean => this.#serving === serving && !this.#isDraining;
     try {
-      let result = await this.#probe(serving, namespace.fd);
-      if (result.kind === "works" && serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        serving.rules.replaceRules(servingPlan(planInputOf(serving, this.#spared)));
+      let result = await this.#probe(serving);
+      if (result.kind === "works" && serving.isTrial && isCurrent()) {
+        await this.#replaceRules(serving, () => servingPlan(planInputOf(serving, this.#spared)));
         serving.isTrial = false;
-        this.#markVerified();
+        if (!isCurrent()) return;
+        await this.#markVerified();
         // Probe again without the trial mark: foreign rules that match marks may treat clients' queries differently.
-        result = await this.#probe(serving, namespace.fd);
+        result = await this.#probe(serving);
       }
       result = await kernel.settle(result);
-      if (result.kind === "broken" && !serving.isTrial && this.#serving === serving && !this.#isDraining) {
-        const wereReinstalled = reinstall(serving, namespace.fd, this.#spared, this.#parts);
-        result = await this.#probe(serving, namespace.fd);
+      if (result.kind === "broken" && !serving.isTrial && isCurrent()) {
+        const wereReinstalled = await this.#jobs.run(
+          async () => isCurrent() && (await reinstall(serving, this.#spared, this.#parts)),
+        );
+        result = await this.#probe(serving);
         if (wereReinstalled && result.kind === "works") this.#repairs++;
       }
       // A draining namespace receives no new queries, so a probe must fail.
-      if (this.#serving !== serving || this.#isDraining) return;
-      if (result.kind === "works") await this.#completeVerification(serving, namespace.fd);
-      else if (result.kind === "unknown") this.#postpone();
-      else await this.#handBack(serving, namespace.fd, result.failures);
+      if (!isCurrent()) return;
+      if (result.kind === "works") await this.#completeVerification(serving);
+      else if (result.kind === "unknown") await this.#postpone();
+      else await this.#handBack(serving, result.failures);
     } catch (error) {
-      if (this.#serving === serving) this.#failWith(error, "PROBE_FAILED");
+      if (this.#serving === serving) await this.#jobs.run(async () => await this.#failWith(error, "PROBE_FAILED"));
     } finally {
       this.#isVerifying = false;
     }
@@ -165,31 +214,20 @@ export class Attachment {
   }
 
   /** The captured addresses may have changed: binds what is missing and re-creates the rules in one step. */
-  updateCapture(): void {
-    const [serving, namespace] = [this.#serving, this.#namespace];
-    if (serving === undefined || namespace === undefined || this.#isDraining) return;
-    try {
-      const { added, ...changed } = this.#parts.runner.within(namespace.fd, () => this.#updateRules(serving));
-      serving.endpoint.add(added);
-      Object.assign(serving, changed, { bound: [...serving.bound, ...added] });
-      this.#renewHold(serving);
-    } catch (error) {
-      this.#failWith(error, "REFIT_FAILED");
-    }
-  }
-
-  #updateRules(serving: Serving): Pick<Serving, "capture" | "pairs"> & { added: readonly NamespaceSockets[] } {
-    const capture = this.mode.capture();
-    adaptKernel(serving, capture, this.#parts);
-    const { pairs, added } = pairsFor(capture.redirects, serving.bound);
-    try {
-      const input = planInputOf({ ...serving, capture, pairs }, this.#spared);
-      serving.rules.replaceTables(serving.isTrial ? trialPlan(input) : servingPlan(input));
-      return { capture, pairs, added };
-    } catch (error) {
-      closeSockets(added);
-      throw error;
-    }
+  async updateCapture(): Promise<void> {
+    // One that has not begun will see this change, too.
+    this.#nextUpdate ??= this.#jobs.run(async () => {
+      this.#nextUpdate = undefined;
+      const serving = this.#serving;
+      if (serving === undefined || this.#isDraining) return;
+      try {
+        await updateServing(serving, this.mode, this.#spared, this.#parts);
+        this.#hold.renew();
+      } catch (error) {
+        await this.#failWith(error, "REFIT_FAILED");
+      }
+    });
+    await this.#nextUpdate;
   }
 
   /** Sends new queries to Docker's resolver from now on; queries in flight are still answered. */
@@ -198,11 +236,10 @@ export class Attachment {
     if (serving === undefined) return;
     this.#isDraining = true;
     this.#withdraw();
-    const { endpoint, rules } = serving;
-    rules.replaceRules(drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
+    const { endpoint } = serving;
+    await this.#replaceRules(serving, () => drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
     await untilQuiet(endpoint);
-    const { fd } = this.#namespace ?? {};
-    if (fd !== undefined) await this.mode.undoInSlices?.((work) => this.#parts.runner.within(fd, work));
+    if (this.#opened !== undefined) await this.mode.undoInSlices?.(this.#opened.netns.within);
   }
 
   /** Accepts no new queries and touches no rule: the next process is about to take over the same sockets. */
@@ -214,53 +251,63 @@ export class Attachment {
     const descriptors = serving.endpoint.pause();
     serving.bound = bound.map((pair, index) => ({ ...pair, ...descriptors[index] }));
     serving.pairs = pairs.map((pair) => serving.bound[bound.indexOf(pair)] as NamespaceSockets);
-    this.#renewHold(serving);
+    this.#hold.renew();
   }
 
   /** Continues after a takeover that failed. */
-  resume(): void {
+  async resume(): Promise<void> {
     this.#isDraining = false;
     this.#serving?.endpoint.resume();
     this.#serving?.kernel.space?.takePlace();
-    this.updateCapture();
+    await this.updateCapture();
   }
 
   /** Lets go after a takeover: another process serves the namespace, so rules and sockets stay. */
   abandon(): void {
     const serving = this.#serving;
     this.#serving = undefined;
+    this.#hold.forget();
+    this.#isClosing = true;
     if (serving !== undefined) {
       serving.isEnded = true;
       serving.endpoint.close();
       serving.rules.close();
       closeKernelTier(serving.kernel);
     }
-    this.close();
+    this.#leave();
   }
 
   /** Stops serving at once and removes everything. */
-  close(): void {
-    if (this.#state.kind === "closed") return;
-    this.#stopServing();
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#jobs.run(async () => {
+      if (this.#state.kind === "closed") return;
+      await this.#stopServing();
+      this.#leave();
+    });
+  }
+
+  #leave(): void {
     const watch = this.#watch;
     closeLater(() => watch?.close());
-    if (this.#namespace !== undefined) closeQuietly(this.#namespace.fd);
-    this.#namespace = undefined;
+    if (this.#opened !== undefined) closeQuietly(this.#opened.netns.fd);
+    this.#opened = undefined;
     this.#become({ kind: "closed" });
   }
 
-  async #probe(
-    { endpoint: { probeTarget }, isTrial, capture }: Serving,
-    from: number,
-    request: Partial<ProbeRequest> = {},
-  ): Promise<ProbeResult> {
-    const within = <T>(work: () => T): T => this.#parts.runner.within(from, work);
-    const destination = capturedInside(capture)[0] ?? DOCKER_RESOLVER;
-    return await probe(within, probeTarget, { destination, protocols: protocolsOf(capture), isTrial, ...request });
+  async #probe(serving: Serving, request: ServingProbeRequest = {}): Promise<ProbeResult> {
+    return await probeServing(serving, this.#parts.runner, request);
   }
 
-  #startServing(namespace: { readonly fd: number; readonly id: NamespaceId }): Serving {
-    const { serving, spared } = openServing(namespace, {
+  /** `plan` is made when it is its turn; nothing is changed if the namespace is no longer served by then. */
+  async #replaceRules(serving: Serving, plan: () => readonly TablePlan[]): Promise<void> {
+    await this.#jobs.run(async () => {
+      if (this.#serving === serving) await serving.rules.replaceRules(plan());
+    });
+  }
+
+  async #startServing(opened: OpenNamespace): Promise<Serving> {
+    const { serving, spared } = await openServing(opened, {
       containerId: this.claim.containerId,
       mode: this.mode,
       view: this.#view,
@@ -270,17 +317,20 @@ export class Attachment {
       watchRules: () => void (this.#watch ??= this.#watchRules()),
     });
     this.#spared = spared;
+    // It may have changed while the rules were installed.
+    serving.endpoint.setView(this.#view);
     this.#kernel = new KernelCheck(serving, {
       ...this.#parts,
-      fd: namespace.fd,
-      spared: () => this.#spared,
-      within: (work) => this.#parts.runner.within(namespace.fd, work),
+      netns: opened.netns,
       isCurrent: () => this.#serving === serving && !this.#isDraining,
-      probe: async (protocols) => await this.#probe(serving, namespace.fd, { protocols }),
-      onChange: () => this.#renewHold(serving),
+      replaceRules: async () => {
+        const plan = serving.isTrial ? trialPlan : servingPlan;
+        await this.#replaceRules(serving, () => plan(planInputOf(serving, this.#spared)));
+      },
+      probe: async (protocols) => await this.#probe(serving, { protocols }),
+      onChange: () => this.#hold.renew(),
     });
-    const held = heldOf(namespace.id, serving, spared);
-    if (held !== undefined) serving.hold = this.#parts.keep?.(held);
+    this.#hold.begin(serving);
     return serving;
   }
 
@@ -297,91 +347,91 @@ export class Attachment {
     }
   }
 
-  /** The kernel assigns the lowest free descriptor number, so a high number means that few are left. */
-  #openNamespace(): ProvenNamespace {
-    const proven = this.#parts.prove(this.claim);
-    const { descriptorsMax } = this.#parts;
-    if (proven.fd < descriptorsMax - LIMITS.descriptorsReserved) return proven;
-    closeQuietly(proven.fd);
-    throw new Fault("EMFILE", `Almost all of the ${descriptorsMax} file descriptors are in use`, {
-      remedy: MORE_DESCRIPTORS,
-    });
-  }
-
-  #markVerified(): void {
-    this.#stopSparing();
+  async #markVerified(): Promise<void> {
     const sinceMs = this.#state.kind === "attached" ? this.#state.sinceMs : Date.now();
+    await this.#stopSparing();
     this.#become({ kind: "attached", sinceMs, verifiedMs: Date.now() });
   }
 
   /** Runs the mode's own checks before the namespace counts as verified. */
-  async #completeVerification(serving: Serving, fd: number): Promise<void> {
-    const namespace = servedNamespaceOf(serving, {
-      fd,
-      runner: this.#parts.runner,
-      probe: async (destination, from) =>
-        await this.#probe(serving, from?.fd ?? fd, { destination, sourcePort: from?.sourcePort }),
+  async #completeVerification(serving: Serving): Promise<void> {
+    const namespace = servedNamespaceOf(serving, async (destination, from) => {
+      const source = from && { from: from.fd, sourcePort: from.sourcePort };
+      return await this.#probe(serving, { destination, ...source });
     });
     await this.mode.onVerified(namespace);
-    if (this.#serving === serving && !this.#isDraining) this.#markVerified();
+    if (this.#serving === serving && !this.#isDraining) await this.#markVerified();
   }
 
   /** By the first routine verification the connections that were open when we attached have ended. */
-  #stopSparing(): void {
+  async #stopSparing(): Promise<void> {
     const serving = this.#serving;
     if (this.#state.kind !== "attached" || this.#spared.length === 0 || serving === undefined) return;
     if (Date.now() - this.#state.sinceMs < LIMITS.verifyEveryMs / 2) return;
     this.#spared = [];
-    serving.rules.replaceRules(servingPlan(planInputOf(serving, this.#spared)));
+    await this.#replaceRules(serving, () => servingPlan(planInputOf(serving, this.#spared)));
   }
 
   /** An attached namespace keeps serving and is probed again later; one that is not attached yet is retried later. */
-  #postpone(): void {
+  async #postpone(): Promise<void> {
     const reason = "cannot send a probe: dns11 is out of file descriptors or memory";
-    if (this.#state.kind !== "attached") this.#fail("PROBE_FAILED" satisfies FailureCode, reason, []);
+    if (this.#state.kind === "attached") return;
+    await this.#jobs.run(async () => await this.#fail("PROBE_FAILED" satisfies FailureCode, reason, []));
   }
 
   /** The removal of our rules gets a round of its own, after the search. */
-  async #handBack(serving: Serving, fd: number, failures: readonly string[]): Promise<void> {
-    const culprits = culpritsIn((work) => this.#parts.runner.within(fd, work), this.#parts.memory);
-    await ownRound();
-    if (this.#serving !== serving || this.#isDraining) return;
-    this.#fail("UNVERIFIED" satisfies FailureCode, `queries do not reach dns11: ${failures.join("; ")}`, culprits);
+  async #handBack(serving: Serving, failures: readonly string[]): Promise<void> {
+    const reason = `queries do not reach dns11: ${failures.join("; ")}`;
+    await this.#jobs.run(async () => {
+      const culprits = await culpritsIn(serving.netns);
+      await ownRound();
+      if (this.#serving !== serving || this.#isDraining) return;
+      await this.#fail("UNVERIFIED" satisfies FailureCode, reason, culprits);
+    });
   }
 
-  #failWith(error: unknown, fallback: FailureCode): void {
+  async #failWith(error: unknown, fallback: FailureCode): Promise<void> {
     if (isInternalError(error)) guard.report(error, "attach");
-    this.#fail(failureCode(error, fallback), reasonWithRemedy(error), []);
+    await this.#fail(failureCode(error, fallback), reasonWithRemedy(error), []);
   }
 
-  #fail(code: string, reason: string, culprits: readonly string[]): void {
-    this.#stopServing();
-    this.#become({ kind: "failed", code, reason, culprits, atMs: Date.now() });
+  /** Call in a job. */
+  async #fail(code: string, reason: string, culprits: readonly string[]): Promise<void> {
+    await this.#stopServing();
+    if (!this.#isClosing) this.#become({ kind: "failed", code, reason, culprits, atMs: Date.now() });
   }
 
-  #stopServing(): void {
+  /** Call in a job. Queries that still arrive are answered until the rules are gone. */
+  async #stopServing(): Promise<void> {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#serving = undefined;
-    serving.isEnded = true;
     this.#withdraw();
     // The rules first, so that nothing is redirected to sockets that are about to close.
-    removeRules(serving.rules, this.#ownPorts);
+    await removeRules(serving.rules, this.#ownPorts);
+    serving.isEnded = true;
     serving.endpoint.close();
-    serving.hold?.release();
+    this.#hold.release();
     this.#parts.onServing?.(this.claim.containerId, serving.endpoint.counters, false);
     closeKernelTier(serving.kernel);
-    if (this.#namespace !== undefined) this.#parts.runner.within(this.#namespace.fd, () => this.mode.undo());
+    await serving.netns.read(() => this.mode.undo());
   }
 
   #withdraw(): void {
-    const fd = this.#namespace?.fd;
-    if (fd !== undefined) this.mode.withdraw((work) => this.#parts.runner.within(fd, work));
+    if (this.#opened !== undefined) this.mode.withdraw(this.#opened.netns.within);
   }
 
-  #renewHold(serving: Serving): void {
-    const held = this.#namespace && heldOf(this.#namespace.id, serving, this.#spared);
-    if (held !== undefined) serving.hold?.update(held);
+  /** Somebody holds the lock of the namespace's rules, or one that all namespaces share; or has released it. */
+  #onWait(stage: WaitStage | "done", waitedMs: number): void {
+    // The keeper leaves a namespace for last whose lock is held.
+    this.#hold.renew();
+    if (stage === "slow" || (stage === "done" && !this.#isLockReported)) return;
+    this.#isLockReported = stage === "late";
+    const isOwn = this.#opened?.netns.isAtLock === true && !isPoolFull();
+    this.#parts.onLocked?.(this.claim.containerId, { isWaiting: stage === "late", isOwn, waitedMs });
+    if (this.#isClosing) return;
+    if (stage === "done") this.#parts.onForeignChange();
+    else if (this.#state.kind !== "attached") this.#become(lockedState(isOwn));
   }
 
   #become(state: AttachmentState): void {

@@ -6,21 +6,20 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { CONTAINER_CAPTURE, type Capture, DOCKER_RESOLVER } from "../capture/capture.ts";
-import type { Within } from "../rules/exchange.ts";
+import type { NetNamespace, Within } from "../../kernel/net-namespace.ts";
 import { probeKernel } from "../rules/kernel-probe.ts";
-import { type Protocol, servingPlan, trialPlan } from "../rules/plan.ts";
+import type { Protocol } from "../rules/plan.ts";
 import { type ProbeResult, TRIAL_MARK } from "../rules/probe.ts";
 import { type KernelTierParts, NOT_PROBED, ONLY_CONTAINERS, isTierDue, openKernelTier } from "./kernel-tier.ts";
-import { type Serving, planInputOf } from "./serving.ts";
+import type { Serving } from "./serving.ts";
 
 /** The kernel answers from now on, or no longer; then why not. */
 type Verdict = { readonly works: true } | { readonly works: false; readonly reason: string };
 
 interface KernelCheckParts extends KernelTierParts {
-  /** A descriptor of the namespace. */
-  readonly fd: number;
-  readonly within: Within;
-  readonly spared: () => readonly number[];
+  readonly netns: NetNamespace;
+  /** Replaces the rules by those that lead to the program, or past it, as it is now. */
+  readonly replaceRules: () => Promise<void>;
   /** Whether the namespace is still served, and in the same way. */
   readonly isCurrent: () => boolean;
   /** Probes the process. */
@@ -52,11 +51,11 @@ export class KernelCheck {
   /** Attaches the program, if it is due; returns whether it is there. Only probes depend on it until it is settled. */
   async open(): Promise<boolean> {
     if (!this.isDue) return false;
-    const { kernel, rules } = this.#serving;
+    const { kernel } = this.#serving;
     const portNow = (): number | undefined =>
       this.#parts.isCurrent() ? this.#serving.pairs[0]?.listening.udpPort : undefined;
     if (!(await openKernelTier(kernel, this.#parts, portNow))) return false;
-    rules.replaceRules(servingPlan(planInputOf(this.#serving, this.#parts.spared())));
+    await this.#parts.replaceRules();
     this.#parts.onChange();
     return true;
   }
@@ -66,13 +65,25 @@ export class KernelCheck {
    * the process answers; returns that of the last one.
    */
   async settle(result: ProbeResult): Promise<ProbeResult> {
-    const verdict = await checkKernel(this.#serving, result, this.#parts.within);
+    const verdict = await checkKernel(this.#serving, result, this.#parts.netns.within);
     if (verdict === undefined || !this.#parts.isCurrent()) return result;
-    applyVerdict(this.#serving, this.#parts.spared(), verdict);
+    await this.#apply(verdict);
     this.#parts.onChange();
     // What leads TCP to the process has not changed.
     const next = await this.#parts.probe(result.kind === "works" ? ["udp"] : ["udp", "tcp"]);
     return await this.settle(next);
+  }
+
+  async #apply(verdict: Verdict): Promise<void> {
+    const { kernel, endpoint } = this.#serving;
+    if (verdict.works) {
+      kernel.isTrial = false;
+      endpoint.setMemory(kernel.space);
+    } else {
+      withdrawKernel(this.#serving, verdict.reason);
+      kernel.retry.fail();
+    }
+    await this.#parts.replaceRules();
   }
 }
 
@@ -111,19 +122,6 @@ export function adaptKernel(serving: Serving, capture: Capture, { kernelAnswers 
     Object.assign(kernel, { isMeant: false, reason: NOT_PROBED });
     kernel.retry.forget();
   }
-}
-
-function applyVerdict(serving: Serving, spared: readonly number[], verdict: Verdict): void {
-  const { kernel, endpoint, rules, isTrial } = serving;
-  if (verdict.works) {
-    kernel.isTrial = false;
-    endpoint.setMemory(kernel.space);
-  } else {
-    withdrawKernel(serving, verdict.reason);
-    kernel.retry.fail();
-  }
-  const input = planInputOf(serving, spared);
-  rules.replaceRules(isTrial ? trialPlan(input) : servingPlan(input));
 }
 
 /** The rules are about to lead past it. Packets that have passed the old ones still find the program. */

@@ -8,6 +8,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { KernelAnswers } from "../../kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../kernel/answers/kernel-space.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { CONTAINER_CAPTURE, DOCKER_RESOLVER, type Capture } from "../capture/capture.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import { KernelRetry } from "./kernel-retry.ts";
@@ -67,18 +68,18 @@ export function isTierDue(tier: KernelTier, { kernelAnswers }: KernelTierParts):
 }
 
 /**
- * Attaches the program in the namespace of `fd`, on trial; returns whether it is there. `portNow` is of the process's socket
+ * Attaches the program in the namespace, on trial; returns whether it is there. `portNow` is of the process's socket
  * when that is done; undefined if the namespace is no longer served.
  */
 export async function openKernelTier(
   tier: KernelTier,
-  parts: KernelTierParts & { readonly fd: number },
+  parts: KernelTierParts & { readonly netns: NetNamespace },
   portNow: () => number | undefined,
 ): Promise<boolean> {
   let space: KernelSpace | undefined;
   try {
     space = openSpace(parts);
-    await space.attachIn(parts.fd);
+    await space.attachIn(parts.netns.fd);
     const port = tier.isMeant ? undefined : portNow();
     if (port === undefined) {
       space.close();

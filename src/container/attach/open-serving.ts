@@ -1,24 +1,29 @@
 /**
  * OpenServing: creates sockets, rules and the endpoint of one namespace, or takes over those of the previous process
- * without losing a query. One synchronous step: all of it or nothing.
+ * without losing a query: all of it or nothing. The endpoint is there first, and the rules last: they may have to wait for a
+ * lock, and those of a previous process lead queries to us already.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { HeldNamespace } from "../../base/model/held-namespace.ts";
 import type { View } from "../../base/model/view.ts";
-import { closeInPool } from "../../kernel/descriptors.ts";
+import { closeInPool } from "../../kernel/in-pool.ts";
+import { closeQuietly } from "../../kernel/libc.ts";
 import { capturedInside } from "../capture/capture.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
+import type { NamespaceClaim } from "../namespace/proof.ts";
 import { tcpClientPortsOf } from "../namespace/tcp-clients.ts";
 import { dialIn } from "../namespace/dial.ts";
-import { type NamespaceSockets, bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
+import { bindSockets, closeSockets, pairsFor } from "../namespace/sockets.ts";
 import { inheritRuleSet, openRuleSet } from "../rules/open-rule-set.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { servingPlan, trialPlan } from "../rules/plan.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 import { installedRules, requireUnserved } from "../rules/installed-rules.ts";
 import type { AttachMode } from "./attach-mode.ts";
-import type { AttachmentParts } from "./attachment-parts.ts";
-import { type KernelTier, closeKernelTier, newKernelTier } from "./kernel-tier.ts";
+import { type AttachmentParts, MORE_DESCRIPTORS } from "./attachment-parts.ts";
+import { adaptKernel } from "./kernel-check.ts";
+import { closeKernelTier, newKernelTier } from "./kernel-tier.ts";
 import { type Serving, planInputOf } from "./serving.ts";
 
 /** The attachment that opens, and what it needs. */
@@ -35,136 +40,164 @@ interface OpenRequest {
   readonly watchRules: () => void;
 }
 
-/** What has been created so far and must be rolled back if a later step fails. */
-interface OpenedParts extends Pick<Serving, "capture" | "pairs" | "bound" | "rules" | "zone" | "kernel"> {
+type Opened = Pick<Serving, "netns" | "capture" | "pairs" | "bound" | "rules" | "zone" | "kernel"> & {
   readonly spared: readonly number[];
+};
+
+/** The namespace, proven to be the container's. */
+export interface OpenNamespace {
+  readonly id: NamespaceId;
+  readonly netns: NetNamespace;
 }
 
-export function openServing(
-  namespace: { readonly fd: number; readonly id: NamespaceId },
+/** What has been created so far, and must be undone if a later step fails. */
+type Created = { -readonly [K in "rules" | "bound" | "kernel" | "endpoint"]?: Serving[K] };
+
+/**
+ * Proves the namespace and opens it. The kernel assigns the lowest free descriptor number, so a high number means that few
+ * are left.
+ */
+export function openNamespace(
+  claim: NamespaceClaim,
+  { prove, runner, memory, descriptorsMax }: AttachmentParts,
+): OpenNamespace {
+  const { fd, id } = prove(claim);
+  if (fd < descriptorsMax - LIMITS.descriptorsReserved) return { id, netns: runner.namespaceOf(fd, memory) };
+  closeQuietly(fd);
+  throw new Fault("EMFILE", `Almost all of the ${descriptorsMax} file descriptors are in use`, {
+    remedy: MORE_DESCRIPTORS,
+  });
+}
+
+export async function openServing(
+  { id, netns }: OpenNamespace,
   request: OpenRequest,
-): { readonly serving: Serving; readonly spared: readonly number[] } {
+): Promise<{ readonly serving: Serving; readonly spared: readonly number[] }> {
   const { parts, containerId, view, isTrial } = request;
   const { runner, host, openEndpoint } = parts;
-  const held = parts.inherit?.(namespace.id);
-  const { spared, ...opened } =
-    held === undefined ? openFresh(namespace.fd, request) : takeOver(namespace.fd, held, request);
+  const held = parts.inherit?.(id);
+  const orphaned = held === undefined ? await requireUnserved(netns) : [];
+  const created: Created = {};
+  const lifetime = { isEnded: false };
   try {
-    const lifetime = { isEnded: false };
+    const { spared, ...opened } = await netns.untilClosed(() =>
+      held === undefined ? openFresh(netns, request, created) : takeOver(netns, held, request, created),
+    );
     const endpoint = openEndpoint(opened.bound, view, (server, type) => {
       if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
-      if (server.from !== "host") return dialIn(runner, namespace.fd, server, type, true);
+      if (server.from !== "host") return dialIn(runner, netns.fd, server, type, true);
       return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });
+    created.endpoint = endpoint;
+    const input = planInputOf(opened, spared);
+    if (held !== undefined) await opened.rules.replaceTables(servingPlan(input));
+    else await opened.rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
     if (!opened.kernel.isTrial) endpoint.setMemory(opened.kernel.space);
     parts.onServing?.(containerId, endpoint.counters, true);
     const serving: Serving = Object.assign(lifetime, {
       ...opened,
       endpoint,
       isTrial: isTrial && held === undefined,
-      hold: undefined,
     });
     return { serving, spared };
   } catch (error) {
-    rollBack(namespace.fd, request, opened);
+    lifetime.isEnded = true;
+    await rollBack(netns, request, created);
     throw error;
   }
 }
 
-function openFresh(fd: number, request: OpenRequest): OpenedParts {
-  const { parts, mode, isTrial, ownPorts, watchRules } = request;
-  const { runner, memory, ruleBackend } = parts;
+function openFresh(netns: NetNamespace, request: OpenRequest, created: Created): Opened {
+  const { parts, mode, ownPorts, watchRules } = request;
+  // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order,
+  // and the rules must be gone before the sockets that they redirect to.
+  const rules = (created.rules = openRuleSet(parts.ruleBackend, netns));
+  if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
   // A new zone, because conntrack entries of earlier sockets point to ports that are closed now.
   const zone = parts.nextZone();
-  let sockets: readonly NamespaceSockets[] = [];
-  let rules: RuleSet | undefined;
-  let kernel: KernelTier | undefined;
-  let isTouched = false;
-  try {
-    return runner.within(fd, () => {
-      const orphaned = requireUnserved(memory);
-      isTouched = true;
-      // First, so that its descriptor number is the lowest: the kernel closes a dead process's descriptors in order,
-      // and the rules must be gone before the sockets that they redirect to.
-      rules = openRuleSet(ruleBackend, memory, fd);
-      if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
-      const capture = mode.capture();
-      const spared = tcpClientPortsOf(capturedInside(capture));
-      sockets = bindSockets(capture.redirects);
-      watchRules();
-      kernel = newKernelTier(parts, { capture, pairs: sockets, notByKernel: mode.notByKernel });
-      const input = planInputOf({ capture, pairs: sockets, zone, kernel }, spared);
-      rules.install(isTrial ? trialPlan(input) : servingPlan(input), orphaned);
-      return { capture, pairs: sockets, bound: sockets, rules, zone, kernel, spared };
-    });
-  } catch (error) {
-    if (isTouched) rollBack(fd, request, { rules, bound: sockets, kernel });
-    throw error;
-  }
+  return netns.within(() => {
+    const capture = mode.capture();
+    const spared = tcpClientPortsOf(capturedInside(capture));
+    const pairs = (created.bound = bindSockets(capture.redirects));
+    watchRules();
+    const kernel = (created.kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }));
+    return { netns, capture, pairs, bound: pairs, rules, zone, kernel, spared };
+  });
 }
 
 /** Takes over the sockets, rules and zone, so that waiting clients get their answers from us. */
-function takeOver(fd: number, held: HeldNamespace, request: OpenRequest): OpenedParts {
+function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest, created: Created): Opened {
   const { parts, mode, ownPorts, watchRules } = request;
-  const { runner, memory, ruleBackend } = parts;
-  const rules = inheritRuleSet(ruleBackend, memory, held);
+  const rules = (created.rules = inheritRuleSet(parts.ruleBackend, netns, held));
   if (rules.netlinkPort !== undefined) ownPorts.add(rules.netlinkPort);
-  let bound: readonly NamespaceSockets[] = held.pairs;
-  let kernel: KernelTier | undefined;
+  created.bound = held.pairs;
   try {
-    return runner.within(fd, () => {
+    return netns.within(() => {
       const capture = mode.capture();
       const { pairs, added } = pairsFor(capture.redirects, held.pairs);
-      bound = [...held.pairs, ...added];
+      const bound = (created.bound = [...held.pairs, ...added]);
       watchRules();
       const { zone, spared } = held;
       const [link] = held.programs;
-      kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }, link);
-      rules.replaceTables(servingPlan(planInputOf({ capture, pairs, zone, kernel }, spared)));
-      return { capture, pairs, bound, rules, zone, kernel, spared };
+      const kernel = (created.kernel = newKernelTier(parts, { capture, pairs, notByKernel: mode.notByKernel }, link));
+      return { netns, capture, pairs, bound, rules, zone, kernel, spared };
     });
-  } catch (error) {
-    rollBack(fd, request, { rules, bound, kernel });
-    throw error;
   } finally {
-    for (const each of held.programs) closeInPool(each);
+    for (const each of held.programs) void closeInPool(each);
+    if (held.gate !== undefined) void closeInPool(held.gate);
   }
 }
 
-function rollBack(
-  fd: number,
-  { parts, mode, ownPorts }: OpenRequest,
-  {
-    rules,
-    bound,
-    kernel,
-  }: Pick<OpenedParts, "bound"> & {
-    readonly rules: RuleSet | undefined;
-    readonly kernel: KernelTier | undefined;
-  },
-): void {
-  if (rules !== undefined) removeRules(rules, ownPorts);
+async function rollBack(
+  netns: NetNamespace,
+  { mode, ownPorts }: OpenRequest,
+  { rules, bound = [], kernel, endpoint }: Created,
+): Promise<void> {
+  if (rules !== undefined) await removeRules(rules, ownPorts);
   if (kernel !== undefined) closeKernelTier(kernel);
-  closeSockets(bound);
-  parts.runner.within(fd, () => mode.undo());
+  // The endpoint owns the sockets.
+  if (endpoint === undefined) closeSockets(bound);
+  else endpoint.close();
+  await netns.read(() => mode.undo());
+}
+
+/** Binds what the mode captures now and did not before, and replaces the rules. */
+export async function updateServing(
+  serving: Serving,
+  mode: AttachMode,
+  spared: readonly number[],
+  parts: AttachmentParts,
+): Promise<void> {
+  const { capture, pairs, added } = await serving.netns.read(() => {
+    const wanted = mode.capture();
+    return { capture: wanted, ...pairsFor(wanted.redirects, serving.bound) };
+  });
+  adaptKernel(serving, capture, parts);
+  try {
+    const input = planInputOf({ ...serving, capture, pairs }, spared);
+    await serving.rules.replaceTables(serving.isTrial ? trialPlan(input) : servingPlan(input));
+  } catch (error) {
+    closeSockets(added);
+    throw error;
+  }
+  serving.endpoint.add(added);
+  Object.assign(serving, { capture, pairs, bound: [...serving.bound, ...added] });
 }
 
 /** Re-creates rules that no process owns, because another program may have flushed them. Returns whether it did. */
-export function reinstall(
+export async function reinstall(
   serving: Serving,
-  fd: number,
   spared: readonly number[],
-  { runner, memory, ruleBackend }: AttachmentParts,
-): boolean {
+  { ruleBackend }: AttachmentParts,
+): Promise<boolean> {
   if (ruleBackend.backend === "nft-owner") return false;
-  const plans = servingPlan(planInputOf(serving, spared));
-  runner.within(fd, () => serving.rules.install(plans, installedRules(memory)));
+  await serving.rules.install(servingPlan(planInputOf(serving, spared)), await installedRules(serving.netns));
   return true;
 }
 
 /** Removes the rules. The netlink socket that owned them closes later, when that is cheap. */
-export function removeRules(rules: RuleSet, ownPorts: Set<number>): void {
-  rules.remove();
+export async function removeRules(rules: RuleSet, ownPorts: Set<number>): Promise<void> {
+  await rules.remove();
   closeLater(() => {
     rules.close();
     if (rules.netlinkPort !== undefined) ownPorts.delete(rules.netlinkPort);

@@ -17,6 +17,7 @@ import type { OpenEndpointFor } from "./endpoint.ts";
 import type { AttachmentState } from "./attachment-state.ts";
 import { KernelTurns } from "./kernel-turns.ts";
 import { verifyAndWait } from "./verify-and-wait.ts";
+import { VerifyQueue } from "./verify-queue.ts";
 
 /** One namespace that should be served, by the container that owns it. */
 export interface DesiredAttachment {
@@ -38,7 +39,6 @@ interface ReconcilerEntry {
   /** Probes after foreign rules changed. */
   changeTimer: NodeJS.Timeout | undefined;
   lastProbeMs: number;
-  isVerifying: boolean;
 }
 
 /** The result of a repair: rules re-created, attached again, or neither worked. */
@@ -51,7 +51,7 @@ interface ReconcilerParts extends Omit<AttachmentParts, "openEndpoint" | "onStat
   /** Whether attaching this container may crash the process: it is attached last and alone. */
   readonly isSuspect?: (containerId: string) => boolean;
   /** Runs `work` on a container's namespace and records which container it is, in case the process dies. */
-  readonly runAttach?: (containerId: string, work: () => void) => void;
+  readonly runAttach?: (containerId: string, work: () => Promise<void>) => Promise<void>;
 }
 
 export class Reconciler {
@@ -64,8 +64,7 @@ export class Reconciler {
   readonly #everyMs: number;
   readonly #verifyTimer: NodeJS.Timeout;
   readonly #kernelTurns = new KernelTurns(async (id) => await this.#openKernel(id));
-  readonly #toVerify = new Set<ReconcilerEntry>();
-  #verifying = 0;
+  readonly #verifications = new VerifyQueue<ReconcilerEntry>(async (entry) => await this.#verifyNow(entry));
   #isWorking = false;
   #isStopped = false;
 
@@ -112,9 +111,12 @@ export class Reconciler {
   /** The captured addresses of this namespace may have changed. */
   updateCapture(containerId: string): void {
     const entry = this.#entries.get(containerId);
-    if (entry?.attachment?.isOpen !== true) return;
-    entry.attachment.updateCapture();
-    this.#verify(entry);
+    const attachment = entry?.attachment;
+    if (entry === undefined || attachment === undefined) return;
+    void attachment
+      .updateCapture()
+      .then(() => this.#verify(entry))
+      .catch((error: unknown) => guard.report(error, "attach"));
   }
 
   /** Where the kernel could not answer, it is tried again now. */
@@ -133,13 +135,13 @@ export class Reconciler {
     const attachment = entry?.attachment;
     if (entry === undefined || attachment === undefined || this.#isStopped) return undefined;
     if (attachment.state.kind !== "failed") {
-      attachment.updateCapture();
+      await attachment.endOf(attachment.updateCapture(), "late");
       attachment.kernel?.retry();
       if (await verifyAndWait(attachment)) return "verified";
     }
     clearTimeout(entry.timer);
     entry.attempts = 0;
-    this.#runAttach(containerId, () => attachment.open());
+    await this.#attaching(containerId, async () => await attachment.endOf(attachment.open(), "late"));
     return (await verifyAndWait(attachment)) ? "reattached" : "failed";
   }
 
@@ -150,18 +152,29 @@ export class Reconciler {
     this.#mark(containerId);
   }
 
-  /** Starts nothing more, because the next process is about to take over the sockets. Finishes detaching first. */
+  /**
+   * Starts nothing more, because the next process is about to take over the sockets. Finishes what it has begun, unless that
+   * waits for a lock.
+   */
   async pause(): Promise<void> {
     this.#isStopped = true;
+    this.#verifications.stop();
     this.#kernelTurns.clear();
-    await Promise.all(this.#detaching.values());
-    for (const [, attachment] of this.attachments()) attachment.pause();
+    const attachments = [...this.attachments()].map(([, attachment]) => attachment);
+    await Promise.all([
+      ...[...this.#detaching].map(async ([attachment, done]) => await attachment.endOf(done, "slow")),
+      ...attachments.map(async (attachment) => await attachment.endOf(attachment.idle(), "slow")),
+    ]);
+    for (const attachment of attachments) attachment.pause();
   }
 
   /** Continues after a takeover that failed. */
   resume(): void {
     this.#isStopped = false;
-    for (const [, attachment] of this.attachments()) attachment.resume();
+    this.#verifications.resume();
+    for (const [, attachment] of this.attachments()) {
+      void attachment.resume().catch((error: unknown) => guard.report(error, "attach"));
+    }
     for (const id of this.#queue) this.#mark(id);
   }
 
@@ -175,18 +188,18 @@ export class Reconciler {
     this.#entries.clear();
   }
 
-  /** Drains and detaches every namespace. */
+  /** Drains and detaches every namespace. Where that waits for a lock for too long, the kernel does it when it is free. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#verifications.stop();
     this.#kernelTurns.clear();
     clearInterval(this.#verifyTimer);
     const attachments = [...this.attachments()].map(([, attachment]) => attachment);
     for (const each of this.#entries.values()) [each.timer, each.changeTimer].forEach((timer) => clearTimeout(timer));
     this.#entries.clear();
-    await Promise.all([
-      ...attachments.map(async (attachment) => await this.#detach(attachment)),
-      ...this.#detaching.values(),
-    ]);
+    for (const attachment of attachments) this.#detachLater(attachment);
+    const detaching = [...this.#detaching];
+    await Promise.all(detaching.map(async ([attachment, done]) => await attachment.endOf(done, "late")));
   }
 
   #mark(containerId: string): void {
@@ -205,9 +218,13 @@ export class Reconciler {
         continue;
       }
       this.#queue.delete(containerId);
-      const isDone = guard.run("attach", 0, () => this.#reconcile(containerId));
-      const entry = this.#entries.get(containerId);
-      if (!isDone && entry !== undefined) this.#retryLater(containerId, entry);
+      try {
+        await this.#reconcile(containerId);
+      } catch (error) {
+        guard.report(error, "attach");
+        const entry = this.#entries.get(containerId);
+        if (entry !== undefined) this.#retryLater(containerId, entry);
+      }
     }
     this.#isWorking = false;
   }
@@ -223,7 +240,7 @@ export class Reconciler {
     return first;
   }
 
-  #reconcile(containerId: string): void {
+  async #reconcile(containerId: string): Promise<void> {
     const entry = this.#entries.get(containerId);
     if (entry === undefined) return;
     const { desired, attachment: current } = entry;
@@ -245,14 +262,16 @@ export class Reconciler {
     }
     entry.attachment ??= this.#newAttachment(containerId, desired);
     const attachment = entry.attachment;
-    this.#runAttach(containerId, () => attachment.open());
-    if (attachment.isOpen) this.#verify(entry);
+    // It is opened when the lock is free; `#onForeignChange` reports that.
+    if (attachment.isLocked) return;
+    const opened = this.#verifyAfter(entry, attachment.open());
+    // The next container does not wait until somebody in this one releases a lock.
+    await this.#attaching(containerId, async () => await attachment.endOf(opened, "slow"));
   }
 
-  #runAttach(containerId: string, work: () => void): void {
+  async #attaching(containerId: string, work: () => Promise<void>): Promise<void> {
     const { runAttach } = this.#parts;
-    if (runAttach === undefined) work();
-    else runAttach(containerId, work);
+    await (runAttach === undefined ? work() : runAttach(containerId, work));
   }
 
   #newAttachment(containerId: string, { claim, mode, view }: DesiredAttachment): Attachment {
@@ -297,38 +316,28 @@ export class Reconciler {
     entry.changeTimer.unref();
   }
 
-  /** As soon as fewer than the maximum of probes are running. One that runs here may have begun before what changed. */
+  /** `opening` resolves to whether there is something to verify. */
+  async #verifyAfter(entry: ReconcilerEntry, opening: Promise<boolean>): Promise<void> {
+    if (await opening) this.#verify(entry);
+  }
+
   #verify(entry: ReconcilerEntry): void {
-    this.#toVerify.add(entry);
-    for (const next of this.#toVerify) {
-      if (this.#verifying >= LIMITS.verifyAtOnce || this.#isStopped) return;
-      if (next.isVerifying) continue;
-      this.#toVerify.delete(next);
-      void this.#verifyNow(next);
-    }
+    this.#verifications.add(entry);
   }
 
   async #verifyNow(entry: ReconcilerEntry): Promise<void> {
-    this.#verifying++;
-    entry.isVerifying = true;
     entry.lastProbeMs = performance.now();
-    try {
-      await ownRound();
-      await entry.attachment?.verify();
-      if (entry.attachment?.kernel?.isDue === true) this.#kernelTurns.add(entry.attachment.claim.containerId);
-    } catch (error) {
-      guard.report(error, "attach");
-    } finally {
-      this.#verifying--;
-      entry.isVerifying = false;
-    }
-    const [next] = this.#toVerify;
-    if (next !== undefined) this.#verify(next);
+    const { attachment } = entry;
+    await attachment?.endOf(attachment.verify(), "slow");
+    if (entry.attachment?.kernel?.isDue === true) this.#kernelTurns.add(entry.attachment.claim.containerId);
   }
 
   async #openKernel(containerId: string): Promise<void> {
     const entry = this.#entries.get(containerId);
-    if (entry !== undefined && (await entry.attachment?.kernel?.open()) === true) this.#verify(entry);
+    const { attachment } = entry ?? {};
+    const opening = attachment?.kernel?.open();
+    if (entry === undefined || attachment === undefined || opening === undefined) return;
+    await attachment.endOf(this.#verifyAfter(entry, opening), "slow");
   }
 
   /** Spread over the whole interval: a thousand namespaces are sixteen probes a second, not a thousand at once. */
@@ -351,6 +360,7 @@ export class Reconciler {
     return undefined;
   }
 
+  /** Does not throw. */
   async #detach(attachment: Attachment): Promise<void> {
     try {
       // With iptables-legacy, detaching a hundred namespaces in one go would block all answers for seconds.
@@ -360,7 +370,11 @@ export class Reconciler {
       // The namespace may be gone with its container, and its rules with it; go on and close.
     }
     await ownRound();
-    attachment.close();
+    try {
+      await attachment.close();
+    } catch (error) {
+      guard.report(error, "attach");
+    }
   }
 }
 
@@ -377,7 +391,6 @@ function newEntry(): ReconcilerEntry {
     timer: undefined,
     changeTimer: undefined,
     lastProbeMs: -Infinity,
-    isVerifying: false,
   };
 }
 

@@ -30,11 +30,11 @@ const REQUIREMENTS: Readonly<Record<RuleBackend, string>> = {
 /** The kernel's errors for an unknown table flag. */
 const NO_OWNER_ERRORS = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 
-export function chooseRuleBackend(
+export async function chooseRuleBackend(
   runner: NamespaceRunner,
   memory: NetlinkMemory,
   setting: RuleBackendSetting,
-): RuleBackendChoice {
+): Promise<RuleBackendChoice> {
   const backends = setting === "auto" ? RULE_BACKENDS : [setting];
   const failures: string[] = [];
   let cause: unknown;
@@ -42,7 +42,7 @@ export function chooseRuleBackend(
     // Connections work without their own zone; accept that where no backend supports zones.
     for (const hasZones of backend === "iptables-legacy" ? [true, false] : [true]) {
       try {
-        tryBackend({ backend, hasZones }, runner, memory);
+        await tryBackend({ backend, hasZones }, runner, memory);
         return { backend, hasZones };
       } catch (error) {
         cause = error;
@@ -59,7 +59,7 @@ export function chooseRuleBackend(
   });
 }
 
-function tryBackend(choice: RuleBackendChoice, runner: NamespaceRunner, memory: NetlinkMemory): void {
+async function tryBackend(choice: RuleBackendChoice, runner: NamespaceRunner, memory: NetlinkMemory): Promise<void> {
   const plan = servingPlan({
     capture: CONTAINER_CAPTURE,
     listening: [{ address: DOCKER_RESOLVER, udpPort: 1, tcpPort: 1 }],
@@ -68,10 +68,10 @@ function tryBackend(choice: RuleBackendChoice, runner: NamespaceRunner, memory: 
     passthroughMark: PASSTHROUGH_MARK,
     trialMark: TRIAL_MARK,
   });
-  runner.withinScratch(() => {
-    const rules = openRuleSet(choice, memory, undefined);
+  await runner.withScratch(memory, async (netns) => {
+    const rules = openRuleSet(choice, netns);
     try {
-      rules.install(plan, []);
+      await rules.install(plan, []);
     } finally {
       rules.close();
     }

@@ -1,20 +1,21 @@
 /**
  * Serving: what exists while a namespace is served: sockets, rules and the endpoint.
  */
-import type { Capture } from "../capture/capture.ts";
+import { type Capture, DOCKER_RESOLVER, capturedInside, protocolsOf } from "../capture/capture.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import type { HeldNamespace, Hold } from "../../base/model/held-namespace.ts";
-import type { NamespaceRunner, NamespaceId } from "../namespace/namespace-runner.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { PASSTHROUGH_MARK } from "../namespace/dial.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { RuleSet } from "../rules/rule-set.ts";
 import type { ListenAddress, PlanInput } from "../rules/plan.ts";
-import { TRIAL_MARK } from "../rules/probe.ts";
+import { type ProbeRequest, type ProbeResult, TRIAL_MARK, probe } from "../rules/probe.ts";
 import type { ServedNamespace } from "./attach-mode.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { KernelTier } from "./kernel-tier.ts";
 
 export interface Serving {
+  readonly netns: NetNamespace;
   capture: Capture;
   /** One pair for each redirect of the capture. */
   pairs: readonly NamespaceSockets[];
@@ -30,21 +31,6 @@ export interface Serving {
   isTrial: boolean;
   /** The namespace's descriptor is closed: its number may be reused. */
   isEnded: boolean;
-  /** The keeper's copy, from which it removes the rules if this process dies; undefined without a keeper. */
-  hold: Hold | undefined;
-}
-
-/**
- * What another process needs to remove the rules or to take over; undefined for rules that a netlink socket cannot
- * change.
- */
-export function heldOf(
-  id: NamespaceId,
-  { rules, zone, bound, kernel }: Pick<Serving, "rules" | "zone" | "bound" | "kernel">,
-  spared: readonly number[],
-): HeldNamespace | undefined {
-  const { removal } = rules;
-  return removal && { id, ...removal, zone, spared, pairs: bound, programs: kernel.space?.held ?? [] };
 }
 
 export function listenAddressesOf(pairs: readonly NamespaceSockets[]): ListenAddress[] {
@@ -62,25 +48,37 @@ export function planInputOf(
   return { capture, listening, zone, untracked, sparedPorts: spared, ...marks };
 }
 
+export interface ServingProbeRequest extends Partial<ProbeRequest> {
+  /** A descriptor of the namespace to probe from, if it is another one. */
+  readonly from?: number;
+}
+
+/** Sends a probe through its rules. */
+export async function probeServing(
+  { endpoint: { probeTarget }, isTrial, capture, netns }: Serving,
+  runner: NamespaceRunner,
+  { from = netns.fd, ...request }: ServingProbeRequest,
+): Promise<ProbeResult> {
+  const within = <T>(work: () => T): T => runner.within(from, work);
+  const destination = capturedInside(capture)[0] ?? DOCKER_RESOLVER;
+  return await probe(within, probeTarget, { destination, protocols: protocolsOf(capture), isTrial, ...request });
+}
+
 /** The namespace as a mode sees it. A mode awaits, and by then the descriptor's number may be reused. */
 export function servedNamespaceOf(
-  serving: Pick<Serving, "isEnded" | "zone">,
-  parts: {
-    readonly fd: number;
-    readonly runner: NamespaceRunner;
-    readonly probe: ServedNamespace["probe"];
-  },
+  serving: Pick<Serving, "isEnded" | "zone" | "netns">,
+  sendProbe: ServedNamespace["probe"],
 ): ServedNamespace {
-  const current = (): number => {
+  const current = (): NetNamespace => {
     if (serving.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
-    return parts.fd;
+    return serving.netns;
   };
   return {
     get fd() {
-      return current();
+      return current().fd;
     },
     zone: serving.zone,
-    within: (work) => parts.runner.within(current(), work),
-    probe: async (destination, from) => (serving.isEnded ? { kind: "unknown" } : await parts.probe(destination, from)),
+    within: (work) => current().within(work),
+    probe: async (destination, from) => (serving.isEnded ? { kind: "unknown" } : await sendProbe(destination, from)),
   };
 }

@@ -24,7 +24,7 @@ import {
 } from "../capture/capture.ts";
 import { isIpv6Enabled } from "../namespace/ipv6.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
-import type { Within } from "../rules/exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import { GuardCount } from "../rules/guard-count.ts";
 import { type DockerResolver, findDockerResolver, restartCommand, problemWith } from "./docker-resolver.ts";
 import type { Journal, NodeRecord } from "./journal.ts";

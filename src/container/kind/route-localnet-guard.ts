@@ -9,7 +9,7 @@ import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type InterfaceAddress, type Link, RouteSocket } from "../../kernel/rtnetlink.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
-import type { Within } from "../rules/exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import {
   ALL,
   DEFAULT,

@@ -9,7 +9,11 @@
 import { closeSync, openSync, fstatSync } from "node:fs";
 import { stat } from "node:fs/promises";
 
+import { Fault } from "../../base/lib/fault.ts";
 import { setNetworkNamespace, unshareNetworkNamespace } from "../../kernel/libc.ts";
+import { POOL_VARIABLE } from "../../kernel/in-pool.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { NetNamespace } from "../../kernel/net-namespace.ts";
 
 /** The steps that a test can make fail. */
 export interface NamespaceSteps {
@@ -18,6 +22,9 @@ export interface NamespaceSteps {
 }
 
 const REAL_STEPS: NamespaceSteps = { enter: setNetworkNamespace, abort: () => process.abort() };
+
+/** The namespace that the thread is in. */
+const CURRENT = "/proc/thread-self/ns/net";
 
 /** Device and inode of a namespace: its identity as long as a descriptor to it is open. */
 export type NamespaceId = string;
@@ -30,17 +37,20 @@ export function namespaceId(fd: number): NamespaceId {
 export class NamespaceRunner {
   readonly #home: number;
   readonly #steps: NamespaceSteps;
+  #isClosed = false;
   /** dns11's own namespace, which must never be treated as a container's. */
   readonly homeId: NamespaceId;
 
   constructor(steps: NamespaceSteps = REAL_STEPS) {
     this.#steps = steps;
-    this.#home = openSync("/proc/thread-self/ns/net", "r");
+    this.#home = openSync(CURRENT, "r");
     this.homeId = namespaceId(this.#home);
   }
 
   /** Runs `work` inside the namespace of `fd`. The thread is back in its own namespace when this returns or throws. */
   within<T>(fd: number, work: () => T): T {
+    // A change that waited for a lock may go on while the process ends.
+    if (this.#isClosed) throw new Fault("ENDED", "No namespace can be entered any more");
     this.#steps.enter(fd);
     try {
       return work();
@@ -49,7 +59,27 @@ export class NamespaceRunner {
     }
   }
 
-  /** Runs `work` inside a new, empty namespace that disappears afterwards. */
+  /** The namespace of `fd`, which must stay open as long as the result is used. */
+  namespaceOf(fd: number, memory: NetlinkMemory): NetNamespace {
+    return new NetNamespace(fd, (work) => this.within(fd, work), memory);
+  }
+
+  /** The namespace that this process is in. */
+  homeNamespace(memory: NetlinkMemory): NetNamespace {
+    return new NetNamespace(this.#home, (work) => work(), memory);
+  }
+
+  /** Runs `work` with a new, empty namespace that disappears afterwards. */
+  async withScratch<T>(memory: NetlinkMemory, work: (netns: NetNamespace) => Promise<T>): Promise<T> {
+    const fd = this.withinScratch(() => openSync(CURRENT, "r"));
+    try {
+      return await work(this.namespaceOf(fd, memory));
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Runs `work` inside a new, empty namespace that disappears afterwards, unless `work` holds it. */
   withinScratch<T>(work: () => T): T {
     unshareNetworkNamespace();
     try {
@@ -60,6 +90,7 @@ export class NamespaceRunner {
   }
 
   close(): void {
+    this.#isClosed = true;
     closeSync(this.#home);
   }
 
@@ -77,6 +108,6 @@ export class NamespaceRunner {
  * namespace of the thread that started them.
  */
 export async function warmThreadPool(): Promise<void> {
-  const threads = Number(process.env["UV_THREADPOOL_SIZE"] ?? 4);
+  const threads = Number(process.env[POOL_VARIABLE] ?? 4);
   await Promise.all(Array.from({ length: threads }, () => stat("/")));
 }

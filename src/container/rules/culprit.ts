@@ -9,7 +9,7 @@ import { visitFirst } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
-import type { Within } from "./exchange.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { foreignTablesIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
@@ -39,24 +39,25 @@ interface Chain {
   readonly rules: readonly (readonly string[])[];
 }
 
-/** The culprits in the namespace that `within` enters. */
-export function culpritsIn(within: Within, memory: NetlinkMemory): readonly string[] {
+/** The same, where a failure is one more sentence. */
+export async function culpritsIn(netns: NetNamespace): Promise<readonly string[]> {
   try {
-    return within(() => findCulprits(memory));
+    return await findCulprits(netns);
   } catch (error) {
     return [`cannot read the rules of the namespace: ${reasonOf(error)}`];
   }
 }
 
-/** Returns sentences, the most likely culprit first. Call inside the namespace. */
-export function findCulprits(memory: NetlinkMemory): string[] {
+/** Returns sentences, the most likely culprit first. */
+export async function findCulprits(netns: NetNamespace): Promise<string[]> {
   const budget = new ReadBudget();
-  const chains = readChains(memory, budget).filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
+  const [all, legacy] = await netns.read(() => [readChains(netns.memory, budget), readLegacyTables()] as const);
+  const chains = all.filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
   return [
     ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11's rules`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
     ...(budget.isExhausted ? ["there are too many rules to check all of them"] : []),
-    ...legacyTables(),
+    ...(await legacyCulprits(legacy, netns.fd)),
   ];
 }
 
@@ -186,12 +187,25 @@ function hookOf(value: Buffer | undefined): Chain["hook"] {
   return { name: nft.NF_HOOKS[number] ?? "unknown", priority };
 }
 
-/** Tables of iptables-legacy, which nf_tables does not list. Docker has its own rules in nat, so nat is no culprit. */
-function legacyTables(): string[] {
-  const tables = xtablesIn("ip");
-  const unread = tables.filter((table) => chainsIn("ip", table) === undefined);
-  const names = hasOurChains("ip") ? foreignTablesIn(iptablesTool().save("ip", undefined)) : tables;
-  const culprits = names.filter((name) => name !== "nat");
+/** Tables of iptables-legacy, which nf_tables does not list. */
+interface LegacyTables {
+  readonly names: readonly string[];
+  /** Those that cannot be read. */
+  readonly unread: readonly string[];
+  /** Some have chains of ours. */
+  readonly hasOurs: boolean;
+}
+
+/** Call inside the namespace. */
+function readLegacyTables(): LegacyTables {
+  const names = xtablesIn("ip");
+  return { names, unread: names.filter((table) => chainsIn("ip", table) === undefined), hasOurs: hasOurChains("ip") };
+}
+
+/** Docker has its own rules in nat, so nat is no culprit. */
+async function legacyCulprits({ names, unread, hasOurs }: LegacyTables, namespace: number): Promise<string[]> {
+  const foreign = hasOurs ? foreignTablesIn(await (await iptablesTool()).save("ip", namespace)) : names;
+  const culprits = foreign.filter((name) => name !== "nat");
   return [
     ...unread.map((table) => `table ${table} of iptables-legacy is too large, or changes too often, to be read`),
     ...(culprits.length === 0 ? [] : [`iptables-legacy has rules in these tables: ${culprits.join(", ")}`]),

@@ -27,10 +27,8 @@ import {
 import { localPort } from "../../kernel/local-port.ts";
 import { withLength } from "../../base/lib/framing.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import type { Protocol } from "./plan.ts";
-
-/** Runs `work` inside a namespace. */
-export type Within = <T>(work: () => T) => T;
 
 export interface ExchangeRequest {
   readonly destination: string;

@@ -23,6 +23,7 @@ import { FAMILY_NUMBER } from "./nft-commands.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type ChainName, IP_FAMILIES, type IpFamily, type Protocol, TABLE_NAME } from "./plan.ts";
 
 /** The comment of tables that `dns11 kind --in-node --once` installs. */
@@ -40,14 +41,19 @@ export interface InstalledRules {
 
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
 
-/** Call inside the namespace. */
-export function installedRules(memory: NetlinkMemory): InstalledRules[] {
-  return [...installedTables(memory), ...IP_FAMILIES.flatMap(installedChains)];
+export async function installedRules(netns: NetNamespace): Promise<InstalledRules[]> {
+  const { tables, families } = await netns.read(() => ({
+    tables: installedTables(netns.memory),
+    families: IP_FAMILIES.filter(hasOurChains),
+  }));
+  const chains: InstalledRules[] = [];
+  for (const family of families) chains.push(await installedChains(netns, family));
+  return [...tables, ...chains];
 }
 
 /** Throws if the namespace is served already, before anything is changed; otherwise returns the orphaned rules. */
-export function requireUnserved(memory: NetlinkMemory): readonly InstalledRules[] {
-  const rules = installedRules(memory);
+export async function requireUnserved(netns: NetNamespace): Promise<readonly InstalledRules[]> {
+  const rules = await installedRules(netns);
   const owned = rules.find(({ owner }) => owner !== "orphaned");
   if (owned === undefined) return rules;
   if (owned.owner === "instance") throw ownedElsewhere(owned.title);
@@ -139,14 +145,14 @@ function comparedValues(expression: ReadonlyMap<number, Buffer>): Buffer[] {
   return value === undefined ? [] : [value];
 }
 
-function installedChains(family: IpFamily): InstalledRules[] {
-  if (!hasOurChains(family)) return [];
-  const listeners = listenersIn(iptablesTool().save(family, undefined)).flatMap(({ protocol, address, port }) => {
+async function installedChains({ fd, within }: NetNamespace, family: IpFamily): Promise<InstalledRules> {
+  const tool = await iptablesTool();
+  const listeners = listenersIn(await tool.save(family, fd)).flatMap(({ protocol, address, port }) => {
     const bytes = addressBytes(address);
     return bytes === undefined ? [] : [{ protocol, address: bytes, port }];
   });
   const title = `chains ${CHAIN_PREFIX}* of ${family === "ip" ? "iptables" : "ip6tables"}-legacy`;
-  return [{ kind: "chains", family, title, owner: ownerOf(listeners) }];
+  return { kind: "chains", family, title, owner: within(() => ownerOf(listeners)) };
 }
 
 interface Listener {

@@ -5,25 +5,25 @@
 import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { type TextOptions, isOurChain, restoreText } from "./iptables-text.ts";
-import { type NamespaceFd, iptablesTool } from "./iptables-tool.ts";
+import { iptablesTool } from "./iptables-tool.ts";
 import type { IpFamily, TablePlan } from "./plan.ts";
 
 /** Returns the chains that could only be emptied, because foreign rules jump to them. */
-export function applyChains(
+export async function applyChains(
   family: IpFamily,
-  namespace: NamespaceFd,
+  namespace: number,
   plan: TablePlan | undefined,
   options: TextOptions,
-): readonly string[] {
-  const tool = iptablesTool();
-  const { text, emptied } = restoreText(plan, tool.save(family, namespace), options);
-  if (text !== "") tool.restore(family, namespace, text);
+): Promise<readonly string[]> {
+  const tool = await iptablesTool();
+  const { text, emptied } = restoreText(plan, await tool.save(family, namespace), options);
+  if (text !== "") await tool.restore(family, namespace, text);
   return emptied;
 }
 
 /** Removes our chains of one family. */
-export function removeChains(family: IpFamily, namespace: NamespaceFd): void {
-  const emptied = applyChains(family, namespace, undefined, { hasZones: false, interfaceName: String });
+export async function removeChains(family: IpFamily, namespace: number): Promise<void> {
+  const emptied = await applyChains(family, namespace, undefined, { hasZones: false, interfaceName: String });
   if (emptied.length === 0) return;
   throw new Fault(
     "CHAIN_IN_USE",

@@ -2,11 +2,10 @@
  * IptablesRuleSet: our rules as iptables-legacy chains. Each table changes atomically, one table after the other, in an
  * order in which a query that arrives between two changes is answered, too.
  */
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { removeTable } from "./permanent-rules.ts";
 import { applyChains } from "./iptables-chains.ts";
-import type { NamespaceFd } from "./iptables-tool.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { RuleSet } from "./rule-set.ts";
 import type { IpFamily, TablePlan } from "./plan.ts";
 import type { InstalledRules } from "./installed-rules.ts";
@@ -18,48 +17,46 @@ export class IptablesRuleSet implements RuleSet {
   readonly netlinkPort = undefined;
   readonly removal = undefined;
   readonly #hasZones: boolean;
-  readonly #memory: NetlinkMemory;
-  readonly #namespace: NamespaceFd;
+  readonly #netns: NetNamespace;
   #families: readonly IpFamily[] = [];
   #interfaceNames: ReadonlyMap<number, string> = new Map();
 
-  constructor(hasZones: boolean, memory: NetlinkMemory, namespace: NamespaceFd) {
+  constructor(hasZones: boolean, netns: NetNamespace) {
     this.#hasZones = hasZones;
-    this.#memory = memory;
-    this.#namespace = namespace;
+    this.#netns = netns;
   }
 
-  install(plans: readonly TablePlan[], existing: readonly InstalledRules[]): void {
+  async install(plans: readonly TablePlan[], existing: readonly InstalledRules[]): Promise<void> {
     this.#families = existing.filter(({ kind }) => kind === "chains").map(({ family }) => family);
-    this.replaceTables(plans);
-    for (const { kind, family } of existing) if (kind === "table") removeTable(this.#memory, family);
+    await this.replaceTables(plans);
+    for (const { kind, family } of existing) if (kind === "table") await removeTable(this.#netns, family);
   }
 
   /** iptables-legacy identifies chains by name only, so every change is the same operation. */
-  replaceRules(plans: readonly TablePlan[]): void {
+  async replaceRules(plans: readonly TablePlan[]): Promise<void> {
     const planned = plans.map(({ family }) => family);
     // Tables change one after the other: if one fails, remove() must also revert those that were changed before it.
     this.#families = [...new Set([...planned, ...this.#families])];
     for (const family of this.#families)
-      this.#apply(
+      await this.#apply(
         family,
         plans.find((plan) => plan.family === family),
       );
     this.#families = planned;
   }
 
-  replaceTables(plans: readonly TablePlan[]): void {
+  async replaceTables(plans: readonly TablePlan[]): Promise<void> {
     const usesInterfaces = plans.some(({ chains }) =>
       chains.some(({ rules }) => rules.some(({ match }) => match.interface !== undefined)),
     );
-    this.#interfaceNames = usesInterfaces ? interfaceNames(this.#memory) : new Map();
-    this.replaceRules(plans);
+    this.#interfaceNames = usesInterfaces ? interfaceNames(this.#netns) : new Map();
+    await this.replaceRules(plans);
   }
 
-  remove(): void {
+  async remove(): Promise<void> {
     for (const family of this.#families) {
       try {
-        this.#apply(family, undefined);
+        await this.#apply(family, undefined);
       } catch {
         // The next attach or `dns11 cleanup` finds and removes what is left.
       }
@@ -71,9 +68,9 @@ export class IptablesRuleSet implements RuleSet {
     // There is nothing to close.
   }
 
-  #apply(family: IpFamily, plan: TablePlan | undefined): void {
+  async #apply(family: IpFamily, plan: TablePlan | undefined): Promise<void> {
     const options = { hasZones: this.#hasZones, interfaceName: (index: number) => this.#interfaceName(index) };
-    applyChains(family, this.#namespace, plan, options);
+    await applyChains(family, this.#netns.fd, plan, options);
   }
 
   #interfaceName(index: number): string {
@@ -85,8 +82,8 @@ export class IptablesRuleSet implements RuleSet {
   }
 }
 
-function interfaceNames(memory: NetlinkMemory): Map<number, string> {
-  const route = new RouteSocket(memory);
+function interfaceNames({ within, memory }: NetNamespace): Map<number, string> {
+  const route = within(() => new RouteSocket(memory));
   try {
     return new Map(route.links().map(({ index, name }) => [index, name]));
   } finally {

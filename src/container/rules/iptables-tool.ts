@@ -1,17 +1,12 @@
 /**
- * IptablesTool: runs iptables-legacy-save and -restore. There is no other way to write these tables: the kernel takes a
- * whole table in a format that only these programs know. They run synchronously, so that the calling thread can stay in
- * another namespace meanwhile.
+ * IptablesTool: runs iptables-legacy-save and -restore in a namespace, which nsenter enters. There is no other way to write
+ * these tables: the kernel takes a whole table in a format that only these programs know.
  */
-import { spawnSync } from "node:child_process";
+import { type SpawnOptions, spawn } from "node:child_process";
 
 import { LIMITS } from "../../base/limits.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
-import { longCalls } from "../../base/lib/long-calls.ts";
 import type { IpFamily } from "./plan.ts";
-
-/** A namespace's descriptor; undefined is the namespace that the thread is in. */
-export type NamespaceFd = number | undefined;
 
 /** Searched after PATH, which often lacks the sbin folders. */
 const SYSTEM_FOLDERS = "/usr/sbin:/sbin:/usr/bin:/bin";
@@ -31,15 +26,14 @@ export class IptablesTool {
   }
 
   /** Newer packages install iptables-legacy under that name; older ones only as iptables. */
-  static find(): IptablesTool {
+  static async find(): Promise<IptablesTool> {
     const candidates: Readonly<Record<IpFamily, string>>[] = [
       { ip: "iptables-legacy", ip6: "ip6tables-legacy" },
       { ip: "iptables", ip6: "ip6tables" },
     ];
     for (const prefix of candidates) {
-      longCalls.announce(LIMITS.iptablesMs);
-      const { stdout } = spawnSync(prefix.ip, ["--version"], options());
-      const [, ...numbers] = /v(\d+)\.(\d+)\.(\d+)/.exec(stdout ?? "") ?? [];
+      const { stdout } = await runProgram(prefix.ip, ["--version"]);
+      const [, ...numbers] = /v(\d+)\.(\d+)\.(\d+)/.exec(stdout) ?? [];
       if (numbers.length === 0 || stdout.includes("nf_tables")) continue;
       return new IptablesTool(prefix, isAtLeast(numbers.map(Number), FIRST_WITH_WAIT));
     }
@@ -49,58 +43,92 @@ export class IptablesTool {
   }
 
   /** All rules of the tables in use. */
-  save(family: IpFamily, namespace: NamespaceFd): string {
-    return run(`${this.#prefix[family]}-save`, ["-c"], namespace, "");
+  async save(family: IpFamily, namespace: number): Promise<string> {
+    return await run(`${this.#prefix[family]}-save`, ["-c"], namespace, "");
   }
 
   /** Changes tables, each of them atomically. */
-  restore(family: IpFamily, namespace: NamespaceFd, text: string): void {
+  async restore(family: IpFamily, namespace: number, text: string): Promise<void> {
     const waitOption = this.#canWait ? ["-w", String(LIMITS.iptablesLockSeconds)] : [];
-    run(`${this.#prefix[family]}-restore`, ["--noflush", ...waitOption], namespace, text);
+    await run(`${this.#prefix[family]}-restore`, ["--noflush", ...waitOption], namespace, text);
   }
 }
 
-let foundTool: IptablesTool | undefined;
+let foundTool: Promise<IptablesTool> | undefined;
 
 /** Searched at first use: most machines never need it. */
-export function iptablesTool(): IptablesTool {
+export async function iptablesTool(): Promise<IptablesTool> {
   foundTool ??= IptablesTool.find();
-  return foundTool;
+  try {
+    return await foundTool;
+  } catch (error) {
+    // It may be installed meanwhile.
+    foundTool = undefined;
+    throw error;
+  }
 }
 
-function run(command: string, args: readonly string[], namespace: NamespaceFd, input: string): string {
-  const [program, programArgs] =
-    namespace === undefined ? [command, args] : ["nsenter", ["--net=/proc/self/fd/3", "--", command, ...args]];
-  longCalls.announce(LIMITS.iptablesMs);
-  const { error, status, signal, stdout, stderr } = spawnSync(program, programArgs, {
-    ...options(),
-    input,
-    stdio: ["pipe", "pipe", "pipe", ...(namespace === undefined ? [] : [namespace])],
-  });
-  if (status === 0) return stdout;
+/** `namespace` is a descriptor. */
+async function run(command: string, args: readonly string[], namespace: number, input: string): Promise<string> {
+  const words = ["--net=/proc/self/fd/3", "--", command, ...args];
+  const { error, end, stdout, stderr } = await runProgram("nsenter", words, { input, namespace });
+  if (end === 0) return stdout;
   if (codeOf(error) === "ENOENT") {
-    throw new Fault("NO_IPTABLES", `Program not found: "${program}"`, { remedy: INSTALL_REMEDY });
+    throw new Fault("NO_IPTABLES", 'Program not found: "nsenter"', { remedy: INSTALL_REMEDY });
   }
-  const message = (stderr ?? "")
+  const message = stderr
     .trim()
     .replaceAll(/\s*\n\s*/g, "; ")
     .slice(0, STDERR_CHARS_MAX);
-  throw new Fault("IPTABLES", `${command}: ${message || (error?.message ?? `ended by ${signal ?? status}`)}`);
+  throw new Fault("IPTABLES", `${command}: ${message || (error?.message ?? `ended by ${end}`)}`);
 }
 
-function options(): {
-  encoding: "utf8";
-  timeout: number;
-  killSignal: "SIGKILL";
-  maxBuffer: number;
-  env: NodeJS.ProcessEnv;
-} {
+interface ProgramResult {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** The exit code, or the signal that ended it. */
+  readonly end: number | string | null;
+  readonly error: Error | undefined;
+}
+
+/** Runs a program to its end, which comes in time: it is killed otherwise, and when it prints too much. */
+async function runProgram(
+  program: string,
+  args: readonly string[],
+  { input = "", namespace }: { readonly input?: string; readonly namespace?: number } = {},
+): Promise<ProgramResult> {
+  return await new Promise((resolve) => {
+    const child = spawn(program, args, options(namespace));
+    const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+    let bytes = 0;
+    let failure: Error | undefined;
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name]?.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes <= OUTPUT_BYTES_MAX) output[name].push(chunk);
+        else child.kill("SIGKILL");
+      });
+    }
+    // One that ends early does not read its input.
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(input);
+    child.on("error", (error) => (failure = error));
+    child.on("close", (code, signal) => {
+      const [stdout, stderr] = [output.stdout, output.stderr].map((chunks) => Buffer.concat(chunks).toString()) as [
+        string,
+        string,
+      ];
+      resolve({ stdout, stderr, end: signal ?? code, error: failure });
+    });
+  });
+}
+
+function options(namespace: number | undefined): SpawnOptions {
   const path = [process.env["PATH"], SYSTEM_FOLDERS].filter(Boolean).join(":");
   return {
-    encoding: "utf8",
+    stdio: ["pipe", "pipe", "pipe", ...(namespace === undefined ? [] : [namespace])],
     timeout: LIMITS.iptablesMs,
     killSignal: "SIGKILL",
-    maxBuffer: OUTPUT_BYTES_MAX,
     // Its error messages become part of ours, which are in English.
     env: { PATH: path, LC_ALL: "C" },
   };

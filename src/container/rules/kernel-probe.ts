@@ -6,7 +6,8 @@ import { randomBytes } from "node:crypto";
 
 import type { KnownAnswer } from "../../base/model/answer-memory.ts";
 import { isKernelProbeAnswer, kernelProbeAnswer, kernelProbeQuery } from "../../base/model/probe-message.ts";
-import { type ExchangeResult, type Within, exchange } from "./exchange.ts";
+import { type ExchangeResult, exchange } from "./exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 
 /** The answers of the namespace in the kernel, as the probe sees them. */
 export interface KernelProbeTarget {

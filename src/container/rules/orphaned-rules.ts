@@ -1,10 +1,10 @@
 /**
  * OrphanedRules: removes our rules that no running process owns from a namespace.
  */
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { removeInstalledRules } from "./permanent-rules.ts";
 import { installedRules } from "./installed-rules.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 
 export interface CleanupResult {
   /** One line for each action. */
@@ -13,18 +13,17 @@ export interface CleanupResult {
   readonly failed: readonly string[];
 }
 
-/** Call inside the namespace. */
-export function removeOrphanedRules(memory: NetlinkMemory): CleanupResult {
+export async function removeOrphanedRules(netns: NetNamespace): Promise<CleanupResult> {
   const did: string[] = [];
   const failed: string[] = [];
-  for (const rules of installedRules(memory)) {
+  for (const rules of await installedRules(netns)) {
     const { title, owner } = rules;
     if (owner === "permanent")
       did.push(`kept ${title}: installed permanently from inside the node (dns11 kind --in-node --once)`);
     else if (owner === "instance") did.push(`kept ${title}: a running process owns it`);
     else {
       try {
-        removeInstalledRules(memory, rules);
+        await removeInstalledRules(netns, rules);
         did.push(`removed orphaned ${title}`);
       } catch (error) {
         failed.push(`${title}: ${reasonOf(error)}`);

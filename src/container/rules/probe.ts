@@ -7,7 +7,8 @@ import { randomBytes } from "node:crypto";
 
 import { codeOf } from "../../base/lib/fault.ts";
 import { probeOutcome, probeQuery } from "../../base/model/probe-message.ts";
-import { type ExchangeResult, type Within, exchange } from "./exchange.ts";
+import { type ExchangeResult, exchange } from "./exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import type { Protocol } from "./plan.ts";
 
 /** The endpoint of the namespace, as the probe sees it. */

@@ -2,6 +2,7 @@
  * Container check: everything that decides whether a container with Docker's resolver can resolve names, checked from inside
  * its network namespace, whether dns11 or Docker answers there.
  */
+import { unlessLocked } from "../../container/namespace/rules-locked.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
@@ -29,7 +30,8 @@ const LOCAL_NAME = "localhost";
 
 export async function checkContainer(target: ContainerTarget, { runner, memory }: CheckTools): Promise<Finding[]> {
   const { fd, fact, resolvConf, isAnswered, announce } = target;
-  const within = <T>(work: () => T): T => runner.within(fd, work);
+  const netns = runner.namespaceOf(fd, memory);
+  const { within } = netns;
   const { search } = parseResolvConf(resolvConf.text ?? "");
   const domains = search.filter((domain) => domain !== ".").slice(0, DOMAINS_MAX);
   const ownName = target.isNamed
@@ -45,21 +47,19 @@ export async function checkContainer(target: ContainerTarget, { runner, memory }
     wildcardFinding(within, domains, announce),
   ]);
   const isResolving = answers.every(({ state }) => state === "ok");
-  return within(() => {
-    const rules = readRuleSnapshot(memory);
-    return [
-      ...resolvConfFindings(resolvConf, true),
-      ...(wildcard === undefined ? [] : [wildcard]),
-      loopbackFinding(memory, fact.pid),
-      ...rulesFindings(rules, target, isResolving),
-      listenerFinding(target),
-      portFinding(),
-      ...answers,
-      ...((rules.docker?.length ?? 0) > 0 && isResolving ? fallbackFindings(passthrough, fact.name) : []),
-      conntrackFinding(),
-      staleFinding(staleTranslations(memory), isAnswered),
-    ];
-  });
+  const rules = await unlessLocked(runner, netns, readRuleSnapshot);
+  return within(() => [
+    ...resolvConfFindings(resolvConf, true),
+    ...(wildcard === undefined ? [] : [wildcard]),
+    loopbackFinding(memory, fact.pid),
+    ...rulesFindings(rules, target, isResolving),
+    listenerFinding(target),
+    portFinding(),
+    ...answers,
+    ...((rules.docker?.length ?? 0) > 0 && isResolving ? fallbackFindings(passthrough, fact.name) : []),
+    conntrackFinding(),
+    staleFinding(staleTranslations(memory), isAnswered),
+  ]);
 }
 
 /** The checks of a KIND node's namespace; checkNode() covers its queries and rules. */
@@ -78,7 +78,8 @@ export async function checkCapturedContainer(
   { runner, memory }: CheckTools,
 ): Promise<Finding[]> {
   const { fd, fact, resolvConf } = target;
-  const within = <T>(work: () => T): T => runner.within(fd, work);
+  const netns = runner.namespaceOf(fd, memory);
+  const { within } = netns;
   const servers = fact.nameservers.kind === "captured" ? fact.nameservers.servers : [];
   const ownName = { name: fact.name, addresses: addressesOf(fact) };
   const answers = await queryOwnName(ownName, {
@@ -89,10 +90,11 @@ export async function checkCapturedContainer(
     remedy: FIX_OTHERS_FIRST,
   });
   const isResolving = answers.every(({ state }) => state === "ok");
+  const rules = await unlessLocked(runner, netns, readRuleSnapshot);
   return within(() => [
     ...resolvConfFindings(resolvConf, false),
     loopbackFinding(memory, fact.pid),
-    ...capturedRulesFindings(readRuleSnapshot(memory), target, isResolving),
+    ...capturedRulesFindings(rules, target, isResolving),
     listenerFinding(target),
     ...answers,
     conntrackFinding(),

@@ -5,7 +5,8 @@
 import { isSameAddress } from "../../base/model/address.ts";
 import type { CheckCode, Finding } from "../../base/model/finding.ts";
 import { type AddressType, nameAnswer, nameQuery } from "../../base/model/name-query.ts";
-import { type ExchangeResult, type SourcePorts, type Within, exchange } from "../../container/rules/exchange.ts";
+import { type ExchangeResult, type SourcePorts, exchange } from "../../container/rules/exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 
 /** The name to query, and the addresses of which one is expected. Without any, every reply is one. */
 export interface OwnName {

@@ -11,7 +11,8 @@ import { labelsOf, replyCode } from "../../base/model/name-query.ts";
 import type { Server } from "../../base/model/view.ts";
 import { composePlaceOf } from "../../container/registry/compose.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
-import { type Within, exchange } from "../../container/rules/exchange.ts";
+import { exchange } from "../../container/rules/exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import { REPLY_TIMEOUT_MS } from "./own-name.ts";
 
 const RENAME = "Give the project another name: `name:` in the Compose file, or docker compose -p NAME.";

@@ -2,9 +2,9 @@
  * Rules check: the rules in a namespace, ours, Docker's and others', judged by a real query: another program's rule is not a
  * problem as long as queries get through.
  */
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { findCulprits } from "../../container/rules/culprit.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { chainsRedirecting } from "../../container/rules/port-redirects.ts";
 import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
 import { type DockerRules, dockerRules, legacyRuleCulprits } from "./docker-rules.ts";
@@ -19,13 +19,16 @@ export interface RuleSnapshot {
   readonly foreign: readonly string[];
 }
 
-/** Call inside the namespace. */
-export function readRuleSnapshot(memory: NetlinkMemory): RuleSnapshot {
-  const redirecting = chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} redirects port 53`);
-  const legacy = legacyRuleCulprits();
+export async function readRuleSnapshot(netns: NetNamespace): Promise<RuleSnapshot> {
+  const { memory } = netns;
+  const [redirecting, legacy, docker] = await netns.read(() => [
+    chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} redirects port 53`),
+    legacyRuleCulprits(),
+    dockerRules(memory),
+  ]);
   // legacyRuleCulprits() reports the rules of iptables-legacy one by one, so a list of its tables adds nothing.
-  const others = findCulprits(memory).filter((sentence) => !sentence.startsWith("iptables-legacy has rules"));
-  return { own: installedRules(memory), docker: dockerRules(memory), foreign: [...redirecting, ...others, ...legacy] };
+  const others = (await findCulprits(netns)).filter((sentence) => !sentence.startsWith("iptables-legacy has rules"));
+  return { own: await installedRules(netns), docker, foreign: [...redirecting, ...others, ...legacy] };
 }
 
 /** `isResolving`: the container's test queries got their answers. */

@@ -12,7 +12,8 @@ import type { Server } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
-import { type ExchangeResult, type Within, exchange } from "../../container/rules/exchange.ts";
+import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";
 
 /** A container with its upstream servers. */

@@ -11,6 +11,7 @@ import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type Announce, type OwnNameQuery, queryOwnName } from "../checks/own-name.ts";
 import type { NamespaceRunner } from "../../container/namespace/namespace-runner.ts";
 import { listenersAt } from "../../container/namespace/listeners.ts";
+import { unlessLocked } from "../../container/namespace/rules-locked.ts";
 import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
 import { findDockerResolver, restartCommand, problemWith } from "../../container/kind/docker-resolver.ts";
 import type { NodeFact } from "../../container/kind/node-fact.ts";
@@ -40,10 +41,10 @@ export async function checkNode(target: NodeTarget, tools: NodeCheckTools): Prom
   const { fact, fd, resolvConf } = target;
   const servers = nameserversIn(resolvConf ?? "");
   const reachable = servers.filter((server) => !isLoopback(server));
+  const [installed] = await unlessLocked(tools.runner, { fd, memory: tools.memory }, installedRules);
   return [
     resolvConfFinding(resolvConf, servers, reachable),
     ...tools.runner.within(fd, () => {
-      const [installed] = installedRules(tools.memory);
       const isServed = installed?.owner === "instance";
       return [
         ownerFinding(installed),

@@ -4,7 +4,7 @@
 import type { AnswerMemory, KnownAnswer, RepeatedAnswer } from "../../base/model/answer-memory.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { deleteElements, exchangeProgram, insertElement, readElement } from "../bpf.ts";
-import { closeInPool } from "../descriptors.ts";
+import { closeInPool } from "../in-pool.ts";
 import { closeQuietly, duplicate } from "../libc.ts";
 import type { AnswerKinds } from "./answer-kinds.ts";
 import { AnswerRecords } from "./answer-records.ts";
@@ -136,7 +136,7 @@ export class KernelSpace implements AnswerMemory {
   /** Attaches to lo of the namespace of this descriptor. */
   async attachIn(namespace: number): Promise<void> {
     const link = await this.#parts.links.attach({ namespace, program: this.#parts.program });
-    if (this.#isClosed) closeInPool(link);
+    if (this.#isClosed) void closeInPool(link);
     else this.#link = link;
   }
 
@@ -203,7 +203,7 @@ export class KernelSpace implements AnswerMemory {
     this.#isClosed = true;
     this.forget();
     this.#setPort(0);
-    if (this.#link !== undefined) closeInPool(this.#link);
+    if (this.#link !== undefined) void closeInPool(this.#link);
     closeQuietly(this.#parts.program);
     this.#reclaim();
     this.#parts.onClose();

@@ -4,6 +4,7 @@
  */
 import type { Log } from "../../base/log/log.ts";
 import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
+import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
@@ -13,6 +14,8 @@ interface AttachmentLogParts {
   readonly limitedLog: RateLimitedLog;
   readonly factOf: (id: string) => ContainerFact | undefined;
 }
+
+const MS_PER_SECOND = 1_000;
 
 export class AttachmentLog {
   readonly #parts: AttachmentLogParts;
@@ -40,6 +43,15 @@ export class AttachmentLog {
     }
     const about = { container, code, reason, culprits };
     limitedLog.log("warn", container, about, `not attached, ${this.#whoAnswers(id, code)}`, { topic: "attaching" });
+  }
+
+  onLocked(container: string, { isWaiting, isOwn, waitedMs }: LockWait): void {
+    const { limitedLog } = this.#parts;
+    const about = { container, seconds: Math.round(waitedMs / MS_PER_SECOND) };
+    const options = { topic: "lock" };
+    if (!isWaiting) limitedLog.log("info", container, about, "changes of rules go on", options);
+    else if (isOwn) limitedLog.log("warn", container, about, "a process of the container locks its rules", options);
+    else limitedLog.log("warn", container, about, "changes of rules wait for another container", options);
   }
 
   #whoAnswers(id: string, code: string): string {

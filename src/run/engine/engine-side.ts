@@ -8,6 +8,7 @@ import { inSlices } from "../../base/lib/slices.ts";
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { Reconciler } from "../../container/attach/reconciler.ts";
+import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
@@ -229,7 +230,8 @@ export class EngineSide implements ContainerSide {
         inherit,
         startAfter,
         isSuspect: quarantines.isSuspect,
-        runAttach: (id, work) => quarantines.recorder.attaching(id, work),
+        runAttach: async (id, work) => await quarantines.recorder.attaching(id, work),
+        onLocked: (id, wait) => this.#onLocked(id, wait),
         descriptorsMax: descriptorsMax(),
         onServing: (id, counters, isServing) =>
           isServing ? counts.startCounting(this.#nameOf(id), counters) : counts.stopCounting(counters),
@@ -343,7 +345,7 @@ export class EngineSide implements ContainerSide {
       onNetworkEvent: (name, isCreated) => this.#events.onNetwork(name, isCreated),
       onContainer: (fact) => {
         this.#events.onContainer(fact);
-        quarantines.recorder.attaching(fact.id, () => this.roster.put(fact));
+        quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
         this.publication.put(fact);
       },
@@ -380,6 +382,13 @@ export class EngineSide implements ContainerSide {
     const wasFailed = this.#parts.counts.onState(id, state);
     this.#events.onState(id, state);
     this.#log.onState(id, this.#nameOf(id), state, wasFailed);
+  }
+
+  /** Nobody waits with a container whose rules are locked. One that locks them again and again is left to Docker's resolver. */
+  #onLocked(id: string, wait: LockWait): void {
+    this.#log.onLocked(this.#nameOf(id), wait);
+    const isCharged = wait.isWaiting && wait.isOwn && id !== HOST_ID;
+    if (isCharged && this.#parts.quarantines.chargeLock(id)) this.roster.refresh();
   }
 
   async #refreshHostGateway(): Promise<void> {

@@ -33,10 +33,11 @@ export async function serveOnce(
   await warmThreadPool();
   const runner = new NamespaceRunner();
   const memory = new NetlinkMemory();
+  const netns = runner.homeNamespace(memory);
   const journal = new Journal(instanceFolder(stateDir, NODE_INSTANCE_ID));
   try {
     try {
-      requireUnserved(memory);
+      await requireUnserved(netns);
     } catch (error) {
       return { lines: [`nothing done: ${reasonOf(error)}`], isServed: false };
     }
@@ -58,7 +59,7 @@ export async function serveOnce(
       passthroughMark: PASSTHROUGH_MARK,
       trialMark: TRIAL_MARK,
     };
-    installPermanentRules(memory, servingPlan(input));
+    await installPermanentRules(netns, servingPlan(input));
     mode.advertise();
     const { advertised, reasons } = mode.report();
     const addresses = advertised.join(", ") || "no address";
@@ -70,11 +71,13 @@ export async function serveOnce(
 }
 
 /** Undoes `serveOnce`, or what a killed run inside the node left behind. */
-export function undoNodeSetup(stateDir: string): string[] {
+export async function undoNodeSetup(stateDir: string): Promise<string[]> {
   checkCapabilities();
   const memory = new NetlinkMemory();
   const instance = takeInstance(stateDir, NODE_INSTANCE_ID);
-  const lines = removeUnownedRules(memory).map((title) => `removed ${title}`);
+  const lines = (await removeUnownedRules(new NamespaceRunner().homeNamespace(memory))).map(
+    (title) => `removed ${title}`,
+  );
   const journal = new Journal(instance.folder);
   const { record } = journal.read(IN_NODE_ID);
   if (record !== undefined) {

@@ -1,7 +1,8 @@
 /**
  * CrashHistory: counts consecutive crashes of dns11 while it worked for one container. After two crashes within a
  * minute, the container is attached last and alone. After one more it stays with Docker's resolver for an hour, and
- * twice as long each further time. Stored on disk, because the process that decides is not the one that crashed.
+ * twice as long each further time; so does one that holds its locks too long. Stored on disk, because the process that
+ * decides is not the one that crashed.
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +12,8 @@ import type { CrashContext } from "./crash-recorder.ts";
 
 export interface Quarantine {
   readonly untilMs: number;
-  /** What dns11 was doing for the container. */
-  readonly doing: CrashContext["doing"];
+  /** What dns11 was doing for the container when it crashed; or it had to wait for the container's locks. */
+  readonly doing: CrashContext["doing"] | "waiting";
   /** How often it has been quarantined. */
   readonly times: number;
 }
@@ -58,13 +59,20 @@ export class CrashHistory {
     const all = [...deaths, { atMs: now, words: context }].slice(-LIMITS.crashesKept);
     this.#save({ deaths: all, quarantines });
     if (context === null || this.#consecutive(context.containerId) < LIMITS.crashesUntilQuarantine) return;
-    const times = (quarantines[context.containerId]?.times ?? 0) + 1;
-    const forMs = Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
-    const quarantine: Quarantine = { untilMs: now + forMs, doing: context.doing, times };
+    this.quarantine(context.containerId, context.doing);
+    this.#save({ deaths: [], quarantines: this.#stored.quarantines });
+  }
+
+  /** From now on, for longer than the last time. */
+  quarantine(containerId: string, doing: Quarantine["doing"]): void {
     // Newest last; the oldest are dropped.
-    const { [context.containerId]: _, ...others } = quarantines;
+    const { [containerId]: known, ...others } = this.#stored.quarantines;
+    const times = (known?.times ?? 0) + 1;
+    const forMs = Math.min(LIMITS.quarantineMsMax, LIMITS.quarantineMs * 2 ** (times - 1));
+    const added: Quarantine = { untilMs: this.#nowMs() + forMs, doing, times };
     const kept = Object.entries(others).slice(1 - LIMITS.quarantinesKept);
-    this.#save({ deaths: [], quarantines: { ...Object.fromEntries(kept), [context.containerId]: quarantine } });
+    const quarantines = { ...Object.fromEntries(kept), [containerId]: added };
+    this.#save({ deaths: this.#stored.deaths, quarantines });
   }
 
   /** Whether to attach it last and alone. */

@@ -74,14 +74,25 @@ export class CrashRecorder {
     writeId(this.#bytes, at + 4, containerId);
   }
 
-  /** Marks the container as being attached while `work` runs. */
-  attaching<T>(containerId: string, work: () => T): T {
-    writeId(this.#bytes, ATTACHING_AT, containerId);
-    this.#words[AT.attaching] = 1;
+  /** Marks the container as being attached while `work` runs. Inside, another one may be marked for a moment. */
+  async attaching<T>(containerId: string, work: () => Promise<T>): Promise<T> {
+    this.#mark(containerId);
+    try {
+      return await work();
+    } finally {
+      this.#words[AT.attaching] = 0;
+    }
+  }
+
+  /** The same for a step that does not wait. */
+  deciding<T>(containerId: string, work: () => T): T {
+    const [before, wasAttaching] = [idIn(this.#bytes, ATTACHING_AT), this.#words[AT.attaching]];
+    this.#mark(containerId);
     try {
       return work();
     } finally {
-      this.#words[AT.attaching] = 0;
+      if (wasAttaching === 1) this.#mark(before);
+      else this.#words[AT.attaching] = 0;
     }
   }
 
@@ -94,19 +105,23 @@ export class CrashRecorder {
   close(): void {
     this.#words[AT.isRunning] = 0;
   }
+
+  #mark(containerId: string): void {
+    writeId(this.#bytes, ATTACHING_AT, containerId);
+    this.#words[AT.attaching] = 1;
+  }
 }
 
 /** Reads the record of a previous process; undefined for a damaged one. */
 function contextIn(bytes: Buffer): CrashContext | null | undefined {
   if (bytes.length !== FILE_BYTES || wordIn(bytes, AT.magic) !== MAGIC) return undefined;
   if (wordIn(bytes, AT.isRunning) !== 1) return undefined;
-  if (wordIn(bytes, AT.attaching) === 1) {
-    const containerId = idIn(bytes, ATTACHING_AT);
-    return containerId === "" ? null : { doing: "attaching", containerId };
-  }
+  // Queries are answered while an attachment waits.
   const client = wordIn(bytes, AT.client);
-  const containerId = client === 0 ? undefined : containerIn(bytes, client);
-  return containerId === undefined ? null : { doing: "answering", containerId };
+  const asking = client === 0 ? undefined : containerIn(bytes, client);
+  if (asking !== undefined) return { doing: "answering", containerId: asking };
+  const attached = wordIn(bytes, AT.attaching) === 1 ? idIn(bytes, ATTACHING_AT) : "";
+  return attached === "" ? null : { doing: "attaching", containerId: attached };
 }
 
 function containerIn(bytes: Buffer, client: number): string | undefined {

@@ -1,7 +1,8 @@
 /**
- * Quarantines: the containers that may crash dns11 again. Decides which are attached last, and which are not attached
- * at all. Starts from what the previous process was doing when it crashed.
+ * Quarantines: the containers that may crash dns11 again, or make it wait. Decides which are attached last, and which are not
+ * attached at all. Starts from what the previous process was doing when it crashed.
  */
+import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import type { Log } from "../../base/log/log.ts";
 import { CrashRecorder, type CrashContext } from "./crash-recorder.ts";
@@ -14,7 +15,10 @@ export class Quarantines {
   readonly #folder: string | undefined;
   readonly #log: Log | undefined;
   readonly #history: CrashHistory;
+  /** By container, when it held a lock for too long. */
+  readonly #lateMs = new Map<string, readonly number[]>();
   #recorder = CrashRecorder.unmapped();
+  #onEnd: () => void = () => undefined;
   #timer: NodeJS.Timeout | undefined;
 
   private constructor(history: CrashHistory, folder?: string, log?: Log) {
@@ -59,11 +63,32 @@ export class Quarantines {
     const found = this.#history.quarantineOf(containerId);
     if (found === undefined) return undefined;
     const until = new Date(found.untilMs).toISOString();
-    return `dns11 crashed repeatedly while ${found.doing} it; quarantined until ${until}`;
+    const why =
+      found.doing === "waiting"
+        ? `dns11 had to wait ${LIMITS.lateUntilQuarantine} times for the lock of its rules (nf_tables), which its processes held for seconds`
+        : `dns11 crashed repeatedly while ${found.doing} it`;
+    return `${why}; quarantined until ${until}`;
   };
+
+  /** Charges a container whose processes hold a lock for too long. Returns whether it is quarantined from now on. */
+  chargeLock(containerId: string): boolean {
+    const nowMs = performance.now();
+    const recent = (this.#lateMs.get(containerId) ?? []).filter((atMs) => nowMs - atMs < LIMITS.lateWindowMs);
+    // The latest last; the oldest is forgotten.
+    this.#lateMs.delete(containerId);
+    this.#lateMs.set(containerId, [...recent, nowMs]);
+    const [oldest] = this.#lateMs.keys();
+    if (this.#lateMs.size > LIMITS.quarantinesKept && oldest !== undefined) this.#lateMs.delete(oldest);
+    if (recent.length + 1 < LIMITS.lateUntilQuarantine) return false;
+    this.#lateMs.delete(containerId);
+    this.#history.quarantine(containerId, "waiting");
+    this.watch(this.#onEnd);
+    return true;
+  }
 
   /** Calls `onEnd` whenever a quarantine ends. */
   watch(onEnd: () => void): void {
+    this.#onEnd = onEnd;
     clearTimeout(this.#timer);
     const endMs = this.#history.nextEndMs;
     if (endMs === undefined) return;

@@ -23,7 +23,7 @@ preallocateDescriptors();
 await warmThreadPool();
 const nothing = (): void => undefined;
 const handOver = {
-  onHandoverRequested: nothing,
+  onHandoverRequested: () => report({ requested: true }),
   onHandoverCancelled: nothing,
   onKeeperLost: nothing,
   onHandoverCompleted: nothing,
@@ -38,7 +38,7 @@ const attached = new Map<string, Attachment>();
 async function attach(path: string): Promise<void> {
   const attachment = attaching.in(path, { openEndpoint, keep: link && ((held) => link.hold(held)) });
   attached.set(path, attachment);
-  attachment.open();
+  await attachment.open();
   await attachment.verify();
   if (attachment.state.kind !== "attached") report({ failed: attachment.state });
 }
@@ -50,5 +50,5 @@ createInterface({ input: process.stdin }).on("line", (path) => {
   const attachment = attached.get(path);
   attached.delete(path);
   if (attachment === undefined) void attach(path);
-  else attachment.close();
+  else void attachment.close();
 });

@@ -10,6 +10,9 @@ import { fileURLToPath } from "node:url";
 import type { KeeperReport } from "../../../src/base/model/keeper-report.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
+/** For each namespace: two that answer, one that owns the rules, and one that notices changes. */
+export const SOCKETS_HELD = 4;
+
 const PROGRAM = fileURLToPath(new URL("./main-with-keeper-main.js", import.meta.url));
 
 export type MainWithKeeperOptions = {
@@ -53,7 +56,7 @@ export class MainWithKeeper implements AsyncDisposable {
     return await waitFor(`a keeper of ${namespaces} namespaces`, () => {
       const { state, pid } = this.report ?? {};
       if (state !== "watching" || pid == null || pid === not) return undefined;
-      return socketsHeldBy(pid) >= namespaces * 3 ? pid : undefined;
+      return socketsHeldBy(pid) >= namespaces * SOCKETS_HELD ? pid : undefined;
     });
   }
 

@@ -68,19 +68,6 @@ test("time in which the keeper or the machine was suspended does not count", () 
   assert.equal(pulse.check(3_600_000), false);
 });
 
-test("an announced silence is allowed, for that long and once", () => {
-  const pulse = new Heartbeat(0, () => undefined);
-  pulse.allowSilence(1_000);
-  const last = (1_000 + KEEPER_LIMITS.silentMs) / KEEPER_LIMITS.pollMs;
-  for (let check = 1; check < last; check++) assert.equal(pulse.check(check * KEEPER_LIMITS.pollMs), false, `${check}`);
-  assert.equal(pulse.check(Math.ceil(last) * KEEPER_LIMITS.pollMs), true);
-  pulse.allowSilence(1_000);
-  pulse.beat(2_000);
-  let checks = 0;
-  while (!pulse.check(2_000 + ++checks * KEEPER_LIMITS.pollMs));
-  assert.equal(checks, CHECKS);
-});
-
 test("a heartbeat resets the silence", () => {
   const pulse = new Heartbeat(0, () => undefined);
   for (let check = 1; check < 100; check++) {

@@ -27,6 +27,9 @@ const NAMESPACE: HeldNamespace = {
     { udp: 23, tcp: 24, listening: { address: "::1", udpPort: 1055, tcpPort: 1056 } },
   ],
   programs: [25, 26],
+  gate: 20,
+  isOwned: true,
+  isLocked: false,
 };
 
 test("every message survives encoding and decoding", () => {
@@ -35,7 +38,7 @@ test("every message survives encoding and decoding", () => {
     { is: "hold", key: 7, namespace: NAMESPACE },
     { is: "release", key: 7 },
     { is: "beat" },
-    { is: "busy", ms: 3_000 },
+    { is: "refuse", reason: "it is in another mount namespace" },
     { is: "yield" },
     { is: "end" },
     { is: "take" },
@@ -45,7 +48,7 @@ test("every message survives encoding and decoding", () => {
   const fromKeeper: FromKeeper[] = [
     { is: "hello", version: 1, keeper: 11, main: 10 },
     { is: "alive" },
-    { is: "wanted" },
+    { is: "wanted", successor: 4711 },
     { is: "back" },
     { is: "gone", successor: 12 },
     { is: "held", namespace: NAMESPACE },
@@ -66,7 +69,6 @@ test("invalid messages are rejected", () => {
     {},
     { is: "what" },
     { is: "hello", version: "1" },
-    { is: "busy", ms: 1e9 },
     { is: "hold", key: -1, namespace: encoded },
     { is: "hold", key: 1 },
     { is: "hold", key: 1, namespace: { ...encoded, zone: 65_536 } },

@@ -1,0 +1,92 @@
+/**
+ * NamespaceJobs: what changes something in one namespace, one job at a time. A job may have to wait for a lock that a process
+ * of the namespace holds, for as long as that process likes. Nobody else waits with it:
+ *
+ *   begun --> slow: others take their turn --> late: reported, and charged to the container --> done: the next job begins
+ *      \_________________\____________________________________________________________________/
+ *
+ * However long it takes, it is done as soon as the lock is free, and until then no other job of the namespace begins.
+ */
+import { LIMITS } from "../../base/limits.ts";
+
+/** How long a job has waited. */
+export type WaitStage = "slow" | "late";
+
+const TICK_MS = 25;
+/** Between two ticks, at most this counts: a process that gets no processor time does not wait for a lock. */
+const TICK_MS_MAX = 2 * TICK_MS;
+const STAGES: readonly (readonly [WaitStage, number])[] = [
+  ["slow", LIMITS.jobSlowMs],
+  ["late", LIMITS.jobLateMs],
+];
+
+/** Called when a job that waits reaches a stage, with the time that it has waited; and when one that did is done after all. */
+export type OnWait = (stage: WaitStage | "done", waitedMs: number) => void;
+
+export class NamespaceJobs {
+  readonly #onWait: OnWait;
+  readonly #reached = new Set<WaitStage>();
+  readonly #watchers = new Map<WaitStage, Set<() => void>>(STAGES.map(([stage]) => [stage, new Set()]));
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(onWait: OnWait) {
+    this.#onWait = onWait;
+  }
+
+  /** Whether a job has been waiting for too long. */
+  get isLate(): boolean {
+    return this.#reached.has("late");
+  }
+
+  /** Runs the job after those before it. */
+  async run<T>(job: () => Promise<T>): Promise<T> {
+    const mine = this.#last.then(async () => await this.#watched(job));
+    this.#last = mine.catch(() => undefined);
+    return await mine;
+  }
+
+  /** Resolves when the jobs so far are done. */
+  async idle(): Promise<void> {
+    await this.#last;
+  }
+
+  /** Resolves when `work` has ended, or when a job has waited this long: others need not wait for it. */
+  async endOf(work: Promise<unknown>, orStage: WaitStage): Promise<void> {
+    // Nobody may be left who would handle its failure.
+    work.catch(() => undefined);
+    if (this.#reached.has(orStage)) return;
+    const watchers = this.#watchers.get(orStage) as Set<() => void>;
+    let release = (): void => undefined;
+    const reached = new Promise<void>((resolve) => watchers.add((release = resolve)));
+    try {
+      await Promise.race([work, reached]);
+    } finally {
+      watchers.delete(release);
+    }
+  }
+
+  async #watched<T>(job: () => Promise<T>): Promise<T> {
+    let waitedMs = 0;
+    let lastMs = performance.now();
+    const timer = setInterval(() => {
+      const nowMs = performance.now();
+      waitedMs += Math.min(nowMs - lastMs, TICK_MS_MAX);
+      lastMs = nowMs;
+      for (const [stage, ms] of STAGES) if (waitedMs >= ms && !this.#reached.has(stage)) this.#reach(stage, waitedMs);
+    }, TICK_MS).unref();
+    try {
+      return await job();
+    } finally {
+      clearInterval(timer);
+      const hasWaited = this.#reached.size > 0;
+      this.#reached.clear();
+      if (hasWaited) this.#onWait("done", waitedMs);
+    }
+  }
+
+  #reach(stage: WaitStage, waitedMs: number): void {
+    this.#reached.add(stage);
+    for (const release of this.#watchers.get(stage) ?? []) release();
+    this.#onWait(stage, waitedMs);
+  }
+}

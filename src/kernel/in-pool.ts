@@ -1,0 +1,111 @@
+/**
+ * InPool: the calls that wait for the lock of nf_tables in a network namespace. Every process with CAP_NET_ADMIN there can
+ * hold it, for seconds, and nothing interrupts whoever waits. Two calls take it: sending a transaction, and closing the last
+ * descriptor of a netfilter socket, whatever it was used for. They run in threads of Node's pool, so that the thread that
+ * answers queries never waits with them. Opening such a socket and reading with it take no lock.
+ *
+ * One that waits keeps its thread until the lock is free, so the pool has many (`POOL_THREADS`, 8 KB each), and some of
+ * them are kept for files.
+ */
+import { close } from "node:fs";
+
+import { SystemFault, bind, lastErrno } from "./libc.ts";
+
+/** The result of a call in the pool, with the error of that thread. */
+interface PoolResult {
+  readonly result: number;
+  readonly errno: number;
+}
+
+const c = {
+  send: bindInPool<(fd: number, data: Uint8Array, length: number, flags: number) => number>(
+    "long send(int fd, const void *data, size_t length, int flags)",
+  ),
+};
+
+const MSG_NOSIGNAL = 0x4000;
+
+/** The size of Node's pool, for libuv: it reads this variable when the process starts. */
+export const POOL_VARIABLE = "UV_THREADPOOL_SIZE";
+/** As many namespaces may be locked at the same time before others wait, less those that are kept. */
+export const POOL_THREADS = 64;
+/** Node's own number of threads. */
+const DEFAULT_THREADS = 4;
+const KEPT_SHARE = 8;
+
+const threads = Number(process.env[POOL_VARIABLE] ?? DEFAULT_THREADS);
+const atOnce = Math.max(1, threads - Math.ceil(threads / KEPT_SHARE));
+let running = 0;
+const waiting: (() => void)[] = [];
+
+/** Whether calls wait for a thread: then nobody knows what for. */
+export function isPoolFull(): boolean {
+  return waiting.length > 0;
+}
+
+async function inTurn<T>(call: () => Promise<T>): Promise<T> {
+  if (running < atOnce) running++;
+  else await new Promise<void>((resolve) => waiting.push(resolve));
+  try {
+    return await call();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running--;
+    else next();
+  }
+}
+
+/** Sends on a connected socket, or on a netlink socket to the kernel. */
+export async function sendInPool(fd: number, data: Uint8Array, about: string): Promise<void> {
+  const { result, errno } = await inTurn(async () => await c.send(fd, data, data.length, MSG_NOSIGNAL));
+  if (result < 0) throw new SystemFault("send", errno, about);
+}
+
+/** Resolves when the kernel has closed the descriptor. Its number is free from now on. */
+export async function closeInPool(fd: number): Promise<void> {
+  await inTurn(
+    async () =>
+      await new Promise<void>((resolve) => {
+        close(fd, () => resolve());
+      }),
+  );
+}
+
+/** Closes that begin while `work` runs: whoever began them may wait for them. */
+let begun: Promise<void>[] | undefined;
+
+/** Runs `work`, which is synchronous; then waits until the kernel has closed the netfilter sockets that it closed. */
+export async function untilClosed<T>(work: () => T): Promise<T> {
+  const outer = begun;
+  const mine: Promise<void>[] = (begun = []);
+  let result: T;
+  try {
+    result = work();
+  } finally {
+    begun = outer;
+  }
+  await Promise.all(mine);
+  return result;
+}
+
+/** Closes a netfilter socket; nobody waits for that unless `untilClosed` does. */
+export function closeNetfilter(fd: number): void {
+  const closed = closeInPool(fd);
+  begun?.push(closed);
+}
+
+/** A C function that is called in a thread of the pool. Memory that it is given must not change until it has returned. */
+function bindInPool<F extends (...args: never[]) => number>(
+  definition: string,
+): (...args: Parameters<F>) => Promise<PoolResult> {
+  const call = bind<F>(definition) as unknown as {
+    async(...args: [...unknown[], (error: Error | null, result: number) => void]): void;
+  };
+  return async (...args) =>
+    await new Promise((resolve, reject) => {
+      call.async(...args, (error: Error | null, result: number) => {
+        if (error === null) resolve({ result, errno: lastErrno() });
+        else reject(error);
+      });
+    });
+}
