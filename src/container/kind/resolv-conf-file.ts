@@ -73,14 +73,17 @@ export class ResolvConfFile {
   }
 
   /**
-   * Calls `onChange` for every write to the current file, including our own; writes after it returns are not missed. The callee
-   * calls watch() again and then reads. If the kernel provides no watch, it is never called.
+   * Calls `onChange` for the next write to the current file, also for one of our own; writes after it returns are not missed. The
+   * callee calls watch() again and then reads. If the kernel provides no watch, it is never called.
    */
   watch(onChange: () => void): void {
     this.close();
     try {
-      this.#watcher = withRegularFile(this.#open, (path) => watch(path, { persistent: false }, onChange));
-      this.#watcher.on("error", () => {});
+      this.#watcher = withRegularFile(this.#open, (path) => watch(path, { persistent: false }));
+      this.#watcher
+        .on("error", () => {})
+        .once("change", () => this.close())
+        .once("change", onChange);
     } catch {
       // The caller polls to be sure.
     }

@@ -4,7 +4,7 @@
  * with the engine's root would. The file itself is watched, too, because it may be written by another path (a bind
  * mount).
  *
- * The kernel watches inodes, not paths: after a change the caller must arm the watch again before it reads.
+ * The kernel watches inodes, not paths: after a change nothing is watched, and the caller must arm the watch again before it reads.
  */
 import { closeSync, fstatSync, readlinkSync, watch } from "node:fs";
 import { posix } from "node:path";
@@ -85,7 +85,10 @@ export class PathWatch {
     if (!stat.isFile() && !stat.isDirectory()) return;
     try {
       const watcher = watch(`/proc/self/fd/${fd}`, { persistent: false }, (_, name) => {
-        if (counts(name)) this.#onEvent();
+        if (!counts(name)) return;
+        // Files are written any number of times a second. The caller arms the watch again.
+        this.close();
+        this.#onEvent();
       });
       watcher.on("error", () => (this.#isBlind = true));
       this.#closers.push(() => watcher.close());
