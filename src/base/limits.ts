@@ -273,6 +273,8 @@ export const LIMITS = {
    * counts as foreign. Reading this much takes 30 ms, its own program 80 ms.
    */
   xtableBytes: 4 * 1024 * 1024,
+  /** How long tables of iptables-legacy may take to be read, most of it waiting for another program's lock. */
+  xtablesMs: 500,
   /** How often a table that changes while it is read is read again. */
   xtableReads: 3,
   /**

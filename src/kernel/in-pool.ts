@@ -7,7 +7,7 @@
  * One that waits keeps its thread until the lock is free, so the pool has many (`POOL_THREADS`, 8 KB each), and some of
  * them are kept for files.
  */
-import { close } from "node:fs";
+import { close, read } from "node:fs";
 
 import { SystemFault, bind, lastErrno } from "./libc.ts";
 
@@ -20,6 +20,9 @@ interface PoolResult {
 const c = {
   send: bindInPool<(fd: number, data: Uint8Array, length: number, flags: number) => number>(
     "long send(int fd, const void *data, size_t length, int flags)",
+  ),
+  getsockopt: bindInPool<(fd: number, level: number, name: number, value: Uint8Array, length: Uint8Array) => number>(
+    "int getsockopt(int fd, int level, int name, void *value, void *length)",
   ),
 };
 
@@ -59,6 +62,34 @@ async function inTurn<T>(call: () => Promise<T>): Promise<T> {
 export async function sendInPool(fd: number, data: Uint8Array, about: string): Promise<void> {
   const { result, errno } = await inTurn(async () => await c.send(fd, data, data.length, MSG_NOSIGNAL));
   if (result < 0) throw new SystemFault("send", errno, about);
+}
+
+/** The value of an option, truncated to what the kernel returns; `bytes` may hold the request. */
+export async function optionInPool(
+  fd: number,
+  level: number,
+  name: number,
+  bytes: Buffer,
+  about: string,
+): Promise<Buffer> {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(bytes.length);
+  const { result, errno } = await inTurn(async () => await c.getsockopt(fd, level, name, bytes, length));
+  if (result < 0) throw new SystemFault("getsockopt", errno, about);
+  return bytes.subarray(0, length.readUInt32LE(0));
+}
+
+/** Reads what comes next, into all of `bytes` at most. */
+export async function readInPool(fd: number, bytes: Buffer): Promise<number> {
+  return await inTurn(
+    async () =>
+      await new Promise<number>((resolve, reject) => {
+        read(fd, bytes, 0, bytes.length, null, (error, count) => {
+          if (error === null) resolve(count);
+          else reject(error);
+        });
+      }),
+  );
 }
 
 /** Resolves when the kernel has closed the descriptor. Its number is free from now on. */

@@ -2,7 +2,7 @@
  * Rules of iptables-legacy, which nf_tables does not list. Only what matters for a port is parsed: protocol,
  * destination port, target.
  */
-import { readXtable, xtablesIn } from "./xtables.ts";
+import type { Xtables } from "./xtables.ts";
 
 /** linux/netfilter_ipv4/ip_tables.h and linux/netfilter/x_tables.h */
 const NAME_BYTES = 32;
@@ -38,12 +38,12 @@ export interface LegacyRule {
   readonly isPolicy: boolean;
 }
 
-/** The rules of a table in the thread's namespace, in order; undefined where it cannot be read. */
-export function legacyRules(table: string): readonly LegacyRule[] | undefined {
-  // Reading a table would create it.
-  if (!xtablesIn("ip").includes(table)) return [];
-  const whole = readXtable("ip", table);
-  return whole && rulesIn(whole.entries, chainHeadsIn(whole.info));
+/** The rules of an IPv4 table, in order; undefined where it could not be read. */
+export function legacyRules(tables: Xtables | undefined, name: string): readonly LegacyRule[] | undefined {
+  if (tables === undefined) return undefined;
+  if (!tables.has(name)) return [];
+  const table = tables.get(name);
+  return table && rulesIn(table.entries, chainHeadsIn(table.info));
 }
 
 /** The offsets of the built-in chains. */

@@ -2,11 +2,17 @@
  * Tables of iptables-legacy, read without its program: their names, their entries, and the names of their chains.
  * Running the program takes milliseconds and a process, too much for most namespaces. Root in a container can make
  * tables of any length and change them at any time.
+ *
+ * The kernel has one lock for the tables of a family in all namespaces, which whoever reads or writes one takes. So they are read
+ * in a thread of the pool, one after the other, and given up where that takes too long.
  */
-import { LIMITS } from "../base/limits.ts";
-import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, optionBytes, socket } from "./libc.ts";
+import { constants, openSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 
-import { procText } from "./proc-text.ts";
+import { LIMITS } from "../base/limits.ts";
+import { optionInPool, readInPool } from "./in-pool.ts";
+import { AF_INET, AF_INET6, SOCK_DGRAM, SystemFault, closeQuietly, socket } from "./libc.ts";
+import type { Within } from "./net-namespace.ts";
 
 /** linux/netfilter_ipv4/ip_tables.h and its IPv6 counterpart, which do not differ in anything used here. */
 const SOL_IP = 0;
@@ -48,27 +54,77 @@ const VERDICT_DROP = -1;
 
 export type XtablesFamily = keyof typeof KINDS;
 
-/** The tables in use in the thread's namespace; reading any other one would create it. */
-export function xtablesIn(family: XtablesFamily): string[] {
+/** A table as the kernel has it: the offsets of its chains, and its entries. */
+export interface Xtable {
+  readonly info: Buffer;
+  readonly entries: Buffer;
+}
+
+/** The tables of one family in use in a namespace; undefined those that are too large, or keep changing while they are read. */
+export type Xtables = ReadonlyMap<string, Xtable | undefined>;
+
+/** Names of tables are short, and there are five. */
+const LIST_BYTES = 1024;
+const NONE: Xtables = new Map();
+
+/** Reads that wait for the lock wait here, not in a thread each. */
+let last: Promise<unknown> = Promise.resolve();
+
+/** undefined where others hold the lock for too long. Reading a table that is not in use would create it. */
+export async function readXtables(within: Within, family: XtablesFamily): Promise<Xtables | undefined> {
+  let isLate = false;
+  const reading = last.then(async () => (isLate ? undefined : await readAll(within, family)));
+  last = reading.catch(() => undefined);
+  const timer = new AbortController();
+  const late = sleep(LIMITS.xtablesMs, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
   try {
-    return (procText(KINDS[family].list) ?? "").split("\n").filter(Boolean);
-  } catch {
-    // This kernel has none.
-    return [];
+    return await Promise.race([reading, late]);
+  } finally {
+    isLate = true;
+    timer.abort();
+    // Nobody may be left who would handle its failure.
+    reading.catch(() => undefined);
   }
 }
 
-/** The names of a table's user-defined chains, and its end marker, called ERROR; undefined where it cannot be read. */
-export function chainsIn(family: XtablesFamily, table: string): string[] | undefined {
-  const names: string[] = [];
-  const isRead = visitEntries(family, table, (bytes, _, target) => {
-    if (isChain(bytes, target)) names.push(textIn(bytes, target + TARGET_DATA));
-  });
-  return isRead ? names : undefined;
+async function readAll(within: Within, family: XtablesFamily): Promise<Xtables> {
+  const { list, domain } = KINDS[family];
+  let names = -1;
+  let fd = -1;
+  try {
+    within(() => {
+      names = openSync(list, constants.O_RDONLY);
+      fd = socket(domain, SOCK_DGRAM);
+    });
+    const bytes = Buffer.alloc(LIST_BYTES);
+    const found = bytes
+      .toString("latin1", 0, await readInPool(names, bytes))
+      .split("\n")
+      .filter(Boolean);
+    const tables = new Map<string, Xtable | undefined>();
+    for (const table of found) tables.set(table, await readXtable(fd, family, table));
+    return tables;
+  } catch (error) {
+    // This kernel has none.
+    if (names < 0) return NONE;
+    throw error;
+  } finally {
+    closeQuietly(names);
+    closeQuietly(fd);
+  }
 }
 
-/** Packets dropped by rules of one chain, as far as the table can be read. */
-export function droppedInChain(family: XtablesFamily, table: string, chain: string): number {
+/** The names of a table's user-defined chains, and its end marker, called ERROR. */
+export function chainsIn(family: XtablesFamily, table: Xtable): string[] {
+  const names: string[] = [];
+  visitEntries(family, table, (bytes, _, target) => {
+    if (isChain(bytes, target)) names.push(textIn(bytes, target + TARGET_DATA));
+  });
+  return names;
+}
+
+/** Packets dropped by rules of one chain. */
+export function droppedInChain(family: XtablesFamily, table: Xtable, chain: string): number {
   const { countAt } = KINDS[family];
   let isThere = false;
   let dropped = 0;
@@ -79,14 +135,12 @@ export function droppedInChain(family: XtablesFamily, table: string, chain: stri
   return dropped;
 }
 
-/** Visits each entry of a table with its offset and its target's; returns whether the table could be read. */
+/** Visits each entry of a table with its offset and its target's. */
 function visitEntries(
   family: XtablesFamily,
-  table: string,
+  { entries: bytes }: Xtable,
   visit: (bytes: Buffer, entry: number, target: number) => void,
-): boolean {
-  const bytes = readXtable(family, table)?.entries;
-  if (bytes === undefined) return false;
+): void {
   const { targetAt, nextAt, countAt } = KINDS[family];
   for (let at = 0; at + countAt + 8 <= bytes.length;) {
     const next = bytes.readUInt16LE(at + nextAt);
@@ -95,7 +149,6 @@ function visitEntries(
     visit(bytes, at, target);
     at += next;
   }
-  return true;
 }
 
 function isChain(bytes: Buffer, target: number): boolean {
@@ -112,37 +165,25 @@ function textIn(bytes: Buffer, at: number): string {
   return text.toString("latin1", 0, end === -1 ? text.length : end);
 }
 
-/**
- * A table as the kernel has it: the offsets of its chains, and its entries; undefined where it is larger than the
- * limit, or keeps changing while it is read.
- */
-export function readXtable(
-  family: XtablesFamily,
-  table: string,
-): { readonly info: Buffer; readonly entries: Buffer } | undefined {
-  const { domain, level } = KINDS[family];
-  const fd = socket(domain, SOCK_DGRAM);
-  try {
-    for (let reads = 0; reads < LIMITS.xtableReads; reads++) {
-      const info = optionBytes(fd, level, SO_GET_INFO, requestFor(table, INFO_BYTES), `table ${table}`);
-      // The size is in native byte order, like all that it is compared with.
-      const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
-      const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
-      if (bytes > LIMITS.xtableBytes) return undefined;
-      const request = requestFor(table, ENTRIES_HEADER_BYTES + bytes);
-      request.set(size, ENTRIES_SIZE_OFFSET);
-      try {
-        const answer = optionBytes(fd, level, SO_GET_ENTRIES, request, `table ${table}`);
-        return { info, entries: answer.subarray(ENTRIES_HEADER_BYTES) };
-      } catch (error) {
-        // It was changed in between.
-        if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
-      }
+async function readXtable(fd: number, family: XtablesFamily, table: string): Promise<Xtable | undefined> {
+  const { level } = KINDS[family];
+  for (let reads = 0; reads < LIMITS.xtableReads; reads++) {
+    const info = await optionInPool(fd, level, SO_GET_INFO, requestFor(table, INFO_BYTES), `table ${table}`);
+    // The size is in native byte order, like all that it is compared with.
+    const size = info.subarray(INFO_SIZE_OFFSET, INFO_SIZE_OFFSET + 4);
+    const [bytes = 0] = new Uint32Array(Uint8Array.from(size).buffer);
+    if (bytes > LIMITS.xtableBytes) return undefined;
+    const request = requestFor(table, ENTRIES_HEADER_BYTES + bytes);
+    request.set(size, ENTRIES_SIZE_OFFSET);
+    try {
+      const answer = await optionInPool(fd, level, SO_GET_ENTRIES, request, `table ${table}`);
+      return { info, entries: answer.subarray(ENTRIES_HEADER_BYTES) };
+    } catch (error) {
+      // It was changed in between.
+      if (!(error instanceof SystemFault) || error.code !== "EAGAIN") throw error;
     }
-    return undefined;
-  } finally {
-    closeQuietly(fd);
   }
+  return undefined;
 }
 
 function requestFor(table: string, bytes: number): Buffer {

@@ -44,7 +44,7 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
       // A restart of the container has replaced its namespace and files.
       const json = await engine.container(record.containerId);
       const isSameStart = json?.State?.StartedAt === record.startedAt && isUp(json);
-      const undone = isSameStart ? restoreNode(record, { runner, memory, host }) : NOTHING_TO_RESTORE;
+      const undone = isSameStart ? await restoreNode(record, { runner, memory, host }) : NOTHING_TO_RESTORE;
       if (undone.isComplete) journal.remove(record.containerId);
       (undone.isComplete ? did : failed).push(...undone.did.map((line) => `${record.name}: ${line}`));
     }

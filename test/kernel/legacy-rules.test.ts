@@ -13,7 +13,7 @@ import { installedRules } from "../../src/container/rules/installed-rules.ts";
 import type { NetNamespace } from "../../src/kernel/net-namespace.ts";
 import { NamespaceRunner } from "../../src/container/namespace/namespace-runner.ts";
 import { legacyRules } from "../../src/kernel/legacy-rules.ts";
-import { chainsIn, xtablesIn } from "../../src/kernel/xtables.ts";
+import { type Xtables, chainsIn, readXtables } from "../../src/kernel/xtables.ts";
 import { NetlinkMemory } from "../../src/kernel/netlink-socket.ts";
 import { writeDockerRules } from "../support/engine/docker-rules.ts";
 import { Netns } from "../support/rig/netns.ts";
@@ -37,8 +37,14 @@ async function inNamespace<T>(
   }
 }
 
-async function inside<T>(prepare: (netns: Netns) => Promise<void>, work: () => T): Promise<T> {
-  return await inNamespace(prepare, async (namespace) => await namespace.read(work));
+async function inside<T>(
+  prepare: (netns: Netns) => Promise<void>,
+  work: (tables: Xtables | undefined) => T,
+): Promise<T> {
+  return await inNamespace(prepare, async ({ within }) => {
+    const tables = await readXtables(within, "ip");
+    return within(() => work(tables));
+  });
 }
 
 async function iptables(netns: Netns, ...rules: string[]): Promise<void> {
@@ -48,12 +54,11 @@ async function iptables(netns: Netns, ...rules: string[]): Promise<void> {
   }
 }
 
-before(() =>
-  assert.deepEqual(
-    runner.withinScratch(() => xtablesIn("ip")),
-    [],
-  ),
-);
+before(async () => assert.deepEqual(await runner.withScratch(memory, tableNames), []));
+
+async function tableNames({ within }: NetNamespace): Promise<string[]> {
+  return [...((await readXtables(within, "ip"))?.keys() ?? assert.fail())];
+}
 
 test("Docker's rules are found in each form, and none are found where there are none", async () => {
   for (const [shape, expected] of [
@@ -63,10 +68,14 @@ test("Docker's rules are found in each form, and none are found where there are 
   ] as const) {
     const write = async ({ netnsPath }: Netns): Promise<void> =>
       await writeDockerRules(netnsPath, shape, { udp: 4001, tcp: 4002 });
-    const check = (): unknown => [dockerRules(memory), legacyRuleCulprits()];
+    const check = (tables: Xtables | undefined): unknown => [dockerRules(memory, tables), legacyRuleCulprits(tables)];
     assert.deepEqual(await inside(write, check), [[expected], []], shape);
   }
-  const seen = runner.withinScratch(() => [dockerRules(memory), legacyRules("nat"), xtablesIn("ip")]);
+  const seen = await runner.withScratch(memory, async (namespace) => {
+    const tables = await readXtables(namespace.within, "ip");
+    const found = namespace.within(() => dockerRules(memory, tables));
+    return [found, legacyRules(tables, "nat"), await tableNames(namespace)];
+  });
   assert.deepEqual(seen, [[], [], []], "reading created no table");
 });
 
@@ -81,7 +90,7 @@ test("chains, targets, ports and policies are those that iptables prints", async
         "-A OUTPUT -j mine",
         "-P INPUT DROP",
       ),
-    () => legacyRules("filter"),
+    (tables) => legacyRules(tables, "filter"),
   );
   const shown = rules?.map((rule) => [
     rule.chain,
@@ -113,7 +122,7 @@ test("rules that redirect port 53 or drop incoming packets are found; other port
         "-A OUTPUT -p tcp --dport 443 -j DROP",
         "-P INPUT DROP",
       ),
-    () => legacyRuleCulprits(),
+    legacyRuleCulprits,
   );
   assert.deepEqual(culprits, [
     `chain "OUTPUT" of iptables-legacy table nat redirects port 53`,
@@ -129,18 +138,22 @@ test("a table is read up to a maximum size, and a larger one is reported", async
       const { code, stderr } = await netns.enter("iptables-legacy-restore", [], { input });
       assert.equal(code, 0, stderr);
     },
-    async (namespace) => [
-      ...namespace.within(() => [dockerRules(memory), legacyRuleCulprits()]),
-      await installedRules(namespace),
-      await findCulprits(namespace),
-    ],
+    async (namespace) => {
+      const tables = await readXtables(namespace.within, "ip");
+      return [
+        namespace.within(() => dockerRules(memory, tables)),
+        legacyRuleCulprits(tables),
+        await installedRules(namespace),
+        await findCulprits(namespace),
+      ];
+    },
   );
   const expected = "table nat of iptables-legacy is too large, or changes too often, to be read";
   assert.deepEqual(seen, [undefined, [], [], [expected]]);
 });
 
 test("chains are identified by their names only, in each family", async () => {
-  const seen = await inside(
+  const seen = await inNamespace(
     async (netns) => {
       for (const command of ["iptables-legacy", "ip6tables-legacy"]) {
         const comment = ["-A", "OUTPUT", "-m", "comment", "--comment", "ERROR of DNS11-QUERY", "-j", "RETURN"];
@@ -150,7 +163,12 @@ test("chains are identified by their names only, in each family", async () => {
         }
       }
     },
-    () => [chainsIn("ip", "nat"), chainsIn("ip6", "nat")],
+    async ({ within }) => {
+      const chains: string[][] = [];
+      for (const family of ["ip", "ip6"] as const)
+        chains.push(chainsIn(family, (await readXtables(within, family))?.get("nat") ?? assert.fail()));
+      return chains;
+    },
   );
   assert.deepEqual(seen, [
     ["mine", "other", "ERROR"],
@@ -182,14 +200,10 @@ test("packets dropped by the guards are counted in each family, and the last cou
   }
   const guards = new GuardCount();
   const fd = openSync(netns.netnsPath, "r");
-  assert.equal(
-    guards.count((work) => runner.within(fd, work), memory),
-    42,
-  );
+  const namespace = runner.namespaceOf(fd, memory);
+  await guards.read(namespace);
+  assert.equal(guards.last, 42);
   closeSync(fd);
-  assert.equal(
-    guards.count((work) => runner.within(fd, work), memory),
-    42,
-  );
-  assert.equal(guards.count(undefined, memory), 0);
+  await guards.read(namespace);
+  assert.equal(guards.last, 42);
 });

@@ -58,11 +58,11 @@ test("a successful probe adds our address to resolv.conf, and one that succeeds 
       runner.within(fd, () => mode.capture());
       const site = siteOf(fd);
       const verified = mode.onVerified(site);
-      if (isLate) mode.withdraw(site.within);
+      if (isLate) await mode.withdraw(site.within);
       site.comesThrough();
       await verified;
       assert.equal(readFileSync(path, "utf8") === DOCKERS, isLate);
-      mode.withdraw(site.within);
+      await mode.withdraw(site.within);
       runner.within(fd, () => mode.undo());
       assert.equal(readFileSync(path, "utf8"), DOCKERS);
     }
@@ -113,7 +113,7 @@ test("in kind mode loopback an address is advertised when the kernel lets its qu
       await mode.onVerified(site);
       assert.deepEqual(values(), ["1", "1", "1", "0"]);
       assert.notEqual(readFileSync(path, "utf8"), DOCKERS);
-      mode.withdraw(site.within);
+      await mode.withdraw(site.within);
       if (wasUsed) {
         await mode.undoInSlices(site.within);
         assert.deepEqual(values(), ["0", "0", "0", "0"]);

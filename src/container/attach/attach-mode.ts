@@ -16,7 +16,7 @@ export interface AttachMode {
   /** Called after a probe from inside the namespace succeeded. */
   onVerified(namespace: ServedNamespace): Promise<void>;
   /** Called when new queries are about to go to Docker's resolver again; `within` enters the namespace. */
-  withdraw(within: Within): void;
+  withdraw(within: Within): Promise<void> | void;
   /** Called after the last query was answered, where there is time: reverts in slices what would take long in `undo`. */
   undoInSlices?(within: Within): Promise<void>;
   /** Called inside the namespace, when nothing of ours listens there any more: reverts what `capture` prepared. */

@@ -235,7 +235,7 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#isDraining = true;
-    this.#withdraw();
+    await this.#withdraw();
     const { endpoint } = serving;
     await this.#replaceRules(serving, () => drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
     await untilQuiet(endpoint);
@@ -406,7 +406,7 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#serving = undefined;
-    this.#withdraw();
+    await this.#withdraw();
     // The rules first, so that nothing is redirected to sockets that are about to close.
     await removeRules(serving.rules, this.#ownPorts);
     serving.isEnded = true;
@@ -417,8 +417,8 @@ export class Attachment {
     await serving.netns.read(() => this.mode.undo());
   }
 
-  #withdraw(): void {
-    if (this.#opened !== undefined) this.mode.withdraw(this.#opened.netns.within);
+  async #withdraw(): Promise<void> {
+    if (this.#opened !== undefined) await this.mode.withdraw(this.#opened.netns.within);
   }
 
   /** Somebody holds the lock of the namespace's rules, or one that all namespaces share; or has released it. */

@@ -3,10 +3,11 @@
  * entrypoint moves it from 127.0.0.11 to another address, or tries to. A dockerd that restarts while its containers run
  * (live restore) listens on other ports, and corrects only the rules that it wrote itself.
  */
-import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
+import { readXtables } from "../../kernel/xtables.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import { boundPorts } from "../namespace/listeners.ts";
-import { dockerRedirects } from "../rules/docker-redirects.ts";
+import { type DockerRedirect, dockerRedirects } from "../rules/docker-redirects.ts";
 
 export interface DockerResolver {
   /** Queries to these are redirected to it. */
@@ -15,9 +16,17 @@ export interface DockerResolver {
   readonly deadAt: readonly string[];
 }
 
+export async function findDockerResolver({
+  within,
+  memory,
+}: Pick<NetNamespace, "within" | "memory">): Promise<DockerResolver> {
+  const legacy = await readXtables(within, "ip");
+  return within(() => resolverOf(dockerRedirects(memory, legacy)));
+}
+
 /** Call inside the namespace. */
-export function findDockerResolver(memory: NetlinkMemory): DockerResolver {
-  const redirects = dockerRedirects(memory).filter(({ protocol }) => protocol === "udp");
+function resolverOf(all: readonly DockerRedirect[]): DockerResolver {
+  const redirects = all.filter(({ protocol }) => protocol === "udp");
   const listening = new Set(redirects.length === 0 ? [] : boundPorts(DOCKER_RESOLVER, "udp"));
   // The first of several rules for one address applies.
   const ports = new Map(redirects.toReversed().map(({ destination, port }) => [destination, port]));

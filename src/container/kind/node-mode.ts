@@ -62,6 +62,9 @@ export class NodeMode implements AttachMode {
   #targets: readonly string[] = [];
   #refusal: string | undefined;
   readonly #guards = new GuardCount();
+  /** As it was read last. */
+  #docker: DockerResolver | undefined;
+  #isLooking = false;
   #served: ServedNamespace | undefined;
   #isWithdrawn = false;
   #lastChangeMs = 0;
@@ -151,7 +154,8 @@ export class NodeMode implements AttachMode {
 
   async onVerified(served: ServedNamespace): Promise<void> {
     this.#served = served;
-    if (this.#addresses.advertised.length === 0) return;
+    await this.#look(served);
+    if (this.#served !== served || this.#addresses.advertised.length === 0) return;
     // After a withdrawal the file is restored, and the namespace's descriptor may have been reused.
     const isCurrent = (): boolean => this.#served === served;
     const fromNode = await probeAll(served, { addresses: this.#addresses.captured, isCurrent }, "the node");
@@ -171,7 +175,7 @@ export class NodeMode implements AttachMode {
     return this.#policy.mode !== "loopback" || (await this.#localnet.start(within));
   }
 
-  withdraw(within: Within): void {
+  async withdraw(within: Within): Promise<void> {
     const wasServed = this.#served !== undefined;
     this.#served = undefined;
     this.#localnet.stop();
@@ -179,7 +183,8 @@ export class NodeMode implements AttachMode {
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
     this.#parts.resolvConf.close();
-    const docker = this.#dockerResolver(within);
+    await this.#readDocker(within);
+    const docker = this.#docker;
     const problem = docker && problemWith(docker);
     // When a container stops, Docker's resolver ends first; that is not worth a warning.
     if (problem !== undefined && wasServed && isNodeRunning(this.#fact, within))
@@ -217,7 +222,9 @@ export class NodeMode implements AttachMode {
     }
   }
 
+  /** What has to be read in the namespace is as it was at the last report or verification. */
   report(): NodeReport {
+    if (this.#served !== undefined) void this.#look(this.#served);
     const reasons = this.#reasons();
     return {
       state: this.#state(reasons),
@@ -229,7 +236,7 @@ export class NodeMode implements AttachMode {
       resolvConf: this.#parts.resolvConf.state,
       lastChange: this.#lastChangeMs === 0 ? null : new Date(this.#lastChangeMs).toISOString(),
       lastProbe: this.#podProbe.lastMs === 0 ? null : new Date(this.#podProbe.lastMs).toISOString(),
-      dropped: this.#guards.count(this.#served?.within, this.#parts.memory),
+      dropped: this.#served === undefined ? 0 : this.#guards.last,
       reasons,
       warnings: this.#warnings(),
     };
@@ -255,19 +262,27 @@ export class NodeMode implements AttachMode {
   }
 
   #warnings(): string[] {
-    const docker = this.#served && this.#dockerResolver(this.#served.within);
-    const problem = docker && problemWith(docker);
+    const problem = this.#served && this.#docker && problemWith(this.#docker);
     return problem === undefined
       ? []
       : [`when dns11 stops: ${problem}; to restore it, run: ${restartCommand(this.#fact.name)}`];
   }
 
-  /** undefined if the namespace cannot be entered. */
-  #dockerResolver(within: Within): DockerResolver | undefined {
+  /** Reads what reports say of the namespace. */
+  async #look({ within }: ServedNamespace): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    await this.#readDocker(within);
+    await this.#guards.read({ within, memory: this.#parts.memory });
+    this.#isLooking = false;
+  }
+
+  async #readDocker(within: Within): Promise<void> {
     try {
-      return within(() => findDockerResolver(this.#parts.memory));
+      this.#docker = await findDockerResolver({ within, memory: this.#parts.memory });
     } catch {
-      return undefined;
+      // The namespace cannot be entered any more.
+      this.#docker = undefined;
     }
   }
 

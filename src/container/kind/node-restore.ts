@@ -33,21 +33,22 @@ export interface RestoreOutcome {
 export const NOTHING_TO_RESTORE: RestoreOutcome = { did: [], isComplete: true };
 
 /** Tries every step even if others fail. */
-export function restoreNode(record: NodeRecord, { runner, memory, host }: RestoreTools): RestoreOutcome {
+export async function restoreNode(record: NodeRecord, { runner, memory, host }: RestoreTools): Promise<RestoreOutcome> {
   let reachableAt: readonly string[] = [];
-  const inside = attempt(() => {
+  const inside = await attempt(async () => {
     const { fd } = proveNamespace(record, host, runner.homeId);
     try {
-      return runner.within(fd, () => {
-        ({ reachableAt } = findDockerResolver(memory));
-        return restoreNamespace(record, memory);
-      });
+      const netns = runner.namespaceOf(fd, memory);
+      ({ reachableAt } = await findDockerResolver(netns));
+      return netns.within(() => restoreNamespace(record, memory));
     } finally {
       closeQuietly(fd);
     }
   });
   const { resolvConf: { path = "" } = {} } = record;
-  const file = attempt(() => restoreResolvConf(record, (flags) => openInRoot(host.root, path, flags), reachableAt));
+  const file = await attempt(() =>
+    restoreResolvConf(record, (flags) => openInRoot(host.root, path, flags), reachableAt),
+  );
   return { did: [...file.did, ...inside.did], isComplete: file.isComplete && inside.isComplete };
 }
 
@@ -80,9 +81,9 @@ export function restoreResolvConf(
   }
 }
 
-function attempt(act: () => string[]): RestoreOutcome {
+async function attempt(act: () => Promise<string[]> | string[]): Promise<RestoreOutcome> {
   try {
-    return { did: act(), isComplete: true };
+    return { did: await act(), isComplete: true };
   } catch (error) {
     return { did: [`failed: ${reasonOf(error)}`], isComplete: false };
   }

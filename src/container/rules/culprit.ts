@@ -8,7 +8,7 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { visitFirst } from "../../kernel/nfnetlink.ts";
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
+import { readXtables } from "../../kernel/xtables.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { foreignTablesIn } from "./iptables-text.ts";
@@ -51,13 +51,13 @@ export async function culpritsIn(netns: NetNamespace): Promise<readonly string[]
 /** Returns sentences, the most likely culprit first. */
 export async function findCulprits(netns: NetNamespace): Promise<string[]> {
   const budget = new ReadBudget();
-  const [all, legacy] = await netns.read(() => [readChains(netns.memory, budget), readLegacyTables()] as const);
+  const all = await netns.read(() => readChains(netns.memory, budget));
   const chains = all.filter(({ family, table }) => !(family === "ip" && table === TABLE_NAME));
   return [
     ...chains.filter(translatesEarlier).map((chain) => `${describe(chain)} translates addresses before dns11's rules`),
     ...chains.filter(drops).map((chain) => `${describe(chain)} drops packets`),
     ...(budget.isExhausted ? ["there are too many rules to check all of them"] : []),
-    ...(await legacyCulprits(legacy, netns.fd)),
+    ...(await legacyCulprits(netns)),
   ];
 }
 
@@ -187,25 +187,15 @@ function hookOf(value: Buffer | undefined): Chain["hook"] {
   return { name: nft.NF_HOOKS[number] ?? "unknown", priority };
 }
 
-/** Tables of iptables-legacy, which nf_tables does not list. */
-interface LegacyTables {
-  readonly names: readonly string[];
-  /** Those that cannot be read. */
-  readonly unread: readonly string[];
-  /** Some have chains of ours. */
-  readonly hasOurs: boolean;
-}
-
-/** Call inside the namespace. */
-function readLegacyTables(): LegacyTables {
-  const names = xtablesIn("ip");
-  return { names, unread: names.filter((table) => chainsIn("ip", table) === undefined), hasOurs: hasOurChains("ip") };
-}
-
-/** Docker has its own rules in nat, so nat is no culprit. */
-async function legacyCulprits({ names, unread, hasOurs }: LegacyTables, namespace: number): Promise<string[]> {
-  const foreign = hasOurs ? foreignTablesIn(await (await iptablesTool()).save("ip", namespace)) : names;
-  const culprits = foreign.filter((name) => name !== "nat");
+/** Tables of iptables-legacy, which nf_tables does not list. Docker has its own rules in nat, so nat is no culprit. */
+async function legacyCulprits({ fd, within }: NetNamespace): Promise<string[]> {
+  const tables = await readXtables(within, "ip");
+  if (tables === undefined) return ["tables of iptables-legacy cannot be read, because another program changes them"];
+  const unread = [...tables].filter(([, table]) => table === undefined).map(([name]) => name);
+  const names = hasOurChains("ip", tables)
+    ? foreignTablesIn(await (await iptablesTool()).save("ip", fd))
+    : [...tables.keys()];
+  const culprits = names.filter((name) => name !== "nat");
   return [
     ...unread.map((table) => `table ${table} of iptables-legacy is too large, or changes too often, to be read`),
     ...(culprits.length === 0 ? [] : [`iptables-legacy has rules in these tables: ${culprits.join(", ")}`]),

@@ -8,6 +8,7 @@ import { type NetlinkWriter, attributeList, attributesIn, textOf } from "../../k
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { NFPROTO_IPV4, visitFirst } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
+import type { Xtables } from "../../kernel/xtables.ts";
 import type { Protocol } from "./plan.ts";
 import { DOCKER_CHAIN, DOCKER_TABLE } from "./port-redirects.ts";
 
@@ -25,8 +26,8 @@ const PROTOCOLS = new Map<number, Protocol>([
 const DESTINATION_OFFSET = 16;
 const DESTINATION_BYTES = 4;
 
-/** In the order in which they apply. Call inside the namespace. */
-export function dockerRedirects(memory: NetlinkMemory): DockerRedirect[] {
+/** In the order in which they apply. Call inside the namespace; `legacy` are its IPv4 tables of iptables-legacy. */
+export function dockerRedirects(memory: NetlinkMemory, legacy: Xtables | undefined): DockerRedirect[] {
   const redirects: DockerRedirect[] = [];
   const visit = (_: number, bytes: Buffer): void => {
     const redirect = redirectIn(attributesIn(bytes).get(nft.NFTA_RULE_EXPRESSIONS));
@@ -35,7 +36,7 @@ export function dockerRedirects(memory: NetlinkMemory): DockerRedirect[] {
   for (const select of [selectIptablesChain, selectDockerTable]) {
     visitFirst(memory, { command: nft.NFT_MSG_GETRULE, family: NFPROTO_IPV4, select }, visit);
   }
-  return [...redirects, ...legacyRedirects()];
+  return [...redirects, ...legacyRedirects(legacy)];
 }
 
 function selectIptablesChain(writer: NetlinkWriter): void {
@@ -47,11 +48,12 @@ function selectDockerTable(writer: NetlinkWriter): void {
   writer.text(nft.NFTA_RULE_TABLE, DOCKER_TABLE);
 }
 
-function legacyRedirects(): DockerRedirect[] {
-  return (legacyRules("nat") ?? []).flatMap(({ chain, protocol, destination, dnatPort: port }): DockerRedirect[] =>
-    chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp")
-      ? [{ destination, protocol, port }]
-      : [],
+function legacyRedirects(tables: Xtables | undefined): DockerRedirect[] {
+  return (legacyRules(tables, "nat") ?? []).flatMap(
+    ({ chain, protocol, destination, dnatPort: port }): DockerRedirect[] =>
+      chain === DOCKER_CHAIN && port !== undefined && (protocol === "udp" || protocol === "tcp")
+        ? [{ destination, protocol, port }]
+        : [],
   );
 }
 

@@ -1,30 +1,36 @@
 /**
- * GuardCount: how many packets our guard chains have dropped in a namespace, as counted by the kernel. If the count
- * cannot be read, for want of a descriptor or because the namespace is going away, the last one is reported. It is read
- * often, and so without starting iptables.
+ * GuardCount: how many packets our guard chains have dropped in a namespace, as counted by the kernel. Reading it may have to wait
+ * for others' locks, so a report has the count that was read last. If it cannot be read, for want of a descriptor or because the
+ * namespace is going away, that stays. It is read often, and so without starting iptables.
  */
 import { attributeList, attributesIn, textOf } from "../../kernel/netlink-message.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { droppedInChain, xtablesIn } from "../../kernel/xtables.ts";
+import { droppedInChain, readXtables } from "../../kernel/xtables.ts";
 import { GUARD_LOCATION } from "./iptables-text.ts";
 import { IP_FAMILIES, type IpFamily, GUARD_CHAIN } from "./plan.ts";
 import { visitRulesOf } from "./installed-rules.ts";
 
-export class GuardCount {
-  #last = 0;
+type Readable = Pick<NetNamespace, "within" | "memory">;
 
-  /** Reads the count. It restarts at 0 when rules are replaced, and when the namespace is not served (no `within`). */
-  count(within: ((work: () => number) => number) | undefined, memory: NetlinkMemory): number {
-    if (within === undefined) return (this.#last = 0);
+export class GuardCount {
+  #isReading = false;
+  /** It restarts at 0 when rules are replaced, and when the namespace is no longer served. */
+  last = 0;
+
+  async read(netns: Readable): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
     try {
-      this.#last = within(
-        () => droppedByTables(memory) + IP_FAMILIES.reduce((sum, each) => sum + droppedByChains(each), 0),
-      );
+      let dropped = netns.within(() => droppedByTables(netns.memory));
+      for (const family of IP_FAMILIES) dropped += await droppedByChains(netns, family);
+      this.last = dropped;
     } catch {
       // Report the last count.
+    } finally {
+      this.#isReading = false;
     }
-    return this.#last;
   }
 }
 
@@ -39,9 +45,10 @@ function droppedByTables(memory: NetlinkMemory): number {
   return dropped;
 }
 
-function droppedByChains(family: IpFamily): number {
+async function droppedByChains({ within }: Readable, family: IpFamily): Promise<number> {
   const { table, chain } = GUARD_LOCATION;
-  return xtablesIn(family).includes(table) ? droppedInChain(family, table, chain) : 0;
+  const found = (await readXtables(within, family))?.get(table);
+  return found === undefined ? 0 : droppedInChain(family, found, chain);
 }
 
 function packetsOf(expression: ReadonlyMap<number, Buffer>): number {

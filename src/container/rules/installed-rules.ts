@@ -20,6 +20,7 @@ import { Fault } from "../../base/lib/fault.ts";
 import { addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { FailureCode } from "../../base/model/not-served.ts";
 import { FAMILY_NUMBER } from "./nft-commands.ts";
+import { readXtables } from "../../kernel/xtables.ts";
 import { hasOurChains } from "./iptables-chains.ts";
 import { CHAIN_PREFIX, listenersIn } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
@@ -42,12 +43,12 @@ export interface InstalledRules {
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
 
 export async function installedRules(netns: NetNamespace): Promise<InstalledRules[]> {
-  const { tables, families } = await netns.read(() => ({
-    tables: installedTables(netns.memory),
-    families: IP_FAMILIES.filter(hasOurChains),
-  }));
+  const tables = await netns.read(() => installedTables(netns.memory));
   const chains: InstalledRules[] = [];
-  for (const family of families) chains.push(await installedChains(netns, family));
+  for (const family of IP_FAMILIES) {
+    const isOurs = hasOurChains(family, await readXtables(netns.within, family));
+    if (isOurs) chains.push(await installedChains(netns, family));
+  }
   return [...tables, ...chains];
 }
 

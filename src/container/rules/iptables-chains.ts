@@ -2,7 +2,7 @@
  * IptablesChains: applies a plan to our iptables-legacy chains of one family. It reads the existing chains first,
  * because one line that does not fit them makes iptables-restore refuse the whole table.
  */
-import { chainsIn, xtablesIn } from "../../kernel/xtables.ts";
+import { type Xtables, chainsIn } from "../../kernel/xtables.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { type TextOptions, isOurChain, restoreText } from "./iptables-text.ts";
 import { iptablesTool } from "./iptables-tool.ts";
@@ -34,7 +34,9 @@ export async function removeChains(family: IpFamily, namespace: number): Promise
   );
 }
 
-/** Whether our chains exist in the namespace that the thread is in. */
-export function hasOurChains(family: IpFamily): boolean {
-  return xtablesIn(family).some((table) => chainsIn(family, table)?.some((chain) => isOurChain(table, chain)) === true);
+/** Whether our chains exist, as far as the tables can be read. */
+export function hasOurChains(family: IpFamily, tables: Xtables | undefined): boolean {
+  return [...(tables ?? [])].some(
+    ([name, table]) => table !== undefined && chainsIn(family, table).some((chain) => isOurChain(name, chain)),
+  );
 }

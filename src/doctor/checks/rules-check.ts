@@ -3,6 +3,7 @@
  * problem as long as queries get through.
  */
 import { type Finding, finding } from "../../base/model/finding.ts";
+import { readXtables } from "../../kernel/xtables.ts";
 import { findCulprits } from "../../container/rules/culprit.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { chainsRedirecting } from "../../container/rules/port-redirects.ts";
@@ -21,10 +22,11 @@ export interface RuleSnapshot {
 
 export async function readRuleSnapshot(netns: NetNamespace): Promise<RuleSnapshot> {
   const { memory } = netns;
-  const [redirecting, legacy, docker] = await netns.read(() => [
+  const tables = await readXtables(netns.within, "ip");
+  const legacy = legacyRuleCulprits(tables);
+  const [redirecting, docker] = await netns.read(() => [
     chainsRedirecting(memory, DNS_PORT).map((chain) => `chain ${chain} redirects port 53`),
-    legacyRuleCulprits(),
-    dockerRules(memory),
+    dockerRules(memory, tables),
   ]);
   // legacyRuleCulprits() reports the rules of iptables-legacy one by one, so a list of its tables adds nothing.
   const others = (await findCulprits(netns)).filter((sentence) => !sentence.startsWith("iptables-legacy has rules"));

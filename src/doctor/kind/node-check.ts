@@ -13,7 +13,12 @@ import type { NamespaceRunner } from "../../container/namespace/namespace-runner
 import { listenersAt } from "../../container/namespace/listeners.ts";
 import { unlessLocked } from "../../container/namespace/rules-locked.ts";
 import { type InstalledRules, installedRules } from "../../container/rules/installed-rules.ts";
-import { findDockerResolver, restartCommand, problemWith } from "../../container/kind/docker-resolver.ts";
+import {
+  type DockerResolver,
+  findDockerResolver,
+  restartCommand,
+  problemWith,
+} from "../../container/kind/docker-resolver.ts";
 import type { NodeFact } from "../../container/kind/node-fact.ts";
 import { openPodNamespace } from "../../container/kind/pod-namespace.ts";
 import { disableRouteLocalnet, disabledRouteLocalnet } from "../../container/kind/route-localnet.ts";
@@ -42,15 +47,12 @@ export async function checkNode(target: NodeTarget, tools: NodeCheckTools): Prom
   const servers = nameserversIn(resolvConf ?? "");
   const reachable = servers.filter((server) => !isLoopback(server));
   const [installed] = await unlessLocked(tools.runner, { fd, memory: tools.memory }, installedRules);
+  const docker = await findDockerResolver(tools.runner.namespaceOf(fd, tools.memory));
   return [
     resolvConfFinding(resolvConf, servers, reachable),
     ...tools.runner.within(fd, () => {
       const isServed = installed?.owner === "instance";
-      return [
-        ownerFinding(installed),
-        dockerFinding(fact, isServed, tools.memory),
-        ...listenerFindings(fact, reachable),
-      ];
+      return [ownerFinding(installed), dockerFinding(fact, isServed, docker), ...listenerFindings(fact, reachable)];
     }),
     ...(await answerFindings("the node", target, [...new Set([DOCKER_RESOLVER, ...reachable])], (work) =>
       tools.runner.within(fd, work),
@@ -84,8 +86,7 @@ function ownerFinding(installed: InstalledRules | undefined): Finding {
 }
 
 /** Docker's resolver, which serves the pods when dns11 stops. */
-function dockerFinding({ name }: NodeFact, isServed: boolean, memory: NetlinkMemory): Finding {
-  const docker = findDockerResolver(memory);
+function dockerFinding({ name }: NodeFact, isServed: boolean, docker: DockerResolver): Finding {
   const problem = problemWith(docker);
   if (problem === undefined) return finding("kind-docker", "ok", `answers at ${docker.reachableAt.join(", ")}`);
   const detail = isServed ? `pods will have no DNS when dns11 stops: ${problem}` : problem;

@@ -400,7 +400,7 @@ export class EngineSide implements ContainerSide {
   /** Waits first, because what another process still serves is not left behind. */
   async #restoreLeftoverNodes(): Promise<void> {
     await this.#parts.startAfter;
-    for (const line of restoreOldNodes(this, this.#link, this.#parts))
+    for (const line of await restoreOldNodes(this, this.#link, this.#parts))
       this.#parts.log.info(line, "removed leftovers of a previous run");
   }
 }

@@ -8,17 +8,21 @@ import type { Directory } from "../../container/registry/directory.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 
 /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
-export function restoreOldNodes(
+export async function restoreOldNodes(
   { directory, nodes }: { readonly directory: Directory; readonly nodes: Nodes },
   { host }: Pick<EngineAccess, "host">,
   { platform, journal }: Pick<ContainerSideParts, "platform" | "journal">,
-): object[] {
-  return journal.all().records.flatMap((record) => {
+): Promise<object[]> {
+  const restored: object[] = [];
+  for (const record of journal.all().records) {
     const fact = directory.containers.get(record.containerId);
     const isRunning = fact?.startedAt === record.startedAt;
-    if (isRunning && nodes.isNode(fact)) return [];
-    const { did, isComplete } = isRunning ? restoreNode(record, { ...platform, host: host() }) : NOTHING_TO_RESTORE;
+    if (isRunning && nodes.isNode(fact)) continue;
+    const { did, isComplete } = isRunning
+      ? await restoreNode(record, { ...platform, host: host() })
+      : NOTHING_TO_RESTORE;
     if (isComplete) journal.remove(record.containerId);
-    return did.length === 0 ? [] : [{ node: record.name, did }];
-  });
+    if (did.length > 0) restored.push({ node: record.name, did });
+  }
+  return restored;
 }

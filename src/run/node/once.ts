@@ -75,13 +75,12 @@ export async function undoNodeSetup(stateDir: string): Promise<string[]> {
   checkCapabilities();
   const memory = new NetlinkMemory();
   const instance = takeInstance(stateDir, NODE_INSTANCE_ID);
-  const lines = (await removeUnownedRules(new NamespaceRunner().homeNamespace(memory))).map(
-    (title) => `removed ${title}`,
-  );
+  const netns = new NamespaceRunner().homeNamespace(memory);
+  const lines = (await removeUnownedRules(netns)).map((title) => `removed ${title}`);
   const journal = new Journal(instance.folder);
   const { record } = journal.read(IN_NODE_ID);
   if (record !== undefined) {
-    const { reachableAt } = findDockerResolver(memory);
+    const { reachableAt } = await findDockerResolver(netns);
     lines.push(
       ...restoreResolvConf(record, IN_NODE_FILES.openWritten, reachableAt),
       ...restoreNamespace(record, memory),
