@@ -250,6 +250,16 @@ const LOG_MEANINGS = [
     "dns11 works, with more privileges than it needs, because CAP_SETPCAP is missing or a kernel policy forbids it. Remove those in `excess` from the unit or the container.",
   ],
   [/namespace is gone/, "The container has most likely just ended. If not, a warning follows at the next attempt."],
+  [
+    /a process of the container locks its rules/,
+    "nftables rules of the container cannot be changed until that process has finished. Nobody else waits; after three times in ten minutes the container is quarantined.",
+  ],
+  [
+    /changes of rules wait for another container/,
+    "No program on the machine can change nftables rules while two processes of one container compete for its lock. `a process of the container locks its rules` names that container.",
+  ],
+  [/takeover refused/, "A process asked the keeper for the sockets of all containers, and is not where dns11 runs: find out what it is."],
+  [/changes of rules go on/, "The lock is free again."],
   [/not attached/, "The container is served by Docker's resolver. code and reason say why; dns11 retries by itself."],
   [/not serving/, "dns11 inside a KIND node cannot serve it yet; the reason says why. It retries by itself."],
   [

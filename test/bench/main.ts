@@ -18,6 +18,7 @@ import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import { DNS11 } from "./server.ts";
 import type { Line } from "./tally.ts";
+import { benchLocks } from "./locks.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
 import { benchPage } from "./page.ts";
@@ -49,6 +50,7 @@ const LAST: readonly Part[] = [
   ],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
+  ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],
   ["requests", "Stalls of the answering thread by what its users ask", benchRequests],
   ["stalls", "Stalls of the answering thread", benchStalls],
 ];

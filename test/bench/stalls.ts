@@ -126,7 +126,7 @@ async function changeNetworks(path: string, runner: NamespaceRunner, mode: KindM
     runner.within(fd, () => node.capture());
     await nextTurn();
     const within = <T>(work: () => T): T => runner.within(fd, work);
-    node.withdraw(within);
+    await node.withdraw(within);
     await node.undoInSlices(within);
     await nextTurn();
     within(() => node.undo());

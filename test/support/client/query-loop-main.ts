@@ -26,7 +26,16 @@ const ERRORS: Readonly<Record<string, string>> = {
 };
 
 const options = JSON.parse(process.argv[2] ?? "") as QueryLoopRequest;
-const { server = "127.0.0.11", name, forMs, port = 53, type = "A", perSecond = 200, sourcePort } = options;
+const {
+  server = "127.0.0.11",
+  name,
+  isEachNew = false,
+  forMs,
+  port = 53,
+  type = "A",
+  perSecond = 200,
+  sourcePort,
+} = options;
 const family = server.includes(":") ? "udp6" : "udp4";
 
 const ends: QueryEnd[] = [];
@@ -51,7 +60,8 @@ function begin(id: number, onEnd: () => void): void {
 }
 
 function send(socket: Socket, id: number, fail: (outcome: string) => void): void {
-  const query = encode({ type: "query", id, flags: 0x100, questions: [{ type, name }] });
+  const asked = isEachNew ? `n${sent}.${name}` : name;
+  const query = encode({ type: "query", id, flags: 0x100, questions: [{ type, name: asked }] });
   socket.send(query, (error) => (error === null ? undefined : fail(errorOutcome(error))));
 }
 

@@ -10,6 +10,8 @@ import { inTime, WAIT_TIMEOUT_MS } from "../rig/wait.ts";
 
 export interface QueryLoopOptions {
   readonly name: string;
+  /** Query another name below it each time, which no cache knows. */
+  readonly isEachNew?: boolean | undefined;
   /** Default: 127.0.0.11. */
   readonly server?: string | undefined;
   readonly port?: number | undefined;
