@@ -2,7 +2,7 @@
  * HTTP: serves routes with one JSON value, a stream of JSON lines, or plain text. An error fails only its own request.
  */
 import { once } from "node:events";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
 
 import { readBody } from "../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../base/lib/fault.ts";
@@ -10,6 +10,7 @@ import { guard } from "../base/lib/guard.ts";
 import { writeJson } from "../base/lib/json-pieces.ts";
 
 const BODY_BYTES_MAX = 4096;
+const MISDIRECTED = 421;
 
 /** The parts of a request other than method and path. */
 export interface ApiRequest {
@@ -38,10 +39,17 @@ export class TextResponse {
  */
 export type Routes = Readonly<Record<string, (request: ApiRequest) => unknown>>;
 
-/** Serves the routes on a server, which does not keep the process alive. */
-export function serveRoutes(server: Server, routes: Routes): Server {
+/** Serves the routes on a server, which does not keep the process alive. `refusal` is why a request gets no answer, if it does not. */
+export function serveRoutes(
+  server: Server,
+  routes: Routes,
+  refusal: (headers: IncomingHttpHeaders) => string | undefined = () => undefined,
+): Server {
   server.on("request", (incoming, outgoing) => {
-    handleRequest(incoming, outgoing, routes).catch((error: unknown) => {
+    const reason = refusal(incoming.headers);
+    const sent =
+      reason === undefined ? handleRequest(incoming, outgoing, routes) : send(outgoing, MISDIRECTED, { error: reason });
+    sent.catch((error: unknown) => {
       guard.report(error, "control");
       outgoing.destroy();
     });
