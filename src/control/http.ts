@@ -8,6 +8,7 @@ import { readBody } from "../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 import { writeJson } from "../base/lib/json-pieces.ts";
+import { escapedJson, printableJson } from "../base/lib/printable.ts";
 
 const BODY_BYTES_MAX = 4096;
 const MISDIRECTED = 421;
@@ -100,7 +101,7 @@ async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>
   outgoing.flushHeaders();
   for await (const line of lines) {
     if (signal.aborted) return;
-    if (!outgoing.write(`${JSON.stringify(line)}\n`)) await once(outgoing, "drain", { signal });
+    if (!outgoing.write(`${printableJson(line)}\n`)) await once(outgoing, "drain", { signal });
   }
   outgoing.end();
 }
@@ -117,7 +118,7 @@ async function readJson(incoming: IncomingMessage): Promise<unknown> {
 
 async function send(outgoing: ServerResponse, code: number, body: unknown): Promise<void> {
   outgoing.writeHead(code, { "content-type": "application/json" });
-  await writeJson(body, (text) => outgoing.write(text));
+  await writeJson(body, (text) => outgoing.write(escapedJson(text)));
   outgoing.end("\n");
 }
 
