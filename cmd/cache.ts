@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import type { CacheReport, FlushReport } from "../src/api/cache.ts";
 import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { jsonLine } from "./printable.ts";
 import { type Column, table } from "./table.ts";
 import { type Display, displayOf } from "./terminal.ts";
 
@@ -30,9 +31,7 @@ export function addCache(program: Command): void {
   addJsonOption(addControlOptions(addProjectOption(stats))).action(async (options: ControlOptions & ProjectOptions) => {
     const client = await clientFor(options);
     const report = ofProject(await client.cache(), await namesOfProject(client, options));
-    process.stdout.write(
-      options.json === true ? `${JSON.stringify(report)}\n` : reportText(report, displayOf(process.stdout)),
-    );
+    process.stdout.write(options.json === true ? jsonLine(report) : reportText(report, displayOf(process.stdout)));
   });
   const flush = cache
     .command("flush")
@@ -41,7 +40,7 @@ export function addCache(program: Command): void {
     .exitOverride();
   addJsonOption(addControlOptions(flush)).action(async (name: string | undefined, options: ControlOptions) => {
     const report = await (await clientFor(options)).flushCache(name);
-    process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : flushText(report));
+    process.stdout.write(options.json === true ? jsonLine(report) : flushText(report));
   });
 }
 

@@ -8,6 +8,7 @@ import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
+import { jsonLine } from "./printable.ts";
 import { table } from "./table.ts";
 
 export function addCheckConfig(program: Command): void {
@@ -22,9 +23,7 @@ export function addCheckConfig(program: Command): void {
       const { origins, records, recordsDir } = mergeSettings([await readSettingsFile(path)]);
       if (recordsDir !== undefined) await checkRecords(recordsDir, records);
       process.stdout.write(
-        json === true
-          ? `${JSON.stringify({ file: path, settings: origins })}\n`
-          : `${path} is valid\n\n${list(origins)}`,
+        json === true ? jsonLine({ file: path, settings: origins }) : `${path} is valid\n\n${list(origins)}`,
       );
     });
 }

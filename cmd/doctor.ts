@@ -13,7 +13,7 @@ import { Fault } from "../src/base/lib/fault.ts";
 import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
 import { doctorModules, hostModules } from "./platform.ts";
 import { diagnosisText } from "./doctor-text.ts";
-import { printableText } from "./printable.ts";
+import { jsonLine, printableText } from "./printable.ts";
 import { enterRootless } from "./rootless.ts";
 import { displayOf } from "./terminal.ts";
 import { versionReport } from "./version.ts";
@@ -84,7 +84,7 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
   }
   const findings = [diagnosis.machine, ...diagnosis.containers].flatMap((report) => report.findings);
   if (jsonLines === true) printLine({ problems: diagnosis.problems });
-  else if (json === true) process.stdout.write(`${JSON.stringify(diagnosis)}\n`);
+  else if (json === true) process.stdout.write(jsonLine(diagnosis));
   else process.stdout.write(diagnosisText(diagnosis, { showsAll: all === true, display: displayOf(process.stdout) }));
   setExitCode(findings);
   if (file === undefined) return;
@@ -100,7 +100,7 @@ function printLines(subject: string, findings: readonly Finding[]): void {
 }
 
 function printLine(line: DoctorLine): void {
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+  process.stdout.write(jsonLine(line));
 }
 
 /** What keeps a user from entering their rootless engine; the doctor reports it like any other problem. */

@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { explanationText } from "./explain/explanation-text.ts";
 import { askForNames } from "./name-client.ts";
 import { type NameOptions, addNameOptions } from "./name-options.ts";
+import { jsonLine } from "./printable.ts";
 import { displayOf } from "./terminal.ts";
 
 interface ExplainOptions extends NameOptions {
@@ -29,7 +30,7 @@ async function explain(words: readonly string[], options: ExplainOptions): Promi
   const isVerbose = options.verbose === true;
   const texts =
     options.json === true
-      ? explained.map((each) => `${JSON.stringify(each)}\n`).join("")
+      ? explained.map(jsonLine).join("")
       : explained.map((each) => explanationText(each, isVerbose, displayOf(process.stdout))).join("\n");
   process.stdout.write(texts);
 }

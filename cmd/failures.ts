@@ -8,7 +8,7 @@ import { Fault } from "../src/base/lib/fault.ts";
 import { causeLines } from "./cause-lines.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
-import { printableLines } from "./printable.ts";
+import { jsonLine, printableLines } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
 import { type Cell, type Column, type Row, table } from "./table.ts";
 import { type Display, PLAIN, displayOf } from "./terminal.ts";
@@ -42,7 +42,7 @@ async function failures(container: string | undefined, options: FailuresOptions)
     // The reader may close the pipe at any time.
     process.stdout.on("error", () => process.exit());
     for await (const each of client.followFailures(chosen, signal)) {
-      if (options.json === true) process.stdout.write(`${JSON.stringify(each)}\n`);
+      if (options.json === true) process.stdout.write(jsonLine(each));
       else if (options.all === true || each.isContainerName) process.stdout.write(followedText(each));
     }
     if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
@@ -50,7 +50,7 @@ async function failures(container: string | undefined, options: FailuresOptions)
   }
   await printOrWatch(options, async () => {
     const report = await client.failures(chosen);
-    if (options.json === true) return `${JSON.stringify(report)}\n`;
+    if (options.json === true) return jsonLine(report);
     return failuresText(report, options.all === true, Date.now(), displayOf(process.stdout));
   });
 }

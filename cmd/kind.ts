@@ -15,6 +15,7 @@ import { findingsTable } from "./doctor-text.ts";
 import { unknownCommand } from "./help.ts";
 import { doctorModules, hostModules } from "./platform.ts";
 import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
+import { jsonLine, printable, printableLines } from "./printable.ts";
 import { type SettingsOptions, serveUntilSignalled, settingsReader, stateDirOption } from "./run.ts";
 import { table } from "./table.ts";
 
@@ -106,13 +107,13 @@ async function serveNode(settings: RunSettings, log: Log, readSettings: () => Pr
 }
 
 function printLines(lines: readonly string[]): void {
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  process.stdout.write(printableLines(lines));
 }
 
 async function showStatus(options: KindOptions): Promise<void> {
   const { containers } = await (await clientFor(options)).status();
   const nodes = containers.filter(({ node, code }) => node !== undefined || code === "kind-detached");
-  process.stdout.write(options.json === true ? `${JSON.stringify(nodes)}\n` : statusText(nodes));
+  process.stdout.write(options.json === true ? jsonLine(nodes) : statusText(nodes));
 }
 
 function statusText(nodes: readonly ContainerStatus[]): string {
@@ -154,7 +155,7 @@ async function diagnose(node: string | undefined, options: KindOptions): Promise
   const { json } = options;
   const reports = options.inNode === true ? await diagnoseThisNode() : await diagnoseEngineNodes(node, options);
   process.stdout.write(
-    json === true ? `${JSON.stringify(reports)}\n` : reports.map(reportText).join("\n") || "no KIND nodes found\n",
+    json === true ? jsonLine(reports) : reports.map(reportText).join("\n") || "no KIND nodes found\n",
   );
   setExitCode(reports.flatMap(({ findings }) => findings));
 }
@@ -170,11 +171,11 @@ async function diagnoseEngineNodes(node: string | undefined, { host, kind }: Kin
 }
 
 function reportText({ node, findings }: NodeDiagnosis): string {
-  return `${node}\n${findingsTable(findings)}`;
+  return `${printable(node)}\n${findingsTable(findings)}`;
 }
 
 async function setDetached(node: string, options: KindOptions, isDetached: boolean): Promise<void> {
   const client = await clientFor(options);
   const { name } = await (isDetached ? client.detachNode(node) : client.attachNode(node));
-  process.stdout.write(`${name} is ${isDetached ? "restored to its original state" : "served again"}\n`);
+  printLines([`${name} is ${isDetached ? "restored to its original state" : "served again"}`]);
 }

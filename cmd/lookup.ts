@@ -8,7 +8,7 @@ import type { Lookup } from "../src/api/names.ts";
 import { EXIT } from "./exit-code.ts";
 import { askForNames } from "./name-client.ts";
 import { type NameOptions, addNameOptions } from "./name-options.ts";
-import { printable } from "./printable.ts";
+import { jsonLine, printable } from "./printable.ts";
 import { milliseconds, replyLines } from "./reply.ts";
 import { table } from "./table.ts";
 import { type Display, displayOf } from "./terminal.ts";
@@ -43,7 +43,7 @@ async function lookup(words: readonly string[], options: LookupOptions): Promise
   );
   const texts =
     options.json === true
-      ? found.map((each) => `${JSON.stringify(each)}\n`).join("")
+      ? found.map(jsonLine).join("")
       : found.map((each) => lookupText(each, displayOf(process.stdout))).join("\n");
   process.stdout.write(texts);
   if (found.some(({ rcode }) => rcode === null)) process.exitCode = EXIT.noReply;

@@ -7,7 +7,7 @@ import type { ContainerRef } from "../src/api/names.ts";
 import type { ListedName, NameList } from "../src/api/name-list.ts";
 import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { printableLines } from "./printable.ts";
+import { jsonLine, printableLines } from "./printable.ts";
 import { wideOption } from "./ps.ts";
 import { type Cell, type Column, table } from "./table.ts";
 import { type Display, PLAIN, displayOf } from "./terminal.ts";
@@ -36,7 +36,7 @@ export function addNames(program: Command): void {
     const display = displayOf(process.stdout);
     for (const [index, each] of requests.entries()) {
       const list = await client.names(each);
-      if (options.json === true) process.stdout.write(`${JSON.stringify(list)}\n`);
+      if (options.json === true) process.stdout.write(jsonLine(list));
       else
         process.stdout.write((index > 0 ? "\n" : "") + namesText(list, { isWide: options.output === "wide", display }));
     }

@@ -9,6 +9,7 @@ import { containersCalled, inProject } from "../src/base/model/container-choice.
 import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { jsonLine } from "./printable.ts";
 import { publishedCell } from "./published-text.ts";
 import { type Cell, type Column, table } from "./table.ts";
 import { type Colour, type Display, PLAIN, displayOf } from "./terminal.ts";
@@ -31,7 +32,7 @@ export function addPs(program: Command): void {
       await printOrWatch(options, async () => {
         const status = await client.status();
         const chosen = chosenOf(status.containers, container, options);
-        if (options.json === true) return `${JSON.stringify(chosen.map((each) => withRules(each, status)))}\n`;
+        if (options.json === true) return jsonLine(chosen.map((each) => withRules(each, status)));
         return psText(
           { ...status, containers: chosen },
           { isWide: options.output === "wide", display: displayOf(process.stdout) },

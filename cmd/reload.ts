@@ -5,13 +5,13 @@ import type { Command } from "commander";
 
 import type { ReloadReport } from "../src/api/status.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { printable } from "./printable.ts";
+import { jsonLine, printable } from "./printable.ts";
 
 export function addReload(program: Command): void {
   const command = program.command("reload").description("Reload the settings file and show what changed");
   addJsonOption(addControlOptions(command)).action(async (options: ControlOptions) => {
     const report = await (await clientFor(options)).reload();
-    process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : reloadText(report));
+    process.stdout.write(options.json === true ? jsonLine(report) : reloadText(report));
   });
 }
 

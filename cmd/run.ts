@@ -11,6 +11,7 @@ import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Service } from "../src/run/service.ts";
 import { addFlags, addSwitches, flagLayer } from "./flags.ts";
 import { hostModules, onThisPlatform } from "./platform.ts";
+import { jsonLine } from "./printable.ts";
 import { enterRootless } from "./rootless.ts";
 import { table } from "./table.ts";
 
@@ -70,7 +71,7 @@ async function run(options: RunOptions): Promise<void> {
   if (excess.length > 0) log.warn({ excess }, "cannot drop these capabilities, although they are not needed");
   if (!isServing) {
     const containers = await preview(settings, log);
-    process.stdout.write(options.json === true ? `${JSON.stringify(containers)}\n` : previewText(containers));
+    process.stdout.write(options.json === true ? jsonLine(containers) : previewText(containers));
     return;
   }
   await serveUntilSignalled(new Service(settings, log, readSettings, findEngine));

@@ -17,6 +17,7 @@ import { counted } from "../src/base/lib/counted.ts";
 import { etcdLines } from "./etcd-lines.ts";
 import { isCurrent } from "./failures.ts";
 import { type Line, lines } from "./lines.ts";
+import { jsonLine } from "./printable.ts";
 import { whyOf, wideOption } from "./ps.ts";
 import { type Display, PLAIN, displayOf } from "./terminal.ts";
 import { age, ago, localTime } from "./time.ts";
@@ -57,7 +58,7 @@ async function statusOutput(
   const containers =
     word === undefined ? inProject(whole.containers, project) : containersCalled(whole.containers, word, project);
   const status = { ...whole, containers };
-  if (json === true) return `${JSON.stringify(status)}\n`;
+  if (json === true) return jsonLine(status);
   const display = displayOf(process.stdout);
   if (word !== undefined) return containers.map((each) => containerText(each, { display })).join("\n");
   const upstreams = await client.upstreams();

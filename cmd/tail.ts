@@ -7,6 +7,7 @@ import type { MissedReport, QueryReport } from "../src/api/queries.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { jsonLine } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
 import { QueryLines } from "./tail/query-lines.ts";
 import { displayOf } from "./terminal.ts";
@@ -51,10 +52,10 @@ async function tail(container: string | undefined, options: TailOptions): Promis
   const names = only === undefined ? (await client.counters(places)).containers.map((each) => each.container) : [];
   const lines = new QueryLines(displayOf(process.stdout), names);
   const show = (each: QueryReport | MissedReport): string =>
-    options.json === true ? JSON.stringify(each) : lines.next(each);
+    options.json === true ? jsonLine(each) : `${lines.next(each)}\n`;
   if (!options.follow) {
     const { queries } = await client.queries({ ...filter, last: last ?? LAST_SHOWN });
-    for (const query of queries) process.stdout.write(`${show(query)}\n`);
+    for (const query of queries) process.stdout.write(show(query));
     return;
   }
   // The reader may close the pipe at any time: `dns11 tail | head`.
@@ -65,7 +66,7 @@ async function tail(container: string | undefined, options: TailOptions): Promis
   });
   for await (const each of client.follow({ ...filter, ...(last !== undefined && { last }) }, signal)) {
     if (!isRead) return;
-    process.stdout.write(`${show(each)}\n`);
+    process.stdout.write(show(each));
   }
   if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
 }

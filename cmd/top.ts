@@ -10,6 +10,7 @@ import { type ControlOptions, addControlOptions, clientFor } from "./control-opt
 import { errorText } from "./exit-code.ts";
 import { explanationText } from "./explain/explanation-text.ts";
 import { failuresText } from "./failures.ts";
+import { jsonLine } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
 import { PLAIN, painterFor } from "./terminal.ts";
 import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
@@ -47,12 +48,12 @@ async function top(options: TopOptions): Promise<void> {
   const isJson = options.json === true;
   if (options.once === true || (!isJson && !process.stdout.isTTY)) {
     await watch(client, places, signal, (snapshot) => {
-      process.stdout.write(isJson ? `${JSON.stringify(snapshot)}\n` : plain(snapshot));
+      process.stdout.write(isJson ? jsonLine(snapshot) : plain(snapshot));
       return false;
     });
   } else if (isJson) {
     process.stdout.on("error", () => process.exit());
-    await watch(client, places, signal, (snapshot) => process.stdout.write(`${JSON.stringify(snapshot)}\n`) || true);
+    await watch(client, places, signal, (snapshot) => process.stdout.write(jsonLine(snapshot)) || true);
   } else {
     await live(client, places, signal);
   }

@@ -7,6 +7,7 @@ import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/upstreams
 import { missingText } from "../src/base/model/server-text.ts";
 import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { jsonLine } from "./printable.ts";
 import { type Cell, type Column, table } from "./table.ts";
 import { type Display, displayOf } from "./terminal.ts";
 import { localTime } from "./time.ts";
@@ -17,9 +18,7 @@ export function addUpstreams(program: Command): void {
     async (options: ControlOptions & ProjectOptions) => {
       const client = await clientFor(options);
       const report = ofProject(await client.upstreams(), await namesOfProject(client, options));
-      process.stdout.write(
-        options.json === true ? `${JSON.stringify(report)}\n` : upstreamsText(report, displayOf(process.stdout)),
-      );
+      process.stdout.write(options.json === true ? jsonLine(report) : upstreamsText(report, displayOf(process.stdout)));
     },
   );
 }

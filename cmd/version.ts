@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { addJsonOption } from "./control-options.ts";
 import { readBuild } from "./build.ts";
 import { libcText } from "./platform.ts";
+import { jsonLine } from "./printable.ts";
 
 interface VersionReport {
   readonly version: string;
@@ -22,7 +23,7 @@ export function addVersion(program: Command): void {
     const { commit } = report;
     process.stdout.write(
       json === true
-        ? `${JSON.stringify(report)}\n`
+        ? jsonLine(report)
         : `dns11 ${report.version}${commit === null ? "" : `, commit ${commit}`}\n` +
             `Node ${report.node}, ${report.platform}, ${report.libc}\n`,
     );

@@ -4,6 +4,8 @@
  */
 import { type Argument, type Command, InvalidArgumentError, type Option } from "commander";
 
+import { isPlainName } from "../../src/base/lib/plain-name.ts";
+
 interface CompletionCandidate {
   readonly word: string;
   readonly description: string;
@@ -134,9 +136,9 @@ async function valueOf(
   // Most names to query are those of containers, and the last one is the container to query from.
   const isQueried = !("long" in target) && target.variadic && name === "name";
   if (isQueried || CONTAINERS.test(name)) {
-    return startingWith(typed, plain((await fetchNames(position.flags)).containers));
+    return startingWith(typed, names((await fetchNames(position.flags)).containers));
   }
-  if (name === PROJECT) return startingWith(typed, plain((await fetchNames(position.flags)).projects));
+  if (name === PROJECT) return startingWith(typed, names((await fetchNames(position.flags)).projects));
   if (FILES.test(name)) return { candidates: [], wantsFiles: true };
   // The argument of `help` is the name of a command.
   if (name === "command" && !("long" in target)) {
@@ -173,6 +175,11 @@ function commandCalled(command: Command, word: string): Command | undefined {
 function nameOf(target: Option | Argument): string {
   if (!("long" in target)) return target.name();
   return /[<[]([^\]>.]+)/.exec(target.flags)?.[1] ?? "";
+}
+
+/** Not every shell quotes what it inserts. */
+function names(words: readonly string[]): CompletionCandidate[] {
+  return plain(words.filter(isPlainName));
 }
 
 function plain(words: readonly string[]): CompletionCandidate[] {

@@ -1,7 +1,8 @@
 /**
  * Scripts: shell completion for bash, zsh and fish. Each passes the words of the line to `dns11 __complete` and offers the
  * result: one candidate a line, with a tab before its description, and a last line that allows file names (`:0`) or does not
- * (`:4`). docker and its plugins use the same protocol, so `docker dns` completes as well.
+ * (`:4`). docker and its plugins use the same protocol, so `docker dns` completes as well. Of the three, only bash inserts a
+ * candidate without quoting it.
  */
 const BASH = `# bash completion for dns11. Install as /usr/share/bash-completion/completions/dns11, or run: source <(dns11 completion bash)
 _dns11() {
@@ -12,7 +13,10 @@ _dns11() {
   if [ "\${#lines[@]}" -eq 0 ]; then return 0; fi
   last=\${lines[\${#lines[@]} - 1]}
   unset 'lines[\${#lines[@]}-1]'
-  for line in "\${lines[@]}"; do COMPREPLY+=("\${line%%$'\\t'*}"); done
+  for line in "\${lines[@]}"; do
+    printf -v line %q "\${line%%$'\\t'*}"
+    COMPREPLY+=("$line")
+  done
   if [ "$last" = :0 ]; then compopt -o default 2>/dev/null; fi
   return 0
 }

@@ -2,7 +2,7 @@
  * ComposeFilter: the parameters `project` and `service` of a request: containers are wanted by their labels, also ones that
  * start later, and ones that have ended if the engine still has them.
  */
-import { composePlace } from "../container/registry/compose.ts";
+import { composePlaceOf } from "../container/registry/compose.ts";
 import { namedContainer } from "./find-container.ts";
 import type { ApiRequest } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -27,7 +27,7 @@ export async function composeFilterOf(
     (project === "" || place.project === project) && (service === "" || place.service === service);
   const ended = new Set(
     (await containers.stopped())
-      .filter(({ labels }) => acceptsPlace({ project: null, service: null, ...composePlace(labels) }))
+      .filter((each) => acceptsPlace({ project: null, service: null, ...composePlaceOf(each) }))
       .map(({ id }) => id),
   );
   const acceptsId = (id: string): boolean => {

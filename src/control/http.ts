@@ -2,14 +2,16 @@
  * HTTP: serves routes with one JSON value, a stream of JSON lines, or plain text. An error fails only its own request.
  */
 import { once } from "node:events";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
 
 import { readBody } from "../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
 import { writeJson } from "../base/lib/json-pieces.ts";
+import { escapedJson, printableJson } from "../base/lib/printable.ts";
 
 const BODY_BYTES_MAX = 4096;
+const MISDIRECTED = 421;
 
 /** The parts of a request other than method and path. */
 export interface ApiRequest {
@@ -38,10 +40,17 @@ export class TextResponse {
  */
 export type Routes = Readonly<Record<string, (request: ApiRequest) => unknown>>;
 
-/** Serves the routes on a server, which does not keep the process alive. */
-export function serveRoutes(server: Server, routes: Routes): Server {
+/** Serves the routes on a server, which does not keep the process alive. `refusal` is why a request gets no answer, if it does not. */
+export function serveRoutes(
+  server: Server,
+  routes: Routes,
+  refusal: (headers: IncomingHttpHeaders) => string | undefined = () => undefined,
+): Server {
   server.on("request", (incoming, outgoing) => {
-    handleRequest(incoming, outgoing, routes).catch((error: unknown) => {
+    const reason = refusal(incoming.headers);
+    const sent =
+      reason === undefined ? handleRequest(incoming, outgoing, routes) : send(outgoing, MISDIRECTED, { error: reason });
+    sent.catch((error: unknown) => {
       guard.report(error, "control");
       outgoing.destroy();
     });
@@ -92,7 +101,7 @@ async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>
   outgoing.flushHeaders();
   for await (const line of lines) {
     if (signal.aborted) return;
-    if (!outgoing.write(`${JSON.stringify(line)}\n`)) await once(outgoing, "drain", { signal });
+    if (!outgoing.write(`${printableJson(line)}\n`)) await once(outgoing, "drain", { signal });
   }
   outgoing.end();
 }
@@ -109,7 +118,7 @@ async function readJson(incoming: IncomingMessage): Promise<unknown> {
 
 async function send(outgoing: ServerResponse, code: number, body: unknown): Promise<void> {
   outgoing.writeHead(code, { "content-type": "application/json" });
-  await writeJson(body, (text) => outgoing.write(text));
+  await writeJson(body, (text) => outgoing.write(escapedJson(text)));
   outgoing.end("\n");
 }
 

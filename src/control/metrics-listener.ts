@@ -1,14 +1,17 @@
 /**
- * MetricsListener: the TCP socket for metrics and health checks, which the control socket serves as well.
+ * MetricsListener: the TCP socket for metrics and health checks, which the control socket serves as well. On loopback, requests for
+ * names of others are refused; an operator who listens on another address serves the network, which may know it by any name.
  */
-import { type Server, createServer } from "node:http";
+import { type IncomingHttpHeaders, type Server, createServer } from "node:http";
 import { isIPv6 } from "node:net";
 
 import { LIMITS } from "../base/limits.ts";
+import { isLoopback } from "../base/model/address.ts";
 import { METRICS_OFF, type MetricsPolicy } from "../base/model/metrics-policy.ts";
 import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
+import { isForThisMachine } from "./host-header.ts";
 import { type Routes, serveRoutes } from "./http.ts";
 
 export class MetricsListener {
@@ -64,7 +67,7 @@ export class MetricsListener {
 async function openServer(address: string, routes: Routes): Promise<Server> {
   const colon = address.lastIndexOf(":");
   const host = address.slice(0, colon).replaceAll(/[[\]]/g, "");
-  const server = serveRoutes(createServer(), routes);
+  const server = serveRoutes(createServer(), routes, isLoopback(host) ? refusal : undefined);
   // Any process can connect. One request per connection, so that pipelined requests cannot pile up responses in memory.
   server.maxRequestsPerSocket = 1;
   void new ConnectionLimit(server, LIMITS.pageConnections);
@@ -75,6 +78,11 @@ async function openServer(address: string, routes: Routes): Promise<Server> {
   // An error affects only its connection, never name resolution.
   server.on("error", () => undefined);
   return server;
+}
+
+function refusal({ host }: IncomingHttpHeaders): string | undefined {
+  if (isForThisMachine(host)) return undefined;
+  return "These pages are for this machine: use its address or localhost. To serve other names, set --metrics-addr to an address of the network";
 }
 
 function listenFault(address: string, cause: unknown): Fault {

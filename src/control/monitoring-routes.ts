@@ -4,6 +4,7 @@
 import type { LifecycleReport } from "../api/status.ts";
 import { LIMITS } from "../base/limits.ts";
 import { CoalescedCall } from "../base/lib/coalesced-call.ts";
+import { printableJson } from "../base/lib/printable.ts";
 import { TextResponse, type Routes } from "./http.ts";
 
 const OK = 200;
@@ -20,7 +21,7 @@ export function monitoringRoutes(sources: MonitoringSources): Routes {
   const health = (): TextResponse => new TextResponse(OK, "text/plain; charset=utf-8", "OK\n");
   const ready = new CoalescedCall(() => {
     const report = sources.life();
-    return new TextResponse(report.ready ? OK : UNAVAILABLE, "application/json", `${JSON.stringify(report)}\n`);
+    return new TextResponse(report.ready ? OK : UNAVAILABLE, "application/json", `${printableJson(report)}\n`);
   }, LIMITS.pageEveryMs);
   const metrics = new CoalescedCall(
     async () => new TextResponse(OK, EXPOSITION, await sources.metrics()),

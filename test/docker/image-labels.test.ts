@@ -6,6 +6,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
+import { ControlClient } from "../../src/api/control-client.ts";
+import { locateControl } from "../../src/api/locate.ts";
+import { LIMITS } from "../../src/base/limits.ts";
 import { type Container, type ContainerOptions, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
@@ -138,6 +141,26 @@ test("--only does not match labels of an image, including those of another Compo
   const { stdout } = await dns11(["run", "-H", engine.host, "--dry-run", "--only", only]);
   assert.match(stdout, /^hostile\s+skip/m);
   assert.match(stdout, /^given\s+serve/m);
+});
+
+test("an image cannot claim a Compose service, with few labels or too many to compare, running or stopped", async () => {
+  const place = { "com.docker.compose.project": "bait", "com.docker.compose.service": "db" };
+  const many = { ...place, filler: "x".repeat(LIMITS.imageLabelChars) };
+  await using given = await runContainer(engine, { name: "given", networks: ["net"], labels: place });
+  await using few = await containerOf("few", place);
+  await using over = await containerOf("over", many);
+  const instance = await shared.under();
+  const client = new ControlClient(await locateControl(instance.stateDir, engine.host));
+  const placed = async (): Promise<readonly unknown[]> =>
+    (await client.containers()).containers.filter(({ project }) => project !== null).map(({ name }) => name);
+  assert.deepEqual(await placed(), [given.name]);
+  const args = ["lookup", given.name, "db", "--state-dir", instance.stateDir, "-H", engine.host];
+  const { stdout, stderr } = await dns11(args);
+  assert.equal(stderr, "", "no other container is called so");
+  assert.match(stdout, /\bgiven\b/);
+  for (const each of [given, few, over]) await each.stop();
+  await waitFor("dns11 to notice", async () => ((await client.status()).containers.length === 1 ? true : undefined));
+  assert.deepEqual(await placed(), [given.name]);
 });
 
 test("an image label cannot declare a KIND node, unless the operator allows it", async () => {

@@ -141,7 +141,7 @@ test("a connection serves one request, and concurrent requests share one metrics
 async function responseToMany(): Promise<string> {
   const { port, hostname } = new URL(`http://${address}`);
   const connection = createConnection(Number(port), hostname);
-  connection.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2_000));
+  connection.write("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(2_000));
   let response = "";
   try {
     for await (const chunk of connection) response += String(chunk);

@@ -148,12 +148,12 @@ async function readLines<T>(response: Response, isLast: (value: T) => boolean): 
 
 test("dns11 ui serves the page and what it needs, and ends with a signal", async () => {
   await using ui = await shop.ui();
-  const page = await fetch(`${ui.origin}/`);
+  const page = await ui.fetch("/", { token: "" });
   assert.equal(page.status, 200);
   const html = await page.text();
   assert.match(html, /<script src="app\.js" defer>/);
-  assert.equal((await fetch(`${ui.origin}/app.js`)).status, 200);
-  assert.equal((await fetch(`${ui.origin}/v1/status`)).status, 401);
+  assert.equal((await ui.fetch("/app.js", { token: "" })).status, 200);
+  assert.equal((await ui.fetch("/v1/status", { token: "" })).status, 401);
   const { containers } = (await (await ui.fetch("/v1/status")).json()) as Status;
   assert.ok(containers.some(({ name }) => name === web.name));
   assert.equal((await ui.fetch("/v1/reload", { method: "POST" })).status, 404);

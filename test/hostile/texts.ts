@@ -11,9 +11,8 @@ import type { Attack, Rig } from "./rig.ts";
 
 // In dig's escapes: clear the screen, set a colour, set the window title, end the line.
 const STEERING = "\\027[2J\\027[31m\\155\\010\\013\\127\\155.evil.test";
-// Terminal control characters, except for our own line ends.
-// oxlint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
+// Characters that control a terminal or reverse text, except for our own line ends.
+const CONTROL = /(?!\n)[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 const SERVER = "127.0.0.1:6379";
 /** More characters than are read. */
 const MANY = `/${Array.from({ length: 6_000 }, (_, index) => index.toString(36).padStart(15, "a")).join("/")}/${SERVER}`;
@@ -24,8 +23,14 @@ async function shown(rig: Rig, ...words: string[]): Promise<string> {
 }
 
 async function steer(rig: Rig): Promise<void> {
-  const aliases = ["\u001b[2J", "a\u0007b", "\u009b31m", "x".repeat(300), "..", "*"];
-  const odd = { name: "odd", networks: [{ name: "attackers", aliases }], labels: { "io.dns11.dns": "\u001b[2J" } };
+  const steering = "\u001b[2J\u009b31m\u202e\u2028";
+  const aliases = ["\u001b[2J", "a\u0007b", "\u009b31m", "\u202egnp", "x".repeat(300), "..", "*"];
+  const labels = {
+    "io.dns11.dns": steering,
+    "com.docker.compose.project": steering,
+    "com.docker.compose.service": steering,
+  };
+  const odd = { name: "odd", networks: [{ name: "attackers", aliases }], labels };
   await rig.addAttacker({ ...odd, args: ["--hostname=odd"] });
   for (let times = 0; times < 2; times++) await dig(rig.plain, "+time=1", STEERING);
   for (const words of [
@@ -34,6 +39,10 @@ async function steer(rig: Rig): Promise<void> {
     ["tail", "plain", "--no-follow"],
     ["top", "--once"],
     ["explain", "plain", "a"],
+    ...["status", "ps", "names", "failures", "doctor", "upstreams"].map((command) => [command, "--json"]),
+    ["names"],
+    ["failures", "--all"],
+    ["doctor", "--all"],
   ]) {
     const text = await shown(rig, ...words);
     assert.ok(text.length > 0, words.join(" "));

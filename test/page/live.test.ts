@@ -1,8 +1,11 @@
 // Proves that the page shows a real engine's containers as they are: each breakage appears with its cause and fix and is gone when it is
-// mended; every panel has what it is for; names of the wire stay text; a page of another origin gets nothing; and the page goes on
-// when dns11 is started again.
+// mended; every panel has what it is for; names of the wire stay text; a page of another origin gets nothing, nor does a service
+// worker; and the page goes on when dns11 is started again.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
@@ -297,6 +300,32 @@ test("a page of another origin gets nothing, with the token neither", async () =
   await stranger.getByText("This page is not allowed to see dns11.").waitFor();
   assert.equal(await stranger.locator(".chip").count(), 0);
   await stranger.context().close();
+});
+
+test("a service worker that another program has left for the port does not see the page", async () => {
+  const trap = createServer((request, response) => {
+    const isWorker = request.url === "/worker.js";
+    response.setHeader("content-type", isWorker ? "text/javascript" : "text/html");
+    response.end(isWorker ? 'addEventListener("fetch", (event) => event.respondWith(new Response("trapped")))' : "");
+  });
+  trap.listen(0, "127.0.0.1");
+  await once(trap, "listening");
+  const { port } = trap.address() as AddressInfo;
+  const other = await openPage(browser);
+  await other.goto(`http://127.0.0.1:${port}/`);
+  await other.evaluate(
+    `navigator.serviceWorker.register("/worker.js").then(() => navigator.serviceWorker.ready).then(() => true)`,
+  );
+  const closed = once(trap, "close");
+  trap.close();
+  trap.closeAllConnections();
+  await closed;
+  await other.goto(`http://127.0.0.1:${port}/`);
+  await other.getByText("trapped").waitFor();
+  await using again = await shop.ui({ args: ["--no-open", "--port", `${port}`] });
+  await other.goto(again.url);
+  await other.locator(".connection.is-live").waitFor();
+  await other.context().close();
 });
 
 test("the page goes on when dns11 is started again, and says what is missing until then", async () => {

@@ -5,6 +5,7 @@
  */
 import { pino } from "pino";
 
+import { escapedJson, printable, printableJson } from "../lib/printable.ts";
 import type { LogFormat, LogLevel } from "../model/log-choices.ts";
 
 export type Log = pino.Logger;
@@ -23,13 +24,12 @@ export function createLog(level: LogLevel, format: LogFormat = "auto"): Log {
   // The reader of the log is gone; that is no reason to stop answering queries.
   process.stderr.on("error", () => undefined);
   const isText = format === "text" || (format === "auto" && process.stderr.isTTY);
-  if (process.stderr.isTTY) {
-    return pino(options, { write: (line) => void process.stderr.write(isText ? textLine(line) : line) });
-  }
+  const shown = isText ? textLine : escapedJson;
+  if (process.stderr.isTTY) return pino(options, { write: (line) => void process.stderr.write(shown(line)) });
   const destination = pino.destination({ fd: STDERR, sync: false, maxLength: UNREAD_BYTES_MAX });
   process.on("exit", () => flush(destination));
   destination.on("error", () => undefined);
-  return pino(options, isText ? { write: (line) => void destination.write(textLine(line)) } : destination);
+  return pino(options, { write: (line) => void destination.write(shown(line)) });
 }
 
 function flush(destination: ReturnType<typeof pino.destination>): void {
@@ -40,24 +40,16 @@ function flush(destination: ReturnType<typeof pino.destination>): void {
   }
 }
 
-/** Terminal control characters, and characters that change the direction of text. */
-// oxlint-disable-next-line no-control-regex -- control characters are what it matches
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
 /** "12:30:01 warn  attach failed container=web reason=..." */
 function textLine(line: string): string {
   const { level, time, msg, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const fields = Object.entries(rest).map(
-    ([key, value]) => `${key}=${typeof value === "string" ? quoted(value) : JSON.stringify(value)}`,
+    ([key, value]) => `${printable(key)}=${typeof value === "string" ? quoted(value) : printableJson(value)}`,
   );
-  const words = [String(time).slice(11, 19), String(level).padEnd(5), String(msg), ...fields];
-  return `${words.join(" ").replaceAll(CONTROL_CHARACTERS, escaped)}\n`;
-}
-
-function escaped(char: string): string {
-  return `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const words = [String(time).slice(11, 19), String(level).padEnd(5), printable(String(msg)), ...fields];
+  return `${words.join(" ")}\n`;
 }
 
 function quoted(text: string): string {
-  return /^[\w.:/@-]+$/.test(text) ? text : JSON.stringify(text);
+  return /^[\w.:/@-]+$/.test(text) ? text : printableJson(text);
 }

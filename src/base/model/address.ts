@@ -70,6 +70,11 @@ export function plain(text: string): Uint8Array | undefined {
   return isMapped ? bytes.subarray(12) : bytes;
 }
 
+export function isLoopback(text: string): boolean {
+  const bytes = addressBytes(text);
+  return bytes?.length === 4 ? bytes[0] === 127 : isSameAddress(text, "::1");
+}
+
 /** Cloud metadata services outside the link-local ranges: Alibaba's, Oracle's, Amazon's by IPv6. */
 const METADATA = ["100.100.100.200", "192.0.0.192", "fd00:ec2::254"];
 /** The NAT64 prefix, which holds an IPv4 address. Mapped addresses are handled by `plain`. */

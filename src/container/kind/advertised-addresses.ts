@@ -5,10 +5,9 @@
  */
 import { isIPv6 } from "node:net";
 
-import { isSameAddress } from "../../base/model/address.ts";
+import { isLoopback, isSameAddress } from "../../base/model/address.ts";
 import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { AddressPair, NodeFact } from "./node-fact.ts";
-import { isLoopback } from "./resolv-conf-text.ts";
 
 /** The fallback: addresses on the node's lo, which pods can always reach. */
 export const DEDICATED: { readonly ipv4: string; readonly ipv6: string } = {

@@ -3,6 +3,7 @@
  * in it for as long as the node is served.
  */
 import { LIMITS } from "../../base/limits.ts";
+import { isLoopback } from "../../base/model/address.ts";
 import { DOCKER_RESOLVER } from "../capture/capture.ts";
 import type { ResolvConfRecord } from "./journal.ts";
 import {
@@ -13,7 +14,7 @@ import {
   restoreFile,
 } from "./resolv-conf-writer.ts";
 import { type OpenFile, ResolvConfFile } from "./resolv-conf-file.ts";
-import { isLoopback, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
+import { nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
 
 export interface NodeFiles {
   /** The path of the written file, for the journal. */

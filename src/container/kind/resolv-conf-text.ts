@@ -4,7 +4,7 @@
  *
  * A text has one character per byte of the file (latin1), so that unknown content survives unchanged.
  */
-import { addressBytes, isSameAddress } from "../../base/model/address.ts";
+import { addressBytes, isLoopback, isSameAddress } from "../../base/model/address.ts";
 
 /** C libraries and the kubelet read only the first three. */
 export const NAMESERVERS_MAX = 3;
@@ -40,12 +40,6 @@ export function rewriteResolvConf(text: string, { addresses, search, replaced = 
 /** The nameservers of the text in order, without invalid addresses. */
 export function nameserversIn(text: string): readonly string[] {
   return serversOf(linesOf(text));
-}
-
-/** Whether a pod that queries this address queries itself. */
-export function isLoopback(address: string): boolean {
-  const bytes = addressBytes(address);
-  return bytes?.length === 4 ? bytes[0] === 127 : isSameAddress(address, "::1");
 }
 
 function withServers(

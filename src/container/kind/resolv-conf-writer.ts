@@ -10,11 +10,11 @@ import { isIP } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
-import { isSameAddress } from "../../base/model/address.ts";
+import { isLoopback, isSameAddress } from "../../base/model/address.ts";
 import { DebounceTimer } from "../watch/debounce-timer.ts";
 import type { ResolvConfRecord } from "./journal.ts";
 import { type ResolvConfFile, intermediateTexts } from "./resolv-conf-file.ts";
-import { NAMESERVERS_MAX, type TextChange, isLoopback, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
+import { NAMESERVERS_MAX, type TextChange, nameserversIn, rewriteResolvConf } from "./resolv-conf-text.ts";
 
 /** The shortest time between two rewrites of a file that another program keeps changing. */
 const REWRITE_EVERY_MS = 10_000;

@@ -13,7 +13,7 @@ export interface ComposePlace {
 }
 
 /** undefined for a container that no Compose project has created. */
-export function composePlace(labels: Labels): ComposePlace | undefined {
+function composePlace(labels: Labels): ComposePlace | undefined {
   const project = labels[COMPOSE_LABEL.project];
   const service = labels[COMPOSE_LABEL.service];
   if (!project || !service) return undefined;
@@ -21,11 +21,11 @@ export function composePlace(labels: Labels): ComposePlace | undefined {
 }
 
 /**
- * The place of a running container. An image may not claim one: its author would decide which container an operator's
- * command is about. Only where the image cannot be inspected, its labels and the creator's cannot be told apart.
+ * The place of a container. An image may not claim one: its author would decide which container an operator's command is
+ * about, and which words the operator's shell completes.
  */
-export function composePlaceOf({ labels, imageLabels }: SplitLabels): ComposePlace | undefined {
-  return composePlace(imageLabels.source === "known" ? labels : { ...imageLabels.labels, ...labels });
+export function composePlaceOf({ labels }: SplitLabels): ComposePlace | undefined {
+  return composePlace(labels);
 }
 
 /** The project whose names and networks a container sees: that of its creator, whom the operator trusts. */

@@ -1,7 +1,8 @@
 /**
  * Labels: splits a container's labels into its creator's and its image's. Engines merge the two when a container is
  * created. A label that the image has with the same key and value counts as the image's; all others are the creator's.
- * If the image cannot be inspected, every label counts as the image's.
+ * If the image cannot be inspected, or has too many labels to compare, every label counts as the image's: otherwise its
+ * author would only have to make the comparison fail.
  */
 import { COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
@@ -10,7 +11,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 interface LabelsOfImage {
   readonly labels: Labels;
-  /** "known": compared with the image; "awaited": the image is being inspected; "unknown": it cannot be inspected. */
+  /** "known": compared with the image; "awaited": the image is being inspected; "unknown": it cannot be. */
   readonly source: "known" | "awaited" | "unknown";
 }
 
@@ -56,8 +57,8 @@ export function ignoredLabelWarning(
   const { labels, source } = imageLabels;
   if (trustsImages || !Object.hasOwn(labels, key)) return undefined;
   return source === "unknown"
-    ? `label ${key} is ignored, because its image cannot be inspected and the label may come from there: re-create the ` +
-        "container from an existing image, or trust image labels with --trust-image-labels"
+    ? `label ${key} is ignored, because its image cannot be inspected, or has too many labels, and the label may come from there: re-create ` +
+        "the container from another image, or trust image labels with --trust-image-labels"
     : `label ${key} of the image is ignored, because an image may only opt out: set the label on the container, with a ` +
         "value that differs from the image's, or trust image labels with --trust-image-labels";
 }

@@ -74,6 +74,8 @@ export interface ListedJson {
   /** For people, such as "Up 2 minutes (healthy)". */
   readonly Status?: string;
   readonly Labels?: Labels | null;
+  readonly ImageID?: string;
+  readonly ImageManifestDescriptor?: ContainerJson["ImageManifestDescriptor"];
   readonly NetworkSettings?: { readonly Networks?: Readonly<Record<string, EndpointJson>> | null };
 }
 

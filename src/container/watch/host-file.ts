@@ -4,7 +4,7 @@
  * reached, and when they change, cached replies of the stub may be wrong.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { addressBytes, isSameAddress } from "../../base/model/address.ts";
+import { addressBytes, isLoopback } from "../../base/model/address.ts";
 import { areStubs } from "../../base/model/resolved-stubs.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type EngineHost, tryReadEngineFile, readEngineFile } from "../namespace/engine-host.ts";
@@ -68,10 +68,6 @@ function serversOf(nameservers: readonly string[], uplinks: readonly string[]): 
 function addressKey(address: string): string {
   const [, zone = ""] = address.split("%", 2);
   return `${Buffer.from(addressBytes(address) ?? []).toString("hex")}%${zone}`;
-}
-
-function isLoopback(address: string): boolean {
-  return address.startsWith("127.") || isSameAddress(address, "::1");
 }
 
 export interface HostFileParts {

@@ -7,7 +7,7 @@
  *
  * If the mode follows the host, a list from the host's file is replaced by the file's current servers.
  */
-import { addressBytes, isSameAddress } from "../../base/model/address.ts";
+import { addressBytes, isLoopback, isSameAddress } from "../../base/model/address.ts";
 import type { NameserversFact } from "../registry/fact.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 
@@ -101,7 +101,7 @@ function isHostServer(
 
 /** An address that means another host inside a container. */
 function isHostOnly(address: string): boolean {
-  return address.startsWith("127.") || isSameAddress(address, "::1") || address.includes("%");
+  return isLoopback(address) || address.includes("%");
 }
 
 /**

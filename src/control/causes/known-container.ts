@@ -3,8 +3,8 @@
  * place in a Compose project.
  */
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
-import { type ComposePlace, composePlace, composePlaceOf } from "../../container/registry/compose.ts";
-import type { Labels } from "../../container/registry/labels.ts";
+import { type ComposePlace, composePlaceOf } from "../../container/registry/compose.ts";
+import type { SplitLabels } from "../../container/registry/labels.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/registry/fact.ts";
 
 export interface KnownEndpoint {
@@ -36,10 +36,9 @@ export interface KnownContainer {
 }
 
 /** A container that is not running, as the engine reports it. */
-export interface StoppedContainer extends EndedState {
+export interface StoppedContainer extends EndedState, SplitLabels {
   readonly id: string;
   readonly name: string;
-  readonly labels: Labels;
   readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
 }
 
@@ -62,10 +61,10 @@ export function runningContainer(fact: ContainerFact, setting: DefaultBridgeSett
 
 /** Its service is among its names, because Compose gives it as an alias on every network. */
 export function stoppedContainer(
-  { id, name, labels, networks, ...ended }: StoppedContainer,
+  { id, name, labels, imageLabels, networks, ...ended }: StoppedContainer,
   setting: DefaultBridgeSetting = "off",
 ): KnownContainer {
-  const compose = composePlace(labels);
+  const compose = composePlaceOf({ labels, imageLabels });
   const common = [name, ...(compose === undefined ? [] : [compose.service])];
   return {
     id,

@@ -5,7 +5,7 @@
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
-import { isSameAddress } from "../../base/model/address.ts";
+import { isLoopback, isSameAddress } from "../../base/model/address.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { type Announce, type OwnNameQuery, queryOwnName } from "../checks/own-name.ts";
@@ -22,7 +22,7 @@ import {
 import type { NodeFact } from "../../container/kind/node-fact.ts";
 import { openPodNamespace } from "../../container/kind/pod-namespace.ts";
 import { disableRouteLocalnet, disabledRouteLocalnet } from "../../container/kind/route-localnet.ts";
-import { isLoopback, nameserversIn } from "../../container/kind/resolv-conf-text.ts";
+import { nameserversIn } from "../../container/kind/resolv-conf-text.ts";
 
 export interface NodeTarget {
   readonly fact: NodeFact;

@@ -1,6 +1,6 @@
 /**
  * EngineEvents: records what happens to the containers and networks of an engine. The containers that run when dns11 starts are
- * no news.
+ * no news. A start is recorded once the image's labels are known, because an image must not claim a service of others.
  */
 import { composePlaceOf } from "../../container/registry/compose.ts";
 import type { ContainerFact } from "../../container/registry/fact.ts";
@@ -18,6 +18,8 @@ export class EngineEvents {
   readonly #parts: EngineEventsParts;
   /** "attached", or the code of its failure. */
   readonly #served = new Map<string, string>();
+  /** Containers that have started, and whose image is being inspected. */
+  readonly #starting = new Set<string>();
 
   constructor(parts: EngineEventsParts) {
     this.#parts = parts;
@@ -27,7 +29,10 @@ export class EngineEvents {
   onContainer(fact: ContainerFact): void {
     const before = this.#parts.factOf(fact.id);
     if (before === undefined && !this.#parts.isSynced()) return;
-    if (before?.startedAt !== fact.startedAt) return this.#record("container-started", fact);
+    const isStart = before?.startedAt !== fact.startedAt || this.#starting.delete(fact.id);
+    if (isStart && fact.imageLabels.source === "awaited") this.#starting.add(fact.id);
+    else if (isStart) this.#record("container-started", fact);
+    if (isStart || before === undefined) return;
     const [old, now] = [networksOf(before), networksOf(fact)];
     for (const network of now) if (!old.has(network)) this.#record("network-joined", fact, { network });
     for (const network of old) if (!now.has(network)) this.#record("network-left", fact, { network });
@@ -36,8 +41,10 @@ export class EngineEvents {
   /** A container is about to be forgotten. */
   onGone(id: string, exitCode: number | undefined): void {
     const fact = this.#parts.factOf(id);
+    const isStarting = this.#starting.delete(id);
     this.#served.delete(id);
     if (fact === undefined) return;
+    if (isStarting) this.#record("container-started", fact);
     const hasFailed = exitCode !== undefined && exitCode !== 0;
     this.#record(hasFailed ? "container-died" : "container-stopped", fact, { exitCode: exitCode ?? null });
   }

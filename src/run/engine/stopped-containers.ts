@@ -1,21 +1,29 @@
 /**
  * StoppedContainers: the containers of the engine that are not running, with their aliases. The engine is asked at most once
- * a second, however many readers there are, and a container is inspected once for each time that it stops. While the engine
- * hangs, the list is the last one.
+ * a second, however many readers there are, and a container is inspected once for each time that it stops. Their labels are
+ * compared with those of their images, as with running ones. While the engine hangs, the list is the last one.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
+import { LIMITS } from "../../base/limits.ts";
 import type { Engine } from "../../container/watch/engine.ts";
+import { type SplitLabels, splitLabels } from "../../container/registry/labels.ts";
 import type { ContainerJson, EndpointJson, ListedJson } from "../../container/watch/engine-json.ts";
+import { ImageConfigs } from "../../container/watch/image-configs.ts";
 import type { StoppedContainer } from "../../control/causes/known-container.ts";
 
-type EngineCalls = Pick<Engine, "notRunningContainers" | "container">;
+type EngineCalls = Pick<Engine, "notRunningContainers" | "container" | "image">;
+
+interface Known {
+  readonly container: StoppedContainer;
+  readonly isInspected: boolean;
+}
 
 const LIST_EVERY_MS = 1_000;
 /** An explanation that waits for an engine that hangs explains nothing. */
 const WAIT_MS = 5_000;
-/** Of more containers, the older ones are known by name and service, but not by alias. */
+/** Of more containers, the older ones are known by name and service, but not by alias; of very many, by name alone. */
 const INSPECTED_MAX = 64;
 /** The time of a container that has never ended. */
 const NEVER = "0001-01-01T00:00:00Z";
@@ -24,8 +32,9 @@ export class StoppedContainers {
   readonly #engine: EngineCalls;
   readonly #isRunning: (id: string) => boolean;
   readonly #waitMs: number;
+  readonly #images: ImageConfigs;
   /** By ID; dropped when the container runs again. */
-  #inspected = new Map<string, StoppedContainer>();
+  #known = new Map<string, Known>();
   readonly #call: CoalescedCall<readonly StoppedContainer[]>;
   #last: readonly StoppedContainer[] = [];
   #lastMs = -Infinity;
@@ -35,6 +44,7 @@ export class StoppedContainers {
     this.#engine = engine;
     this.#isRunning = isRunning;
     this.#waitMs = waitMs;
+    this.#images = new ImageConfigs(engine);
     this.#call = new CoalescedCall(async () => await this.#read(), LIST_EVERY_MS);
   }
 
@@ -50,66 +60,76 @@ export class StoppedContainers {
   /** A container has ended: what was read is out of date. */
   forget(id: string): void {
     this.#lastMs = -Infinity;
-    this.#inspected.delete(id);
+    this.#known.delete(id);
   }
 
   async #read(): Promise<readonly StoppedContainer[]> {
     try {
-      const all = await this.#engine.notRunningContainers();
+      const listed = await this.#engine.notRunningContainers();
       // A running container that is not known yet will be known in a moment.
-      const stopped = all.filter(
+      const stopped = listed.filter(
         ({ Id: id, State: state }) => !this.#isRunning(id) && state !== "running" && state !== "paused",
       );
-      const inspected = new Map<string, StoppedContainer>();
+      const all = new Map<string, Known>();
       // The newest come first.
-      for (const [index, json] of stopped.entries()) {
-        const known = this.#inspected.get(json.Id);
-        if (known !== undefined && known.state === json.State) inspected.set(json.Id, known);
-        else if (index < INSPECTED_MAX) inspected.set(json.Id, await this.#inspect(json));
+      for (const [index, json] of stopped.slice(0, LIMITS.stoppedContainers).entries()) {
+        const isInspected = index < INSPECTED_MAX;
+        const known = this.#known.get(json.Id);
+        const isCurrent = known?.container.state === json.State && (known?.isInspected === true || !isInspected);
+        const current = isCurrent ? known : undefined;
+        all.set(json.Id, current ?? { container: await this.#learn(json, isInspected), isInspected });
       }
-      this.#inspected = inspected;
-      return stopped.map((json) => inspected.get(json.Id) ?? fromList(json));
+      this.#known = all;
+      return stopped.map((json) => all.get(json.Id)?.container ?? fromList(json, uncompared(json)));
     } catch {
       // Unknown while the engine is away.
       return [];
     }
   }
 
-  async #inspect(listed: ListedJson): Promise<StoppedContainer> {
-    const json = await this.#engine.container(listed.Id);
-    return json === undefined ? fromList(listed) : fromInspect(listed, json);
+  async #learn(listed: ListedJson, isInspected: boolean): Promise<StoppedContainer> {
+    const json = isInspected ? await this.#engine.container(listed.Id) : undefined;
+    if (json === undefined) return fromList(listed, await this.#images.split(configOf(listed)));
+    return fromInspect(listed, json, await this.#images.split(json));
   }
 }
 
-function fromList({
-  Id: id,
-  Names: names,
-  State: state,
-  Labels: labels,
-  NetworkSettings: settings,
-}: ListedJson): StoppedContainer {
+/** What a list says of a container, in the form of an inspect: enough to compare its labels with its image's. */
+function configOf({ Id, Labels, ImageID, ImageManifestDescriptor = null }: ListedJson): ContainerJson {
+  return { Id, Name: "", Config: { Labels: Labels ?? null }, Image: ImageID ?? "", ImageManifestDescriptor };
+}
+
+function uncompared({ Labels: labels }: ListedJson): SplitLabels {
+  return splitLabels(labels ?? {}, undefined);
+}
+
+function fromList(
+  { Id: id, Names: names, State: state, NetworkSettings: settings }: ListedJson,
+  { labels, imageLabels }: SplitLabels,
+): StoppedContainer {
   return {
     id,
     name: names?.[0]?.replace(/^\//, "") ?? "",
     state: state ?? "",
     exitCode: undefined,
     atMs: undefined,
-    labels: labels ?? {},
+    labels,
+    imageLabels,
     networks: Object.keys(settings?.Networks ?? {}).map((name) => ({ name, aliases: [] })),
   };
 }
 
 function fromInspect(
   listed: ListedJson,
-  { Name: name, State: state, Config: config, NetworkSettings: settings }: ContainerJson,
+  { Name: name, State: state, NetworkSettings: settings }: ContainerJson,
+  split: SplitLabels,
 ): StoppedContainer {
   const finished = state?.FinishedAt ?? NEVER;
   return {
-    ...fromList(listed),
+    ...fromList(listed, split),
     name: name.replace(/^\//, ""),
     exitCode: finished === NEVER ? undefined : state?.ExitCode,
     atMs: finished === NEVER ? undefined : Date.parse(finished) || undefined,
-    labels: config?.Labels ?? {},
     networks: Object.entries(settings?.Networks ?? {}).map(([network, endpoint]) => ({
       name: network,
       aliases: aliasesOf(endpoint),

@@ -2,21 +2,19 @@
  * UiServer: serves the page on loopback for as long as `dns11 ui` runs: its files, and what it may read of a running dns11. There is no
  * listener in the daemon; this server talks to the control socket as any command does, with the rights of its user.
  */
-import { once } from "node:events";
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
 
-import { Fault, codeOf, reasonOf } from "../../base/lib/fault.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { readBody } from "../../base/lib/request-body.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { ConnectionLimit } from "../../control/connection-limit.ts";
 import { DoctorRun } from "./doctor-run.ts";
 import { Gate } from "./gate.ts";
 import { SECURITY_HEADERS } from "./headers.ts";
+import { Loopback } from "./loopback.ts";
 import { INDEX, type PageFiles } from "./page-files.ts";
 import { RELAYED, Relay, type RelayLimits } from "./relay.ts";
 
-const LOOPBACK = "127.0.0.1";
 const BODY_BYTES_MAX = 4_096;
 const HEADERS_MS = 5_000;
 const REQUEST_MS = 10_000;
@@ -40,47 +38,39 @@ export interface UiServerParts {
 }
 
 export class UiServer {
-  readonly #server: Server;
+  readonly #loopback: Loopback;
   readonly #gate: Gate;
   readonly #files: PageFiles;
   readonly #relay: Relay;
   readonly #doctor: DoctorRun;
 
-  private constructor(server: Server, { socketPath, files, doctor, limits }: UiServerParts) {
-    this.#server = server;
+  private constructor(loopback: Loopback, { socketPath, files, doctor, limits }: UiServerParts) {
+    this.#loopback = loopback;
     this.#gate = new Gate(this.port);
     this.#files = files;
     this.#relay = new Relay(socketPath, limits);
     this.#doctor = new DoctorRun(doctor);
-    server.on("request", (incoming, outgoing) => void this.#answer(incoming, outgoing));
   }
 
   static async listen(parts: UiServerParts): Promise<UiServer> {
     const server = createServer({ headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, maxHeaderSize: 8_192 });
     void new ConnectionLimit(server, LIMITS.pageConnections);
-    try {
-      server.listen(parts.port, LOOPBACK);
-      await once(server, "listening");
-    } catch (cause) {
-      throw portFault(parts.port, cause);
-    }
-    // A connection that cannot be accepted, for lack of file descriptors, affects no other.
-    server.on("error", () => undefined);
-    return new UiServer(server, parts);
+    const ui = new UiServer(await Loopback.listen(server, parts.port), parts);
+    server.on("request", (incoming, outgoing) => void ui.#answer(incoming, outgoing));
+    return ui;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#loopback.port;
   }
 
   /** With the token in the fragment, which browsers send to nobody. */
   get url(): string {
-    return `http://${LOOPBACK}:${this.port}/#token=${this.#gate.token}`;
+    return `http://${this.#gate.host}/#token=${this.#gate.token}`;
   }
 
   close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
+    this.#loopback.close();
   }
 
   async #answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -133,16 +123,4 @@ function sendError(outgoing: ServerResponse, error: unknown): void {
 function sendJson(outgoing: ServerResponse, status: number, body: object): void {
   outgoing.writeHead(status, { "content-type": "application/json", connection: "close" });
   outgoing.end(`${JSON.stringify({ ...body, status: undefined })}\n`);
-}
-
-function portFault(port: number, cause: unknown): Fault {
-  if (codeOf(cause) === "EADDRINUSE") {
-    return new Fault("UI_PORT", `Port ${port} of ${LOOPBACK} is in use`, {
-      remedy: "Choose another one with --port, or any free one with --port 0.",
-    });
-  }
-  return new Fault("UI_PORT", `Cannot listen on port ${port} of ${LOOPBACK}`, {
-    cause,
-    remedy: "Choose another one with --port, or any free one with --port 0.",
-  });
 }

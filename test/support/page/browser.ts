@@ -28,7 +28,7 @@ export async function startBrowser(): Promise<Browser> {
     args: [
       "--no-sandbox",
       "--no-proxy-server",
-      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE *.localhost",
       `--disable-features=${WITHOUT.join(",")}`,
     ],
     timeout: WAIT_TIMEOUT_MS,

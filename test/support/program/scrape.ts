@@ -9,11 +9,12 @@ export type Scraped = { readonly status: number; readonly type: string; readonly
 /** For a server that does not reply; on a busy machine a reply may take long. */
 const TIMEOUT_MS = 60_000;
 
-/** `address` is ADDRESS:PORT, or the path of a control socket. */
-export async function page(address: string, path: string): Promise<Scraped> {
+/** `address` is ADDRESS:PORT, or the path of a control socket; `host` is the header, if it is for another one. */
+export async function page(address: string, path: string, host?: string): Promise<Scraped> {
   const where = address.startsWith("/") ? { socketPath: address } : urlParts(address);
+  const headers = host === undefined ? {} : { host };
   return await new Promise((resolve, reject) => {
-    const outgoing = request({ ...where, path, agent: false, timeout: TIMEOUT_MS }, (response) => {
+    const outgoing = request({ ...where, path, headers, agent: false, timeout: TIMEOUT_MS }, (response) => {
       let text = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (text += chunk));

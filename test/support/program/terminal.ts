@@ -1,5 +1,5 @@
 /**
- * Runner of dns11 commands on a pseudo-terminal made by script(1), which can press keys; the output is what a terminal
+ * Runner of dns11 commands, and of shells, on a pseudo-terminal made by script(1), which can press keys; the output is what a terminal
  * would get, byte for byte.
  */
 import { spawn } from "node:child_process";
@@ -19,10 +19,15 @@ export interface TerminalOptions {
 
 /** The last line has the exit code, and whether the terminal's line and signal modes are restored. */
 export async function onTerminal(args: readonly string[], options: TerminalOptions = {}): Promise<string> {
-  const { columns = 100, rows = 30, env = {}, keys = [] } = options;
   const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
   const after = `echo "left $? $(stty -a | grep -oE '[-]?(isig|icanon)' | tr '\\n' ' ')"`;
-  const child = spawn("script", ["-qec", `stty cols ${columns} rows ${rows}; ${words}; ${after}`, "/dev/null"], {
+  return await shellOnTerminal(`${words}; ${after}`, options);
+}
+
+/** A line for sh, which may start another shell that waits for keys. */
+export async function shellOnTerminal(line: string, options: TerminalOptions = {}): Promise<string> {
+  const { columns = 100, rows = 30, env = {}, keys = [] } = options;
+  const child = spawn("script", ["-qec", `stty cols ${columns} rows ${rows}; ${line}`, "/dev/null"], {
     stdio: ["pipe", "pipe", "inherit"],
     env: { ...process.env, TERM: "xterm-256color", NO_COLOR: "", ...env, PATH: SYSTEM_PATH, SHELL: "/bin/sh" },
   });

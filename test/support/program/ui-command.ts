@@ -1,6 +1,10 @@
 /** UiCommand: running `dns11 ui` of a test, the URL that it prints, and requests to its page. */
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
 
 import { PROGRAM } from "./built.ts";
 import { SYSTEM_PATH } from "./command.ts";
@@ -17,6 +21,13 @@ export interface UiOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** User and group. */
   readonly uid?: number;
+}
+
+interface UiRequest {
+  readonly method?: string;
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+  readonly token?: string;
 }
 
 export class UiCommand implements AsyncDisposable {
@@ -70,8 +81,18 @@ export class UiCommand implements AsyncDisposable {
     return this.#output.text;
   }
 
-  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    return await fetch(`${this.origin}${path}`, { ...init, headers: { "x-dns11-token": this.token } });
+  /** As a browser, which knows where names below localhost are; the machine's libc need not. */
+  async fetch(path: string, { method = "GET", body, signal, token = this.token }: UiRequest = {}): Promise<Response> {
+    const { hostname, host, port } = new URL(this.url);
+    assert.match(hostname, /^d11-[0-9a-f]{32}\.localhost$/);
+    const headers = { host, "x-dns11-token": token };
+    const options = { host: "127.0.0.1", port, path, method, headers, agent: false, signal };
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(options, resolve).on("error", reject).end(body);
+    });
+    answer.on("error", () => undefined);
+    const stream = Readable.toWeb(answer) as ReadableStream<Uint8Array>;
+    return new Response(stream, { status: answer.statusCode ?? 0 });
   }
 
   async end(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {

@@ -2,7 +2,9 @@
 // fish offer them.
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -12,6 +14,7 @@ import { complete } from "../../../cmd/shell/complete.ts";
 import { check } from "../../support/program/command.ts";
 import { type CommandHelp, helpOfAll } from "../../support/program/command-help.ts";
 import { dns11 } from "../../support/program/dns11.ts";
+import { shellOnTerminal } from "../../support/program/terminal.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "d11-completion-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -73,27 +76,16 @@ test("hidden flags and commands are not offered", async () => {
 });
 
 test("bash", async () => {
-  const shown = async (...words: string[]): Promise<string[]> => {
-    const typed = `COMP_WORDS=(dns11 ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}`;
-    const script = `source <(dns11 completion bash); ${typed}; _dns11 dns11; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return (await check("env", [...FINDING_DNS11, "bash", "-uc", script], { env })).split("\n").filter(Boolean);
-  };
-  assert.deepEqual(await shown("stat"), ["status"]);
-  assert.deepEqual(await shown("run", "--log-level", "=", ""), ["debug", "info", "warn", "error", "silent"]);
-  assert.deepEqual(await shown("status", ""), []);
+  assert.deepEqual(await inBash(["stat"]), ["status"]);
+  assert.deepEqual(await inBash(["run", "--log-level", "=", ""]), ["debug", "info", "warn", "error", "silent"]);
+  assert.deepEqual(await inBash(["status", ""]), []);
 });
 
 test("fish", async () => {
-  const shown = async (line: string): Promise<string[]> => {
-    const script = `dns11 completion fish | source; complete -C '${line}'`;
-    return (await check("env", [...FINDING_DNS11, "fish", "--no-config", "-c", script], { env }))
-      .split("\n")
-      .filter(Boolean);
-  };
-  assert.deepEqual(await shown("dns11 run --log-level d"), ["debug"]);
-  assert.match((await shown("dns11 statu"))[0] ?? "", /^status\tShow the health of dns11/);
+  assert.deepEqual(await inFish("dns11 run --log-level d"), ["debug"]);
+  assert.match((await inFish("dns11 statu"))[0] ?? "", /^status\tShow the health of dns11/);
   writeFileSync(join(folder, "settings.yaml"), "");
-  assert.deepEqual(await shown(`dns11 check-config ${folder}/sett`), [`${folder}/settings.yaml`]);
+  assert.deepEqual(await inFish(`dns11 check-config ${folder}/sett`), [`${folder}/settings.yaml`]);
 });
 
 // A pseudo terminal in which the tab key is pressed.
@@ -115,11 +107,85 @@ test("zsh", async () => {
   assert.match(output, /--log-level debug/);
 });
 
+/** What labels can claim. A shell that takes the first one as it is runs a command. */
+const RAN = join(folder, "ran");
+const SERVICES = [`zz;id>${RAN}`, "z$(id)", "z y", "z\u009b", "-z", "zebra"];
+
+test("of services and projects, only plain names are offered by bash, zsh and fish", async () => {
+  await using there = await daemonWith(SERVICES);
+  for (const words of [
+    ["status", "z"],
+    ["lookup", ""],
+    ["ps", "-p", ""],
+  ]) {
+    assert.deepEqual(await inBash(words, there.env), ["zebra"], words.join(" "));
+    assert.deepEqual(await inFish(`dns11 ${words.join(" ")}`, there.env), ["zebra"], words.join(" "));
+  }
+  const script = ZSH.replace("chec\\t", "status z\\t").replace("*check-config*", "*status zebra*");
+  const output = await check("env", [...FINDING_DNS11, "zsh", "-f", "-c", script], { env: there.env });
+  assert.match(output, /dns11 status zebra/);
+  await typedInBash("dns11 status zz\t", "dns11", there.env);
+  assert.equal(existsSync(RAN), false);
+});
+
+test("bash inserts what the program offers as one word", async () => {
+  const other = join(folder, "other");
+  writeFileSync(other, `#!/bin/sh\nprintf '%s\\n' 'zz;id>${RAN}' :4\n`, { mode: 0o755 });
+  await typedInBash(`${other} status z\t`, other, env);
+  assert.equal(existsSync(RAN), false);
+});
+
 test("an unknown shell is rejected with a list of the supported ones", async () => {
   const { code, stderr } = await dns11(["completion", "csh"]);
   assert.equal(code, 2);
   assert.match(stderr, /bash, zsh, fish/);
 });
+
+async function inBash(words: readonly string[], shellEnv: NodeJS.ProcessEnv = env): Promise<string[]> {
+  const typed = `COMP_WORDS=(dns11 ${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length}`;
+  const script = `source <(dns11 completion bash); ${typed}; _dns11 dns11; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const output = await check("env", [...FINDING_DNS11, "bash", "-uc", script], { env: shellEnv });
+  return output.split("\n").filter(Boolean);
+}
+
+async function inFish(line: string, shellEnv: NodeJS.ProcessEnv = env): Promise<string[]> {
+  const script = `dns11 completion fish | source; complete -C '${line}'`;
+  const output = await check("env", [...FINDING_DNS11, "fish", "--no-config", "-c", script], { env: shellEnv });
+  return output.split("\n").filter(Boolean);
+}
+
+/** Types a line in a bash of a person, which completes words for a program, and runs the line. */
+async function typedInBash(line: string, completed: string, shellEnv: NodeJS.ProcessEnv): Promise<void> {
+  const prepare = `dns11() { '${folder}/bin/dns11' "$@"; }; source <(dns11 completion bash); complete -F _dns11 '${completed}'`;
+  await shellOnTerminal("PS1='typed> ' exec bash --norc --noprofile -i", {
+    env: shellEnv,
+    keys: [
+      { when: /typed> /, press: `${prepare}; echo rea''dy\n` },
+      { when: /ready\r\n.*typed> /s, press: `${line}\n` },
+      { when: /\n.*typed> /s, press: "exit\n" },
+    ],
+  });
+}
+
+/** A daemon whose containers are in services and projects of these names. */
+async function daemonWith(services: readonly string[]): Promise<AsyncDisposable & { readonly env: NodeJS.ProcessEnv }> {
+  const engine = { address: join(folder, "engine.sock") };
+  const containers = services.map((service) => ({ name: "zebra", project: service, service }));
+  const stateDir = join(folder, "run");
+  mkdirSync(join(stateDir, "one"), { recursive: true });
+  const server = createServer((_, response) => response.end(JSON.stringify({ engine, containers })));
+  server.listen(join(stateDir, "one/control.sock"));
+  await once(server, "listening");
+  return {
+    env: { ...env, DNS11_STATE_DIR: stateDir, DOCKER_HOST: `unix://${engine.address}` },
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
 
 // What the hidden command offers, which the shells of the tests above call.
 async function offer(...words: string[]): Promise<{ words: string[]; wantsFiles: boolean }> {

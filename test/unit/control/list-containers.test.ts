@@ -6,6 +6,7 @@ import { test } from "node:test";
 
 import type { ContainersReport } from "../../../src/api/containers.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
+import { splitLabels } from "../../../src/container/registry/labels.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import { listContainers } from "../../../src/control/list-containers.ts";
 import { listNetworks } from "../../../src/control/list-networks.ts";
@@ -24,7 +25,7 @@ const BARE = aContainer({
 const GONE: StoppedContainer = {
   id: "f".repeat(64),
   name: "shop-cron-1",
-  labels: { "com.docker.compose.project": "shop", "com.docker.compose.service": "cron" },
+  ...splitLabels({ "com.docker.compose.project": "shop", "com.docker.compose.service": "cron" }, {}),
   networks: [
     { name: "a", aliases: ["Nightly"] },
     { name: "bridge", aliases: [] },

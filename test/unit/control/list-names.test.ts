@@ -8,6 +8,7 @@ import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/registry/fact.ts";
+import { splitLabels } from "../../../src/container/registry/labels.ts";
 import type { ComposeFilter } from "../../../src/control/compose-filter.ts";
 import { listNames } from "../../../src/control/list-names.ts";
 import type { ControlPorts } from "../../../src/control/ports.ts";
@@ -206,6 +207,7 @@ test("a stopped container's name is not running, with its last addresses where t
     id: API.id,
     name: API.name,
     labels: API.labels,
+    imageLabels: API.imageLabels,
     networks: [{ name: "a", aliases: [] }],
     state: "exited",
     exitCode: 0,
@@ -257,7 +259,7 @@ test("containers that have stopped, or are on no network with names, are listed 
   const ended = {
     id: "e".repeat(64),
     name: "shop-job-1",
-    labels: { ["com.docker.compose.project"]: "shop", ["com.docker.compose.service"]: "job" },
+    ...splitLabels({ "com.docker.compose.project": "shop", "com.docker.compose.service": "job" }, {}),
     networks: [{ name: "a", aliases: [] }],
     state: "exited",
     exitCode: 1,

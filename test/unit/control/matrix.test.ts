@@ -7,6 +7,7 @@ import { test } from "node:test";
 import type { MatrixReport } from "../../../src/api/matrix.ts";
 import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
+import { splitLabels } from "../../../src/container/registry/labels.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import { matrix } from "../../../src/control/matrix.ts";
 import type { ControlPorts } from "../../../src/control/ports.ts";
@@ -47,7 +48,7 @@ test("all containers of a service count that the name leads to; a stopped one ha
   const stopped: StoppedContainer = {
     id: "gone",
     name: "shop-cron-1",
-    labels: { "com.docker.compose.project": "shop", "com.docker.compose.service": "cron" },
+    ...splitLabels({ "com.docker.compose.project": "shop", "com.docker.compose.service": "cron" }, {}),
     networks: [{ name: "a", aliases: [] }],
     state: "exited",
     exitCode: 1,

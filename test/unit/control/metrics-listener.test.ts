@@ -1,4 +1,5 @@
-// Proves that held connections, idle or not read, cannot block the metrics endpoint.
+// Proves that held connections, idle or not read, cannot block the metrics endpoint, and that a page in a browser cannot read it by a
+// name of its own.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -41,7 +42,7 @@ async function hold(text: string): Promise<void> {
 for (const [what, text] of [
   ["send nothing", ""],
   ["begin a request", "GET /health HT"],
-  ["do not read", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"],
+  ["do not read", "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"],
 ] as const) {
   test(`three times as many connections as the limit, which ${what}, do not block other clients`, async () => {
     for (let count = 0; count < 3 * LIMITS.pageConnections; count++) await hold(text);
@@ -51,6 +52,45 @@ for (const [what, text] of [
     }
   });
 }
+
+const NAMES = [
+  "evil.test",
+  "evil.test:9511",
+  "localhost.evil.test",
+  "127.0.0.1.evil.test",
+  "0x7f.1",
+  "[::1].evil.test",
+];
+const OWN = ["127.0.0.1", "127.0.0.1:9511", "10.1.2.3:80", "[::1]", "[::1]:9511", "localhost", "LocalHost:9511"];
+
+test("on loopback, a request for another host is refused, whatever its path; one for an address or localhost is not", async () => {
+  for (const path of ["/metrics", "/ready", "/health", "/none"]) {
+    for (const host of NAMES) {
+      const { status, text } = await page(address, path, host);
+      assert.deepEqual([status, /use its address or localhost/.test(text)], [421, true], `${host} ${path}`);
+    }
+  }
+  for (const host of OWN) assert.equal((await page(address, "/ready", host)).status, 200, host);
+  const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+  socket.write("GET /health HTTP/1.0\r\n\r\n");
+  let answer = "";
+  for await (const chunk of socket) answer += String(chunk);
+  assert.match(answer, /^HTTP\/1\.1 200 /, "no browser sends a request without a host");
+});
+
+test("where the operator listens on an address of the network, it may have any name", async () => {
+  const open = new MetricsListener(
+    monitoringRoutes({ metrics: async () => await Promise.resolve(""), life: () => life }),
+    createLog("silent"),
+  );
+  try {
+    await open.listen({ address: "0.0.0.0:0", isExplicit: true, containers: 0 });
+    const at = `127.0.0.1:${open.address?.split(":")[1]}`;
+    assert.equal((await page(at, "/ready", "monitored.example:9511")).status, 200);
+  } finally {
+    open.close();
+  }
+});
 
 test("an internal error fails only its request, and is reported", async () => {
   const reported: string[] = [];

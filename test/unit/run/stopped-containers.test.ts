@@ -1,16 +1,21 @@
 // Proves that the engine is asked for stopped containers at most once a second, again at once when one ends, and never
-// waited for long.
+// waited for long; and that labels of their images are told from their own.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 
 import { StoppedContainers } from "../../../src/run/engine/stopped-containers.ts";
-import type { ContainerJson, ListedJson } from "../../../src/container/watch/engine-json.ts";
+import { LIMITS } from "../../../src/base/limits.ts";
+import { splitLabels } from "../../../src/container/registry/labels.ts";
+import type { ContainerJson, ImageJson, ListedJson } from "../../../src/container/watch/engine-json.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 
 // Waiting for the next call does not keep a process alive.
 const alive = setInterval(() => undefined, 1_000);
 after(() => clearInterval(alive));
+
+const IMAGE = `sha256:${"0".repeat(64)}`;
+const BAKED = { baked: "x" };
 
 function rig(listed: ListedJson[], isAway = false) {
   const calls = { lists: 0, inspects: 0 };
@@ -26,12 +31,17 @@ function rig(listed: ListedJson[], isAway = false) {
         Id: id,
         Name: `/${id}`,
         State: { ExitCode: 137, FinishedAt: "2026-01-01T12:00:00Z" },
-        Config: { Labels: { a: "b" } },
+        Image: IMAGE,
+        Config: { Labels: { a: "b", ...BAKED } },
         NetworkSettings: { Networks: { back: { Aliases: ["db"], DNSNames: ["db", "postgres"] } } },
       });
     },
   };
-  return { calls, stopped: new StoppedContainers(engine, (id) => id === "running-id") };
+  return { calls, stopped: new StoppedContainers({ ...engine, image }, (id) => id === "running-id") };
+}
+
+async function image(): Promise<ImageJson> {
+  return await Promise.resolve({ Config: { Labels: BAKED } });
 }
 
 const DB: ListedJson = { Id: "db-id", Names: ["/db"], State: "exited" };
@@ -46,6 +56,7 @@ test("containers that are not running, with aliases, labels, exit code and time"
       exitCode: 137,
       atMs: Date.parse("2026-01-01T12:00:00Z"),
       labels: { a: "b" },
+      imageLabels: { labels: BAKED, source: "known" },
       networks: [{ name: "back", aliases: ["db", "db", "postgres"] }],
     },
   ]);
@@ -70,12 +81,30 @@ test("a large number of stopped containers is inspected in part", async () => {
   assert.equal(calls.inspects, 64);
 });
 
+test("labels of an image are told from a container's own, also without an inspect; of very many, all count as the image's", async () => {
+  const labels = { a: "b", ...BAKED };
+  const { stopped } = rig(
+    Array.from({ length: LIMITS.stoppedContainers + 1 }, (_, index) => ({
+      Id: `id-${index}`,
+      State: "exited",
+      Labels: labels,
+      ImageID: IMAGE,
+    })),
+  );
+  const all = await stopped.list();
+  const own = all.map(({ labels: ownLabels, imageLabels }) => ({ labels: ownLabels, imageLabels }));
+  const compared = splitLabels(labels, BAKED);
+  assert.deepEqual(own.slice(0, -1), Array(LIMITS.stoppedContainers).fill(compared));
+  assert.deepEqual(own.at(-1), splitLabels(labels, undefined));
+});
+
 test("while the engine hangs the list is the last one", async () => {
   let isHung = false;
   const engine = {
     notRunningContainers: async () =>
       await (isHung ? new Promise<ListedJson[]>(() => undefined) : Promise.resolve([DB])),
     container: async () => await Promise.resolve(undefined),
+    image,
   };
   const stopped = new StoppedContainers(engine, () => false, 50);
   await waitFor("the list", async () => ((await stopped.list()).length === 1 ? true : undefined));

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type IncomingMessage, type Server, type ServerResponse, createServer, request } from "node:http";
-import { connect } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
@@ -79,6 +79,7 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
   readonly hasToken?: boolean;
+  readonly address?: string;
 }
 
 interface Answered {
@@ -92,19 +93,23 @@ function tokenOf({ url }: UiServer): string {
   return /#token=([0-9a-f]{64})$/.exec(url)?.[1] ?? assert.fail(url);
 }
 
+function hostOf({ url }: UiServer): string {
+  return /^http:\/\/(d11-[0-9a-f]{32}\.localhost:\d+)\/#/.exec(url)?.[1] ?? assert.fail(url);
+}
+
 function requestTo(
   path: string,
-  { method = "GET", headers = {}, body, hasToken = true }: Asked = {},
+  { method = "GET", headers = {}, body, hasToken = true, address = "127.0.0.1" }: Asked = {},
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       {
-        host: "127.0.0.1",
+        host: address,
         port: server.port,
         path,
         method,
         agent: false,
-        headers: { ...(hasToken && { [TOKEN_HEADER]: tokenOf(server) }), ...headers },
+        headers: { host: hostOf(server), ...(hasToken && { [TOKEN_HEADER]: tokenOf(server) }), ...headers },
       },
       resolve,
     );
@@ -179,8 +184,11 @@ test("a name that an attacker points to this address is refused, with and withou
   for (const host of [
     "evil.test",
     `evil.test:${server.port}`,
-    "127.0.0.1",
-    `127.0.0.1:${server.port + 1}`,
+    `127.0.0.1:${server.port}`,
+    `localhost:${server.port}`,
+    `d11-${"0".repeat(32)}.localhost:${server.port}`,
+    `x.${hostOf(server)}`,
+    hostOf(server).replace(/:.*/, ""),
     `[::1]:${server.port}`,
   ]) {
     for (const path of ["/", "/v1/status"]) {
@@ -188,17 +196,43 @@ test("a name that an attacker points to this address is refused, with and withou
     }
   }
   assert.deepEqual(asked, []);
-  assert.equal((await ask("/v1/status", { headers: { host: `localhost:${server.port}` } })).status, 200);
+});
+
+test("each start has a host of its own, for which nobody can have left a service worker", async () => {
+  const earlier = hostOf(server);
+  server.close();
+  server = await start();
+  assert.notEqual(hostOf(server).replace(/:.*/, ""), earlier.replace(/:.*/, ""));
+  assert.equal((await ask("/", { headers: { host: earlier } })).code, "UI_HOST");
+});
+
+test("the page is served on both loopback addresses, or on none: the browser may try either", async () => {
+  const answered = await requestTo("/", { address: "::1" });
+  assert.equal(answered.statusCode, 200);
+  answered.resume();
+  const other = createServer();
+  other.listen(0, "::1");
+  await once(other, "listening");
+  const { port } = other.address() as AddressInfo;
+  await assert.rejects(UiServer.listen({ port, socketPath, files: FILES, doctor: [] }), {
+    code: "UI_PORT",
+    message: `Port ${port} of ::1 is in use`,
+  });
+  const again = createServer();
+  again.listen(port, "127.0.0.1");
+  await once(again, "listening");
+  for (const each of [other, again]) each.close();
 });
 
 test("another page is refused even with the token; the page itself is not", async () => {
-  const own = `http://127.0.0.1:${server.port}`;
+  const own = `http://${hostOf(server)}`;
   const foreign = [
     "http://evil.test",
     "null",
     "https://127.0.0.1",
-    `http://127.0.0.1:${server.port + 1}`,
+    `http://127.0.0.1:${server.port}`,
     `http://localhost:${server.port}`,
+    `https://${hostOf(server)}`,
   ];
   for (const origin of foreign)
     assert.equal((await ask("/v1/status", { headers: { origin } })).code, "UI_ORIGIN", origin);
@@ -291,7 +325,7 @@ test("a reader that takes nothing is dropped, and the daemon is not read any fur
   socket.on("error", () => undefined);
   socket.pause();
   socket.write(
-    `GET /v1/queries?follow=true&name=flood HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n${TOKEN_HEADER}: ${tokenOf(server)}\r\n\r\n`,
+    `GET /v1/queries?follow=true&name=flood HTTP/1.1\r\nHost: ${hostOf(server)}\r\n${TOKEN_HEADER}: ${tokenOf(server)}\r\n\r\n`,
   );
   await waitFor("the stream to begin", () => (asked.length === 1 ? true : undefined));
   await waitFor("the stream to end", () => (open === 0 ? true : undefined));

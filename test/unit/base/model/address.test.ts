@@ -9,6 +9,7 @@ import * as fc from "fast-check";
 import {
   addressBytes,
   isHostScoped,
+  isLoopback,
   isOpenEnded,
   reverseLabels,
   socketAddress,
@@ -168,4 +169,18 @@ function canonicalOrNothing(text: string): string | undefined {
 function reverseText(address: string): string {
   const labels = reverseLabels(addressBytes(address) ?? new Uint8Array(0));
   return presentation(labels, 0, labels.length);
+}
+
+for (const [address, expected] of [
+  ["127.0.0.1", true],
+  ["127.255.255.254", true],
+  ["::1", true],
+  ["128.0.0.1", false],
+  ["10.127.0.11", false],
+  ["::2", false],
+  ["127.example", false],
+  ["", false],
+] as const) {
+  test(`"${address}" is ${expected ? "" : "not "}a loopback address`, () =>
+    assert.equal(isLoopback(address), expected));
 }

@@ -6,7 +6,8 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { isLoopback, nameserversIn, rewriteResolvConf } from "../../../../src/container/kind/resolv-conf-text.ts";
+import { isLoopback } from "../../../../src/base/model/address.ts";
+import { nameserversIn, rewriteResolvConf } from "../../../../src/container/kind/resolv-conf-text.ts";
 
 const GATEWAY = "172.18.0.1";
 const DOCKER_20 = "search lan\nnameserver 127.0.0.11\noptions ndots:0\n";
@@ -122,20 +123,6 @@ test("the new search list comes first, and domain lines stay, as KIND has it", (
     "search corp\n# docker\ndomain lan\nnameserver 172.18.0.1\nsearchable c",
   );
 });
-
-for (const [address, expected] of [
-  ["127.0.0.1", true],
-  ["127.255.255.254", true],
-  ["::1", true],
-  ["128.0.0.1", false],
-  ["10.127.0.11", false],
-  ["::2", false],
-  ["127.example", false],
-  ["", false],
-] as const) {
-  test(`"${address}" is ${expected ? "" : "not "}a loopback address`, () =>
-    assert.equal(isLoopback(address), expected));
-}
 
 const address = fc.oneof(
   fc.ipV4(),

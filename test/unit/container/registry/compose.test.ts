@@ -15,9 +15,10 @@ test("the creator's labels count, also those that Compose gives its images, too"
   assert.deepEqual(composePlaceOf(splitLabels(built, PLACE)), EXPECTED);
 });
 
-test("labels of the image alone do not count, unless the image cannot be inspected", () => {
+test("labels that are the image's, or may be, do not count", () => {
   assert.equal(composePlaceOf(splitLabels(PLACE, PLACE)), undefined);
-  assert.deepEqual(composePlaceOf(splitLabels(PLACE, undefined)), EXPECTED);
+  for (const image of ["awaited", undefined] as const)
+    assert.equal(composePlaceOf(splitLabels(PLACE, image)), undefined);
 });
 
 test("half a place is none", () => {

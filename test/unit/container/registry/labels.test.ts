@@ -61,7 +61,7 @@ test("an ignored label causes a warning with reason and remedy; one that applies
   );
   assert.match(
     ignoredLabelWarning("added", splitLabels(MERGED, undefined), LABEL_DEFAULTS) ?? "",
-    /^label added is ignored, because its image cannot be inspected .*--trust-image-labels$/,
+    /^label added is ignored, because its image cannot be inspected, or has too many labels, .*--trust-image-labels$/,
   );
   assert.equal(ignoredLabelWarning("added", split, LABEL_DEFAULTS), undefined);
   assert.equal(ignoredLabelWarning("toString", split, LABEL_DEFAULTS), undefined);

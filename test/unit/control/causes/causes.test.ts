@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import type { Cause } from "../../../../src/api/causes.ts";
 import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import { splitLabels } from "../../../../src/container/registry/labels.ts";
 import { causesOf } from "../../../../src/control/causes/causes.ts";
 import { commandOf } from "../../../../src/control/causes/fixes.ts";
 import {
@@ -61,7 +62,7 @@ function stopped(parts: Partial<StoppedContainer> = {}): StoppedContainer {
     state: "exited",
     exitCode: 137,
     atMs: NOW - 720_000,
-    labels: { "com.docker.compose.project": "shop", "com.docker.compose.service": "cache" },
+    ...splitLabels({ "com.docker.compose.project": "shop", "com.docker.compose.service": "cache" }, {}),
     networks: [{ name: "shop_front", aliases: ["redis"] }],
     ...parts,
   };
