@@ -62,7 +62,15 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/kernel",
     mayImport: BASE,
-    modules: ["koffi", "node-netlink/dist/raw.js", "node:crypto", "node:dgram", "node:fs", "node:util"],
+    modules: [
+      "koffi",
+      "node-netlink/dist/raw.js",
+      "node:crypto",
+      "node:dgram",
+      "node:fs",
+      "node:timers/promises",
+      "node:util",
+    ],
   },
   // What attaches programs waits in a thread of its own.
   {
@@ -838,6 +846,7 @@ const OPENERS = new Map([
   ["src/kernel/regular-file.ts", "the common implementation"],
   ["src/kernel/process.ts", "files under /proc about our own processes"],
   ["src/kernel/proc-text.ts", "files under /proc"],
+  ["src/kernel/xtables.ts", "lists of tables under /proc, which take a lock to read"],
   ["src/kernel/libc.ts", "the openat2 call; /dev/null"],
   ["src/kernel/nft-watch.ts", "/dev/null"],
   ["src/kernel/answers/link-thread-main.ts", "this thread's namespace"],

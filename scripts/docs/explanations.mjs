@@ -258,7 +258,10 @@ const LOG_MEANINGS = [
     /changes of rules wait for another container/,
     "No program on the machine can change nftables rules while two processes of one container compete for its lock. `a process of the container locks its rules` names that container.",
   ],
-  [/takeover refused/, "A process asked the keeper for the sockets of all containers, and is not where dns11 runs: find out what it is."],
+  [
+    /takeover refused/,
+    "A process asked the keeper for the sockets of all containers, and is not where dns11 runs: find out what it is.",
+  ],
   [/changes of rules go on/, "The lock is free again."],
   [/not attached/, "The container is served by Docker's resolver. code and reason say why; dns11 retries by itself."],
   [/not serving/, "dns11 inside a KIND node cannot serve it yet; the reason says why. It retries by itself."],

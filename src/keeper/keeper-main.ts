@@ -11,6 +11,7 @@ import { setCapabilities } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { denyCalls } from "../kernel/seccomp.ts";
 import { reasonOf } from "../base/lib/fault.ts";
+import { printableJson } from "../base/lib/printable.ts";
 import { DENIED_TO_KEEPER } from "./denied-calls.ts";
 import { Keeper } from "./keeper.ts";
 import { PeerProcess } from "./peer-process.ts";
@@ -53,7 +54,7 @@ function dropPrivileges(): void {
 function log(about: Readonly<Record<string, unknown>>, msg: string): void {
   const line = { level: "warn", time: new Date().toISOString(), keeper: process.pid, ...about, msg };
   try {
-    writeSync(STDERR, `${JSON.stringify(line)}\n`);
+    writeSync(STDERR, `${printableJson(line)}\n`);
   } catch {
     // Nothing reads it any more.
   }

@@ -239,7 +239,7 @@ export class Keeper {
   async #removeAll(reason: string): Promise<void> {
     const startMs = performance.now();
     const handBack = new HandBack(this.#parts.memory);
-    const done = handBack.run([...this.#held.values()]);
+    const done = this.#main.untilClosed().then(async () => await handBack.run([...this.#held.values()]));
     // Where locks are held that takes as long as somebody likes.
     await Promise.race([done, sleep(KEEPER_LIMITS.handBackMs, undefined, { ref: false })]);
     const { removed: namespaces, waiting } = handBack;
