@@ -13,6 +13,7 @@ import { ImageConfigs } from "../container/watch/image-configs.ts";
 import { parseResolvConf } from "../container/watch/resolv-conf.ts";
 import { ContainerFilesReader } from "../container/watch/container-files.ts";
 import { containerFact, isUp } from "../container/watch/translate.ts";
+import { RULES_LOCKED } from "../container/namespace/rules-locked.ts";
 import { LIMITS } from "../base/limits.ts";
 import { mapConcurrent } from "../base/lib/map-concurrent.ts";
 import { DEFAULT_BEHAVIOUR } from "../base/model/behaviour.ts";
@@ -94,7 +95,9 @@ function inspectedContainer(
   const isSkipped = status === undefined || status.state === "skipped";
   const decision = decide(fact, [], LABEL_DEFAULTS, isSkipped ? "off" : "names");
   const isAnswered = status?.state === "attached" || status?.state === "verifying";
-  const namespaceKind = namespaceKindOf(decision, fact);
+  // Whoever looks at the rules waits for their lock, at the latest when it ends.
+  const isLocked = status?.code === RULES_LOCKED;
+  const namespaceKind = isLocked ? "elsewhere" : namespaceKindOf(decision, fact);
   return {
     fact,
     namespaceKind,

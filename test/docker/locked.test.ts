@@ -37,9 +37,10 @@ after(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-async function whoAnswers(container: Container): Promise<"dns11" | "docker"> {
+/** "nobody" until one of both has taken over. */
+async function whoAnswers(container: Container): Promise<"dns11" | "docker" | "nobody"> {
   const reply = await dig(container, "web");
-  assert.deepEqual(dataOf(reply), [web.address("n1")]);
+  if (dataOf(reply)[0] !== web.address("n1")) return "nobody";
   return reply.answer[0]?.ttl === DOCKERS_TTL ? "docker" : "dns11";
 }
 
@@ -55,7 +56,7 @@ test("sixteen containers hold their locks: all others are served, attached, deta
     await late.remove();
     const options = ["-H", engine.host, "--state-dir", stateDir];
     const { stdout } = await dns11(["ps", ...options]);
-    assert.match(stdout, /^locked0 .*(?:failed|RULES_LOCKED)/m);
+    assert.match(stdout, /^locked0 +FAILED .*holds the lock of its rules/m);
     const { stdout: json } = await dns11(["ps", "--json", ...options]);
     assert.equal(json.match(/"code": ?"RULES_LOCKED"/g)?.length, LOCKED, json);
     const doctor = await dns11(["doctor", "locked0", ...options]);

@@ -157,8 +157,11 @@ export class ResolvConfWriter {
 
   /** Accepts nameservers that another program wrote. */
   #accept(text: string): AdvertiseResult {
+    // The addresses that are captured are those of an earlier text, and nothing reports this one any more.
+    const isNews = this.#knownText !== undefined && this.#knownText !== text;
     this.#knownText = text;
     this.#advertised = nameserversIn(text).slice(0, NAMESERVERS_MAX);
+    if (isNews) this.#parts.onRewritten("foreign", this.#advertised);
     return { outcome: "accepted", addresses: this.#advertised };
   }
 

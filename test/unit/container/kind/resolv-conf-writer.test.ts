@@ -142,6 +142,17 @@ test("if saving fails, nothing is written", (t) => {
   assert.equal(node.text, DOCKER);
 });
 
+test("a text that is noticed only when addresses are advertised is reported like any other", (t) => {
+  const node = new Node(t);
+  node.writer.advertise(CHANGE);
+  node.write("nameserver 192.0.2.200\n");
+  node.writer.check();
+  node.write("nameserver 192.0.2.201\n");
+  assert.equal(node.writer.advertise(CHANGE).outcome, "accepted");
+  node.writer.check();
+  assert.deepEqual(node.reported, ["foreign: 192.0.2.200", "foreign: 192.0.2.201"]);
+});
+
 test("an address that is advertised already is not written again", (t) => {
   const node = new Node(t);
   const first = node.writer.advertise(CHANGE);
