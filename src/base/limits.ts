@@ -137,6 +137,12 @@ export const LIMITS = {
   upstreamSocketsOwn: { whole: 4096, each: 64, always: 8 },
   /** How often one upstream is tried for one query: packets get lost. */
   upstreamAttemptsPerServer: 3,
+  /**
+   * Queries of one container that one upstream has at the same time: at first, at least and at most; further ones wait
+   * here. Answers within `quickMs` delay nobody, so the number grows. Otherwise a smaller one is tried as soon as answers take
+   * longer than they need to, and every `tryEveryMs` in any case: half of the container's throughput for one answer's time.
+   */
+  serverWindow: { first: 64, least: 8, most: 16_384, quickMs: 10, tryEveryMs: 2_000 },
   /** The most containers that metrics may be configured to list: beyond that there are too many series to store. */
   meteredContainersMax: 2_000,
   /** Upstreams that metrics list; all others are counted together. */

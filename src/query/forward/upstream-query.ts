@@ -14,7 +14,6 @@ import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { UpstreamFailure } from "../record/meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
@@ -23,16 +22,22 @@ import { scrub } from "../wire/scrub.ts";
 import { readFreshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { UpstreamJournal } from "../trace.ts";
-import type { ServerFailure, UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
+import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
 import { messageFor, rejectsEdns } from "./edns-fallback.ts";
 import {
   type UpstreamCandidate,
-  FORWARDING_LOOP,
-  isAnyPending,
+  WAITS_IN_QUEUE,
+  TIMED_OUT,
+  isAny,
+  isAnyOpen,
   isAnyUp,
-  isLastUntried,
+  isEligible,
+  failuresOf,
+  firstUntried,
+  hedgeDelayMs,
+  leastTried,
   orderServers,
   noteOrder,
 } from "./server-order.ts";
@@ -78,6 +83,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return this.#isDone;
   }
 
+  /** Whether any server has the query, or has had it. */
+  get isSent(): boolean {
+    return this.#candidates.some(({ tries }) => tries > 0);
+  }
+
   /** Starts a journal if there is none yet, for a query that is being explained. */
   openJournal(): UpstreamJournal {
     if (this.#journal !== undefined) return this.#journal;
@@ -106,21 +116,16 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       if (!isAnyServerUp) this.#lateMs = now;
       this.#stepMs = now + LIMITS.retransmitMs;
       const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
-      for (const candidate of this.#candidates) if (this.#isEligible(candidate)) this.#query(candidate, why);
+      for (const candidate of this.#candidates)
+        if (isEligible(this.#candidates, candidate)) this.#query(candidate, why);
     } else {
       for (const candidate of this.#candidates)
         if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#query(candidate, ON_TRIAL);
       if (!this.#isDone) this.#queryNext("first in order");
     }
-    if (!this.#isDone && !isAnyPending(this.#candidates)) this.#giveUp();
+    if (!this.#isDone && !isAnyOpen(this.#candidates)) this.#giveUp();
     this.#isStarting = false;
     if (!this.#isDone) this.#arm();
-  }
-
-  #firstUntried(): UpstreamCandidate | undefined {
-    for (const candidate of this.#candidates)
-      if (candidate.state === "untried" && this.#isEligible(candidate)) return candidate;
-    return undefined;
   }
 
   onDue(): void {
@@ -148,45 +153,35 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (this.#queryNext("no reply within the usual time of the servers before")) return;
     this.#retryMs *= 2;
     this.#stepMs = this.#hooks.now() + this.#retryMs;
-    const waiting = this.#candidates.filter(
-      ({ state, tries }) => state === "pending" && tries < LIMITS.upstreamAttemptsPerServer,
-    );
-    const [again] = waiting.toSorted((a, b) => a.tries - b.tries);
+    const again = leastTried(this.#candidates);
     if (again !== undefined) this.#query(again, "retry, no reply yet");
   }
 
   /** Queries the next server that has not been tried; returns whether there was one. */
   #queryNext(why: string): boolean {
-    const next = this.#firstUntried();
+    const next = firstUntried(this.#candidates);
     if (next === undefined) return false;
-    this.#stepMs = this.#hooks.now() + this.#hedgeDelayMs(next);
+    this.#stepMs = this.#hooks.now() + hedgeDelayMs(this.#plan, this.#candidates, next);
     this.#query(next, why);
     return true;
   }
 
-  /**
-   * A local stub resolver knows which server is right for which name. The servers behind it do not, so they are used
-   * only if it is unreachable.
-   */
-  #isEligible({ nameserver }: UpstreamCandidate): boolean {
-    if (nameserver.server.isBackup !== true) return true;
-    return this.#candidates.every(
-      (candidate) => candidate.nameserver.server.isBackup === true || candidate.isUnreachable,
-    );
-  }
-
-  #hedgeDelayMs({ nameserver }: UpstreamCandidate): number {
-    const { policy, hedges } = this.#plan;
-    // Docker's embedded DNS tries several servers itself, one after the other, and loses no packets on the way to us.
-    if (nameserver.server.from === "docker") return policy.budgetMs;
-    if (isLastUntried(this.#candidates, nameserver))
-      return Math.max(LIMITS.retransmitMs, nameserver.health.hedgeDelayMs);
-    if (policy.order === "sequential" || !hedges) return policy.budgetMs / this.#candidates.length;
-    return nameserver.health.hedgeDelayMs;
-  }
-
+  /** Sends the query to a server, or has it wait while the server has enough queries of the container. */
   #query(candidate: UpstreamCandidate, why: string): void {
+    const queue = this.#plan.queueTo(candidate.nameserver);
+    if (candidate.state !== "untried" || queue.tryEnter(candidate)) return this.#send(candidate, why);
+    candidate.state = "waiting";
+    candidate.reason = WAITS_IN_QUEUE;
+    this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `waits: ${WAITS_IN_QUEUE}`);
+    queue.wait(candidate, () => {
+      if (this.#isDone) queue.leave(candidate);
+      else this.#guarded(() => this.#send(candidate, why));
+    });
+  }
+
+  #send(candidate: UpstreamCandidate, why: string): void {
     candidate.state = "pending";
+    candidate.reason = TIMED_OUT;
     candidate.tries++;
     if (this.#plan.usesTcp) return this.#queryTcp(candidate, why);
     const { nameserver } = candidate;
@@ -272,6 +267,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     const tookMs = isStream ? undefined : now - sentMs;
+    this.#plan.queueTo(nameserver).recordAnswer(candidate);
     if (failure === undefined) nameserver.health.recordAnswer(now, tookMs);
     else this.#recordFailure(candidate, tookMs);
     // A reply after the end affects only the health of the server.
@@ -344,13 +340,14 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #fail(candidate: UpstreamCandidate, reason: string): void {
+    this.#plan.queueTo(candidate.nameserver).leave(candidate);
     if (this.#isDone) return;
     candidate.state = "failed";
     candidate.reason = reason;
     this.#isClientLimit ||= CLIENT_LIMIT.test(reason);
     this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
     // All servers have been tried and none may still answer: stop waiting.
-    if (!this.#queryNext("the server before failed") && !isAnyPending(this.#candidates)) this.#giveUp();
+    if (!this.#queryNext("the server before failed") && !isAnyOpen(this.#candidates)) this.#giveUp();
     if (!this.#isDone && !this.#isStarting) this.#arm();
   }
 
@@ -362,6 +359,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     for (const candidate of this.#candidates) {
       if (candidate.state === "pending") this.#meterFailure(candidate, "timeout", this.startMs, this.#plan.usesTcp);
     }
+    this.#isClientLimit ||= isAny(this.#candidates, "waiting");
     const truncated = why === undefined ? this.#truncated : undefined;
     const what = truncated === undefined ? "gave up" : "using the truncated reply";
     this.#journal?.note(this.#hooks.now(), undefined, what);
@@ -370,7 +368,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       truncated === undefined
         ? {
             kind: "failed",
-            failures: why === undefined ? this.#failures() : [{ server: "dns11", reason: why }],
+            failures: why === undefined ? failuresOf(this.#plan, this.#candidates) : [{ server: "dns11", reason: why }],
             wasSilent: this.#candidates.some(({ state, isUnreachable }) => state === "pending" || isUnreachable),
             extendedError: this.#extendedError,
             isClientLimit: this.#isClientLimit || why !== undefined,
@@ -381,17 +379,12 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     else this.#hooks.onResult(this, result);
   }
 
-  #failures(): ServerFailure[] {
-    const tried = this.#candidates.filter(({ tries, state }) => tries > 0 || state === "failed");
-    return [
-      ...tried.map(({ nameserver, reason }) => ({ server: serverText(nameserver.server), reason })),
-      ...this.#plan.looping.map(({ server }) => ({ server: serverText(server), reason: FORWARDING_LOOP })),
-    ];
-  }
-
   #end(): void {
     this.#isDone = true;
     this.#hooks.deadlines.clear(this);
+    for (const candidate of this.#candidates) {
+      if (candidate.state === "waiting") this.#plan.queueTo(candidate.nameserver).cancel(candidate);
+    }
     for (const connection of this.#connections ?? []) connection.destroy();
   }
 }
