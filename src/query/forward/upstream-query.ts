@@ -25,7 +25,7 @@ import { UpstreamJournal } from "../trace.ts";
 import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
-import { messageFor, rejectsEdns } from "./edns-fallback.ts";
+import { concernsClient, messageFor, rejectsEdns } from "./edns-fallback.ts";
 import {
   type UpstreamCandidate,
   WAITS_IN_QUEUE,
@@ -264,17 +264,17 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { nameserver } = candidate;
     const { clientNumber, checksReplies, fetchesWhole } = this.#plan;
     const now = this.#hooks.now();
-    const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
+    const isFailure = REFUSALS.has(reply.rcode);
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     const tookMs = isStream ? undefined : now - sentMs;
     this.#plan.queueTo(nameserver).recordAnswer(candidate);
-    if (failure === undefined) nameserver.health.recordAnswer(now, tookMs);
+    if (!isFailure) nameserver.health.recordAnswer(now, tookMs);
     else this.#recordFailure(candidate, tookMs);
     // A reply after the end affects only the health of the server.
     if (this.#isDone) return;
-    if (failure !== undefined) {
+    if (isFailure) {
       this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
-      return this.#fail(candidate, failure);
+      return this.#fail(candidate, rcodeName(reply.rcode));
     }
     if (rejectsEdns(this.#plan, reply) && nameserver.speaksEdns(now, clientNumber) && !candidate.isWithoutEdns) {
       candidate.isWithoutEdns = true;
@@ -283,6 +283,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     }
     // Only remembered once a query without EDNS works: an authoritative server may reply anything.
     if (candidate.isWithoutEdns && !rejectsEdns(this.#plan, reply)) nameserver.markWithoutEdns(now, clientNumber);
+    if (checksReplies && !concernsClient(this.#plan, reply)) return this.#fail(candidate, rcodeName(reply.rcode));
     const message = checksReplies ? scrub(reply.message) : reply.message;
     if (typeof message === "string") return this.#fail(candidate, message);
     const isCut = isTruncated(message);
