@@ -57,6 +57,14 @@ export const LIMITS = {
   tcpIdleMs: 8_000,
   /** Unsent answers of a connection, in bytes; beyond this its queries are no longer read. */
   tcpUnreadBytes: 256 * 1024,
+  /**
+   * Bytes of queries and replies on a container's connections in one turn of the event loop: 64 KB take up to a millisecond to
+   * parse. Each message counts as so many more, one that is forwarded as many as several local answers, and a connection that
+   * is accepted or read again as many as copying 64 KB takes.
+   */
+  streamTurn: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
+  /** Bytes that arrive at once from a connection before others of the container are read; queries are shorter. */
+  streamReadBytes: 4096,
   /** Connections in the kernel's accept queue. */
   tcpBacklog: 128,
 

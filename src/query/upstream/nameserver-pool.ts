@@ -90,6 +90,7 @@ export class NameserverPool {
     const created = new StreamPool({
       ids: this.#parts.ids,
       shares: client.shares,
+      turn: client.streamTurn,
       connects: own.connects,
       connectsOfHost: server.from === "host" ? this.#connects : undefined,
       dial: () => client.dial(server, "tcp"),
