@@ -173,6 +173,11 @@ export const LIMITS = {
   /** Consecutive timeouts, and the time they must span, before an upstream is down. */
   downAfterQueries: 3,
   downAfterMs: 1_000,
+  /**
+   * Consecutive errors of sockets, each opened after the error before, until an upstream counts as unreachable and a query
+   * goes on to the next one. Whoever can send packets to the host can forge one, for ports that it guesses.
+   */
+  downAfterSocketErrors: 3,
   /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
   downAfterErrors: 8,
   /** How many of these, in different zones again, must come from containers other than the first, where several use it. */

@@ -22,6 +22,8 @@ export interface UpstreamCandidate extends QueuedQuery {
   state: "untried" | "waiting" | "pending" | "failed";
   tries: number;
   reason: string;
+  /** Errors of the sockets on which it was queried. */
+  socketErrors: number;
   /** It could not be reached at all, which is the condition for using a backup. */
   isUnreachable: boolean;
   /** It is queried without EDNS, which it rejected. */
@@ -61,6 +63,7 @@ function candidateOf(nameserver: Nameserver): UpstreamCandidate {
     nameserver,
     state: "untried",
     tries: 0,
+    socketErrors: 0,
     reason: TIMED_OUT,
     isUnreachable: false,
     isWithoutEdns: false,

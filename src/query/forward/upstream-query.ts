@@ -42,8 +42,6 @@ import {
   noteOrder,
 } from "./server-order.ts";
 
-/** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
-const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
 const CLIENT_LIMIT = /too many|no longer needed|no longer served/;
 const INTERNAL_ERROR = "internal error";
@@ -317,19 +315,27 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
     if (!isStream || !this.#isDone) this.#meterFailure(candidate, "error", sentMs, isStream);
     // A server that answers over UDP is up, and only unavailable over TCP.
-    if (isStream && !this.#plan.usesTcp) this.#fail(candidate, reason);
-    else this.#giveUpOn(candidate, reason, isStream);
+    if (isStream && !this.#plan.usesTcp) return this.#fail(candidate, reason);
+    if (isStream) return this.#giveUpOn(candidate, reason, true);
+    candidate.socketErrors++;
+    // The error may be forged, for the port of that socket.
+    const isConfirmed = candidate.socketErrors >= LIMITS.downAfterSocketErrors;
+    if (isConfirmed) this.#markUnreachable(candidate, reason);
+    else if (!this.#isDone) this.#send(candidate, `retry on another port: ${reason}`);
   }
 
   /**
    * The server cannot be reached. The error shows whether the cause is the server, or our lack of descriptors or memory.
    */
   #giveUpOn(candidate: UpstreamCandidate, reason: string, isStream = false): void {
-    candidate.isUnreachable = true;
     // A container may use TCP at will; a failure affects the server's health only if all queries use TCP.
     const isRelevant = !isStream || this.#plan.policy.usesTcp;
-    if (isRelevant && UNREACHABLE.test(reason))
-      candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
+    if (isRelevant) candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
+    this.#markUnreachable(candidate, reason);
+  }
+
+  #markUnreachable(candidate: UpstreamCandidate, reason: string): void {
+    candidate.isUnreachable = true;
     this.#fail(candidate, reason);
   }
 
