@@ -148,9 +148,10 @@ export const LIMITS = {
   /**
    * Queries of one container that one upstream has at the same time: at first, at least and at most; further ones wait
    * here. Answers within `quickMs` delay nobody, so the number grows. Otherwise a smaller one is tried as soon as answers take
-   * longer than they need to, and every `tryEveryMs` in any case: half of the container's throughput for one answer's time.
+   * longer than they need to, and every `tryEveryMs` in any case: half of the container's throughput for one answer's time. A query
+   * that is late, by `lateMs` at least, does not count any more.
    */
-  serverWindow: { first: 64, least: 8, most: 16_384, quickMs: 10, tryEveryMs: 2_000 },
+  serverWindow: { first: 64, least: 8, most: 16_384, quickMs: 10, tryEveryMs: 2_000, lateMs: 100 },
   /** The most containers that metrics may be configured to list: beyond that there are too many series to store. */
   meteredContainersMax: 2_000,
   /** Upstreams that metrics list; all others are counted together. */

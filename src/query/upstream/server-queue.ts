@@ -2,7 +2,6 @@
  * ServerQueue: what one container sends to one server. As many queries as its window has are outstanding; the others wait
  * here and not in the server, where the queries of other containers would wait behind them.
  */
-import { LIMITS } from "../../base/limits.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { Window } from "./window.ts";
 
@@ -80,10 +79,10 @@ export class ServerQueue {
     }
   }
 
-  /** A query without an answer for so long is lost, or the server waits for others and works on other queries meanwhile. */
+  /** What is late is lost, or the server waits for others and works on other queries meanwhile. */
   #forgetLate(now: number): void {
     for (const query of this.#outstanding) {
-      if (now - query.sentMs < LIMITS.retransmitMs) return;
+      if (now - query.sentMs < this.#window.lateMs) return;
       this.#outstanding.delete(query);
       this.#record(query, now);
     }
@@ -96,7 +95,7 @@ export class ServerQueue {
     const now = this.#now();
     this.#timer = setTimeout(
       () => guard.run("timer", this.#client, () => this.#onTimer()),
-      Math.max(1, (oldest?.sentMs ?? now) + LIMITS.retransmitMs - now),
+      Math.max(1, (oldest?.sentMs ?? now) + this.#window.lateMs - now),
     );
   }
 

@@ -20,6 +20,8 @@ const WAITS = 1.25;
 /** Times the former time: then a smaller window has helped. */
 const SOONER = 0.75;
 
+/** Times its own time: then nobody counts on an answer, because the server waits for others. */
+const LATE = 4;
 /** Rounds between trials at least, where answers take long. */
 const TRIAL_ROUNDS = 16;
 /** Of a query that is no sample. */
@@ -49,12 +51,17 @@ export class Window {
     return this.#limit;
   }
 
+  /** After this time a query is late. */
+  get lateMs(): number {
+    return Math.min(LIMITS.retransmitMs, Math.max(LIMITS.serverWindow.lateMs, LATE * this.#ownMs));
+  }
+
   /** The round in which a query is a sample that is sent beside so many others. */
   roundOf(outstanding: number): number {
     return outstanding >= FULL * this.#limit ? this.#round : NO_ROUND;
   }
 
-  /** A query of this round was answered, or has waited so long that nobody counts on an answer. */
+  /** A query of this round was answered, or is late. */
   record(round: number, tookMs: number, nowMs: number): void {
     if (round === NO_ROUND) return this.#shrinkUnused();
     this.#unused = 0;
