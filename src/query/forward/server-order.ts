@@ -8,7 +8,7 @@ import type { ForwardPolicy } from "../../base/model/upstream-policy.ts";
 import type { UpstreamJournal } from "../trace.ts";
 import type { ServerFailure, UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
-import type { QueuedQuery } from "../upstream/server-queue.ts";
+import type { QueuedQuery, ServerQueue } from "../upstream/server-queue.ts";
 
 const FORWARDING_LOOP = "forwarding loop back to dns11";
 
@@ -18,6 +18,8 @@ export const WAITS_IN_QUEUE = "too many queries of the container wait for it";
 /** A server of the list, and its state in this upstream query. */
 export interface UpstreamCandidate extends QueuedQuery {
   readonly nameserver: Nameserver;
+  /** The client's queries to it, once it is tried. */
+  queue: ServerQueue | undefined;
   /** `waiting`: for its turn in the container's queue to the server. */
   state: "untried" | "waiting" | "pending" | "failed";
   tries: number;
@@ -61,6 +63,7 @@ export function orderServers(
 function candidateOf(nameserver: Nameserver): UpstreamCandidate {
   return {
     nameserver,
+    queue: undefined,
     state: "untried",
     tries: 0,
     socketErrors: 0,

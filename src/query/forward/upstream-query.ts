@@ -166,8 +166,9 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   /** Sends the query to a server, or has it wait while the server has enough queries of the container. */
   #query(candidate: UpstreamCandidate, why: string): void {
-    const queue = this.#plan.queueTo(candidate.nameserver);
-    if (candidate.state !== "untried" || queue.tryEnter(candidate)) return this.#send(candidate, why);
+    const queue = (candidate.queue ??= this.#plan.queueTo(candidate.nameserver));
+    if (candidate.state !== "untried" || queue.tryEnter(candidate, this.#hooks.now()))
+      return this.#send(candidate, why);
     candidate.state = "waiting";
     candidate.reason = WAITS_IN_QUEUE;
     this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `waits: ${WAITS_IN_QUEUE}`);
@@ -265,7 +266,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const isFailure = REFUSALS.has(reply.rcode);
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     const tookMs = isStream ? undefined : now - sentMs;
-    this.#plan.queueTo(nameserver).recordAnswer(candidate);
+    candidate.queue?.recordAnswer(candidate, now);
     if (!isFailure) nameserver.health.recordAnswer(now, tookMs);
     else this.#recordFailure(candidate, tookMs);
     // A reply after the end affects only the health of the server.
@@ -347,7 +348,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #fail(candidate: UpstreamCandidate, reason: string): void {
-    this.#plan.queueTo(candidate.nameserver).leave(candidate);
+    candidate.queue?.leave(candidate);
     if (this.#isDone) return;
     candidate.state = "failed";
     candidate.reason = reason;
@@ -390,7 +391,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     this.#isDone = true;
     this.#hooks.deadlines.clear(this);
     for (const candidate of this.#candidates) {
-      if (candidate.state === "waiting") this.#plan.queueTo(candidate.nameserver).cancel(candidate);
+      if (candidate.state === "waiting") candidate.queue?.cancel(candidate);
     }
     for (const connection of this.#connections ?? []) connection.destroy();
   }

@@ -29,9 +29,9 @@ export class ServerQueue {
   }
 
   /** Whether the query may be sent now, which the caller then does. */
-  tryEnter(query: QueuedQuery): boolean {
-    const now = this.#now();
-    this.#forgetLate(now);
+  tryEnter(query: QueuedQuery, now: number): boolean {
+    // In a window that is half empty, it does not matter what is late.
+    if (this.#outstanding.size > this.#window.limit >> 1) this.#forgetLate(now);
     if (this.#waiting.size > 0 || this.#outstanding.size >= this.#window.limit) return false;
     this.#enter(query, now);
     return true;
@@ -49,14 +49,15 @@ export class ServerQueue {
   }
 
   /** The server has answered the query. */
-  recordAnswer(query: QueuedQuery): void {
-    if (this.#outstanding.has(query)) this.#record(query, this.#now());
-    this.leave(query);
+  recordAnswer(query: QueuedQuery, now: number): void {
+    if (!this.#outstanding.delete(query)) return;
+    this.#record(query, now);
+    if (this.#waiting.size > 0) this.#sendWaiting();
   }
 
   /** The server has the query no more. */
   leave(query: QueuedQuery): void {
-    if (this.#outstanding.delete(query)) this.#sendWaiting();
+    if (this.#outstanding.delete(query) && this.#waiting.size > 0) this.#sendWaiting();
   }
 
   #enter(query: QueuedQuery, now: number): void {
