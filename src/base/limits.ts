@@ -57,6 +57,14 @@ export const LIMITS = {
   tcpIdleMs: 8_000,
   /** Unsent answers of a connection, in bytes; beyond this its queries are no longer read. */
   tcpUnreadBytes: 256 * 1024,
+  /**
+   * Bytes of queries and replies on a container's connections in one turn of the event loop: 64 KB take up to a millisecond to
+   * parse. Each message counts as so many more, one that is forwarded as many as several local answers, and a connection that
+   * is accepted or read again as many as copying 64 KB takes.
+   */
+  streamTurn: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
+  /** Bytes that arrive at once from a connection before others of the container are read; queries are shorter. */
+  streamReadBytes: 4096,
   /** Connections in the kernel's accept queue. */
   tcpBacklog: 128,
 
@@ -137,6 +145,13 @@ export const LIMITS = {
   upstreamSocketsOwn: { whole: 4096, each: 64, always: 8 },
   /** How often one upstream is tried for one query: packets get lost. */
   upstreamAttemptsPerServer: 3,
+  /**
+   * Queries of one container that one upstream has at the same time: at first, at least and at most; further ones wait
+   * here. Answers within `quickMs` delay nobody, so the number grows. Otherwise a smaller one is tried as soon as answers take
+   * longer than they need to, and every `tryEveryMs` in any case: half of the container's throughput for one answer's time. A query
+   * that is late, by `lateMs` at least, does not count any more.
+   */
+  serverWindow: { first: 64, least: 8, most: 16_384, quickMs: 10, tryEveryMs: 2_000, lateMs: 100 },
   /** The most containers that metrics may be configured to list: beyond that there are too many series to store. */
   meteredContainersMax: 2_000,
   /** Upstreams that metrics list; all others are counted together. */
@@ -159,6 +174,11 @@ export const LIMITS = {
   /** Consecutive timeouts, and the time they must span, before an upstream is down. */
   downAfterQueries: 3,
   downAfterMs: 1_000,
+  /**
+   * Consecutive errors of sockets, each opened after the error before, until an upstream counts as unreachable and a query
+   * goes on to the next one. Whoever can send packets to the host can forge one, for ports that it guesses.
+   */
+  downAfterSocketErrors: 3,
   /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
   downAfterErrors: 8,
   /** How many of these, in different zones again, must come from containers other than the first, where several use it. */

@@ -24,7 +24,7 @@ export const SWARM_LIMITS = {
   swarmPasses: 10,
   /**
    * Names of one container that Docker's resolver does not know, each of which it logs. A container that asks for more
-   * gets SERVFAIL for them.
+   * gets SERVFAIL for them, unless they were unknown within `swarmFreshMs`.
    */
   swarmUnknown: { burst: 40, perSecond: 20 },
 

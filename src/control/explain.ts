@@ -83,6 +83,7 @@ async function explanation(
       // Of another resolver only its answer is known: it is a container's if the address is.
       isFromUpstream:
         notServed === null ? answeredBy === "servers" || answeredBy === "cache" : isAnswered && owners.length === 0,
+      isDenied: notServed === null && (answeredBy === "names" || answeredBy === "reverse"),
       isTruncated: reply?.isTruncated === true,
       isSpecial: answeredBy === "special",
       held: heldBy(resolved.steps),

@@ -30,7 +30,7 @@ export interface SituationPorts extends Pick<ControlPorts, "containers" | "insid
 /** The parts of a situation that depend on the question. */
 export type NameSituation = Pick<
   Situation,
-  "name" | "typeName" | "failure" | "isFromUpstream" | "isTruncated" | "isSpecial" | "held"
+  "name" | "typeName" | "failure" | "isFromUpstream" | "isDenied" | "isTruncated" | "isSpecial" | "held"
 >;
 
 /** Without the stopped containers, which the engine has to be asked for. */

@@ -65,7 +65,9 @@ export class Trace implements NamesTrace {
   /** Records whether an address belongs to a container. */
   recordReverse(pointer: ReverseName | undefined): void {
     if (pointer === undefined) return this.record("reverse", "not the address of a container on its networks");
-    const { target } = pointer;
+    const { target, ask } = pointer;
+    if (target === undefined && ask !== undefined)
+      return this.recordAnswer("reverse", "an address of the swarm for which Docker's resolver has no name");
     if (target === undefined)
       return this.recordAnswer("reverse", "the address of a container whose name is too long for a DNS message");
     this.recordAnswer("reverse", `the address of ${quoted(presentation(target, 0, target.length))}`);

@@ -42,7 +42,8 @@ const NAMES: ReadonlyMap<number, string> = new Map([
   [24, "invalid data"],
 ]);
 
-const CODE_BYTES = 2;
+/** Of its code, before the text. */
+export const ERROR_CODE_BYTES = 2;
 /** As much as fits beside the longest name in the smallest reply. */
 const TEXT_MAX = 200;
 
@@ -53,10 +54,10 @@ export function extendedErrorName(code: number): string {
 /** The option, with a human-readable text. */
 export function errorOption(code: number, text: string): Buffer {
   const textBytes = Buffer.from(text.slice(0, TEXT_MAX), "latin1");
-  const option = Buffer.alloc(OPTION_FIXED_BYTES + CODE_BYTES + textBytes.length);
+  const option = Buffer.alloc(OPTION_FIXED_BYTES + ERROR_CODE_BYTES + textBytes.length);
   setU16(option, 0, OPTION.EXTENDED_ERROR);
-  setU16(option, 2, CODE_BYTES + textBytes.length);
+  setU16(option, 2, ERROR_CODE_BYTES + textBytes.length);
   setU16(option, OPTION_FIXED_BYTES, code);
-  textBytes.copy(option, OPTION_FIXED_BYTES + CODE_BYTES);
+  textBytes.copy(option, OPTION_FIXED_BYTES + ERROR_CODE_BYTES);
   return option;
 }

@@ -58,6 +58,8 @@ export interface Situation {
   readonly failure: string | undefined;
   /** The answer or failure came from upstream servers, or from the cache. */
   readonly isFromUpstream: boolean;
+  /** dns11 has denied the name itself, so no server was asked. */
+  readonly isDenied?: boolean;
   readonly isTruncated: boolean;
   /** Why the name is not forwarded, because it may be one of a swarm. */
   readonly held?: string | undefined;

@@ -115,8 +115,10 @@ function aloneCause(name: string, { network, forMs }: NonNullable<Situation["swa
   return cause("swarm-alone", sentence, { fix: "dns11 doctor" });
 }
 
-/** The name does not exist upstream. */
-function notFound({ name, route }: Situation): Cause[] {
+/** The name does not exist, upstream or anywhere. */
+function notFound({ name, route, isDenied }: Situation): Cause[] {
+  if (isDenied === true)
+    return [cause("does-not-exist", `"${name}" does not exist: dns11 knows that nobody has it, and asks no server`)];
   const servers = (route?.servers ?? []).map(({ server }) => server).join(", ");
   return [
     cause("does-not-exist", `"${name}" does not exist, according to its upstream servers (${servers || "none"})`),

@@ -1,6 +1,7 @@
 /**
  * AskedAnswers: what Docker's resolver answered one client. An answer is repeated for a second; after that it only
- * stands in while Docker's resolver is away. That a name is unknown is never kept: it holds for the query being answered.
+ * stands in while Docker's resolver is away. That a name is unknown holds for the query being answered, and for a second where
+ * the client may not ask more.
  */
 import { LIMITS } from "../../base/limits.ts";
 import { RateLimit } from "../../base/lib/rate-limit.ts";
@@ -20,6 +21,8 @@ export class AskedAnswers implements DockerAnswers {
   readonly #now: () => number;
   readonly #kept = new Map<string, KeptAnswer>();
   readonly #unknown: RateLimit;
+  /** When names were unknown. */
+  readonly #unknownAtMs = new Map<string, number>();
   #turn: TurnAnswers | undefined;
   #awayUntilMs = -Infinity;
   #awayReason = "";
@@ -61,6 +64,7 @@ export class AskedAnswers implements DockerAnswers {
       this.#awayUntilMs = -Infinity;
       this.#kept.delete(key);
       this.#unknown.take();
+      putLimited(this.#unknownAtMs, key, this.#now());
       return answer;
     }
     // What it has known it answers itself.
@@ -76,9 +80,15 @@ export class AskedAnswers implements DockerAnswers {
     return this.#kept.has(key);
   }
 
-  /** What a query for a new name gets without asking, because the client has asked for too many unknown ones; usually nothing. */
-  refused(): DockerAnswer | undefined {
-    return this.#unknown.has() ? undefined : { kind: "away", reason: TOO_MANY };
+  /**
+   * What a query for a new name gets without asking, because the client has asked for too many unknown ones; usually nothing. A
+   * program that goes on asking for one name, such as a service that was removed, fails as it would with any answer.
+   */
+  refused(key: string): DockerAnswer | undefined {
+    if (this.#unknown.has()) return undefined;
+    const unknownAtMs = this.#unknownAtMs.get(key) ?? -Infinity;
+    const isRecent = this.#now() - unknownAtMs < LIMITS.swarmFreshMs;
+    return isRecent ? { kind: "unknown" } : { kind: "away", reason: TOO_MANY };
   }
 
   /** How many more of its names may be unknown now. */
@@ -93,12 +103,17 @@ export class AskedAnswers implements DockerAnswers {
   }
 
   #keep(key: string, answer: Known): void {
-    this.#kept.delete(key);
-    this.#kept.set(key, { answer, atMs: this.#now() });
-    if (this.#kept.size <= LIMITS.swarmNamesKept) return;
-    const [oldest] = this.#kept.keys();
-    if (oldest !== undefined) this.#kept.delete(oldest);
+    putLimited(this.#kept, key, { answer, atMs: this.#now() });
   }
+}
+
+/** The oldest gives way. */
+function putLimited<T>(all: Map<string, T>, key: string, value: T): void {
+  all.delete(key);
+  all.set(key, value);
+  if (all.size <= LIMITS.swarmNamesKept) return;
+  const [oldest] = all.keys();
+  if (oldest !== undefined) all.delete(oldest);
 }
 
 const TOO_MANY = "too many names that Docker's resolver does not know";

@@ -10,6 +10,7 @@ import { AskedAnswers } from "./asked-answers.ts";
 import { OwnQueries } from "./own-queries.ts";
 import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
+import { StreamTurn } from "./stream-turn.ts";
 import { FailureTable } from "../failures/failure-table.ts";
 import { RepeatedQueries } from "../history/repeated-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
@@ -31,6 +32,8 @@ export class Client {
   readonly slots: Slots;
   /** Its share of what all containers have in common. */
   readonly shares: Shares;
+  /** What its TCP connections may still cost in this turn of the event loop. */
+  readonly streamTurn = new StreamTurn(this.number);
   /** Its recent queries. */
   readonly history: QueryHistory;
   /** Its names that fail. */

@@ -135,7 +135,7 @@ export class DockerAsker {
       return;
     }
     const wasKnown = client.asked.isKept(key);
-    const refused = wasKnown ? undefined : client.asked.refused();
+    const refused = wasKnown ? undefined : client.asked.refused(key);
     if (refused !== undefined) return this.#goOn(query, key, refused);
     if (!wasKnown && asking.unproven >= client.asked.unknownLeft) {
       asking.waiting.push({ query, ask });

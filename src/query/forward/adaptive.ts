@@ -211,7 +211,10 @@ export class AdaptiveForwarder {
     // The same question again while it is in flight: from another client, or ours, looped back by the server.
     if (query !== undefined && behaviour.guardsLoops) loopGuard.suspect(client, serverList.nameservers, key.name);
     const isShareable = behaviour.handlesTruncation || waiter.transport === "udp";
-    if (query !== undefined && behaviour.coalesces && isShareable && !waiter.isRequeued && this.#isEarly(query)) {
+    // What waits in another container's queue to the server may wait for long.
+    const isOnItsWay = query?.isSent === true || query?.request.client === client;
+    const mayJoin = behaviour.coalesces && isShareable && isOnItsWay && !waiter.isRequeued;
+    if (query !== undefined && mayJoin && this.#isEarly(query)) {
       query.request.waiters.push(waiter);
       this.#recordJoin(query, deferred.trace);
       return;
@@ -241,6 +244,7 @@ export class AdaptiveForwarder {
         endMs: (waiters[0]?.arrivedMs ?? now()) + Math.min(policy.forward.budgetMs, client.view.budgetMs ?? Infinity),
         dial: client.dial,
         isTransfer: TRANSFERS.has(waiters[0]?.deferred.type ?? 0),
+        queueTo: (nameserver) => this.#parts.pool.queueTo(client, nameserver),
         streamsTo: (nameserver) => this.#parts.pool.streamsTo(client, nameserver),
         message,
         questionEnd,

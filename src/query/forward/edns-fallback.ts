@@ -2,7 +2,7 @@
  * EdnsFallback: queries without EDNS, for servers that reject it.
  */
 import { setU16, u16 } from "../../base/dns/bytes.ts";
-import { ADDITIONALS_AT } from "../../base/dns/header.ts";
+import { ADDITIONALS_AT, RCODE_BITS } from "../../base/dns/header.ts";
 import { DO, OPT_BYTES, OPT_FLAGS_AT } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { UpstreamReply } from "../wire/upstream-reply.ts";
@@ -32,4 +32,12 @@ export function rejectsEdns({ isOptOurs }: UpstreamQueryPlan, { message, rcode }
   if (!isOptOurs) return false;
   const isRefusal = rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP || rcode === RCODE.BADVERS;
   return isRefusal && (rcode === RCODE.BADVERS || u16(message, ADDITIONALS_AT) === 0);
+}
+
+/**
+ * Whether the response code is about the question. One that only an OPT can carry is about EDNS, cookies or signatures between a
+ * server and the sender of the OPT, or it has no meaning; a client that sent no OPT could not even be told.
+ */
+export function concernsClient({ isOptOurs }: UpstreamQueryPlan, { rcode }: UpstreamReply): boolean {
+  return rcode <= RCODE_BITS || (!isOptOurs && (rcode === RCODE.BADVERS || rcode === RCODE.BADCOOKIE));
 }

@@ -2,18 +2,30 @@
  * The order of servers for one upstream query: healthy ones in the order of the list, then those that are down. Servers
  * that loop back to the client are left out.
  */
+import { LIMITS } from "../../base/limits.ts";
+import { serverText } from "../../base/model/server-text.ts";
 import type { ForwardPolicy } from "../../base/model/upstream-policy.ts";
 import type { UpstreamJournal } from "../trace.ts";
+import type { ServerFailure, UpstreamQueryPlan } from "./upstream-query-plan.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
+import type { QueuedQuery, ServerQueue } from "../upstream/server-queue.ts";
 
-export const FORWARDING_LOOP = "forwarding loop back to dns11";
+const FORWARDING_LOOP = "forwarding loop back to dns11";
+
+export const TIMED_OUT = "timed out";
+export const WAITS_IN_QUEUE = "too many queries of the container wait for it";
 
 /** A server of the list, and its state in this upstream query. */
-export interface UpstreamCandidate {
+export interface UpstreamCandidate extends QueuedQuery {
   readonly nameserver: Nameserver;
-  state: "untried" | "pending" | "failed";
+  /** The client's queries to it, once it is tried. */
+  queue: ServerQueue | undefined;
+  /** `waiting`: for its turn in the container's queue to the server. */
+  state: "untried" | "waiting" | "pending" | "failed";
   tries: number;
   reason: string;
+  /** Errors of the sockets on which it was queried. */
+  socketErrors: number;
   /** It could not be reached at all, which is the condition for using a backup. */
   isUnreachable: boolean;
   /** It is queried without EDNS, which it rejected. */
@@ -49,7 +61,18 @@ export function orderServers(
 }
 
 function candidateOf(nameserver: Nameserver): UpstreamCandidate {
-  return { nameserver, state: "untried", tries: 0, reason: "timed out", isUnreachable: false, isWithoutEdns: false };
+  return {
+    nameserver,
+    queue: undefined,
+    state: "untried",
+    tries: 0,
+    socketErrors: 0,
+    reason: TIMED_OUT,
+    isUnreachable: false,
+    isWithoutEdns: false,
+    sentMs: 0,
+    round: 0,
+  };
 }
 
 // Loops instead of callbacks: closures for thousands of queries in flight would be thousands of objects.
@@ -59,13 +82,66 @@ export function isAnyUp(candidates: readonly UpstreamCandidate[], now: number, c
   return false;
 }
 
-export function isAnyPending(candidates: readonly UpstreamCandidate[]): boolean {
-  for (const { state } of candidates) if (state === "pending") return true;
+export function isAny(candidates: readonly UpstreamCandidate[], wanted: UpstreamCandidate["state"]): boolean {
+  for (const { state } of candidates) if (state === wanted) return true;
   return false;
 }
 
+/** Whether any server may still answer. */
+export function isAnyOpen(candidates: readonly UpstreamCandidate[]): boolean {
+  return isAny(candidates, "pending") || isAny(candidates, "waiting");
+}
+
+/**
+ * A local stub resolver knows which server is right for which name. The servers behind it do not, so they are used
+ * only if it is unreachable.
+ */
+export function isEligible(candidates: readonly UpstreamCandidate[], { nameserver }: UpstreamCandidate): boolean {
+  if (nameserver.server.isBackup !== true) return true;
+  return candidates.every((candidate) => candidate.nameserver.server.isBackup === true || candidate.isUnreachable);
+}
+
+export function firstUntried(candidates: readonly UpstreamCandidate[]): UpstreamCandidate | undefined {
+  for (const candidate of candidates)
+    if (candidate.state === "untried" && isEligible(candidates, candidate)) return candidate;
+  return undefined;
+}
+
+/** The server that is tried once more, because packets get lost. */
+export function leastTried(candidates: readonly UpstreamCandidate[]): UpstreamCandidate | undefined {
+  const silent = candidates.filter(
+    ({ state, tries }) => state === "pending" && tries < LIMITS.upstreamAttemptsPerServer,
+  );
+  return silent.toSorted((a, b) => a.tries - b.tries)[0];
+}
+
+/** Why each server that was to answer has not. */
+export function failuresOf(
+  { looping }: Pick<OrderParts, "looping">,
+  candidates: readonly UpstreamCandidate[],
+): ServerFailure[] {
+  const tried = candidates.filter(({ state }) => state !== "untried");
+  return [
+    ...tried.map(({ nameserver, reason }) => ({ server: serverText(nameserver.server), reason })),
+    ...looping.map(({ server }) => ({ server: serverText(server), reason: FORWARDING_LOOP })),
+  ];
+}
+
+/** How long a server may take before the next one is tried, or it is tried again. */
+export function hedgeDelayMs(
+  { policy, hedges }: Pick<UpstreamQueryPlan, "policy" | "hedges">,
+  candidates: readonly UpstreamCandidate[],
+  { nameserver }: UpstreamCandidate,
+): number {
+  // Docker's embedded DNS tries several servers itself, one after the other, and loses no packets on the way to us.
+  if (nameserver.server.from === "docker") return policy.budgetMs;
+  if (isLastUntried(candidates, nameserver)) return Math.max(LIMITS.retransmitMs, nameserver.health.hedgeDelayMs);
+  if (policy.order === "sequential" || !hedges) return policy.budgetMs / candidates.length;
+  return nameserver.health.hedgeDelayMs;
+}
+
 /** Whether no other server is left to be tried. */
-export function isLastUntried(candidates: readonly UpstreamCandidate[], nameserver: Nameserver): boolean {
+function isLastUntried(candidates: readonly UpstreamCandidate[], nameserver: Nameserver): boolean {
   for (const candidate of candidates)
     if (candidate.state === "untried" && candidate.nameserver !== nameserver) return false;
   return true;

@@ -6,6 +6,7 @@ import type { Server } from "../../base/model/view.ts";
 import type { Dial } from "../client/client.ts";
 import type { Meter } from "../record/meter.ts";
 import type { Nameserver } from "../upstream/nameserver.ts";
+import type { ServerQueue } from "../upstream/server-queue.ts";
 import type { StreamPool } from "../upstream/stream-pool.ts";
 import type { Deadlines } from "./deadlines.ts";
 
@@ -62,6 +63,8 @@ export interface UpstreamQueryPlan {
   readonly dial: Dial;
   /** The first client's TCP connections to a server. */
   readonly streamsTo: (nameserver: Nameserver) => Pick<StreamPool, "send" | "openDedicated">;
+  /** The first client's queries to a server. */
+  readonly queueTo: (nameserver: Nameserver) => ServerQueue;
   /** The query; ids are written into it. */
   readonly message: Buffer;
   readonly questionEnd: number;

@@ -14,7 +14,6 @@ import { RCODE, rcodeName } from "../../base/dns/rcode.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { UpstreamFailure } from "../record/meter.ts";
 import { isReplyTo } from "../upstream/udp-socket.ts";
@@ -23,22 +22,26 @@ import { scrub } from "../wire/scrub.ts";
 import { readFreshReply } from "../wire/shared-reply.ts";
 import { type UpstreamReply, readReply } from "../wire/upstream-reply.ts";
 import { UpstreamJournal } from "../trace.ts";
-import type { ServerFailure, UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
+import type { UpstreamQueryHooks, UpstreamQueryPlan, UpstreamResult } from "./upstream-query-plan.ts";
 import { Attempt, type AttemptResult, type AttemptListener, queryTcp } from "./attempt.ts";
 import type { DeadlineTarget } from "./deadlines.ts";
-import { messageFor, rejectsEdns } from "./edns-fallback.ts";
+import { concernsClient, messageFor, rejectsEdns } from "./edns-fallback.ts";
 import {
   type UpstreamCandidate,
-  FORWARDING_LOOP,
-  isAnyPending,
+  WAITS_IN_QUEUE,
+  TIMED_OUT,
+  isAny,
+  isAnyOpen,
   isAnyUp,
-  isLastUntried,
+  isEligible,
+  failuresOf,
+  firstUntried,
+  hedgeDelayMs,
+  leastTried,
   orderServers,
   noteOrder,
 } from "./server-order.ts";
 
-/** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
-const UNREACHABLE = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
 /** Failures because of the client's own limits or namespace. Clients that joined have their own. */
 const CLIENT_LIMIT = /too many|no longer needed|no longer served/;
 const INTERNAL_ERROR = "internal error";
@@ -78,6 +81,11 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     return this.#isDone;
   }
 
+  /** Whether any server has the query, or has had it. */
+  get isSent(): boolean {
+    return this.#candidates.some(({ tries }) => tries > 0);
+  }
+
   /** Starts a journal if there is none yet, for a query that is being explained. */
   openJournal(): UpstreamJournal {
     if (this.#journal !== undefined) return this.#journal;
@@ -106,21 +114,16 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       if (!isAnyServerUp) this.#lateMs = now;
       this.#stepMs = now + LIMITS.retransmitMs;
       const why = policy.order === "parallel" ? "all servers at once" : "no server is known to be up, so all are tried";
-      for (const candidate of this.#candidates) if (this.#isEligible(candidate)) this.#query(candidate, why);
+      for (const candidate of this.#candidates)
+        if (isEligible(this.#candidates, candidate)) this.#query(candidate, why);
     } else {
       for (const candidate of this.#candidates)
         if (candidate.nameserver.health.takeTrial(now, this.#plan.clientNumber)) this.#query(candidate, ON_TRIAL);
       if (!this.#isDone) this.#queryNext("first in order");
     }
-    if (!this.#isDone && !isAnyPending(this.#candidates)) this.#giveUp();
+    if (!this.#isDone && !isAnyOpen(this.#candidates)) this.#giveUp();
     this.#isStarting = false;
     if (!this.#isDone) this.#arm();
-  }
-
-  #firstUntried(): UpstreamCandidate | undefined {
-    for (const candidate of this.#candidates)
-      if (candidate.state === "untried" && this.#isEligible(candidate)) return candidate;
-    return undefined;
   }
 
   onDue(): void {
@@ -148,45 +151,36 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     if (this.#queryNext("no reply within the usual time of the servers before")) return;
     this.#retryMs *= 2;
     this.#stepMs = this.#hooks.now() + this.#retryMs;
-    const waiting = this.#candidates.filter(
-      ({ state, tries }) => state === "pending" && tries < LIMITS.upstreamAttemptsPerServer,
-    );
-    const [again] = waiting.toSorted((a, b) => a.tries - b.tries);
+    const again = leastTried(this.#candidates);
     if (again !== undefined) this.#query(again, "retry, no reply yet");
   }
 
   /** Queries the next server that has not been tried; returns whether there was one. */
   #queryNext(why: string): boolean {
-    const next = this.#firstUntried();
+    const next = firstUntried(this.#candidates);
     if (next === undefined) return false;
-    this.#stepMs = this.#hooks.now() + this.#hedgeDelayMs(next);
+    this.#stepMs = this.#hooks.now() + hedgeDelayMs(this.#plan, this.#candidates, next);
     this.#query(next, why);
     return true;
   }
 
-  /**
-   * A local stub resolver knows which server is right for which name. The servers behind it do not, so they are used
-   * only if it is unreachable.
-   */
-  #isEligible({ nameserver }: UpstreamCandidate): boolean {
-    if (nameserver.server.isBackup !== true) return true;
-    return this.#candidates.every(
-      (candidate) => candidate.nameserver.server.isBackup === true || candidate.isUnreachable,
-    );
-  }
-
-  #hedgeDelayMs({ nameserver }: UpstreamCandidate): number {
-    const { policy, hedges } = this.#plan;
-    // Docker's embedded DNS tries several servers itself, one after the other, and loses no packets on the way to us.
-    if (nameserver.server.from === "docker") return policy.budgetMs;
-    if (isLastUntried(this.#candidates, nameserver))
-      return Math.max(LIMITS.retransmitMs, nameserver.health.hedgeDelayMs);
-    if (policy.order === "sequential" || !hedges) return policy.budgetMs / this.#candidates.length;
-    return nameserver.health.hedgeDelayMs;
-  }
-
+  /** Sends the query to a server, or has it wait while the server has enough queries of the container. */
   #query(candidate: UpstreamCandidate, why: string): void {
+    const queue = (candidate.queue ??= this.#plan.queueTo(candidate.nameserver));
+    if (candidate.state !== "untried" || queue.tryEnter(candidate, this.#hooks.now()))
+      return this.#send(candidate, why);
+    candidate.state = "waiting";
+    candidate.reason = WAITS_IN_QUEUE;
+    this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `waits: ${WAITS_IN_QUEUE}`);
+    queue.wait(candidate, () => {
+      if (this.#isDone) queue.leave(candidate);
+      else this.#guarded(() => this.#send(candidate, why));
+    });
+  }
+
+  #send(candidate: UpstreamCandidate, why: string): void {
     candidate.state = "pending";
+    candidate.reason = TIMED_OUT;
     candidate.tries++;
     if (this.#plan.usesTcp) return this.#queryTcp(candidate, why);
     const { nameserver } = candidate;
@@ -269,16 +263,17 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { nameserver } = candidate;
     const { clientNumber, checksReplies, fetchesWhole } = this.#plan;
     const now = this.#hooks.now();
-    const failure = REFUSALS.has(reply.rcode) ? rcodeName(reply.rcode) : undefined;
+    const isFailure = REFUSALS.has(reply.rcode);
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     const tookMs = isStream ? undefined : now - sentMs;
-    if (failure === undefined) nameserver.health.recordAnswer(now, tookMs);
+    candidate.queue?.recordAnswer(candidate, now);
+    if (!isFailure) nameserver.health.recordAnswer(now, tookMs);
     else this.#recordFailure(candidate, tookMs);
     // A reply after the end affects only the health of the server.
     if (this.#isDone) return;
-    if (failure !== undefined) {
+    if (isFailure) {
       this.#extendedError ??= readFreshReply(reply.message)?.extendedError;
-      return this.#fail(candidate, failure);
+      return this.#fail(candidate, rcodeName(reply.rcode));
     }
     if (rejectsEdns(this.#plan, reply) && nameserver.speaksEdns(now, clientNumber) && !candidate.isWithoutEdns) {
       candidate.isWithoutEdns = true;
@@ -287,6 +282,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     }
     // Only remembered once a query without EDNS works: an authoritative server may reply anything.
     if (candidate.isWithoutEdns && !rejectsEdns(this.#plan, reply)) nameserver.markWithoutEdns(now, clientNumber);
+    if (checksReplies && !concernsClient(this.#plan, reply)) return this.#fail(candidate, rcodeName(reply.rcode));
     const message = checksReplies ? scrub(reply.message) : reply.message;
     if (typeof message === "string") return this.#fail(candidate, message);
     const isCut = isTruncated(message);
@@ -320,19 +316,27 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   #onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
     if (!isStream || !this.#isDone) this.#meterFailure(candidate, "error", sentMs, isStream);
     // A server that answers over UDP is up, and only unavailable over TCP.
-    if (isStream && !this.#plan.usesTcp) this.#fail(candidate, reason);
-    else this.#giveUpOn(candidate, reason, isStream);
+    if (isStream && !this.#plan.usesTcp) return this.#fail(candidate, reason);
+    if (isStream) return this.#giveUpOn(candidate, reason, true);
+    candidate.socketErrors++;
+    // The error may be forged, for the port of that socket.
+    const isConfirmed = candidate.socketErrors >= LIMITS.downAfterSocketErrors;
+    if (isConfirmed) this.#markUnreachable(candidate, reason);
+    else if (!this.#isDone) this.#send(candidate, `retry on another port: ${reason}`);
   }
 
   /**
    * The server cannot be reached. The error shows whether the cause is the server, or our lack of descriptors or memory.
    */
   #giveUpOn(candidate: UpstreamCandidate, reason: string, isStream = false): void {
-    candidate.isUnreachable = true;
     // A container may use TCP at will; a failure affects the server's health only if all queries use TCP.
     const isRelevant = !isStream || this.#plan.policy.usesTcp;
-    if (isRelevant && UNREACHABLE.test(reason))
-      candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
+    if (isRelevant) candidate.nameserver.health.recordUnreachable(this.#hooks.now(), reason);
+    this.#markUnreachable(candidate, reason);
+  }
+
+  #markUnreachable(candidate: UpstreamCandidate, reason: string): void {
+    candidate.isUnreachable = true;
     this.#fail(candidate, reason);
   }
 
@@ -344,13 +348,14 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
   }
 
   #fail(candidate: UpstreamCandidate, reason: string): void {
+    candidate.queue?.leave(candidate);
     if (this.#isDone) return;
     candidate.state = "failed";
     candidate.reason = reason;
     this.#isClientLimit ||= CLIENT_LIMIT.test(reason);
     this.#journal?.note(this.#hooks.now(), candidate.nameserver.server, `failed: ${reason}`);
     // All servers have been tried and none may still answer: stop waiting.
-    if (!this.#queryNext("the server before failed") && !isAnyPending(this.#candidates)) this.#giveUp();
+    if (!this.#queryNext("the server before failed") && !isAnyOpen(this.#candidates)) this.#giveUp();
     if (!this.#isDone && !this.#isStarting) this.#arm();
   }
 
@@ -362,6 +367,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     for (const candidate of this.#candidates) {
       if (candidate.state === "pending") this.#meterFailure(candidate, "timeout", this.startMs, this.#plan.usesTcp);
     }
+    this.#isClientLimit ||= isAny(this.#candidates, "waiting");
     const truncated = why === undefined ? this.#truncated : undefined;
     const what = truncated === undefined ? "gave up" : "using the truncated reply";
     this.#journal?.note(this.#hooks.now(), undefined, what);
@@ -370,7 +376,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
       truncated === undefined
         ? {
             kind: "failed",
-            failures: why === undefined ? this.#failures() : [{ server: "dns11", reason: why }],
+            failures: why === undefined ? failuresOf(this.#plan, this.#candidates) : [{ server: "dns11", reason: why }],
             wasSilent: this.#candidates.some(({ state, isUnreachable }) => state === "pending" || isUnreachable),
             extendedError: this.#extendedError,
             isClientLimit: this.#isClientLimit || why !== undefined,
@@ -381,17 +387,12 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     else this.#hooks.onResult(this, result);
   }
 
-  #failures(): ServerFailure[] {
-    const tried = this.#candidates.filter(({ tries, state }) => tries > 0 || state === "failed");
-    return [
-      ...tried.map(({ nameserver, reason }) => ({ server: serverText(nameserver.server), reason })),
-      ...this.#plan.looping.map(({ server }) => ({ server: serverText(server), reason: FORWARDING_LOOP })),
-    ];
-  }
-
   #end(): void {
     this.#isDone = true;
     this.#hooks.deadlines.clear(this);
+    for (const candidate of this.#candidates) {
+      if (candidate.state === "waiting") candidate.queue?.cancel(candidate);
+    }
     for (const connection of this.#connections ?? []) connection.destroy();
   }
 }

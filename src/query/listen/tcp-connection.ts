@@ -4,6 +4,7 @@
  * waits for upstream does not delay the others.
  *
  *   reading --(enough queries in progress, or replies unread)--> paused --(replies sent)--> reading
+ *      |  --(enough done for the container in this turn of the event loop)--> paused --(a later turn)--> reading
  *      |  timeout for a query or for reading replies; the client closes; a write fails
  *      v
  *   closed
@@ -41,6 +42,9 @@ export class TcpConnection {
   readonly #onClosed: (connection: TcpConnection) => void;
   #inProgress = 0;
   #queries = 0;
+  readonly #goOn = (): void => this.#guarded(() => this.#work());
+  /** The last data were so many that others of the container are read first. */
+  #hasReadMuch = false;
   #isEnding = false;
   #isFirst = true;
   /** Bytes held of the container's share. */
@@ -67,6 +71,8 @@ export class TcpConnection {
       this.#counted = 0;
       this.#onClosed(this);
     });
+    client.streamTurn.spend(LIMITS.streamTurn.read);
+    this.#read(client.streamTurn.hasLeft);
   }
 
   /** The client's port, while a query is in progress or a reply is unsent. */
@@ -86,6 +92,7 @@ export class TcpConnection {
 
   #onData(chunk: Buffer): void {
     this.lastActiveMs = performance.now();
+    this.#hasReadMuch = chunk.length > LIMITS.streamReadBytes;
     this.#reader.push(chunk);
     if (this.#count()) this.#work();
   }
@@ -98,11 +105,14 @@ export class TcpConnection {
 
   /** Takes queries from the received data, as many as may be in progress. */
   #work(): void {
+    if (this.#socket.destroyed) return;
+    const { streamTurn } = this.#client;
     this.#socket.cork();
     this.#client.history.tick();
-    while (!this.#isFull()) {
+    while (!this.#isFull() && streamTurn.hasLeft) {
       const message = this.#reader.next();
       if (message === undefined) break;
+      streamTurn.spend(message.length + LIMITS.streamTurn.each);
       this.#queries++;
       this.#expectNext();
       this.#answer(message);
@@ -110,7 +120,19 @@ export class TcpConnection {
     this.#socket.uncork();
     if (!this.#count()) return;
     if (this.#isFull()) this.#socket.pause();
+    else this.#read(streamTurn.hasLeft && !this.#hasReadMuch);
+    this.#hasReadMuch = false;
     this.#finishIfDone();
+  }
+
+  /** Reads more now, or in a later turn of the event loop. */
+  #read(isNow: boolean): void {
+    if (isNow) {
+      this.#socket.resume();
+      return;
+    }
+    this.#socket.pause();
+    this.#client.streamTurn.wait(this.#goOn);
   }
 
   /** Whether queries that have arrived must wait for others, or will never be answered. */
@@ -136,10 +158,12 @@ export class TcpConnection {
       const result = answerer.answer(this.#client, block, 0, message.length, true, isOwn);
       meter?.record(answerer.outcome);
       if (result > 0) {
+        this.#client.streamTurn.spend(result);
         this.#socket.write(withLength(block.subarray(0, result)));
         meter?.end();
       } else if (result === DEFERRED) {
         this.#inProgress++;
+        this.#client.streamTurn.spend(LIMITS.streamTurn.deferred);
         forward(this.#client, answerer.takeDeferred(block), "tcp", (reply, outcome) => {
           this.#inProgress--;
           meter?.record(outcome);
@@ -174,10 +198,7 @@ export class TcpConnection {
   #resume(): void {
     if (this.#socket.destroyed) return;
     this.lastActiveMs = performance.now();
-    if (!this.#isFull()) {
-      this.#expectNext();
-      this.#socket.resume();
-    }
+    if (!this.#isFull()) this.#expectNext();
     this.#work();
   }
 

@@ -67,7 +67,9 @@ export class TcpListener {
   }
 
   #open(fd: number): Server {
-    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
+      this.#accept(socket),
+    );
     server.on("error", (error) => guard.report(error, "tcp", this.#client.number));
     return server.listen({ fd, backlog: LIMITS.tcpBacklog });
   }

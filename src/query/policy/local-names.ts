@@ -107,8 +107,8 @@ export class LocalNames {
     if (answer === undefined) this.pending = ask;
     else if (answer.kind === "known") return { target: answer.target, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
     else if (answer.kind === "away") this.unanswered = answer.reason;
-    // An address of the network is nobody else's: the virtual address of a service, for example, has no name.
-    else return { target: undefined, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
+    // An address that the swarm has is nobody else's: the virtual address of a service, for example, has no name.
+    else if (ask.isDenied) return { target: undefined, ttlSeconds: LIMITS.swarmTtlSeconds, ask };
     return undefined;
   }
 

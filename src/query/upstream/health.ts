@@ -18,6 +18,9 @@ const GAIN = 1 / 8;
 const VARIANCE_GAIN = 1 / 4;
 const DEVIATIONS = 4;
 
+/** Kernel errors that mean the server is absent or unreachable. Other errors do not concern the server. */
+const ABSENT = /\b(ECONNREFUSED|ECONNRESET|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ETIMEDOUT)\b/;
+
 /** `isByTransport`: it is, or was, down because it does not answer at all. */
 export type OnHealthChange = (isUp: boolean, reason: string, isByTransport: boolean) => void;
 
@@ -27,6 +30,9 @@ export class Health {
   #deviationMs = 0;
   readonly #unanswered = new Streak();
   readonly #errors = new Streak();
+  /** Errors of sockets since the last reply, as far as each confirms the one before; and a number for each. */
+  #socketErrors = 0;
+  #suspicion = 0;
   #isDown = false;
   /** The only client for which it is down; undefined for all. */
   #downFor: number | undefined;
@@ -116,12 +122,35 @@ export class Health {
 
   #recordReply(tookMs: number | undefined): void {
     this.#unanswered.clear();
+    this.#socketErrors = 0;
     this.counters.answers++;
     if (tookMs !== undefined) this.#updateRtt(tookMs);
   }
 
-  /** It cannot be reached. */
+  /** What is suspected when a socket is opened. */
+  get suspicion(): number {
+    return this.#suspicion;
+  }
+
+  /**
+   * The kernel reports that it cannot be reached, on a socket that was opened with this suspicion. The report may be forged, and
+   * one that was sent to all ports reaches all sockets, so only sockets that were opened since can confirm it. Returns whether
+   * this is a new suspicion.
+   */
+  recordSocketError(nowMs: number, suspicion: number, reason: string): boolean {
+    if (!ABSENT.test(reason) || suspicion !== this.#suspicion) return false;
+    this.#suspicion++;
+    this.#socketErrors++;
+    if (this.#socketErrors >= LIMITS.downAfterSocketErrors) this.#recordAbsent(nowMs, reason);
+    return true;
+  }
+
+  /** It cannot be reached for this reason, unless the reason lies with us: a lack of descriptors or memory. */
   recordUnreachable(nowMs: number, reason: string): void {
+    if (ABSENT.test(reason)) this.#recordAbsent(nowMs, reason);
+  }
+
+  #recordAbsent(nowMs: number, reason: string): void {
     this.counters.unreachable++;
     this.#goDown(nowMs, undefined, reason, true);
   }

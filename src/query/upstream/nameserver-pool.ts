@@ -9,6 +9,7 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Route, Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { Nameserver, type OnHealth } from "./nameserver.ts";
+import { ServerQueue } from "./server-queue.ts";
 import type { SocketPoolParts } from "./socket-pool.ts";
 import { StreamPool } from "./stream-pool.ts";
 
@@ -69,6 +70,16 @@ export class NameserverPool {
     return list;
   }
 
+  /** What the container sends to a server, and what waits. */
+  queueTo(client: Client, nameserver: Nameserver): ServerQueue {
+    const { queues } = this.#ownOf(client);
+    const known = queues.get(nameserver);
+    if (known !== undefined) return known;
+    const created = new ServerQueue(client.number, this.#parts.now);
+    queues.set(nameserver, created);
+    return created;
+  }
+
   /** The container's TCP connections to a server. */
   streamsTo(client: Client, nameserver: Nameserver): StreamPool {
     const own = this.#ownOf(client);
@@ -79,6 +90,7 @@ export class NameserverPool {
     const created = new StreamPool({
       ids: this.#parts.ids,
       shares: client.shares,
+      turn: client.streamTurn,
       connects: own.connects,
       connectsOfHost: server.from === "host" ? this.#connects : undefined,
       dial: () => client.dial(server, "tcp"),
@@ -126,7 +138,13 @@ export class NameserverPool {
     const known = this.#own.get(client);
     if (known !== undefined) return known;
     const connects = new RateLimit(LIMITS.upstreamConnects, this.#parts.now);
-    const created: ClientUpstreams = { nameservers: new Map(), scopes: new Map(), streams: new Map(), connects };
+    const created: ClientUpstreams = {
+      nameservers: new Map(),
+      scopes: new Map(),
+      streams: new Map(),
+      queues: new WeakMap(),
+      connects,
+    };
     this.#own.set(client, created);
     // A container may outlive this pool, which new settings replace; the callback must not keep the pool alive.
     const own = new WeakRef(created);
@@ -154,6 +172,7 @@ interface ClientUpstreams {
   readonly scopes: Map<string, number>;
   /** By server, because the host's servers may be dropped and created again. */
   readonly streams: Map<string, StreamPool>;
+  readonly queues: WeakMap<Nameserver, ServerQueue>;
   readonly connects: RateLimit;
 }
 

@@ -21,7 +21,7 @@ export class Nameserver {
   constructor(server: Server, parts: SocketPoolParts, onHealth: OnHealth) {
     this.server = server;
     this.health = new Health((...change) => onHealth(server, ...change));
-    this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts);
+    this.sockets = new SocketPool(server.address.includes(":") ? 6 : 4, LIMITS.upstreamSockets, parts, this.health);
   }
 
   /** The server rejected a query of this container because of EDNS. */

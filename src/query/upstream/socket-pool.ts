@@ -6,7 +6,8 @@ import { LIMITS } from "../../base/limits.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Share } from "../../base/lib/share.ts";
-import { UpstreamSocket, type SocketParts } from "./udp-socket.ts";
+import type { Health } from "./health.ts";
+import { UpstreamSocket, type SocketErrors, type SocketParts } from "./udp-socket.ts";
 
 /** Shared by all pools: the receive buffer and the socket limit. */
 export interface SocketPoolParts extends SocketParts {
@@ -21,15 +22,22 @@ export interface SocketPoolParts extends SocketParts {
 const SWEEP_MS = 1_000;
 const IDLE_MS = 3_000;
 
-export class SocketPool {
+export class SocketPool implements SocketErrors {
   readonly #parts: SocketPoolParts;
   readonly #family: 4 | 6;
+  readonly #health: Pick<Health, "suspicion" | "recordSocketError">;
   readonly #slots: (UpstreamSocket | undefined)[];
   /** Replaced, but queries still wait on them. */
   readonly #draining = new Set<UpstreamSocket>();
 
-  constructor(family: 4 | 6, slots: number, parts: SocketPoolParts) {
+  constructor(
+    family: 4 | 6,
+    slots: number,
+    parts: SocketPoolParts,
+    health: Pick<Health, "suspicion" | "recordSocketError">,
+  ) {
     this.#parts = parts;
+    this.#health = health;
     this.#family = family;
     this.#slots = Array.from({ length: slots }, () => undefined);
   }
@@ -63,7 +71,7 @@ export class SocketPool {
 
   #open(dial: () => number, share: Share | undefined): UpstreamSocket {
     try {
-      return new UpstreamSocket(dial(), this.#family, this.#parts);
+      return new UpstreamSocket(dial(), this.#family, this.#parts, this);
     } catch (error) {
       share?.give(1);
       throw error;
@@ -86,6 +94,15 @@ export class SocketPool {
       this.#draining.delete(socket);
     }
     return this.#draining.size > 0 || this.#slots.some((socket) => socket !== undefined);
+  }
+
+  get suspicion(): number {
+    return this.#health.suspicion;
+  }
+
+  /** Errors confirm each other only on new sockets. */
+  recordSocketError(suspicion: number, reason: string): void {
+    if (this.#health.recordSocketError(this.#parts.now(), suspicion, reason)) this.retire();
   }
 
   /** Sends nothing more on these sockets; outstanding queries may still be answered. */

@@ -9,12 +9,14 @@ import { guard } from "../../base/lib/guard.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { RateLimit } from "../../base/lib/rate-limit.ts";
 import type { Shares } from "../client/shares.ts";
+import type { StreamTurn } from "../client/stream-turn.ts";
 import { type PendingExchange, UpstreamStream } from "./stream.ts";
 import type { Exchange } from "./udp-socket.ts";
 
 export interface StreamPoolParts {
   readonly ids: RandomIds;
   readonly shares: Pick<Shares, "upstreamStreams" | "streamBytes">;
+  readonly turn: StreamTurn;
   /** Rate limits for new connections: the container's, and the one over all containers if the server is the host's. */
   readonly connects: RateLimit;
   readonly connectsOfHost: RateLimit | undefined;
@@ -91,8 +93,9 @@ export class StreamPool {
   }
 
   #open(): UpstreamStream {
-    const { ids, shares } = this.#parts;
-    const stream = new UpstreamStream(this.#dial(), ids, shares.streamBytes, (...end) => this.#onClosed(...end));
+    const { ids, shares, turn } = this.#parts;
+    const parts = { ids, bytes: shares.streamBytes, turn };
+    const stream = new UpstreamStream(this.#dial(), parts, (...end) => this.#onClosed(...end));
     this.#streams.add(stream);
     return stream;
   }

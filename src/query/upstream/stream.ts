@@ -11,6 +11,7 @@ import { guard } from "../../base/lib/guard.ts";
 import { withLength } from "../../base/lib/framing.ts";
 import type { RandomIds } from "../../base/lib/random-ids.ts";
 import type { Share } from "../../base/lib/share.ts";
+import type { StreamTurn } from "../client/stream-turn.ts";
 import { StreamReader } from "../../base/lib/stream-reader.ts";
 import { type Exchange, isReplyTo } from "./udp-socket.ts";
 
@@ -18,6 +19,13 @@ import { type Exchange, isReplyTo } from "./udp-socket.ts";
 export interface PendingExchange {
   readonly exchange: Exchange;
   readonly tries: number;
+}
+
+/** What it shares with others: `bytes` and `turn` with those of the container. */
+export interface StreamParts {
+  readonly ids: RandomIds;
+  readonly bytes: Share;
+  readonly turn: StreamTurn;
 }
 
 /** Called once when a connection is closed, with the queries that have no answer. */
@@ -29,6 +37,8 @@ export class UpstreamStream {
   readonly #waiting = new Map<number, PendingExchange>();
   readonly #ids: RandomIds;
   readonly #bytes: Share;
+  readonly #turn: StreamTurn;
+  readonly #goOn = (): void => this.#guarded(() => this.#work());
   readonly #onClosed: OnClosed;
   #counted = 0;
   #isClosed = false;
@@ -36,9 +46,10 @@ export class UpstreamStream {
   hasAnswered = false;
 
   /** Takes ownership of a socket that is connected, or connecting. */
-  constructor(fd: number, ids: RandomIds, bytes: Share, onClosed: OnClosed) {
+  constructor(fd: number, { ids, bytes, turn }: StreamParts, onClosed: OnClosed) {
     this.#ids = ids;
     this.#bytes = bytes;
+    this.#turn = turn;
     this.#onClosed = onClosed;
     this.#socket = new Socket({ fd, readable: true, writable: true });
     this.#socket.setNoDelay(true);
@@ -47,7 +58,7 @@ export class UpstreamStream {
     this.#socket.setTimeout(LIMITS.upstreamStreamIdleMs, () => this.#guarded(() => this.#end("timed out")));
     this.#socket.on("data", (chunk: Buffer) => this.#guarded(() => this.#onData(chunk)));
     this.#socket.on("error", (error) => this.#guarded(() => this.#end(error.message)));
-    for (const end of ["close", "end"]) this.#socket.on(end, () => this.#guarded(() => this.#end(CLOSED)));
+    for (const end of ["close", "end"]) this.#socket.on(end, () => this.#guarded(() => this.#onEnd()));
   }
 
   /** An internal error costs the connection. */
@@ -75,12 +86,34 @@ export class UpstreamStream {
 
   #onData(chunk: Buffer): void {
     this.#reader.push(chunk);
+    if (this.#count()) this.#work();
+  }
+
+  /** Reads as many replies as the container may have in this turn of the event loop. */
+  #work(): void {
+    while (!this.#isClosed && this.#turn.hasLeft && this.#readOne());
     if (!this.#count()) return;
-    for (let message = this.#reader.next(); message !== undefined; message = this.#reader.next()) {
-      this.#onMessage(message);
-      if (this.#isClosed) return;
+    if (this.#turn.hasLeft) {
+      this.#socket.resume();
+      return;
     }
-    this.#count();
+    this.#socket.pause();
+    this.#turn.wait(this.#goOn);
+  }
+
+  /** Returns whether there was a message. */
+  #readOne(): boolean {
+    const message = this.#reader.next();
+    if (message === undefined) return false;
+    this.#turn.spend(message.length + LIMITS.streamTurn.each);
+    this.#onMessage(message);
+    return true;
+  }
+
+  /** What has arrived before the end still counts. */
+  #onEnd(): void {
+    while (!this.#isClosed && this.#readOne());
+    this.#end(CLOSED);
   }
 
   #onMessage(message: Buffer): void {

@@ -42,6 +42,13 @@ export interface SocketParts {
   readonly now: () => number;
 }
 
+/** Where errors are recorded. */
+export interface SocketErrors {
+  /** What is suspected of the server when a socket is opened. */
+  readonly suspicion: number;
+  recordSocketError(suspicion: number, reason: string): void;
+}
+
 const ECONNREFUSED = 111;
 const EAGAIN = 11;
 /** Codes with which a server rejects a query that it could not read; they do not concern the name. */
@@ -55,6 +62,9 @@ export class UpstreamSocket {
   readonly #parts: SocketParts;
   readonly #waiting = new Map<number, Exchange | typeof DONE>();
   readonly #openedMs: number;
+  readonly #errors: SocketErrors;
+  /** What was suspected of the server when it was opened. */
+  readonly #suspicion: number;
   #pending = 0;
   #sent = 0;
   #wrong = 0;
@@ -62,8 +72,10 @@ export class UpstreamSocket {
   #isClosed = false;
 
   /** Takes ownership of a connected socket. */
-  constructor(fd: number, family: 4 | 6, parts: SocketParts) {
+  constructor(fd: number, family: 4 | 6, parts: SocketParts, errors: SocketErrors) {
     this.#fd = fd;
+    this.#errors = errors;
+    this.#suspicion = errors.suspicion;
     this.#parts = parts;
     this.#openedMs = this.#lastSentMs = parts.now();
     const onPacket = (message: Buffer): void => void guard.run("upstream", 0, () => this.#onReadable(message));
@@ -163,6 +175,7 @@ export class UpstreamSocket {
   }
 
   #onUnreachable(reason: string): void {
+    this.#errors.recordSocketError(this.#suspicion, reason);
     for (const [id, exchange] of this.#takeAll()) {
       this.#waiting.set(id, DONE);
       guard.run("upstream", exchange.clientNumber, () => exchange.onUnreachable(reason));

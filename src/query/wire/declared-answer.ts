@@ -68,7 +68,9 @@ export function declaredAnswer(
   }
   const { ttlSeconds } = behaviour;
   const soaBytes = zone === undefined ? SOA_BYTES : zone.origin.length + RECORD_FIXED_BYTES + zone.soa.length;
-  const isNegative = records.length === 0 && behaviour.hasNegativeSoa && at + soaBytes <= end + room;
+  // Of a failure nothing may be cached, and it is no zone's.
+  const isAnswer = rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN;
+  const isNegative = isAnswer && records.length === 0 && behaviour.hasNegativeSoa && at + soaBytes <= end + room;
   if (isNegative)
     at =
       zone === undefined

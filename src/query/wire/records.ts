@@ -57,7 +57,7 @@ export class Records {
       const type = u16(bytes, fixed);
       const data = fixed + RECORD_FIXED_BYTES;
       const dataEnd = data + u16(bytes, fixed + DATA_LENGTH_AT);
-      if (dataEnd > end) return -1;
+      if (dataEnd > end || (isStrict && this.count > 0 && this.lastType === TYPE.TSIG)) return -1;
       const isSane = (dataEnd === data && !isStrict) || isDataValid(type, bytes, start, data, dataEnd, isStrict);
       if (!isSane) return -1;
       if (type === TYPE.OPT) {
@@ -80,7 +80,7 @@ export class Records {
 
 /**
  * Whether a whole message can be parsed: header, questions, every record. Trailing bytes are ignored. Strict parsing
- * requires that pointers point backwards and that data of known types are complete.
+ * requires that pointers point backwards, that data of known types are complete, and that a TSIG is the last record.
  */
 export function isReadable(message: Uint8Array, records: Records, isStrict = false): boolean {
   const end = message.length;
@@ -107,6 +107,7 @@ export function isReadable(message: Uint8Array, records: Records, isStrict = fal
     at = records.walk(message, 0, at, end, announced, isStrict);
     // A server may leave the counts as they were when it truncates.
     if (at === -1 || (isStrict && records.count !== announced && !isTruncated(message))) return false;
+    if (isStrict && records.lastType === TYPE.TSIG && section < SECTIONS - 1) return false;
     records.counts[section] = records.count;
   }
   records.end = at;

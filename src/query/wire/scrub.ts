@@ -230,7 +230,7 @@ class Scrubber {
 
   #keepAdditionals(): void {
     const additionals = this.#of(2);
-    const isTransport = ({ type }: RecordSpan): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.SIG;
+    const isTransport = ({ type }: RecordSpan): boolean => type === TYPE.OPT;
     if (additionals.every(isTransport)) {
       for (const record of additionals) record.isKept = true;
       return;

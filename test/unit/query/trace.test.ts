@@ -78,6 +78,15 @@ test("a name without an address of the family, and a query for another type, are
   assert.match(stepsOf("web", TYPE.TXT).at(-1) ?? "", /^names! .*answer for another type is empty/);
 });
 
+test("an address that Docker's resolver has no name for is not said to have a name that is too long", () => {
+  const ask = { labels: new Uint8Array(0), kind: "address", hasIPv6: false, isGuarded: true } as const;
+  const trace = new Trace();
+  trace.recordReverse({ target: undefined, ask: { ...ask, isOnlyHere: true, isDenied: true } });
+  trace.recordReverse({ target: undefined });
+  assert.match(trace.steps[0]?.why ?? "", /Docker's resolver has no name/);
+  assert.match(trace.steps[1]?.why ?? "", /too long/);
+});
+
 test("routes and special names are recorded", () => {
   assert.match(stepsOf("x.lan").at(-1) ?? "", /^route! route for "lan".*never forwarded$/);
   assert.match(stepsOf("localhost").at(-1) ?? "", /^special! localhost/);

@@ -6,9 +6,9 @@ import { TYPE } from "../../../base/dns/record-type.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import type { EtcdQuirk } from "../../../base/model/etcd-policy.ts";
 import { presentation } from "../../../base/dns/name.ts";
-import type { ZoneAuthority } from "../../../base/model/visible-names.ts";
-import { type RecordNode, type RecordTree, below } from "./record-tree.ts";
-import { type PlacedRecord, StoredAnswer } from "./stored-answer.ts";
+import type { OwnedRecord, ZoneAuthority } from "../../../base/model/visible-names.ts";
+import { type RecordNode, type RecordTree, below, pathTo } from "./record-tree.ts";
+import { type PlacedRecord, StoredAnswer, typeOf } from "./stored-answer.ts";
 import type { StoredRecord } from "./stored-record.ts";
 
 export interface StoreLookupParts {
@@ -48,7 +48,7 @@ export class StoreLookup {
     const isApex = path.length === zone.path.length;
     const nodes = this.#parts.tree.matching(path);
     if (nodes.length === 0 && !isApex) return undefined;
-    const answer = this.#answer(isApex ? this.#apexRecords(zone.path) : this.#recordsOf(nodes), zone);
+    const answer = this.#answer(path, isApex ? this.#apexRecords(zone.path) : this.#recordsOf(nodes), zone);
     if (isApex) {
       answer.add(TYPE.SOA, zone.authority.soa);
       for (const placed of this.#recordsOf(this.#parts.tree.matching([...zone.path, ...SERVERS])))
@@ -68,23 +68,27 @@ export class StoreLookup {
 
   /** A name with its records, as a list shows it. */
   answerOf(node: RecordNode, zone: LookupZone): StoredAnswer {
-    return this.#answer(this.#recordsOf([node]), zone);
+    return this.#answer(pathTo(node), this.#recordsOf([node]), zone);
   }
 
-  #answer(placed: readonly PlacedRecord[], zone: LookupZone): StoredAnswer {
+  #answer(path: readonly string[], placed: readonly PlacedRecord[], zone: LookupZone): StoredAnswer {
     const { quirks, isStale } = this.#parts;
     const records = grouped(placed.toSorted((a, b) => depthOf(a.node) - depthOf(b.node))).slice(
       0,
       LIMITS.etcdAnswerRecords,
     );
     const ttl = Math.min(LIMITS.etcdLeaseSecondsMax, ...records.map((each) => this.#ttlOf(each)));
+    const owns = records.filter(({ node }) => depthOf(node) === path.length);
     return new StoredAnswer({
       placed: records,
+      own: owns.length === 1 ? owns[0]?.record : undefined,
+      isSelf: (target) => isSamePath(pathOfTarget(target), path),
       isReverse: zone.path[0] === "arpa",
       hasTextOnly: quirks.includes("text-only"),
       ttlSeconds: isStale ? Math.min(ttl, LIMITS.staleTtlSeconds) : ttl,
       zone: zone.authority,
       addressesOf: (target) => this.#addressesOf(pathOfTarget(target), zone, 0),
+      chainOf: (target) => this.#chainOf(target, zone),
     });
   }
 
@@ -110,6 +114,20 @@ export class StoreLookup {
     return Math.min(own ?? lease, lease);
   }
 
+  /** Its CNAMEs and what they lead to; nothing where they form a loop. */
+  #chainOf(target: Uint8Array, zone: LookupZone): readonly OwnedRecord[] {
+    const chain: OwnedRecord[] = [];
+    for (let owner = target; chain.length <= ALIASES_MAX;) {
+      const path = pathOfTarget(owner);
+      const { alias, addresses } = this.#answer(path, this.#recordsOf(this.#parts.tree.matching(path)), zone);
+      if (alias === undefined) return [...chain, ...addresses.map((data) => ({ owner, type: typeOf(data), data }))];
+      const data = Uint8Array.of(...alias.spelled, 0);
+      chain.push({ owner, type: TYPE.CNAME, data });
+      owner = data;
+    }
+    return [];
+  }
+
   /** Also through names that stand for others; none where they form a loop. */
   #addressesOf(path: readonly string[], zone: LookupZone, depth: number): readonly Uint8Array[] {
     if (depth > ALIASES_MAX) return [];
@@ -124,6 +142,10 @@ export class StoreLookup {
 /** The labels of a name on the wire, as in a key. */
 function pathOfTarget(target: Uint8Array): readonly string[] {
   return presentation(target, 0, target.length).toLowerCase().split(".").toReversed();
+}
+
+function isSamePath(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((label, index) => label === other[index]);
 }
 
 /** Its own record, and those of the keys below it that are no names themselves. */

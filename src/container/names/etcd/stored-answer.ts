@@ -20,12 +20,18 @@ export interface PlacedRecord {
 /** What an answer needs of the store. */
 export interface AnswerParts {
   readonly placed: readonly PlacedRecord[];
+  /** Of these, the one of the name's own key; undefined if there is none, or several. */
+  readonly own: StoredRecord | undefined;
+  /** Whether this is the name itself. */
+  readonly isSelf: (target: Uint8Array) => boolean;
   readonly isReverse: boolean;
   readonly hasTextOnly: boolean;
   readonly ttlSeconds: number;
   readonly zone: ZoneAuthority;
   /** The addresses of a name in etcd; none if it is not there. */
   readonly addressesOf: (target: Uint8Array) => readonly Uint8Array[];
+  /** The CNAMEs and addresses that it has there. */
+  readonly chainOf: (target: Uint8Array) => readonly OwnedRecord[];
 }
 
 type Sets = Map<number, Uint8Array[]>;
@@ -67,13 +73,14 @@ export class StoredAnswer implements NameRecords {
 
   /** Computed when it is needed: few types have any. */
   additional(type: number): readonly OwnedRecord[] {
-    const seen = new Set<string>();
-    return (this.#targets.get(type) ?? []).flatMap((target) => {
-      const key = Buffer.from(target).toString("latin1");
-      if (seen.has(key) || seen.size >= LIMITS.etcdAnswerRecords) return [];
-      seen.add(key);
-      return this.#parts.addressesOf(target).map((data) => ({ owner: target, type: typeOf(data), data }));
-    });
+    const targets = distinct(this.#targets.get(type) ?? [], textKey).slice(0, LIMITS.etcdAnswerRecords);
+    const records = targets.flatMap((target) => this.#parts.chainOf(target));
+    return distinct(records, ({ owner, data }) => `${textKey(owner)} ${textKey(data)}`);
+  }
+
+  /** What another record that points to this name needs: its CNAME, or its addresses. */
+  get addresses(): readonly Uint8Array[] {
+    return [...(this.sets.get(TYPE.A) ?? []), ...(this.sets.get(TYPE.AAAA) ?? [])];
   }
 
   /** Adds one record, unless it is there. */
@@ -99,12 +106,18 @@ export class StoredAnswer implements NameRecords {
     for (const { target } of records) if (target !== undefined) this.add(TYPE.PTR, target);
   }
 
-  /** The one name that it stands for. Of several only the addresses can be in an answer. */
+  /**
+   * The one name that it stands for. Of several only the addresses can be in an answer. Where its own key has one, the keys below
+   * are names of their own, because nothing else can be beside a CNAME.
+   */
   #aliasOf(records: readonly StoredRecord[]): QuestionName | undefined {
-    const { hasTextOnly, addressesOf } = this.#parts;
-    const targets = records.flatMap(({ target, text }) =>
-      target === undefined || (hasTextOnly && text !== "") ? [] : [target],
-    );
+    const { addressesOf, own } = this.#parts;
+    const ownTarget = own && this.#aliasTarget(own);
+    if (ownTarget !== undefined) {
+      for (const type of [TYPE.A, TYPE.AAAA]) this.sets.delete(type);
+      return storedName(ownTarget);
+    }
+    const targets = records.flatMap((record) => this.#aliasTarget(record) ?? []);
     const [first, ...others] = targets;
     if (first === undefined) return undefined;
     const hasAddresses = this.sets.has(TYPE.A) || this.sets.has(TYPE.AAAA);
@@ -112,6 +125,11 @@ export class StoredAnswer implements NameRecords {
     for (const target of targets.slice(0, LIMITS.etcdAnswerRecords))
       for (const address of addressesOf(target)) this.add(typeOf(address), address);
     return this.sets.has(TYPE.A) || this.sets.has(TYPE.AAAA) ? undefined : storedName(first);
+  }
+
+  #aliasTarget({ target, text }: StoredRecord): Uint8Array | undefined {
+    const { hasTextOnly, isSelf } = this.#parts;
+    return target === undefined || isSelf(target) || (hasTextOnly && text !== "") ? undefined : target;
   }
 }
 
@@ -154,7 +172,7 @@ function stripped(name: Uint8Array, labels: number): Uint8Array {
   return (name[at] as number) > 0 ? name.subarray(at) : name;
 }
 
-function typeOf(address: Uint8Array): number {
+export function typeOf(address: Uint8Array): number {
   return address.length === 4 ? TYPE.A : TYPE.AAAA;
 }
 
@@ -164,4 +182,13 @@ function storedName(target: Uint8Array): QuestionName {
 
 function isSame(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(folded(one), folded(other)) === 0;
+}
+
+function textKey(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("latin1");
+}
+
+/** The first of those with the same key. */
+function distinct<T>(all: readonly T[], keyOf: (each: T) => string): T[] {
+  return [...new Map(all.toReversed().map((each) => [keyOf(each), each])).values()].toReversed();
 }

@@ -6,7 +6,7 @@
  * one that the engine lists. All other names go where they go for any container, without a detour.
  */
 import { presentation, sameBytes, wireLabels } from "../../../base/dns/name.ts";
-import { addressBytes } from "../../../base/model/address.ts";
+import { addressBytes, addressText } from "../../../base/model/address.ts";
 import { type Behaviour, STRICT_BEHAVIOUR } from "../../../base/model/behaviour.ts";
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { StoredName } from "../../../base/model/stored-name.ts";
@@ -98,9 +98,15 @@ export class SwarmNames implements VisibleNames {
         hasIPv6: false,
         isGuarded: this.#parts.isGuarded,
         isOnlyHere: true,
-        isDenied: true,
+        isDenied: this.#isTaken(address),
       },
     };
+  }
+
+  /** Whether the swarm has the address. The engine lists no IPv6 addresses, so any may be another machine's. */
+  #isTaken(address: Uint8Array): boolean {
+    const { networks, lists } = this.#parts;
+    return address.length === 16 || networks.some(({ id }) => lists.placeOf(id, addressText(address)) !== undefined);
   }
 
   /** What the engine reports of its own containers is listed with their networks. */

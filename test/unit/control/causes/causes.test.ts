@@ -128,6 +128,12 @@ test("a name below a zone of dns11's own: no upstream server is said to deny it,
   assert.deepEqual(causes("www.shop.test", { ownZone, failure: "NODATA" }), []);
 });
 
+test("a name that dns11 denies itself is not said to be denied by servers", () => {
+  const { code, sentence } = first("2.1.0.10.in-addr.arpa", { isDenied: true });
+  assert.equal(code, "does-not-exist");
+  assert.doesNotMatch(sentence, /upstream|according/);
+});
+
 test("a name on another network of the project, with and without the network, in any letter case", () => {
   for (const name of ["db", "postgres", "DB.shop_back"]) {
     const { code, sentence, fix, lastingFix, isBreaking } = first(name);

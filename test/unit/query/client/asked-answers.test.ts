@@ -1,5 +1,6 @@
 // An answer of Docker's resolver is repeated for a second, stands in while that resolver is away, and then ends. That a
-// name is unknown is never kept.
+// name is unknown is not kept, but for a second
+// where no more names may be asked for.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -75,17 +76,29 @@ test("names that Docker's resolver does not know are limited, and names kept as 
   const { answers, clock } = setUp();
   const { burst, perSecond } = LIMITS.swarmUnknown;
   for (let count = 0; count < burst; count++) {
-    assert.equal(answers.refused(), undefined);
+    assert.equal(answers.refused("new"), undefined);
     assert.equal(answers.unknownLeft, burst - count);
     answers.take(`n${count}`, { kind: "unknown" });
   }
-  assert.equal(answers.refused()?.kind, "away");
+  assert.equal(answers.refused("new")?.kind, "away");
   assert.equal(answers.unknownLeft, 0);
   clock.ms = 1_000 / perSecond;
-  assert.equal(answers.refused(), undefined);
+  assert.equal(answers.refused("new"), undefined);
   for (let count = 0; count <= LIMITS.swarmNamesKept; count++) answers.take(`nname${count}`, KNOWN);
   clock.ms += LIMITS.swarmFreshMs;
   assert.deepEqual(answers.take("nname0", AWAY), AWAY, "the oldest gave way");
   assert.equal(answers.take("nname1", AWAY).kind, "known");
   assert.deepEqual([answers.isKept("nname0"), answers.isKept("nname1")], [false, true]);
+});
+
+test("of a name that was unknown within the last second nobody needs to ask again, where no more may be asked for", () => {
+  const { answers, clock } = setUp();
+  for (let count = 0; count < LIMITS.swarmUnknown.burst; count++) answers.take(`n${count}`, { kind: "unknown" });
+  assert.deepEqual([answers.refused("n7")?.kind, answers.refused("new")?.kind], ["unknown", "away"]);
+  clock.ms = 1_000 / LIMITS.swarmUnknown.perSecond;
+  assert.equal(answers.refused("n7"), undefined, "it is asked for as soon as one may be");
+  answers.take("new", { kind: "unknown" });
+  clock.ms = LIMITS.swarmFreshMs;
+  for (let count = 0; count < LIMITS.swarmUnknown.perSecond; count++) answers.take(`x${count}`, { kind: "unknown" });
+  assert.equal(answers.refused("n7")?.kind, "away", "a second ago");
 });

@@ -160,6 +160,22 @@ test("a flood of names that do not exist costs as many questions as its limit, a
   assert.equal(container.client.slots.taken, 0);
 });
 
+test("a name that is removed while it is polled is unknown from then on, and never fails", async () => {
+  using _clock = new Clock();
+  let isRemoved = false;
+  await using docker = new UdpUpstream((query, reply) => {
+    if (isRemoved) reply(aReplyTo(query, SERVFAIL));
+    else known(query, reply);
+  });
+  const container = new Container(docker);
+  assert.deepEqual(addresses(await container.resolve("web")), [0, ADDRESS.toString("hex")]);
+  isRemoved = true;
+  container.client.asked.take("n\x03web", { kind: "unknown" });
+  const polls = 4 * LIMITS.swarmUnknown.burst;
+  for (let poll = 0; poll < polls; poll++) assert.equal((await container.resolve("web")).rcode, 3);
+  assert.equal(container.forwarded.length, polls);
+});
+
 test("names that exist are all answered, however many are queried at once", async () => {
   using _clock = new Clock();
   await using docker = new UdpUpstream(known);

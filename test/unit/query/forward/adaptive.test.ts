@@ -50,6 +50,28 @@ test("a reply has the client's id and letter case, and the upstream query has ou
   assert.deepEqual(before.subarray(-11), anOpt({ udpSize: 1232 }));
 });
 
+test("flags of replies and failures are ours: RA always, RD and CD as in the query, never AA", async () => {
+  const authoritative: UdpScript = (query, reply) => {
+    const message = aReplyTo(query, 0, [answer()]);
+    message.set([0x85, 0], 2);
+    reply(message);
+  };
+  for (const [script, rcode] of [
+    [authoritative, 0],
+    [coded(2), 2],
+    [coded(5), 2],
+  ] as const) {
+    await using upstream = new UdpUpstream(script);
+    for (const [flags, expected] of [
+      [0x100, "qr rd ra"],
+      [0x110, "qr rd ra cd"],
+    ] as const) {
+      const reply = await new QueryPath().query(clientOf(upstream.server), aQuery({ name: "example.org", flags }));
+      assert.deepEqual([reply.flags, reply.rcode], [expected, rcode]);
+    }
+  }
+});
+
 for (const [what, rcode] of Object.entries({ SERVFAIL: 2, REFUSED: 5 })) {
   test(`${what} goes on to the next server at once`, async () => {
     await using first = new UdpUpstream(coded(rcode));

@@ -8,12 +8,14 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { withLength } from "../../../../src/base/lib/framing.ts";
 import type { SyncAnswerer } from "../../../../src/query/ports.ts";
 import { Outcome } from "../../../../src/query/record/outcome.ts";
-import { aQuery } from "../../../support/scripted/builders.ts";
+import { aQuery, anOpt } from "../../../support/scripted/builders.ts";
 import { Clock } from "../../support/clock.ts";
 import { TcpClient } from "../../support/loopback.ts";
 import { bufferBytes } from "../../support/buffer-memory.ts";
 import { readReply } from "../../support/reply.ts";
 import { type TcpRig, tcpListening } from "../../support/tcp-rig.ts";
+
+const PADDING = 12;
 
 test("one connection too many closes the one that has been idle longest", async () => {
   await using rig = await tcpListening();
@@ -141,6 +143,32 @@ test("a message that never ends is buffered as far as it came, and no further", 
   assert.ok(bufferBytes() - before < 50 * 16_384);
   await disposeAll(clients);
 });
+
+const PADDED = aQuery({ name: "web", additionals: [anOpt({ options: [[PADDING, Buffer.alloc(60_000)]] })] });
+for (const [what, query, bytes] of [
+  ["long queries", PADDED, PADDED.length],
+  ["long replies", aQuery({ name: "many" }), 200 * 16],
+] as const) {
+  test(`${what} on many connections take their turns, so that others are served in between`, async () => {
+    await using rig = await tcpListening();
+    const clients = await Promise.all(Array.from({ length: 30 }, async () => await TcpClient.open(rig.port)));
+    for (const { socket } of clients) for (let count = 0; count < 10; count++) socket.write(withLength(query));
+    // A turn of the connections lies between two rounds, before or after it.
+    const most = 2 * Math.ceil(LIMITS.streamTurn.bytes / bytes);
+    let [before, atOnce] = [0, 0];
+    await rig.until(() => {
+      const { queries } = rig.queryClient.counters;
+      atOnce = Math.max(atOnce, queries - before);
+      before = queries;
+      return queries === 300;
+    });
+    assert.ok(atOnce <= most, `${atOnce} queries at once`);
+    for (const client of clients) {
+      for (let count = 0; count < 10; count++) assert.equal(readReply(await client.receive()).rcode, 0);
+      await client[Symbol.asyncDispose]();
+    }
+  });
+}
 
 test("closing the listener closes all connections, even with a query in flight upstream", async () => {
   using clock = new Clock();

@@ -99,6 +99,24 @@ test("an unreachable server is down for all", () => {
   assert.equal(health.checkIsDown(1, VICTIM), true);
 });
 
+test("a report that a server is unreachable counts once confirmed by sockets that were opened since, without a reply between", () => {
+  const { health, changes } = watched();
+  const report = (suspicion = health.suspicion): boolean => health.recordSocketError(1, suspicion, "ECONNREFUSED");
+  const before = health.suspicion;
+  assert.deepEqual([report(before), report(before), report(before), report(before)], [true, false, false, false]);
+  assert.deepEqual([report(), health.checkIsDown(1)], [true, false]);
+  answer(health, VICTIM, 1);
+  for (let count = 1; count < LIMITS.downAfterSocketErrors; count++) report();
+  assert.deepEqual([health.checkIsDown(1), changes], [false, []]);
+  report();
+  assert.deepEqual([health.checkIsDown(1), changes], [true, ["down: ECONNREFUSED"]]);
+});
+
+test("an error of a socket that does not concern the server is no such report", () => {
+  const { health } = watched();
+  assert.equal(health.recordSocketError(1, health.suspicion, "ENOBUFS"), false);
+});
+
 test("a server that is down for one container gets trial queries from that one", () => {
   const { health } = watched();
   answer(health, VICTIM, 0);

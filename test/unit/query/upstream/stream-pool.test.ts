@@ -8,6 +8,7 @@ import { LIMITS } from "../../../../src/base/limits.ts";
 import { RandomIds } from "../../../../src/base/lib/random-ids.ts";
 import { RateLimit } from "../../../../src/base/lib/rate-limit.ts";
 import { sharePools } from "../../../../src/query/client/shares.ts";
+import { StreamTurn } from "../../../../src/query/client/stream-turn.ts";
 import { StreamPool } from "../../../../src/query/upstream/stream-pool.ts";
 import { aQuery, aReplyTo } from "../../../support/scripted/builders.ts";
 import { dialHere } from "../../support/loopback.ts";
@@ -145,6 +146,25 @@ test("a dedicated connection counts against the container's share and rate", asy
   assert.equal(shares.upstreamStreams.taken, 0);
 });
 
+test("long replies take their turns, so that others are served in between", async () => {
+  const count = 40;
+  let answered = 0;
+  await using upstream = await TcpUpstream.start((query, socket) => {
+    const reply = Buffer.concat([aReplyTo(query), Buffer.alloc(60_000)]);
+    write(socket, reply);
+  });
+  const { pool } = pooled(upstream.server);
+  const all = Array.from({ length: count }, async (_, i) => await exchange(pool, `n${i}.test`).then(() => answered++));
+  // A turn of the connections lies between two rounds, before or after it.
+  const most = 2 * Math.ceil(LIMITS.streamTurn.bytes / 60_000);
+  for (let before = 0; answered < count; before = answered) {
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(answered - before <= most, `${answered - before} replies at once`);
+  }
+  await Promise.all(all);
+  pool.close();
+});
+
 function pooled(
   server: Server,
   rate = LIMITS.upstreamConnects as { burst: number; perSecond: number },
@@ -154,6 +174,7 @@ function pooled(
   const pool = new StreamPool({
     ids: new RandomIds(),
     shares,
+    turn: new StreamTurn(1),
     connects: new RateLimit(rate, () => performance.now()),
     connectsOfHost: undefined,
     dial: () => {

@@ -15,13 +15,11 @@ import { closedUdpServer } from "../../support/upstreams.ts";
 test("an unreachable server is reported to all waiting queries, after the caller has returned", async () => {
   const block = new MessageBlock(2, 512);
   const budget = new TurnBudget(LIMITS.upstreamBatch);
-  const socket = new UpstreamSocket(dialHere(await closedUdpServer(), "udp"), 4, {
-    block,
-    budget,
-    ids: new RandomIds(),
-    now: () => performance.now(),
-  });
   const reasons: string[] = [];
+  const recordSocketError = (_suspicion: number, reason: string): unknown => reasons.push(reason);
+  const parts = { block, budget, ids: new RandomIds(), now: () => performance.now() };
+  const errors = { suspicion: 0, recordSocketError };
+  const socket = new UpstreamSocket(dialHere(await closedUdpServer(), "udp"), 4, parts, errors);
   const query = (name: string): void => {
     const message = aQuery({ name });
     const other = (): void => assert.fail("the server is unreachable");
@@ -40,6 +38,6 @@ test("an unreachable server is reported to all waiting queries, after the caller
   query("second");
   assert.deepEqual(reasons, []);
   await Promise.resolve();
-  assert.deepEqual(reasons, ["first: ECONNREFUSED", "second: ECONNREFUSED"]);
+  assert.deepEqual(reasons, ["ECONNREFUSED", "first: ECONNREFUSED", "second: ECONNREFUSED"]);
   socket.close();
 });

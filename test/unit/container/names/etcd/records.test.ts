@@ -73,17 +73,69 @@ test("CNAMEs that form a loop end with an error, and nothing else", () => {
   const world = new StoredWorld({
     "test/shop/a": { host: "b.shop.test" },
     "test/shop/b": { host: "a.shop.test" },
-    "test/shop/self": { host: "self.shop.test", port: 1 },
     "test/shop/c/1": { host: "c.shop.test" },
     "test/shop/c/2": { host: "d.shop.test" },
     "test/shop/d": { host: "c.shop.test" },
     "test/shop/ok": { host: "10.0.0.1" },
   });
   assert.equal(world.reply("a.shop.test")?.rcode, 2);
-  assert.equal(world.reply("self.shop.test")?.rcode, 2);
   assert.equal(world.reply("c.shop.test")?.rcode, 2);
-  assert.deepEqual(world.additional("self.shop.test", "SRV"), []);
+  assert.deepEqual(world.reply("a.shop.test")?.authorities, [], "a failure has no SOA");
   assert.deepEqual(world.ask("ok.shop.test"), [0, "A 10.0.0.1"]);
+});
+
+test("a CNAME to the name itself is left out", () => {
+  const world = new StoredWorld({
+    "test/shop/self": { host: "Self.shop.test", port: 1 },
+    "test/shop/beside/1": { host: "beside.shop.test" },
+    "test/shop/beside/2": { host: "10.0.0.1" },
+  });
+  assert.deepEqual(world.ask("self.shop.test"), [0]);
+  assert.deepEqual(world.ask("self.shop.test", "CNAME"), [0]);
+  assert.equal(world.reply("self.shop.test")?.authorities[0]?.owner, "shop.test", "the SOA of the zone");
+  assert.deepEqual(world.ask("self.shop.test", "SRV"), [0, "SRV 10 100 1 Self.shop.test"]);
+  assert.deepEqual(world.additional("self.shop.test", "SRV"), []);
+  assert.deepEqual(world.ask("beside.shop.test"), [0, "A 10.0.0.1"]);
+});
+
+test("a name whose own key is a CNAME keeps it beside names below; its services stay", () => {
+  const world = new StoredWorld({
+    "test/shop/www": { host: "outside.example" },
+    "test/shop/www/api": { host: "10.0.0.1", port: 80 },
+    "test/shop/www/v6": { host: "fd00::1" },
+    "test/shop/alias": { host: "api.www.shop.test" },
+    "test/shop/alias/below": { host: "10.0.0.2" },
+  });
+  assert.deepEqual(world.ask("www.shop.test"), ["forwarded"]);
+  assert.deepEqual(world.ask("www.shop.test", "CNAME"), [0, "CNAME outside.example"]);
+  assert.deepEqual(world.ask("api.www.shop.test"), [0, "A 10.0.0.1"]);
+  assert.ok(world.ask("www.shop.test", "SRV").includes("SRV 10 33 80 api.www.shop.test"));
+  assert.deepEqual(world.ask("alias.shop.test"), [0, "A 10.0.0.1", "CNAME api.www.shop.test"]);
+  assert.deepEqual(world.ask("below.alias.shop.test"), [0, "A 10.0.0.2"]);
+});
+
+test("where a service or a mail server is a CNAME, the chain is with its addresses", () => {
+  const world = new StoredWorld({
+    "test/shop/in/a": { host: "mx.shop.test", port: 25, mail: true },
+    "test/shop/in/b": { host: "web.shop.test", port: 25, mail: true },
+    "test/shop/mx": { host: "relay.shop.test" },
+    "test/shop/relay": { host: "web.shop.test" },
+    "test/shop/web": { host: "10.0.0.1" },
+    "test/shop/out": { host: "mail.shop.test", port: 25 },
+    "test/shop/mail": { host: "mail.example" },
+    "test/shop/lost": { host: "loop.shop.test", port: 25 },
+    "test/shop/loop": { host: "loop2.shop.test" },
+    "test/shop/loop2": { host: "loop.shop.test" },
+  });
+  for (const type of ["SRV", "MX"]) {
+    assert.deepEqual(world.additional("in.shop.test", type), [
+      "mx.shop.test CNAME relay.shop.test",
+      "relay.shop.test CNAME web.shop.test",
+      "web.shop.test A 10.0.0.1",
+    ]);
+  }
+  assert.deepEqual(world.additional("out.shop.test", "SRV"), ["mail.shop.test CNAME mail.example"]);
+  assert.deepEqual(world.additional("lost.shop.test", "SRV"), []);
 });
 
 test("texts, mail servers and reverse names", () => {

@@ -119,14 +119,17 @@ test("reverse names of the networks' subnets are asked for, those of local conta
     const reverse = names?.pointer(labels, labels.length, hashOf(labels), DEFAULT_BEHAVIOUR);
     if (reverse === undefined) return "elsewhere";
     const { target, ask } = reverse;
-    return presentation(target ?? ask?.labels ?? new Uint8Array(0), 0, (target ?? ask?.labels)?.length ?? 0);
+    const name = presentation(target ?? ask?.labels ?? new Uint8Array(0), 0, (target ?? ask?.labels)?.length ?? 0);
+    return ask?.isDenied === true ? `${name}, or nobody` : name;
   };
   assert.equal(pointer("7.1.0.10"), "own.mesh");
-  assert.equal(pointer("3.1.0.10"), "3.1.0.10.in-addr.arpa");
+  assert.equal(pointer("3.1.0.10"), "3.1.0.10.in-addr.arpa, or nobody");
+  assert.equal(pointer("2.1.0.10"), "2.1.0.10.in-addr.arpa, or nobody", "the virtual address of a service");
+  assert.equal(pointer("99.1.0.10"), "99.1.0.10.in-addr.arpa", "free: it is forwarded, as in Docker");
   assert.equal(pointer("3.2.0.10"), "elsewhere");
   assert.equal(pointer("1.0.10"), "elsewhere");
   const nibbles = [..."1".padEnd(16, "0"), ..."0".repeat(8), ..."1000", ..."00df"].join(".");
-  assert.equal(pointer(nibbles), `${nibbles}.ip6.arpa`);
+  assert.equal(pointer(nibbles), `${nibbles}.ip6.arpa, or nobody`);
 });
 
 test("there are no such names on the ingress network, in strict mode or for a KIND node", () => {

@@ -1,0 +1,56 @@
+/**
+ * StreamTurn: what the TCP connections of one container may cost in one turn of the event loop. A message may have 64 KB, and a
+ * container many connections full of them; other containers would wait for all of it. What is left over goes on in the next
+ * turn, one connection after the other.
+ */
+import { LIMITS } from "../../base/limits.ts";
+import { guard } from "../../base/lib/guard.ts";
+
+const { bytes: WHOLE, read: READ } = LIMITS.streamTurn;
+
+export class StreamTurn {
+  readonly #client: number;
+  #left: number = WHOLE;
+  #isArmed = false;
+  readonly #waiting = new Set<() => void>();
+
+  /** `client`: the container's number. */
+  constructor(client: number) {
+    this.#client = client;
+  }
+
+  /** Whether anything more may be done in this turn. */
+  get hasLeft(): boolean {
+    return this.#left > 0;
+  }
+
+  spend(bytes: number): void {
+    this.#left -= bytes;
+    this.#arm();
+  }
+
+  /** Calls `goOn` in a later turn. */
+  wait(goOn: () => void): void {
+    this.#waiting.add(goOn);
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => this.#next());
+  }
+
+  #next(): void {
+    this.#isArmed = false;
+    this.#left = WHOLE;
+    for (const goOn of this.#waiting) {
+      if (!this.hasLeft) break;
+      this.#waiting.delete(goOn);
+      // Most connections that go on read, whether they then have a whole message or not.
+      this.spend(READ);
+      guard.run("tcp", this.#client, goOn);
+    }
+    if (this.#waiting.size > 0) this.#arm();
+  }
+}
