@@ -653,6 +653,7 @@ const ROOMS: readonly Room[] = [
       "node:crypto",
       "node:fs",
       "node:fs/promises",
+      "node:os",
       "node:path",
       "node:timers/promises",
       "node:util",

@@ -3,6 +3,7 @@
  * nothing but the kernel is needed to load it. Calls run synchronously on the calling thread, so a link is made in the
  * namespace that the thread is in.
  */
+import { Fault, codeOf } from "../base/lib/fault.ts";
 import { SystemFault, addressOf, bind, lastErrno } from "./libc.ts";
 import { systemCallNumber } from "./system-calls.ts";
 
@@ -125,7 +126,10 @@ export function deleteElements(map: number, keys: Uint8Array, keyBytes: number, 
   }
 }
 
-/** Loads a program for tcx; returns its descriptor. The reason of the verifier is in the message of the Fault. */
+/** Of a kernel whose verifier does not accept the program. */
+export const REFUSED = "BPF_REFUSED";
+
+/** Loads a program for tcx; returns its descriptor. What the verifier says is the cause of the Fault. */
 export function loadProgram(name: string, instructions: Uint8Array, license: string): number {
   const text = Buffer.from(`${license}\0`, "latin1");
   const load = (log: Buffer | undefined): number =>
@@ -150,7 +154,13 @@ export function loadProgram(name: string, instructions: Uint8Array, license: str
   const log = Buffer.alloc(LOG_BYTES);
   const again = load(log);
   if (again >= 0) return again;
-  throw new SystemFault("bpf PROG_LOAD", errno, [name, ...lastLines(log)].join(": "));
+  const words = lastLines(log);
+  const cause = new SystemFault("bpf PROG_LOAD", errno, [name, ...words].join(": "));
+  if (words.length === 0) throw cause;
+  throw new Fault(REFUSED, "the kernel refused the program", {
+    cause,
+    remedy: "Report it with the file that dns11 doctor --bundle makes, or set --answers process.",
+  });
 }
 
 /** What the verifier says in the end: the instruction, and why. */
@@ -164,12 +174,20 @@ function lastLines(log: Buffer): string[] {
  * Returns the descriptor of the link. Waits for a grace period of RCU, as closing its last descriptor does.
  */
 export function attachToIngress(program: number, interfaceIndex: number): number {
-  return mustCall("LINK_CREATE", "tcx ingress of lo", (a) => {
-    a.writeUInt32LE(program, 0);
-    a.writeUInt32LE(interfaceIndex, 4);
-    a.writeUInt32LE(TCX_INGRESS, 8);
-    a.writeUInt32LE(BPF_F_BEFORE, 12);
-  });
+  try {
+    return mustCall("LINK_CREATE", "tcx ingress of lo", (a) => {
+      a.writeUInt32LE(program, 0);
+      a.writeUInt32LE(interfaceIndex, 4);
+      a.writeUInt32LE(TCX_INGRESS, 8);
+      a.writeUInt32LE(BPF_F_BEFORE, 12);
+    });
+  } catch (error) {
+    if (codeOf(error) !== "EINVAL") throw error;
+    throw new Fault("NO_TCX", "the kernel has no tcx", {
+      cause: error,
+      remedy: "Use Linux 6.6 or later, or set --answers process.",
+    });
+  }
 }
 
 /** Has the link run another program from now on. Unlike a new link, this waits for nothing. */

@@ -2,8 +2,10 @@
  * LoadKernelAnswers: the program that repeats answers in the kernel, where the settings allow it and everything that
  * it needs is there. Otherwise the process answers, and the status and the doctor say why.
  */
+import { release } from "node:os";
+
 import { LIMITS } from "../base/limits.ts";
-import { reasonOf } from "../base/lib/fault.ts";
+import { Fault, reasonOf } from "../base/lib/fault.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
@@ -14,6 +16,8 @@ import { KernelAnswers } from "../kernel/answers/kernel-answers.ts";
 export interface KernelAnswersChoice {
   readonly kernelAnswers: KernelAnswers | undefined;
   readonly reason: string | undefined;
+  /** What to do about it, if it is known. */
+  readonly remedy?: string | undefined;
 }
 
 const NOT_WANTED: KernelAnswersChoice = { kernelAnswers: undefined, reason: undefined };
@@ -25,10 +29,11 @@ export function loadKernelAnswers(
   log: Log,
 ): KernelAnswersChoice {
   if (answers === "process") return NOT_WANTED;
-  const without = (reason: string): KernelAnswersChoice => {
+  const without = (reason: string, error?: Fault): KernelAnswersChoice => {
+    const about = error === undefined ? { reason } : { reason, details: reasonOf(error) };
     // Where the kernel answers if it can, it is no news that it cannot.
-    log[answers === "kernel" ? "warn" : "info"]({ reason }, "the kernel cannot answer queries, so the process does");
-    return { kernelAnswers: undefined, reason };
+    log[answers === "kernel" ? "warn" : "info"](about, "the kernel cannot answer queries, so the process does");
+    return { kernelAnswers: undefined, reason, remedy: error?.remedy };
   };
   if (backend !== "nft-owner") {
     return without(`the rule backend is ${backend}, whose rules could stay without the program`);
@@ -38,6 +43,9 @@ export function loadKernelAnswers(
     kernelAnswers.setStyle(behaviour);
     return { kernelAnswers, reason: undefined };
   } catch (error) {
+    // What the verifier says is for the log.
+    if (error instanceof Fault && error.remedy !== undefined)
+      return without(`${error.message} (Linux ${release()})`, error);
     return without(reasonOf(error));
   }
 }

@@ -42,9 +42,10 @@ export async function preparePlatform(settings: RunSettings, log: Log): Promise<
   const ruleBackend = await chooseRuleBackend(runner, memory, settings.ruleBackend);
   warnOfRuleBackend(ruleBackend, settings.keeper === "on", eventLogger(log));
   warnOfFewDescriptors(log);
-  const { kernelAnswers, reason } = loadKernelAnswers(settings, ruleBackend, runner, log);
+  const { kernelAnswers, reason, remedy } = loadKernelAnswers(settings, ruleBackend, runner, log);
   if (kernelAnswers === undefined) denyKernelAnswers(settings);
-  const answers: AnsweredByReport = reason === undefined ? { by: "kernel" } : { by: "process", reason };
+  const answers: AnsweredByReport =
+    reason === undefined ? { by: "kernel" } : { by: "process", reason, ...(remedy !== undefined && { remedy }) };
   const report = { ruleBackend: ruleBackend.backend, ...(settings.answers !== "process" && { answers }) };
   return { runner, memory, ruleBackend, report, kernelAnswers, noKernelAnswers: reason };
 }

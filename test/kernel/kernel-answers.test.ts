@@ -5,11 +5,12 @@ import { LOCAL_SOURCE } from "../../src/base/model/local-source.ts";
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
+import { Fault, reasonOf } from "../../src/base/lib/fault.ts";
 import { LIMITS } from "../../src/base/limits.ts";
 import type { VisibleNames } from "../../src/base/model/visible-names.ts";
 import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
-import { runProgram } from "../../src/kernel/bpf.ts";
+import { REFUSED, loadProgram, runProgram } from "../../src/kernel/bpf.ts";
 import { aWorld } from "../fuzz/corpus.ts";
 import { fuzzKernel } from "../fuzz/kernel-run.ts";
 import { TYPE, aNetwork, aQuery, aView } from "../support/scripted/builders.ts";
@@ -39,6 +40,20 @@ test("any packet gets from the kernel what the process says, or goes on as it is
   assert.equal(violation && `${violation.index}: ${String(violation.error)}\n${violation.hex}`, undefined);
   // A run without any answers would prove little.
   for (const [outcome, count] of Object.entries(outcomes)) assert.ok(count > PACKETS / 100, `${outcome}: ${count}`);
+});
+
+test("where the verifier refuses a program, the message is short, and the cause is what the verifier says", () => {
+  // It ends without a result: exit, and nothing before.
+  const noResult = Uint8Array.of(0x95, 0, 0, 0, 0, 0, 0, 0);
+  assert.throws(
+    () => loadProgram("no_result", noResult, "GPL"),
+    (error) => {
+      assert.ok(error instanceof Fault);
+      assert.deepEqual([error.code, error.message], [REFUSED, "the kernel refused the program"]);
+      assert.match(reasonOf(error), /bpf PROG_LOAD of no_result.*R0 !read_ok/);
+      return true;
+    },
+  );
 });
 
 test("plain queries for local names are answered by the kernel once the process has answered them", (t) => {

@@ -16,6 +16,8 @@ export interface AnsweredByReport {
   readonly by: AnsweredBy;
   /** Why it is the process, although the kernel may answer. */
   readonly reason?: string;
+  /** What to do about it, where one thing helps. */
+  readonly remedy?: string;
   /** It is so for every such container, or as its label says. */
   readonly isMeant?: true;
   /** The kernel has not been tried there yet, and will be. */

@@ -235,9 +235,12 @@ export class Attachment {
     const serving = this.#serving;
     if (serving === undefined) return;
     this.#isDraining = true;
-    await this.#withdraw();
-    const { endpoint } = serving;
-    await this.#replaceRules(serving, () => drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
+    const { endpoint, rules } = serving;
+    await this.#jobs.run(async () => {
+      if (this.#serving !== serving) return;
+      await this.#withdraw();
+      await rules.replaceRules(drainingPlan(planInputOf(serving, this.#spared), endpoint.tcpClientPorts));
+    });
     await untilQuiet(endpoint);
     if (this.#opened !== undefined) await this.mode.undoInSlices?.(this.#opened.netns.within);
   }

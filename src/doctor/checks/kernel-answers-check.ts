@@ -5,8 +5,7 @@
 import type { Status } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
-const ON_MACHINE =
-  "Nothing is lost but speed. Use Linux 6.6 or later and the rule backend nft-owner, or set --answers process.";
+const ON_MACHINE = "Use Linux 6.6 or later and the rule backend nft-owner, or set --answers process.";
 const IN_CONTAINER =
   "Nothing is lost but speed. Have the container's firewall accept everything on lo, or set --answers process.";
 
@@ -17,7 +16,10 @@ export function kernelAnswersFindings(status: Status | undefined): Finding[] {
     status.settings["answers"]?.value === "kernel"
       ? finding("kernel", "warning", detail, remedy)
       : finding("kernel", "ok", detail);
-  if (by === "process") return [found(`cannot answer queries, so the process does: ${reason}`, ON_MACHINE)];
+  if (by === "process") {
+    const remedy = `Nothing is lost but speed. ${status.answers.remedy ?? ON_MACHINE}`;
+    return [found(`cannot answer queries, so the process does: ${reason}`, remedy)];
+  }
   return status.containers.flatMap(({ name, answers }) =>
     answers?.by === "process" && answers.isMeant !== true && answers.isPending !== true
       ? [found(`does not answer in ${name}: ${answers.reason ?? ""}`, IN_CONTAINER)]

@@ -73,6 +73,11 @@ export class SwarmLists {
     return agoMs < LIMITS.swarmServiceMs ? agoMs : undefined;
   }
 
+  /** Whether the engine has listed the network yet. */
+  has(networkId: string): boolean {
+    return this.#lists.has(networkId);
+  }
+
   /** Whose an address is. */
   placeOf(networkId: string, address: string): ListedPlace | undefined {
     return this.#lists.get(networkId)?.byAddress.get(address);

@@ -103,10 +103,14 @@ export class SwarmNames implements VisibleNames {
     };
   }
 
-  /** Whether the swarm has the address. The engine lists no IPv6 addresses, so any may be another machine's. */
+  /**
+   * Whether the swarm has the address, or may have it: the engine lists no IPv6 addresses, and a network that is new not at once.
+   */
   #isTaken(address: Uint8Array): boolean {
     const { networks, lists } = this.#parts;
-    return address.length === 16 || networks.some(({ id }) => lists.placeOf(id, addressText(address)) !== undefined);
+    if (address.length === 16) return true;
+    const text = addressText(address);
+    return networks.some(({ id }) => !lists.has(id) || lists.placeOf(id, text) !== undefined);
   }
 
   /** What the engine reports of its own containers is listed with their networks. */
