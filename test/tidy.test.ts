@@ -62,15 +62,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/kernel",
     mayImport: BASE,
-    modules: [
-      "koffi",
-      "node-netlink/dist/raw.js",
-      "node:crypto",
-      "node:dgram",
-      "node:fs",
-      "node:timers/promises",
-      "node:util",
-    ],
+    modules: ["koffi", "node-netlink/dist/raw.js", "node:crypto", "node:dgram", "node:fs", "node:util"],
   },
   // What attaches programs waits in a thread of its own.
   {

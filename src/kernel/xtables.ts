@@ -7,7 +7,6 @@
  * in a thread of the pool, one after the other, and given up where that takes too long.
  */
 import { constants, openSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../base/limits.ts";
 import { optionInPool, readInPool } from "./in-pool.ts";
@@ -67,24 +66,22 @@ export type Xtables = ReadonlyMap<string, Xtable | undefined>;
 const LIST_BYTES = 1024;
 const NONE: Xtables = new Map();
 
-/** Reads that wait for the lock wait here, not in a thread each. */
-let last: Promise<unknown> = Promise.resolve();
+/** Reads of one family that wait for its lock wait here, not in a thread each. */
+const last: Record<XtablesFamily, Promise<unknown>> = { ip: Promise.resolve(), ip6: Promise.resolve() };
 
 /** undefined where others hold the lock for too long. Reading a table that is not in use would create it. */
 export async function readXtables(within: Within, family: XtablesFamily): Promise<Xtables | undefined> {
-  let isLate = false;
-  const reading = last.then(async () => (isLate ? undefined : await readAll(within, family)));
-  last = reading.catch(() => undefined);
-  const timer = new AbortController();
-  const late = sleep(LIMITS.xtablesMs, undefined, { ref: false, signal: timer.signal }).catch(() => undefined);
-  try {
-    return await Promise.race([reading, late]);
-  } finally {
-    isLate = true;
-    timer.abort();
-    // Nobody may be left who would handle its failure.
-    reading.catch(() => undefined);
-  }
+  return await new Promise((resolve, reject) => {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      resolve(undefined);
+    }, LIMITS.xtablesMs).unref();
+    last[family] = last[family]
+      .then(async () => (isLate ? undefined : await readAll(within, family)))
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer));
+  });
 }
 
 async function readAll(within: Within, family: XtablesFamily): Promise<Xtables> {
@@ -92,15 +89,14 @@ async function readAll(within: Within, family: XtablesFamily): Promise<Xtables> 
   let names = -1;
   let fd = -1;
   try {
-    within(() => {
-      names = openSync(list, constants.O_RDONLY);
-      fd = socket(domain, SOCK_DGRAM);
-    });
+    names = within(() => openSync(list, constants.O_RDONLY));
     const bytes = Buffer.alloc(LIST_BYTES);
     const found = bytes
       .toString("latin1", 0, await readInPool(names, bytes))
       .split("\n")
       .filter(Boolean);
+    if (found.length === 0) return NONE;
+    fd = within(() => socket(domain, SOCK_DGRAM));
     const tables = new Map<string, Xtable | undefined>();
     for (const table of found) tables.set(table, await readXtable(fd, family, table));
     return tables;

@@ -23,11 +23,18 @@ const STAGES: readonly (readonly [WaitStage, number])[] = [
 /** Called when a job that waits reaches a stage, with the time that it has waited; and when one that did is done after all. */
 export type OnWait = (stage: WaitStage | "done", waitedMs: number) => void;
 
+/** Whoever goes on when a job reaches a stage. */
+interface Watcher {
+  readonly stage: WaitStage;
+  readonly release: () => void;
+}
+
 export class NamespaceJobs {
   readonly #onWait: OnWait;
-  readonly #reached = new Set<WaitStage>();
-  readonly #watchers = new Map<WaitStage, Set<() => void>>(STAGES.map(([stage]) => [stage, new Set()]));
   #last: Promise<unknown> = Promise.resolve();
+  /** Of the job that runs, while it waits. */
+  #stage: WaitStage | undefined;
+  #watchers: readonly Watcher[] = [];
 
   constructor(onWait: OnWait) {
     this.#onWait = onWait;
@@ -35,13 +42,13 @@ export class NamespaceJobs {
 
   /** Whether a job has been waiting for too long. */
   get isLate(): boolean {
-    return this.#reached.has("late");
+    return this.#stage === "late";
   }
 
   /** Runs the job after those before it. */
   async run<T>(job: () => Promise<T>): Promise<T> {
     const mine = this.#last.then(async () => await this.#watched(job));
-    this.#last = mine.catch(() => undefined);
+    this.#last = mine.then(ignore, ignore);
     return await mine;
   }
 
@@ -53,15 +60,17 @@ export class NamespaceJobs {
   /** Resolves when `work` has ended, or when a job has waited this long: others need not wait for it. */
   async endOf(work: Promise<unknown>, orStage: WaitStage): Promise<void> {
     // Nobody may be left who would handle its failure.
-    work.catch(() => undefined);
-    if (this.#reached.has(orStage)) return;
-    const watchers = this.#watchers.get(orStage) as Set<() => void>;
-    let release = (): void => undefined;
-    const reached = new Promise<void>((resolve) => watchers.add((release = resolve)));
+    work.catch(ignore);
+    if (this.#hasReached(orStage)) return;
+    let watcher: Watcher | undefined;
+    const reached = new Promise<void>((release) => {
+      watcher = { stage: orStage, release };
+      this.#watchers = [...this.#watchers, watcher];
+    });
     try {
       await Promise.race([work, reached]);
     } finally {
-      watchers.delete(release);
+      this.#watchers = this.#watchers.filter((each) => each !== watcher);
     }
   }
 
@@ -72,21 +81,29 @@ export class NamespaceJobs {
       const nowMs = performance.now();
       waitedMs += Math.min(nowMs - lastMs, TICK_MS_MAX);
       lastMs = nowMs;
-      for (const [stage, ms] of STAGES) if (waitedMs >= ms && !this.#reached.has(stage)) this.#reach(stage, waitedMs);
+      for (const [stage, ms] of STAGES) if (waitedMs >= ms && !this.#hasReached(stage)) this.#reach(stage, waitedMs);
     }, TICK_MS).unref();
     try {
       return await job();
     } finally {
       clearInterval(timer);
-      const hasWaited = this.#reached.size > 0;
-      this.#reached.clear();
+      const hasWaited = this.#stage !== undefined;
+      this.#stage = undefined;
       if (hasWaited) this.#onWait("done", waitedMs);
     }
   }
 
+  #hasReached(stage: WaitStage): boolean {
+    return this.#stage === stage || this.#stage === "late";
+  }
+
   #reach(stage: WaitStage, waitedMs: number): void {
-    this.#reached.add(stage);
-    for (const release of this.#watchers.get(stage) ?? []) release();
+    this.#stage = stage;
+    for (const watcher of this.#watchers) if (watcher.stage === stage) watcher.release();
     this.#onWait(stage, waitedMs);
   }
+}
+
+function ignore(): void {
+  // Whoever began it handles its end.
 }

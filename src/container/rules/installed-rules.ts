@@ -43,12 +43,13 @@ export interface InstalledRules {
 const OWNED_ELSEWHERE = "OWNED_ELSEWHERE" satisfies FailureCode;
 
 export async function installedRules(netns: NetNamespace): Promise<InstalledRules[]> {
-  const tables = await netns.read(() => installedTables(netns.memory));
+  const [tables, ...legacy] = await Promise.all([
+    netns.read(() => installedTables(netns.memory)),
+    ...IP_FAMILIES.map(async (family) => await readXtables(netns.within, family)),
+  ]);
   const chains: InstalledRules[] = [];
-  for (const family of IP_FAMILIES) {
-    const isOurs = hasOurChains(family, await readXtables(netns.within, family));
-    if (isOurs) chains.push(await installedChains(netns, family));
-  }
+  for (const [index, family] of IP_FAMILIES.entries())
+    if (hasOurChains(family, legacy[index])) chains.push(await installedChains(netns, family));
   return [...tables, ...chains];
 }
 
