@@ -44,14 +44,16 @@ async function whoAnswers(container: Container): Promise<"dns11" | "docker" | "n
   return reply.answer[0]?.ttl === DOCKERS_TTL ? "docker" : "dns11";
 }
 
-test("sixteen containers hold their locks: all others are served, attached, detached and handed back, and these when they are free", async () => {
+test("sixteen containers hold their locks: all others are served, attached, detached and handed back, and these when they are free", async (context) => {
   const instance = await startDns11(engine);
   const { stateDir } = instance;
   try {
     for (const { name } of locked) await instance.waitFor(name, "failed");
     assert.equal(await whoAnswers(web), "dns11");
     const late = await runContainer(engine, { name: "late", networks: ["n1"] });
+    const startedMs = performance.now();
     await instance.waitFor("late", "attached");
+    context.diagnostic(`attached ${Math.round(performance.now() - startedMs)} ms after its start`);
     assert.equal(await whoAnswers(late), "dns11");
     await late.remove();
     const options = ["-H", engine.host, "--state-dir", stateDir];

@@ -4,11 +4,14 @@ import assert from "node:assert/strict";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
+import { LockHolder } from "../support/program/lock-holder.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import { ENOUGH } from "./inside/sockets.ts";
 import type { Attack, Rig } from "./rig.ts";
 
 const RULES = 20_000;
+const SETS = 8;
+const SET_ELEMENTS = 100_000;
 const SOCKETS = 40_000;
 const SOCKETS_EACH = 19_000;
 /** Rules that drop or redirect the container's queries, before or after our rules. */
@@ -30,6 +33,30 @@ async function withManyRules(rig: Rig): Promise<void> {
   // With these rules present the container is handed back, diagnosed and attached again.
   await handedBack(rig);
   await rig.administer("nft", ["delete", "table", "ip", "many"]);
+}
+
+// Each of them holds the lock of the container's rules for a good part of a second, while dns11 has to change something there.
+async function loadSets(rig: Rig): Promise<void> {
+  await rig.administer("nft", ["-f", "-"], IN_THE_WAY[0]);
+  const elements = Array.from(
+    { length: SET_ELEMENTS },
+    (_, each) => `10.${each >> 16}.${(each >> 8) & 255}.${each & 255}`,
+  ).join(",");
+  await Promise.all(
+    Array.from({ length: SETS }, async (_, index) => {
+      const set = `set s { type ipv4_addr; elements = { ${elements} }; }`;
+      await rig.administer("nft", ["-f", "-"], `table ip large${index} { ${set}; }`);
+    }),
+  );
+  await rig.administer("nft", ["delete", "table", "ip", "a"]);
+  for (let index = 0; index < SETS; index++) await rig.administer("nft", ["delete", "table", "ip", `large${index}`]);
+  await rig.instance.waitFor("admin", "attached");
+}
+
+// The strongest form: the lock is held for as long as the attacker likes. Another container is attached meanwhile.
+async function holdLock(rig: Rig): Promise<void> {
+  await using _ = await LockHolder.in(rig.admin.netnsPath);
+  await rig.addAttacker({ name: "beside" });
 }
 
 async function obstructed(rig: Rig, rules: string): Promise<void> {
@@ -100,6 +127,8 @@ async function grab(rig: Rig): Promise<void> {
 export const RULES_AND_SOCKETS: readonly Attack[] = [
   { title: "rules that block the container's own queries", act: obstruct },
   { title: `${RULES} rules, which dns11 reads to diagnose a blocked query`, act: withManyRules },
+  { title: `${SETS} sets of ${SET_ELEMENTS} elements at once, behind a rule that blocks its queries`, act: loadSets },
+  { title: "the lock of its rules held for as long as it likes", act: holdLock },
   { title: "rules and conntrack entries flushed again and again", act: flush },
   { title: `${SOCKETS} sockets`, act: withManySockets },
   { title: "sockets bound to the ports of dns11", act: grab },
