@@ -3,6 +3,7 @@
  * everybody else is served, attached and handed back meanwhile, and they are served when the locks are free.
  */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -45,8 +46,8 @@ async function whoAnswers(container: Container): Promise<"dns11" | "docker" | "n
 }
 
 test("sixteen containers hold their locks: all others are served, attached, detached and handed back, and these when they are free", async (context) => {
-  const instance = await startDns11(engine);
-  const { stateDir } = instance;
+  const stateDir = join(engine.folder, "state");
+  const instance = await startDns11(engine, { stateDir });
   try {
     for (const { name } of locked) await instance.waitFor(name, "failed");
     assert.equal(await whoAnswers(web), "dns11");

@@ -3,33 +3,28 @@
  * other namespaces, nor the main process, nor the keeper, nor other programs that change rules elsewhere.
  */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { closeSync, openSync } from "node:fs";
 import { after, test } from "node:test";
 
+import { LIMITS } from "../../src/base/limits.ts";
 import { CONTAINER_MODE } from "../../src/container/attach/attach-mode.ts";
 import type { LockWait } from "../../src/container/attach/attachment-parts.ts";
 import { Reconciler } from "../../src/container/attach/reconciler.ts";
 import { KEEPER_LIMITS } from "../../src/keeper/limits.ts";
-import { mainThreadState } from "../../src/kernel/process.ts";
+import type { NftSocket } from "../../src/kernel/nfnetlink.ts";
 import { Attachments, VIEW, answering } from "../support/program/attachments.ts";
 import { LockHolder } from "../support/program/lock-holder.ts";
 import { MainWithKeeper, isAlive } from "../support/program/main-with-keeper.ts";
 import { stdoutOf } from "../support/program/command.ts";
-import { Netns, inNetns } from "../support/rig/netns.ts";
+import { makeFolder } from "../support/rig/folder.ts";
+import { Netns } from "../support/rig/netns.ts";
 import { inTime, pause, waitFor } from "../support/rig/wait.ts";
 
 const OTHERS = 3;
 
 const attaching = new Attachments();
-const folder = mkdtempSync(join(tmpdir(), "d11-locked-"));
-after(() => {
-  attaching[Symbol.dispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = makeFolder("locked");
+after(() => attaching[Symbol.dispose]());
 
 /** Not in a locked namespace: listing takes no lock, but nft waits for it when it ends. */
 async function hasTable(netns: Netns): Promise<boolean> {
@@ -112,28 +107,33 @@ test("a namespace whose lock is held is left alone; others attach and detach, an
   assert.equal(served.waits.at(-1)?.isWaiting, false);
 });
 
-test("a change that waits for another namespace's lock is not charged to the container", async () => {
-  await using some = await Namespaces.create(2);
-  const [locked = assert.fail(), innocent = assert.fail()] = some.all;
-  await using served = new Served();
-  {
-    await using _ = await LockHolder.in(locked.netnsPath);
-    // What dns11 does not do: a transaction that waits holds what all transactions of the machine take.
-    const [command = "", ...args] = inNetns(locked.netnsPath, "nft", ["add", "table", "ip", "waiting"]);
-    const waiting = spawn(command, args, { stdio: "ignore" });
-    const ended = once(waiting, "close");
-    await waitFor("nft to wait", () => (mainThreadState(waiting.pid ?? 0)?.letter === "D" ? true : undefined));
-    served.want(innocent);
-    await served.until(innocent, "failed");
-    assert.match(served.stateOf(innocent).reason ?? "", /^a process somewhere on this machine/);
-    assert.deepEqual(
-      served.waits.map(({ id, isOwn }) => [id, isOwn]),
-      [[innocent.name, false]],
-    );
-    await _[Symbol.asyncDispose]();
-    await ended;
+test("what waits for the namespace's own lock is told from what waits for others", async () => {
+  await using some = await Namespaces.create(1);
+  const [locked = assert.fail()] = some.all;
+  const fd = openSync(locked.netnsPath, "r");
+  const netns = attaching.runner.namespaceOf(fd, attaching.memory);
+  let release = (): void => undefined;
+  let isSent = false;
+  // In the place of one that waits for what the transactions of all namespaces take.
+  const waiting = {
+    transact: async () => {
+      isSent = true;
+      await new Promise<void>((resolve) => (release = resolve));
+    },
+  } as unknown as NftSocket;
+  try {
+    const holder = await LockHolder.in(locked.netnsPath);
+    const transaction = netns.transact(waiting, []);
+    await pause(LIMITS.jobSlowMs);
+    assert.deepEqual([netns.isAtLock, isSent], [true, false]);
+    await holder[Symbol.asyncDispose]();
+    await waitFor("the transaction", () => (isSent ? true : undefined));
+    assert.equal(netns.isAtLock, false);
+    release();
+    await transaction;
+  } finally {
+    closeSync(fd);
   }
-  await served.until(innocent, "attached");
 });
 
 test("a stop does not wait for a lock, and the table is removed when it is free", async () => {
