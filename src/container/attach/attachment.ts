@@ -310,10 +310,11 @@ export class Attachment {
   }
 
   async #startServing(opened: OpenNamespace): Promise<Serving> {
+    const view = this.#view;
     const { serving, spared } = await openServing(opened, {
       containerId: this.claim.containerId,
       mode: this.mode,
-      view: this.#view,
+      view,
       parts: this.#parts,
       isTrial: this.#state.kind === "failed",
       ownPorts: this.#ownPorts,
@@ -321,7 +322,7 @@ export class Attachment {
     });
     this.#spared = spared;
     // It may have changed while the rules were installed.
-    serving.endpoint.setView(this.#view);
+    if (this.#view !== view) serving.endpoint.setView(this.#view);
     this.#kernel = new KernelCheck(serving, {
       ...this.#parts,
       netns: opened.netns,

@@ -2,6 +2,7 @@
 // there with one address, and reports when all are verified and the state of its keeper. SIGUSR2 blocks its event loop
 // for ever; a line on stdin attaches to a further namespace or detaches from an attached one.
 
+import { randomInt } from "node:crypto";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
 
@@ -14,6 +15,7 @@ import { Attachments, answeringWith } from "./attachments.ts";
 
 const [folder = "", keeper = "", ...paths] = process.argv.slice(2);
 const ADDRESS = [192, 0, 2, 1];
+const FIRST_ZONE_MAX = 32_768;
 
 const report = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 process.on("SIGUSR2", () => {
@@ -33,10 +35,13 @@ const link = keeper === "with-keeper" ? new KeeperLink({ socketPath, onEvent: re
 link?.start();
 const attaching = new Attachments();
 const openEndpoint: OpenEndpoint = answeringWith(Buffer.from(ADDRESS));
+// Others than those of an earlier process in the same namespaces, whose connections are still tracked.
+let zone = randomInt(1, FIRST_ZONE_MAX);
 const attached = new Map<string, Attachment>();
 
 async function attach(path: string): Promise<void> {
-  const attachment = attaching.in(path, { openEndpoint, keep: link && ((held) => link.hold(held)) });
+  const nextZone = (): number => zone++;
+  const attachment = attaching.in(path, { openEndpoint, nextZone, keep: link && ((held) => link.hold(held)) });
   attached.set(path, attachment);
   await attachment.open();
   await attachment.verify();
