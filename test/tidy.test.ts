@@ -447,7 +447,7 @@ const ROOMS: readonly Room[] = [
       "src/kernel/regular-file.ts",
       ...BASE,
     ],
-    modules: ["node:fs", "node:net"],
+    modules: ["node:net"],
   },
   {
     room: "src/container/kind",

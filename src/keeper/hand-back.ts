@@ -1,8 +1,8 @@
 /**
- * HandBack: removes the tables of all namespaces once nobody serves them, all at once, in threads of the pool. A transaction that
- * waits for the lock of a namespace makes those in all others wait, too. So each is sent after a socket of the same
- * namespace was closed, which waits for that lock alone, where the main process has closed it as well; and where the main process has reported that the lock is held, none is
- * sent: the tables go with the last descriptor of the socket that owns them.
+ * HandBack: removes the tables of all namespaces once nobody serves them, all at once, in threads of the pool. A transaction
+ * that waits for the lock of a namespace makes those in all others wait, too. So each is sent after another socket of the same
+ * namespace was closed, which waits for that lock alone if it was the last descriptor. Where the main process has reported
+ * that the lock is held, none is sent: the tables go with the last descriptor of the socket that owns them.
  */
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
 import { closeInPool } from "../kernel/in-pool.ts";

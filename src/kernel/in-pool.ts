@@ -2,7 +2,8 @@
  * InPool: the calls that wait for the lock of nf_tables in a network namespace. Every process with CAP_NET_ADMIN there can
  * hold it, for seconds, and nothing interrupts whoever waits. Two calls take it: sending a transaction, and closing the last
  * descriptor of a netfilter socket, whatever it was used for. They run in threads of Node's pool, so that the thread that
- * answers queries never waits with them. Opening such a socket and reading with it take no lock.
+ * answers queries never waits with them. Opening such a socket and reading with it take no lock. The calls that read tables of
+ * iptables-legacy run there, too: for those the kernel has one lock in all namespaces.
  *
  * One that waits keeps its thread until the lock is free, so the pool has many (`POOL_THREADS`, 8 KB each), and some of
  * them are kept for files.

@@ -4,7 +4,7 @@
  * a write lease on it (fcntl(2), no capability needed) would otherwise block us for 45 seconds. Reads have a size
  * limit. File systems that wait for a server or a program (NFS, FUSE) are not accessed here: see far-file.ts.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, watch } from "node:fs";
 
 import { codeOf } from "../base/lib/fault.ts";
 import { O_PATH } from "./libc.ts";
@@ -13,7 +13,7 @@ import { O_PATH } from "./libc.ts";
 export type FindFile = (flags: number) => number;
 
 /** `use` gets a path that refers to that very file while it runs. */
-export function withRegularFile<T>(find: FindFile, use: (path: string) => T): T {
+function withRegularFile<T>(find: FindFile, use: (path: string) => T): T {
   const fd = find(O_PATH);
   try {
     if (!fstatSync(fd).isFile()) throw new Error("not a regular file");
@@ -40,6 +40,24 @@ export function readRegular(find: FindFile, bytesMax: number): Buffer {
     return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, 0));
   } finally {
     closeSync(fd);
+  }
+}
+
+/**
+ * Calls `onWrite` for the next write to the file, and then watches no more, because a container may write 200,000 times a
+ * second. Returns what ends the watch before. If the kernel refuses a watch, `onWrite` is never called.
+ */
+export function onNextWrite(find: FindFile, onWrite: () => void): () => void {
+  try {
+    const watcher = withRegularFile(find, (path) => watch(path, { persistent: false }));
+    const close = (): void => watcher.close();
+    watcher
+      .on("error", () => undefined)
+      .once("change", close)
+      .once("change", onWrite);
+    return close;
+  } catch {
+    return () => undefined;
   }
 }
 

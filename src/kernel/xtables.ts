@@ -161,6 +161,7 @@ function textIn(bytes: Buffer, at: number): string {
   return text.toString("latin1", 0, end === -1 ? text.length : end);
 }
 
+/** undefined if the table is too large, or changes between the calls again and again. */
 async function readXtable(fd: number, family: XtablesFamily, table: string): Promise<Xtable | undefined> {
   const { level } = KINDS[family];
   for (let reads = 0; reads < LIMITS.xtableReads; reads++) {

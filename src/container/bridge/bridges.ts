@@ -2,10 +2,8 @@
  * Bridges: the containers on the default bridge alone, each with its BridgeMode and a watch of its resolv.conf, also
  * while the file names no server. A container may write it at any time: it is read when it has been quiet for a moment.
  */
-import { type FSWatcher, watch } from "node:fs";
-
 import { openInRoot } from "../../kernel/libc.ts";
-import { withRegularFile } from "../../kernel/regular-file.ts";
+import { onNextWrite } from "../../kernel/regular-file.ts";
 import { type EngineHost, isContainerPath } from "../namespace/engine-host.ts";
 import type { ContainerFact } from "../registry/fact.ts";
 import { DebounceTimer } from "../watch/debounce-timer.ts";
@@ -60,34 +58,23 @@ export class Bridges {
   /**
    * Watches the file itself, not its folder, where the container's log is written: the file is mounted in the container,
    * so nobody can replace it. Where the kernel refuses a watch, the file is read at events of the container only. The watch ends
-   * with its first event, because a container may write 200,000 times a second, and begins again before the file is read.
+   * with the first write, and begins again before the file is read.
    */
   #watch({ id, resolvConfPath: path = "" }: ContainerFact): () => void {
     if (!isContainerPath(path, id)) return () => undefined;
-    let watcher: FSWatcher | undefined;
-    const close = (): void => watcher?.close();
     const timer = new DebounceTimer(() => {
       timer.cancel();
-      begin();
+      endWatch = begin();
       this.#parts.onFileChange(id);
     });
-    const begin = (): void => {
-      try {
-        watcher = withRegularFile(
-          (flags) => openInRoot(this.#parts.host().root, path, flags),
-          (file) => watch(file, { persistent: false }),
-        );
-        watcher
-          .on("error", () => undefined)
-          .once("change", close)
-          .once("change", () => timer.trigger());
-      } catch {
-        watcher = undefined;
-      }
-    };
-    begin();
+    const begin = (): (() => void) =>
+      onNextWrite(
+        (flags) => openInRoot(this.#parts.host().root, path, flags),
+        () => timer.trigger(),
+      );
+    let endWatch = begin();
     return () => {
-      close();
+      endWatch();
       timer.cancel();
     };
   }

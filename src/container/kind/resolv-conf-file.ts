@@ -8,10 +8,10 @@
  * file to finish. (With a plain write and truncate, 1 of 200 reads found no nameserver.) A copy of the extended file contains
  * nothing that was not in the file before.
  */
-import { type FSWatcher, closeSync, constants, fstatSync, ftruncateSync, readSync, watch, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, readSync, writeSync } from "node:fs";
 
 import { O_PATH, openInRoot } from "../../kernel/libc.ts";
-import { type FindFile, openRegular, withRegularFile } from "../../kernel/regular-file.ts";
+import { type FindFile, onNextWrite, openRegular } from "../../kernel/regular-file.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { sleepSync } from "../../base/lib/sleep-sync.ts";
 import { nameserversIn } from "./resolv-conf-text.ts";
@@ -27,7 +27,7 @@ export type OpenFile = FindFile;
 
 export class ResolvConfFile {
   readonly #open: FindFile;
-  #watcher: FSWatcher | undefined;
+  #endWatch: () => void = () => undefined;
 
   constructor(open: FindFile) {
     this.#open = open;
@@ -74,24 +74,16 @@ export class ResolvConfFile {
 
   /**
    * Calls `onChange` for the next write to the current file, also for one of our own; writes after it returns are not missed. The
-   * callee calls watch() again and then reads. If the kernel provides no watch, it is never called.
+   * callee calls watch() again and then reads. If the kernel provides no watch, it is never called: the caller
+   * polls to be sure.
    */
   watch(onChange: () => void): void {
     this.close();
-    try {
-      this.#watcher = withRegularFile(this.#open, (path) => watch(path, { persistent: false }));
-      this.#watcher
-        .on("error", () => {})
-        .once("change", () => this.close())
-        .once("change", onChange);
-    } catch {
-      // The caller polls to be sure.
-    }
+    this.#endWatch = onNextWrite(this.#open, onChange);
   }
 
   close(): void {
-    this.#watcher?.close();
-    this.#watcher = undefined;
+    this.#endWatch();
   }
 
   #forWriting<T>(use: (fd: number) => T): T {

@@ -2,10 +2,10 @@
  * Container check: everything that decides whether a container with Docker's resolver can resolve names, checked from inside
  * its network namespace, whether dns11 or Docker answers there.
  */
-import { unlessLocked } from "../../container/namespace/rules-locked.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
+import { unlessLocked } from "../../container/namespace/rules-locked.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import {
   conntrackFinding,

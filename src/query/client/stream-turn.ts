@@ -8,6 +8,12 @@ import { guard } from "../../base/lib/guard.ts";
 
 const { bytes: WHOLE, read: READ } = LIMITS.streamTurn;
 
+/** A connection, as far as reading goes. */
+interface Readable {
+  pause(): unknown;
+  resume(): unknown;
+}
+
 export class StreamTurn {
   readonly #client: number;
   #left: number = WHOLE;
@@ -29,8 +35,13 @@ export class StreamTurn {
     this.#arm();
   }
 
-  /** Calls `goOn` in a later turn. */
-  wait(goOn: () => void): void {
+  /** Has the socket read more now, or calls `goOn` in a later turn, until which it reads nothing. */
+  read(socket: Readable, goOn: () => void, isNow = this.hasLeft): void {
+    if (isNow) {
+      socket.resume();
+      return;
+    }
+    socket.pause();
     this.#waiting.add(goOn);
     this.#arm();
   }

@@ -72,7 +72,7 @@ export class TcpConnection {
       this.#onClosed(this);
     });
     client.streamTurn.spend(LIMITS.streamTurn.read);
-    this.#read(client.streamTurn.hasLeft);
+    client.streamTurn.read(socket, this.#goOn);
   }
 
   /** The client's port, while a query is in progress or a reply is unsent. */
@@ -120,19 +120,9 @@ export class TcpConnection {
     this.#socket.uncork();
     if (!this.#count()) return;
     if (this.#isFull()) this.#socket.pause();
-    else this.#read(streamTurn.hasLeft && !this.#hasReadMuch);
+    else streamTurn.read(this.#socket, this.#goOn, streamTurn.hasLeft && !this.#hasReadMuch);
     this.#hasReadMuch = false;
     this.#finishIfDone();
-  }
-
-  /** Reads more now, or in a later turn of the event loop. */
-  #read(isNow: boolean): void {
-    if (isNow) {
-      this.#socket.resume();
-      return;
-    }
-    this.#socket.pause();
-    this.#client.streamTurn.wait(this.#goOn);
   }
 
   /** Whether queries that have arrived must wait for others, or will never be answered. */

@@ -92,13 +92,7 @@ export class UpstreamStream {
   /** Reads as many replies as the container may have in this turn of the event loop. */
   #work(): void {
     while (!this.#isClosed && this.#turn.hasLeft && this.#readOne());
-    if (!this.#count()) return;
-    if (this.#turn.hasLeft) {
-      this.#socket.resume();
-      return;
-    }
-    this.#socket.pause();
-    this.#turn.wait(this.#goOn);
+    if (this.#count()) this.#turn.read(this.#socket, this.#goOn);
   }
 
   /** Returns whether there was a message. */
