@@ -37,10 +37,10 @@ export function readInNodeFact(memory: NetlinkMemory): NodeFact {
     const gateways = route.defaultGateways();
     const links = new Map(route.links().map(({ index, name }) => [index, name]));
     const uplinks = new Set(gateways.map(({ index }) => index));
-    const addresses = route
+    const own = route
       .addresses()
-      .filter(({ index, address }) => isDockerInterface(links.get(index), uplinks.has(index)) && !isLinkLocal(address))
-      .map(({ address }) => address);
+      .filter(({ index, address }) => isDockerInterface(links.get(index), uplinks.has(index)) && !isLinkLocal(address));
+    const addresses = own.map(({ address }) => address);
     const gatewayOf = (family: 4 | 6): string | undefined =>
       gateways.find((each) => each.family === family && !isLinkLocal(each.gateway))?.gateway;
     return {
@@ -57,6 +57,7 @@ export function readInNodeFact(memory: NetlinkMemory): NodeFact {
         ipv6: addresses.find((address) => isIPv6(address)),
       },
       addresses,
+      joins: own.map(({ index }) => `${index}`),
       hostGateway: undefined,
     };
   } finally {

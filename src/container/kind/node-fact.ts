@@ -30,6 +30,8 @@ export interface NodeFact {
   readonly own: AddressPair;
   /** The node's addresses on all its networks. */
   readonly addresses: readonly string[];
+  /** An id for each of its networks: another one when the node joins it again, and so has another interface there. */
+  readonly joins: readonly string[];
   /** The address of the engine's host for containers. */
   readonly hostGateway: string | undefined;
 }
@@ -57,6 +59,7 @@ export function nodeFactOf(
     gateway: { ipv4: first("ipv4Gateway"), ipv6: first("ipv6Gateway") },
     own: { ipv4: first("ipv4"), ipv6: first("ipv6") },
     addresses: endpoints.flatMap(addressesOf),
+    joins: endpoints.map(({ endpointId }) => endpointId),
     hostGateway: hostEntryOf(fact) ?? hostGateway,
   };
 }

@@ -106,10 +106,10 @@ export class NodeMode implements AttachMode {
 
   /** Takes new facts and settings. Returns whether the captured addresses may change. */
   update(fact: NodeFact, policy: KindPolicy): boolean {
-    const before = JSON.stringify([addressesOfNode(this.#fact), this.#policy]);
+    const before = JSON.stringify([captureFacts(this.#fact), this.#policy]);
     this.#fact = fact;
     this.#policy = policy;
-    return JSON.stringify([addressesOfNode(fact), policy]) !== before;
+    return JSON.stringify([captureFacts(fact), policy]) !== before;
   }
 
   capture(): Capture {
@@ -400,6 +400,7 @@ function emptyRecord(fact: NodeFact, { address }: KindPolicy): NodeRecord {
   };
 }
 
-function addressesOfNode({ gateway, own, addresses, hostGateway }: NodeFact): unknown {
-  return [gateway, own, addresses, hostGateway];
+/** What the captured addresses depend on, and the interfaces that the rules leave alone. */
+function captureFacts({ gateway, own, addresses, joins, hostGateway }: NodeFact): unknown {
+  return [gateway, own, addresses, joins, hostGateway];
 }

@@ -37,6 +37,7 @@ export function nodeModeIn({ folder, policy, runner }: NodeModeParts): NodeMode 
     gateway: { ipv4: "10.6.0.1", ipv6: undefined },
     own: { ipv4: NODE_ADDRESS, ipv6: undefined },
     addresses: [NODE_ADDRESS],
+    joins: ["endpoint-1"],
     hostGateway: undefined,
   };
   return new NodeMode(fact, policy, {

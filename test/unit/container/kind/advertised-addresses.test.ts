@@ -22,6 +22,7 @@ const FACT: NodeFact = {
   gateway: { ipv4: "172.18.0.1", ipv6: "fd00::1" },
   own: { ipv4: "172.18.0.2", ipv6: "fd00::2" },
   addresses: ["172.18.0.2", "fd00::2"],
+  joins: ["endpoint-1"],
   hostGateway: "172.17.0.1",
 };
 
