@@ -1,11 +1,12 @@
 /**
  * HandBack: removes the tables of all namespaces once nobody serves them, all at once, in threads of the pool. A transaction
- * that waits for the lock of a namespace makes those in all others wait, too. So each is sent after another socket of the same
- * namespace was closed, which waits for that lock alone if it was the last descriptor. Where the main process has reported
- * that the lock is held, none is sent: the tables go with the last descriptor of the socket that owns them.
+ * that waits for the lock of a namespace makes those in all others wait, too. So each is sent after the gate of its namespace
+ * was closed, which waits for that lock alone. Without a gate, and where the main process has reported that the lock is held, none is
+ * sent: the tables go with the last descriptor of the socket that owns them.
  */
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
-import { closeInPool } from "../kernel/in-pool.ts";
+import { mapConcurrent } from "../base/lib/map-concurrent.ts";
+import { POOL_CALLS, closeInPool } from "../kernel/in-pool.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
 import { removeTables } from "./held-descriptors.ts";
 
@@ -22,15 +23,15 @@ export class HandBack {
   /** Resolves when all are handed back. */
   async run(all: readonly HeldNamespace[]): Promise<void> {
     this.waiting = all.length;
-    // The pool takes them in this order.
     const lockedLast = all.toSorted((a, b) => Number(a.isLocked) - Number(b.isLocked));
-    await Promise.all(lockedLast.map(async (each) => await this.#remove(each)));
+    // Otherwise the first table would go after the last gate.
+    await mapConcurrent(lockedLast, POOL_CALLS, async (each) => await this.#remove(each));
   }
 
   async #remove(namespace: HeldNamespace): Promise<void> {
     const { isLocked, isOwned, netlink, gate } = namespace;
     if (gate !== undefined) await closeInPool(gate);
-    if (isLocked && isOwned) await closeInPool(netlink);
+    if (isOwned && (isLocked || gate === undefined)) await closeInPool(netlink);
     else if (await removeTables(namespace, this.#memory)) this.removed++;
     this.waiting--;
   }

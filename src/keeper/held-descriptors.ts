@@ -39,7 +39,7 @@ export function closeDescriptors(namespace: HeldNamespace): void {
 /** Nobody waits for a program, for which the kernel takes its time, or for a lock. */
 function closeAllButNetlink({ pairs, programs, gate }: HeldNamespace): void {
   for (const { udp, tcp } of pairs) for (const fd of [udp, tcp]) closeQuietly(fd);
-  for (const fd of gate === undefined ? programs : [...programs, gate]) void closeInPool(fd);
+  for (const fd of [...programs, gate]) if (fd !== undefined) void closeInPool(fd);
 }
 
 /**

@@ -11,12 +11,12 @@ import { fileURLToPath } from "node:url";
 
 import { KEEPER_LIMITS } from "./limits.ts";
 import { Channel, channelPair, listenAt } from "../kernel/channel.ts";
-import { POOL_VARIABLE } from "../kernel/in-pool.ts";
+import { POOL_VARIABLE, closeInPool } from "../kernel/in-pool.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { procText } from "../kernel/proc-text.ts";
 import { backoffMs } from "../base/lib/backoff.ts";
 import { reasonOf } from "../base/lib/fault.ts";
-import type { HeldNamespace, Hold } from "../base/model/held-namespace.ts";
+import type { Hold, ServedNamespace } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import { whyNotTaker } from "./taker.ts";
 import { type FromKeeper, PROTOCOL_VERSION, type ToKeeper, decodeFromKeeper, encode } from "./protocol.ts";
@@ -41,9 +41,11 @@ export interface KeeperLinkParts {
 
 export class KeeperLink {
   readonly #parts: KeeperLinkParts;
-  readonly #held = new Map<number, HeldNamespace>();
+  readonly #held = new Map<number, ServedNamespace>();
   /** Keys that the keeper has not been sent yet. */
   readonly #pending = new Set<number>();
+  /** Keys of which the keeper has the gate. */
+  readonly #gated = new Set<number>();
   #keys = 0;
   #channel: Channel | undefined;
   #child: ChildProcess | undefined;
@@ -112,9 +114,9 @@ export class KeeperLink {
     this.#send({ is: "taken" });
   }
 
-  hold(namespace: HeldNamespace): Hold {
+  hold(namespace: ServedNamespace): Hold {
     const key = ++this.#keys;
-    const renew = (now: HeldNamespace): void => {
+    const renew = (now: ServedNamespace): void => {
       this.#held.set(key, now);
       this.#markPending(key);
     };
@@ -124,6 +126,7 @@ export class KeeperLink {
         if (this.#held.has(key)) renew(now);
       },
       release: () => {
+        this.#gated.delete(key);
         if (this.#held.delete(key)) this.#markPending(key);
       },
     };
@@ -156,6 +159,7 @@ export class KeeperLink {
     this.#isResponding = false;
     this.#lastReceivedMs = performance.now();
     this.#send({ is: "hello", version: PROTOCOL_VERSION });
+    this.#gated.clear();
     for (const key of this.#held.keys()) this.#pending.add(key);
     this.flush();
     this.#beatTimer = setInterval(() => this.#sendBeat(), KEEPER_LIMITS.beatMs);
@@ -241,12 +245,24 @@ export class KeeperLink {
     if (this.#channel === undefined) return;
     for (const key of this.#pending) {
       const namespace = this.#held.get(key);
-      if (!this.#send(namespace === undefined ? { is: "release", key } : { is: "hold", key, namespace })) {
+      if (!(namespace === undefined ? this.#send({ is: "release", key }) : this.#sendHold(key, namespace))) {
         this.#flushSoon();
         return;
       }
       this.#pending.delete(key);
     }
+  }
+
+  /** The first time with a gate, whose copy on its way to the keeper is the only one from then on. */
+  #sendHold(key: number, { openGate, ...served }: ServedNamespace): boolean {
+    const gate = this.#gated.has(key) ? undefined : openGate();
+    const isSent = this.#send({ is: "hold", key, namespace: { ...served, gate } });
+    if (gate === undefined) return isSent;
+    if (isSent) {
+      this.#gated.add(key);
+      closeQuietly(gate);
+    } else void closeInPool(gate);
+    return isSent;
   }
 
   #send(message: ToKeeper): boolean {

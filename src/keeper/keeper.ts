@@ -116,9 +116,13 @@ export class Keeper {
   }
 
   #hold(held: Map<number, HeldNamespace>, key: number, namespace: HeldNamespace): void {
-    if (held.size >= KEEPER_LIMITS.namespaces && !held.has(key)) return closeDescriptors(namespace);
-    this.#release(held, key);
-    held.set(key, namespace);
+    const before = held.get(key);
+    if (held.size >= KEEPER_LIMITS.namespaces && before === undefined) return closeDescriptors(namespace);
+    const gate = namespace.gate ?? before?.gate;
+    held.set(key, { ...namespace, gate });
+    if (before === undefined) return;
+    const oldGate = gate === before.gate ? undefined : before.gate;
+    this.#deferredClose.add({ ...before, gate: oldGate }, performance.now());
   }
 
   #release(held: Map<number, HeldNamespace>, key: number): void {
@@ -239,7 +243,7 @@ export class Keeper {
   async #removeAll(reason: string): Promise<void> {
     const startMs = performance.now();
     const handBack = new HandBack(this.#parts.memory);
-    const done = this.#main.untilClosed().then(async () => await handBack.run([...this.#held.values()]));
+    const done = handBack.run([...this.#held.values()]);
     // Where locks are held that takes as long as somebody likes.
     await Promise.race([done, sleep(KEEPER_LIMITS.handBackMs, undefined, { ref: false })]);
     const { removed: namespaces, waiting } = handBack;

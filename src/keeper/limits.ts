@@ -25,8 +25,6 @@ export const KEEPER_LIMITS = {
   startMs: 30_000,
   /** Threads of the keeper, in which calls wait for locks of namespaces: as many may be locked when it hands back. 8 KB each. */
   poolThreads: 32,
-  /** When it hands back: how long the main process may take to close what it has, of which the keeper's copies are the last then. */
-  closeMs: 500,
   /** When it hands back: the time until it logs what has been handed back, and goes on waiting for the others. */
   handBackMs: 1_000,
   /** Backoff for restarting a keeper that exited. */

@@ -1,8 +1,6 @@
 /**
  * PeerProcess: a process that is connected to the keeper, with its channel and, where it is visible, its pidfd.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-
 import { KEEPER_LIMITS } from "./limits.ts";
 import { type Channel, peerOf, waitReadable } from "../kernel/channel.ts";
 import { closeQuietly } from "../kernel/libc.ts";
@@ -10,7 +8,6 @@ import { killProcess, mainThreadState, openProcess } from "../kernel/process.ts"
 import { Heartbeat } from "./heartbeat.ts";
 import { type FromKeeper, type ToKeeper, decodeToKeeper, encode } from "./protocol.ts";
 
-const CLOSE_POLL_MS = 1;
 /** States of a thread that has ended, as the kernel writes them. */
 const ENDED: ReadonlySet<string> = new Set(["Z", "X"]);
 
@@ -73,15 +70,6 @@ export class PeerProcess {
    */
   hasEnded(): boolean {
     return this.pid > 0 && ENDED.has(mainThreadState(this.pid)?.letter ?? "");
-  }
-
-  /**
-   * Resolves when it has closed everything; or soon, because one of its threads may wait for a lock: that cannot be killed, and
-   * keeps everything open.
-   */
-  async untilClosed(): Promise<void> {
-    const untilMs = performance.now() + KEEPER_LIMITS.closeMs;
-    while (this.#process !== undefined && !this.hasExited() && performance.now() < untilMs) await sleep(CLOSE_POLL_MS);
   }
 
   /** Kills the process, and waits until it answers nothing more. */

@@ -7,7 +7,7 @@ import { LIMITS } from "../base/limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
 
 /** Must change whenever anything below changes. */
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 
 /** A link, and the map that its program calls through. */
 const PROGRAMS_MAX = 2;
@@ -15,7 +15,7 @@ const PROGRAMS_MAX = 2;
 /** From the main process, or from a new process. */
 export type ToKeeper =
   | { readonly is: "hello"; readonly version: number }
-  /** Hold this under a key, instead of what the key held before. */
+  /** Hold this under a key, instead of what the key held before; the gate stays the same unless there is one. */
   | { readonly is: "hold"; readonly key: number; readonly namespace: HeldNamespace }
   | { readonly is: "release"; readonly key: number }
   | { readonly is: "beat" }

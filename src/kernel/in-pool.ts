@@ -38,7 +38,8 @@ const DEFAULT_THREADS = 4;
 const KEPT_SHARE = 8;
 
 const threads = Number(process.env[POOL_VARIABLE] ?? DEFAULT_THREADS);
-const atOnce = Math.max(1, threads - Math.ceil(threads / KEPT_SHARE));
+/** So many calls have a thread at the same time. */
+export const POOL_CALLS = Math.max(1, threads - Math.ceil(threads / KEPT_SHARE));
 let running = 0;
 const waiting: (() => void)[] = [];
 
@@ -48,7 +49,7 @@ export function isPoolFull(): boolean {
 }
 
 async function inTurn<T>(call: () => Promise<T>): Promise<T> {
-  if (running < atOnce) running++;
+  if (running < POOL_CALLS) running++;
   else await new Promise<void>((resolve) => waiting.push(resolve));
   try {
     return await call();
@@ -106,8 +107,11 @@ export async function closeInPool(fd: number): Promise<void> {
 /** Closes that begin while `work` runs: whoever began them may wait for them. */
 let begun: Promise<void>[] | undefined;
 
-/** Runs `work`, which is synchronous; then waits until the kernel has closed the netfilter sockets that it closed. */
-export async function untilClosed<T>(work: () => T): Promise<T> {
+/**
+ * Runs `work`, which is synchronous; then waits until the kernel has closed the netfilter sockets that it closed, and returns their
+ * number.
+ */
+export async function untilClosed<T>(work: () => T): Promise<{ readonly result: T; readonly closed: number }> {
   const outer = begun;
   const mine: Promise<void>[] = (begun = []);
   let result: T;
@@ -117,7 +121,7 @@ export async function untilClosed<T>(work: () => T): Promise<T> {
     begun = outer;
   }
   await Promise.all(mine);
-  return result;
+  return { result, closed: mine.length };
 }
 
 /** Closes a netfilter socket; nobody waits for that unless `untilClosed` does. */

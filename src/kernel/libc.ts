@@ -107,6 +107,8 @@ const F_SETFD = 2;
 const F_DUPFD_CLOEXEC = 1030;
 const PR_CAPBSET_DROP = 24;
 const CAPABILITY_VERSION_3 = 0x20080522;
+/** linux/sockios.h */
+const SIOCGSKNS = 0x894c;
 const NS_GET_NSTYPE = 0xb703;
 const OPENAT2 = 437;
 const O_CLOEXEC = 0o2000000;
@@ -156,6 +158,13 @@ export function unshareNetworkNamespace(): void {
 /** Whether `fd` is a network namespace and not another kind of file. */
 export function isNetworkNamespace(fd: number): boolean {
   return c.ioctl(fd, NS_GET_NSTYPE, 0) === CLONE_NEWNET;
+}
+
+/** A descriptor of the network namespace in which a socket was made. */
+export function namespaceOfSocket(socketFd: number): number {
+  const fd = c.ioctl(socketFd, SIOCGSKNS, 0);
+  if (fd < 0) throw new SystemFault("ioctl", lastErrno(), "the namespace of a socket");
+  return fd;
 }
 
 /** A non-blocking socket that no child inherits. */

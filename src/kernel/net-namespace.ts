@@ -45,18 +45,36 @@ export class NetNamespace {
   async untilClosed<T>(work: () => T): Promise<T> {
     this.#waiting++;
     try {
-      return await untilClosed(work);
+      const { result, closed } = await untilClosed(work);
+      if (closed > 0) this.#freeAtMs = performance.now();
+      return result;
     } finally {
       this.#waiting--;
-      this.#freeAtMs = performance.now();
     }
   }
 
   /** Applies all commands, or none, once nobody holds the lock. */
   async transact(nft: NftSocket, commands: readonly NftCommand[]): Promise<void> {
-    if (performance.now() - this.#freeAtMs > FREE_FOR_MS)
-      await this.read(() => new NetlinkSocket(this.memory, NETLINK_NETFILTER).close());
+    await this.untilFree();
     await nft.transact(commands);
     this.#freeAtMs = performance.now();
+  }
+
+  /** Resolves when nobody holds the lock. */
+  async untilFree(): Promise<void> {
+    if (performance.now() - this.#freeAtMs <= FREE_FOR_MS) return;
+    await this.read(() => new NetlinkSocket(this.memory, NETLINK_NETFILTER).close());
+  }
+
+  /**
+   * A descriptor of a netfilter socket that has done nothing. Whoever closes its last copy waits for the lock, and for nothing else.
+   * Undefined if there can be none.
+   */
+  openGate(): number | undefined {
+    try {
+      return this.within(() => new NetlinkSocket(this.memory, NETLINK_NETFILTER).fd);
+    } catch {
+      return undefined;
+    }
   }
 }

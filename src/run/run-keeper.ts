@@ -8,10 +8,11 @@ import type { RunSettings } from "../config/settings.ts";
 import { DeferredClose, removeTables } from "../keeper/held-descriptors.ts";
 import { KeeperLink, type KeeperLinkParts } from "../keeper/keeper-link.ts";
 import { Predecessor } from "../keeper/predecessor.ts";
-import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
+import { closeQuietly, namespaceOfSocket } from "../kernel/libc.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
+import type { Platform } from "./platform.ts";
 
 /** In the folder of the instance. */
 const SOCKET = join("keeper", "keeper.sock");
@@ -71,9 +72,9 @@ export class RunKeeper {
   }
 
   /** Everything that is to be served is served now; hands the remaining namespaces back. */
-  finishTakeover(memory: NetlinkMemory): void {
+  finishTakeover(platform: Pick<Platform, "runner" | "memory">): void {
     // Nobody waits for that: each goes when its lock is free.
-    for (const namespace of this.#inherited.values()) void handBack(namespace, memory);
+    for (const namespace of this.#inherited.values()) void handBack(namespace, platform);
     this.#inherited.clear();
     this.#link?.confirmTakeover();
   }
@@ -93,9 +94,21 @@ export class RunKeeper {
   }
 }
 
-async function handBack(namespace: HeldNamespace, memory: NetlinkMemory): Promise<void> {
-  // A transaction there would make all others wait, and its last descriptor removes them, too.
-  if (!(namespace.isOwned && namespace.isLocked)) await removeTables(namespace, memory);
+async function handBack(
+  namespace: HeldNamespace,
+  { runner, memory }: Pick<Platform, "runner" | "memory">,
+): Promise<void> {
+  let fd = -1;
+  try {
+    fd = namespaceOfSocket(namespace.netlink);
+    // A transaction that waits for a lock would make all others wait.
+    await runner.namespaceOf(fd, memory).untilFree();
+    await removeTables(namespace, memory);
+  } catch {
+    // The run ends: the tables go with the last descriptor of their socket.
+  } finally {
+    closeQuietly(fd);
+  }
   const deferredClose = new DeferredClose();
   deferredClose.add(namespace, performance.now());
   deferredClose.closeLater();

@@ -50,7 +50,7 @@ export async function takeOverFrom(predecessor: Predecessor, parts: TakeoverPart
   while (!containerSide.isSettled && performance.now() < deadlineMs) await sleep(POLL_MS);
   keeper.flush();
   await platform.kernelAnswers?.takePlaces();
-  keeper.finishTakeover(platform.memory);
+  keeper.finishTakeover(platform);
   log.info({ namespaces, ms: Math.round(performance.now() - startMs) }, "took over from the previous process");
 }
 

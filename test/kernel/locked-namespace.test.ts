@@ -107,6 +107,26 @@ test("a namespace whose lock is held is left alone; others attach and detach, an
   assert.equal(served.waits.at(-1)?.isWaiting, false);
 });
 
+test("a namespace that is served goes on being served, with a warning, while a change of its rules waits for the lock", async () => {
+  await using some = await Namespaces.create(1);
+  const [locked = assert.fail()] = some.all;
+  await using served = new Served();
+  served.want(locked);
+  await served.until(locked, "attached");
+  const { reconciler } = served;
+  const attachment = reconciler.attachmentOf(locked.name) ?? assert.fail();
+  assert.equal(attachment.warning, undefined);
+  {
+    await using _ = await LockHolder.in(locked.netnsPath);
+    reconciler.updateCapture(locked.name);
+    const warning = await waitFor("the warning", () => attachment.warning);
+    assert.match(warning, /^a process in the container holds the lock of its rules.*goes on when it is free$/);
+    assert.equal(attachment.state.kind, "attached");
+  }
+  await waitFor("the warning to go", () => (attachment.warning === undefined ? true : undefined));
+  assert.equal(attachment.state.kind, "attached");
+});
+
 test("what waits for the namespace's own lock is told from what waits for others", async () => {
   await using some = await Namespaces.create(1);
   const [locked = assert.fail()] = some.all;
@@ -150,15 +170,19 @@ test("a stop does not wait for a lock, and the table is removed when it is free"
   await waitFor("the last table to be gone", async () => ((await hasTable(locked)) ? undefined : true));
 });
 
-for (const isDetaching of [false, true]) {
-  const when = isDetaching ? "while one of its threads waits for a lock" : "while a lock is held";
+for (const [when, isDetaching, unknown] of [
+  ["while a lock is held", false, 0],
+  ["while one of its threads waits for a lock", true, 0],
+  ["while one of its threads waits for a lock, and others are held that it knows nothing of", true, 2],
+] as const) {
   test(`the main process is killed ${when}: the keeper hands all other namespaces back`, async () => {
-    await using some = await Namespaces.create(1 + OTHERS);
-    const [locked = assert.fail(), ...others] = some.all;
+    await using some = await Namespaces.create(1 + unknown + OTHERS);
+    const [locked = assert.fail()] = some.all;
+    const [held, others] = [some.all.slice(0, 1 + unknown), some.all.slice(1 + unknown)];
     await using kept = await MainWithKeeper.start({ folder, paths: some.all.map(({ netnsPath }) => netnsPath) });
     const keeper = await kept.keeperWith(some.all.length);
-    {
-      await using _ = await LockHolder.in(locked.netnsPath);
+    const holders = await Promise.all(held.map(async ({ netnsPath }) => await LockHolder.in(netnsPath)));
+    try {
       if (isDetaching) {
         kept.toggle(locked.netnsPath);
         // Longer than it may be silent: the main process does not hang.
@@ -167,8 +191,13 @@ for (const isDetaching of [false, true]) {
       }
       kept.kill("SIGKILL");
       await waitFor("the other tables to be gone", async () => ((await tablesIn(others)) === 0 ? true : undefined));
+      // No transaction waits in a locked namespace: it would make those of all others wait.
+      for (const each of others) stdoutOf(await each.enter("nft", ["add", "table", "ip", "other"]), "nft");
+    } finally {
+      for (const holder of holders) await holder[Symbol.asyncDispose]();
     }
-    await waitFor("the last table to be gone", async () => ((await hasTable(locked)) ? undefined : true));
+    for (const each of held)
+      await waitFor("the last tables to be gone", async () => ((await hasTable(each)) ? undefined : true));
     await waitFor("the keeper to end", () => (isAlive(keeper) ? undefined : true));
   });
 }

@@ -13,7 +13,10 @@ export interface HeldNamespace {
   /** Client ports of TCP connections to the previous resolver, which the rules exempt. */
   readonly spared: readonly number[];
   readonly pairs: readonly HeldPair[];
-  /** The last descriptor of this socket waits for the lock of the namespace's rules when it is closed, and for nothing else. */
+  /**
+   * The close of its last descriptor waits for the lock of the namespace's rules, and for nothing else. So the keeper has the only
+   * one: a process that dies may keep its own descriptors open, while one of its threads waits for a lock.
+   */
   readonly gate: number | undefined;
   /** The tables end with the last descriptor of the socket. */
   readonly isOwned: boolean;
@@ -35,12 +38,15 @@ export interface HeldPair {
   readonly listening: { readonly address: string; readonly udpPort: number; readonly tcpPort: number };
 }
 
+/** What the serving process gives the keeper copies of. The gate is opened for that, each time anew; undefined if it cannot be. */
+export type ServedNamespace = Omit<HeldNamespace, "gate"> & { readonly openGate: () => number | undefined };
+
 /** A namespace as the keeper holds it, until it is released. */
 export interface Hold {
   /** Replaces what is held. */
-  update(namespace: HeldNamespace): void;
+  update(namespace: ServedNamespace): void;
   release(): void;
 }
 
 /** Gives the keeper copies of the descriptors. It removes the rules if this process dies before it releases them. */
-export type Keep = (namespace: HeldNamespace) => Hold;
+export type Keep = (namespace: ServedNamespace) => Hold;

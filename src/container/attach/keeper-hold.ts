@@ -2,12 +2,12 @@
  * KeeperHold: what the keeper has of a namespace that is served: copies of the descriptors with which it hands the namespace
  * back when this process dies, or passes it on to the next one.
  */
-import type { HeldNamespace, Hold, Keep } from "../../base/model/held-namespace.ts";
+import type { Hold, Keep, ServedNamespace } from "../../base/model/held-namespace.ts";
 import type { NamespaceId } from "../namespace/namespace-runner.ts";
 import type { Serving } from "./serving.ts";
 
 /** What the attachment knows of it now. */
-type Known = Pick<HeldNamespace, "spared" | "gate"> & { readonly id: NamespaceId };
+type Known = Pick<ServedNamespace, "spared"> & { readonly id: NamespaceId };
 
 export class KeeperHold {
   readonly #keep: Keep | undefined;
@@ -45,11 +45,12 @@ export class KeeperHold {
   }
 
   /** undefined for rules that a netlink socket cannot change. */
-  #held(): HeldNamespace | undefined {
+  #held(): ServedNamespace | undefined {
     const known = this.#known();
     if (this.#serving === undefined || known === undefined) return undefined;
     const { netns, rules, zone, bound: pairs, kernel } = this.#serving;
     const programs = kernel.space?.held ?? [];
-    return rules.removal && { ...known, ...rules.removal, zone, pairs, programs, isLocked: netns.isAtLock };
+    const openGate = (): number | undefined => netns.openGate();
+    return rules.removal && { ...known, ...rules.removal, zone, pairs, programs, openGate, isLocked: netns.isAtLock };
   }
 }

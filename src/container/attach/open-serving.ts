@@ -143,8 +143,7 @@ function takeOver(netns: NetNamespace, held: HeldNamespace, request: OpenRequest
       return { netns, capture, pairs, bound, rules, zone, kernel, spared };
     });
   } finally {
-    for (const each of held.programs) void closeInPool(each);
-    if (held.gate !== undefined) void closeInPool(held.gate);
+    for (const each of [...held.programs, held.gate]) if (each !== undefined) void closeInPool(each);
   }
 }
 

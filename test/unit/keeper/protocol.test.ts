@@ -59,9 +59,12 @@ test("every message survives encoding and decoding", () => {
 });
 
 test("invalid messages are rejected", () => {
-  const { descriptors } = encode({ is: "hold", key: 1, namespace: NAMESPACE });
-  const { netlink: _, pairs, ...rest } = NAMESPACE;
-  const encoded = { ...rest, pairs: pairs.map(({ listening }) => listening) };
+  const { bytes, descriptors } = encode({ is: "hold", key: 1, namespace: NAMESPACE });
+  const { namespace: encoded } = JSON.parse(bytes.toString()) as {
+    namespace: Omit<HeldNamespace, "pairs"> & { readonly pairs: readonly object[] };
+  };
+  const valid = Buffer.from(JSON.stringify({ is: "hold", key: 1, namespace: encoded }));
+  assert.notEqual(decodeToKeeper({ bytes: valid, descriptors }), undefined);
   const broken: unknown[] = [
     null,
     [],
@@ -72,6 +75,9 @@ test("invalid messages are rejected", () => {
     { is: "hold", key: -1, namespace: encoded },
     { is: "hold", key: 1 },
     { is: "hold", key: 1, namespace: { ...encoded, zone: 65_536 } },
+    { is: "hold", key: 1, namespace: { ...encoded, isOwned: 1 } },
+    { is: "hold", key: 1, namespace: { ...encoded, isLocked: undefined } },
+    { is: "hold", key: 1, namespace: { ...encoded, hasGate: "yes" } },
     { is: "hold", key: 1, namespace: { ...encoded, id: 4 } },
     { is: "hold", key: 1, namespace: { ...encoded, tables: [{ family: "inet", name: "dns11" }] } },
     { is: "hold", key: 1, namespace: { ...encoded, tables: "dns11" } },
