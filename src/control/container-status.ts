@@ -58,6 +58,8 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   const { project, service } = namedContainer(fact);
   const swarm = swarmOf(fact, containers);
   const published = containers.publishedOf(fact.id);
+  const attachment = decision.kind === "serve" ? containers.attachmentOf(fact.id) : undefined;
+  const warning = [decision.warning, attachment?.warning].filter((text) => text !== undefined).join("; ");
   const base = {
     id: fact.id,
     name: fact.name,
@@ -65,7 +67,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     project,
     service,
     networks: fact.endpoints.map(({ networkName }) => networkName),
-    ...(decision.warning !== undefined && { warning: decision.warning }),
+    ...(warning !== "" && { warning }),
     ...(swarm.length > 0 && { swarm }),
     ...(published !== undefined && { published }),
   };
@@ -73,7 +75,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   return {
     ...base,
     ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),
-    ...attachmentStatus(containers.attachmentOf(fact.id)),
+    ...attachmentStatus(attachment),
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),
   };

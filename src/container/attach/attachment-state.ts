@@ -27,9 +27,12 @@ export type AttachmentState =
     }
   | { readonly kind: "closed" };
 
-/** A change has waited for a lock for too long: the namespace's own, or one that changes of all namespaces take. */
-export function lockedState(isOwn: boolean): AttachmentState {
-  const reason = `${isOwn ? LOCKED_REASON : MACHINE_LOCKED_REASON}; dns11 goes on when it is free`;
+/** Why a change has waited too long: for the lock of the namespace itself, or for one that changes of all namespaces take. */
+export function lockedReason(isOwn: boolean): string {
+  return `${isOwn ? LOCKED_REASON : MACHINE_LOCKED_REASON}; dns11 goes on when it is free`;
+}
+
+export function lockedState(reason: string): AttachmentState {
   return { kind: "failed", code: RULES_LOCKED, reason, culprits: [], atMs: Date.now() };
 }
 

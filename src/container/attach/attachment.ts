@@ -57,7 +57,7 @@ import {
   probeServing,
   servedNamespaceOf,
 } from "./serving.ts";
-import { type AttachmentState, failureCode, lockedState } from "./attachment-state.ts";
+import { type AttachmentState, failureCode, lockedReason, lockedState } from "./attachment-state.ts";
 import { untilQuiet } from "./until-quiet.ts";
 
 export class Attachment {
@@ -76,7 +76,8 @@ export class Attachment {
   #isVerifying = false;
   #isDraining = false;
   #isClosing = false;
-  #isLockReported = false;
+  /** Undefined unless a change has waited for a lock for too long. */
+  #lockedReason: string | undefined;
   /** An update of the capture that waits for its turn. */
   #nextUpdate: Promise<void> | undefined;
   #repairs = 0;
@@ -90,10 +91,7 @@ export class Attachment {
     this.mode = mode;
     this.#view = view;
     this.#parts = parts;
-    this.#hold = new KeeperHold(
-      parts.keep,
-      () => this.#opened && { id: this.#opened.id, spared: this.#spared, gate: this.#watch?.fd },
-    );
+    this.#hold = new KeeperHold(parts.keep, () => this.#opened && { id: this.#opened.id, spared: this.#spared });
   }
 
   get state(): AttachmentState {
@@ -151,6 +149,11 @@ export class Attachment {
   /** Whether a change has waited for a lock of the namespace for so long that it is left alone until that is free. */
   get isLocked(): boolean {
     return this.#jobs.isLate;
+  }
+
+  /** It goes on serving although a change cannot be made: why. */
+  get warning(): string | undefined {
+    return this.#state.kind === "attached" ? this.#lockedReason : undefined;
   }
 
   /** Resolves when the changes that have begun are made. */
@@ -429,13 +432,13 @@ export class Attachment {
   #onWait(stage: WaitStage | "done", waitedMs: number): void {
     // The keeper leaves a namespace for last whose lock is held.
     this.#hold.renew();
-    if (stage === "slow" || (stage === "done" && !this.#isLockReported)) return;
-    this.#isLockReported = stage === "late";
+    if (stage === "slow" || (stage === "done" && this.#lockedReason === undefined)) return;
     const isOwn = this.#opened?.netns.isAtLock === true && !isPoolFull();
+    this.#lockedReason = stage === "late" ? lockedReason(isOwn) : undefined;
     this.#parts.onLocked?.(this.claim.containerId, { isWaiting: stage === "late", isOwn, waitedMs });
     if (this.#isClosing) return;
-    if (stage === "done") this.#parts.onForeignChange();
-    else if (this.#state.kind !== "attached") this.#become(lockedState(isOwn));
+    if (this.#lockedReason === undefined) this.#parts.onForeignChange();
+    else if (this.#state.kind !== "attached") this.#become(lockedState(this.#lockedReason));
   }
 
   #become(state: AttachmentState): void {
