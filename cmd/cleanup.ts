@@ -3,6 +3,7 @@
  */
 import type { Command } from "commander";
 
+import { inOwnProcess } from "./own-process.ts";
 import { EXIT } from "./exit-code.ts";
 import { hostModules } from "./platform.ts";
 import { printableLines } from "./printable.ts";
@@ -24,13 +25,15 @@ export function addCleanup(program: Command): void {
       "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
     )
     .addOption(stateDirOption())
-    .action(async (options: CleanupOptions) => {
-      await enterRootless(options);
-      const { host, stateDir } = options;
-      const { cleanup } = await hostModules();
-      const { did, failed } = await cleanup(stateDir, host);
-      process.stdout.write(printableLines(did));
-      process.stderr.write(printableLines(failed));
-      if (failed.length > 0) process.exitCode = EXIT.failure;
-    });
+    .action(inOwnProcess(cleanUp));
+}
+
+async function cleanUp(options: CleanupOptions): Promise<void> {
+  await enterRootless(options);
+  const { host, stateDir } = options;
+  const { cleanup } = await hostModules();
+  const { did, failed } = await cleanup(stateDir, host);
+  process.stdout.write(printableLines(did));
+  process.stderr.write(printableLines(failed));
+  if (failed.length > 0) process.exitCode = EXIT.failure;
 }

@@ -4,6 +4,7 @@
  */
 import { CommanderError } from "commander";
 
+import { endProcess } from "./own-process.ts";
 import { EXIT, errorText, exitCodeOf } from "./exit-code.ts";
 import { createProgram } from "./program.ts";
 
@@ -24,4 +25,4 @@ try {
 }
 // Whatever is still pending, such as an open connection or a retry, must not keep the process alive. But a slow reader may
 // not have received all output yet.
-process.stdout.write("", () => process.exit());
+process.stdout.write("", endProcess);

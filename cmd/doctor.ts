@@ -7,6 +7,7 @@ import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
 import type { DoctorLine } from "../src/api/doctor-lines.ts";
 import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
+import { inOwnProcess } from "./own-process.ts";
 import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
@@ -39,8 +40,10 @@ export function addDoctor(program: Command): void {
     .option("--no-redact", "with --bundle, keep names and addresses as they are")
     .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
   addJsonOption(addControlOptions(addProjectOption(command))).action(
-    async (container: string | undefined, options: DoctorOptions) =>
-      await exitUncheckedOnError(async () => await runDoctor(container, options)),
+    inOwnProcess(
+      async (container: string | undefined, options: DoctorOptions) =>
+        await exitUncheckedOnError(async () => await runDoctor(container, options)),
+    ),
   );
 }
 

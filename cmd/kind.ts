@@ -9,6 +9,7 @@ import type { RunSettings } from "../src/config/settings.ts";
 import type { Log } from "../src/base/log/log.ts";
 import { READERS } from "../src/config/readers.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
+import { inOwnProcess } from "./own-process.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { exitUncheckedOnError, setExitCode } from "./doctor.ts";
 import { findingsTable } from "./doctor-text.ts";
@@ -67,8 +68,10 @@ export function addKind(program: Command): void {
     .option("--in-node", "diagnose the node that dns11 runs in; needs no engine")
     .option("--json", "print JSON")
     .action(
-      async (node: string | undefined, options: KindOptions) =>
-        await exitUncheckedOnError(async () => await diagnose(node, options)),
+      inOwnProcess(
+        async (node: string | undefined, options: KindOptions) =>
+          await exitUncheckedOnError(async () => await diagnose(node, options)),
+      ),
     );
   addVerb(
     kind,

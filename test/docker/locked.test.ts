@@ -19,12 +19,14 @@ const DOCKERS_TTL = 600;
 let engine: Engine;
 let web: Container;
 let locked: readonly Container[];
+let served: Container;
 let holders: LockHolder[];
 
 before(async () => {
   engine = await startEngine();
   await createNetwork(engine, "n1");
   web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  served = await runContainer(engine, { name: "served", networks: ["n1"] });
   locked = await Promise.all(
     Array.from(
       { length: LOCKED },
@@ -65,6 +67,12 @@ test("sixteen containers hold their locks: all others are served, attached, deta
     const doctor = await dns11(["doctor", "locked0", ...options]);
     assert.match(doctor.stdout, /holds the lock of its rules/);
     await instance.logs(/"container":"locked0".*a process of the container locks its rules/);
+    // One that is served already goes on being served. The doctor looks into it, and ends all the same.
+    holders.push(await LockHolder.in(served.netnsPath));
+    const looked = await dns11(["doctor", "served", ...options]);
+    assert.match(looked.stdout, /holds the lock of its rules/);
+    assert.equal(looked.code, 1);
+    assert.equal(await whoAnswers(served), "dns11");
     instance.kill("SIGKILL");
     await waitFor("Docker's resolver to answer", async () => ((await whoAnswers(web)) === "docker" ? true : undefined));
   } finally {
