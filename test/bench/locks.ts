@@ -1,12 +1,16 @@
-// What others notice of a container that holds the lock of its nftables rules: eight processes there load sets of 400,000 elements at
-// once, again and again, behind a rule that breaks the container's own queries, so that dns11 has to change something there. Beside
-// it a container sends 200 queries a second and waits for none of them: names of containers, cached ones, and new ones. The same load in
-// a container that dns11 leaves alone shows what the machine makes of it.
+// What others notice of a container that holds the lock of its nftables rules, behind a rule that breaks its own queries, so that
+// dns11 has to change something there. Either eight processes load sets of 400,000 elements at once, again and again, which also takes
+// all processors of a small machine; or one process holds the lock all the time and uses none. Beside it a container sends 200 queries a
+// second and waits for none of them: names of containers, cached ones, and new ones. The same load in a container that dns11
+// leaves alone shows what the machine makes of it.
+
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type QueryEnd, queryLoop } from "../support/client/query-loop.ts";
 import { startDns11 } from "../support/program/dns11.ts";
+import { LockHolder } from "../support/program/lock-holder.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 import { type Row, quantile } from "./figures.ts";
 
@@ -27,6 +31,19 @@ const QUERIES = {
 type Kind = keyof typeof QUERIES;
 const KINDS = Object.keys(QUERIES) as Kind[];
 
+/** What a container does to its lock until then. */
+type Attack = (attacker: Container, untilMs: number) => Promise<void>;
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  "eight writers": async (attacker, untilMs) => {
+    await Promise.all(Array.from({ length: WRITERS }, async (_, index) => await write(attacker, index, untilMs)));
+  },
+  "one holder": async (attacker, untilMs) => {
+    await using _ = await LockHolder.in(attacker.netnsPath);
+    await sleep(untilMs - performance.now());
+  },
+};
+
 export async function benchLocks(seconds: number): Promise<Row[]> {
   const rows: Row[] = [];
   await using engine = await startEngine();
@@ -36,15 +53,17 @@ export async function benchLocks(seconds: number): Promise<Row[]> {
   await runContainer(engine, { name: "web", networks: ["victims"] });
   const asker = await runContainer(engine, { name: "asker", networks: ["victims"] });
   const labels = { "io.dns11.enable": "false" };
-  for (const answers of ["process", "kernel"]) {
-    const alone = await runContainer(engine, { name: `alone-${answers}`, networks: ["attackers"], labels });
-    const served = await runContainer(engine, { name: `served-${answers}`, networks: ["attackers"] });
-    const args = ["--answers", answers];
-    const before = await under(engine, { args, asker, attacker: alone, seconds });
-    const during = await under(engine, { args, asker, attacker: served, seconds });
-    for (const kind of KINDS) rows.push(rowOf(`${kind}, --answers ${answers}`, before[kind], during[kind]));
-    await alone.remove();
-    await served.remove();
+  for (const [what, attack] of Object.entries(ATTACKS)) {
+    for (const answers of ["process", "kernel"]) {
+      const alone = await runContainer(engine, { name: "alone", networks: ["attackers"], labels });
+      const served = await runContainer(engine, { name: "served", networks: ["attackers"] });
+      const load = { args: ["--answers", answers], asker, attack, seconds };
+      const before = await under(engine, { ...load, attacker: alone });
+      const during = await under(engine, { ...load, attacker: served });
+      for (const kind of KINDS) rows.push(rowOf(`${what}: ${kind}, --answers ${answers}`, before[kind], during[kind]));
+      await alone.remove();
+      await served.remove();
+    }
   }
   return rows;
 }
@@ -52,13 +71,14 @@ export async function benchLocks(seconds: number): Promise<Row[]> {
 type Under = {
   readonly args: readonly string[];
   readonly asker: Container;
+  readonly attack: Attack;
   readonly attacker: Container;
   readonly seconds: number;
 };
 
 async function under(
   engine: Engine,
-  { args, asker, attacker, seconds }: Under,
+  { args, asker, attack, attacker, seconds }: Under,
 ): Promise<Record<Kind, readonly QueryEnd[]>> {
   await using dns11 = await startDns11(engine, { args });
   if (args.includes("kernel")) await dns11.waitForKernel();
@@ -67,8 +87,7 @@ async function under(
     KINDS.map(async (kind) => await queryLoop(asker, { ...QUERIES[kind], perSecond: PER_SECOND, forMs })),
   );
   await nft(attacker, BREAKS);
-  const untilMs = performance.now() + forMs;
-  await Promise.all(Array.from({ length: WRITERS }, async (_, index) => await write(attacker, index, untilMs)));
+  await attack(attacker, performance.now() + forMs);
   const ends = await loops;
   return Object.fromEntries(KINDS.map((kind, index) => [kind, ends[index] ?? []])) as Record<Kind, readonly QueryEnd[]>;
 }
