@@ -59,10 +59,6 @@ if (names.length === 0) {
   process.exit(2);
 }
 
-const closed = foldersAbove(process.cwd()).find((folder) => (statSync(folder).mode & 0o1) === 0);
-if (closed !== undefined)
-  console.error(`test: only its owner can enter ${closed}, so what other users run here will fail: use another folder`);
-
 // `npx tsc` alone leaves the program as it was.
 if (statSync("dist/.tsbuildinfo").mtimeMs > statSync("dist/cmd/dns11.js").mtimeMs) await import("./bundle.mjs");
 
@@ -172,12 +168,6 @@ async function run(name, files) {
     counts: { ...report.counts, tests: tests + 1, fail: fail + 1 },
     failures: `✖ ${name} ended with ${code}${late}\n${report.failures}`,
   };
-}
-
-/** The folder itself and all those that it is in. @param {string} folder @returns {string[]} */
-function foldersAbove(folder) {
-  const parent = dirname(folder);
-  return parent === folder ? [folder] : [folder, ...foldersAbove(parent)];
 }
 
 function hasRoomInMemory() {

@@ -15,6 +15,7 @@ import { LIMITS } from "../../src/base/limits.ts";
 import { KEEPER_LIMITS } from "../../src/keeper/limits.ts";
 import { Channel, channelPair, connectAt } from "../../src/kernel/channel.ts";
 import { run } from "../support/program/command.ts";
+import { PublicCopy } from "../support/program/public-copy.ts";
 import { MainWithKeeper, SOCKETS_HELD, socketsHeldBy, isAlive } from "../support/program/main-with-keeper.ts";
 import { Netns } from "../support/rig/netns.ts";
 import { textOf } from "../support/rig/text-of.ts";
@@ -207,7 +208,9 @@ test("only root may connect, and a client with an invalid message is disconnecte
   const path = join(folder, "keeper.sock");
   assert.equal(statSync(path).mode & 0o777, 0o600);
   chmodSync(folder, 0o755);
-  const unprivileged = ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath, CONNECTING, path];
+  const copy = await PublicCopy.get();
+  const connecting = [copy.node, copy.pathOf(CONNECTING), path];
+  const unprivileged = ["--reuid=65534", "--regid=65534", "--clear-groups", ...connecting];
   assert.match((await run("setpriv", unprivileged)).stdout, /EACCES/);
   // The keeper refuses it even if the folder's mode allows it.
   chmodSync(path, 0o666);

@@ -8,6 +8,7 @@ import type { ReadableStream } from "node:stream/web";
 
 import { PROGRAM } from "./built.ts";
 import { SYSTEM_PATH } from "./command.ts";
+import { PublicCopy } from "./public-copy.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
 /** Of the instance whose page it is. */
@@ -47,7 +48,8 @@ export class UiCommand implements AsyncDisposable {
   static async start({ host, stateDir }: UiPlace, options: UiOptions = {}): Promise<UiCommand> {
     const { args = ["--no-open"], env = {}, uid } = options;
     const words = ["ui", "--port", "0", "-H", host, "--state-dir", stateDir, ...args];
-    const child = spawn(process.execPath, [PROGRAM, ...words], {
+    const copy = uid === undefined ? undefined : await PublicCopy.get();
+    const child = spawn(copy?.node ?? process.execPath, [copy?.pathOf(PROGRAM) ?? PROGRAM, ...words], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, PATH: SYSTEM_PATH, ...env },
       ...(uid !== undefined && { uid, gid: uid }),
