@@ -94,6 +94,12 @@ interface Examination {
   readonly onlyId: string | undefined;
 }
 
+/** A host without a nameserver, such as a machine that is offline, is one cause, which the checks of the host report. */
+function whyNoUpstream({ isInternal }: InspectedContainer, { hostServers }: DoctorContext): string | undefined {
+  if (isInternal) return "all its networks are internal";
+  return hostServers.nameservers.length === 0 ? "the Docker host has no nameserver" : undefined;
+}
+
 async function examineAll(
   { container, project, onFindings, ...options }: Omit<DiagnosisOptions, "cleanUp">,
   isFixing: boolean,
@@ -204,7 +210,7 @@ async function diagnoseContainer(
     return report([
       attachment,
       ...findings,
-      ...(upstream.length > 0 ? upstream : [noUpstreamFinding(each.isInternal)]),
+      ...(upstream.length > 0 ? upstream : [noUpstreamFinding(whyNoUpstream(each, context))]),
       loopFinding(each, all satisfies readonly ContainerServers[]),
       ...libcFindings(target, context),
     ]);

@@ -38,7 +38,7 @@ export interface HeldPair {
   readonly listening: { readonly address: string; readonly udpPort: number; readonly tcpPort: number };
 }
 
-/** What the serving process gives the keeper copies of. The gate is opened for that, each time anew; undefined if it cannot be. */
+/** What the serving process gives the keeper copies of. It has no gate itself: one is opened for the keeper, where that is possible. */
 export type ServedNamespace = Omit<HeldNamespace, "gate"> & { readonly openGate: () => number | undefined };
 
 /** A namespace as the keeper holds it, until it is released. */

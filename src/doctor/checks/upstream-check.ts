@@ -69,10 +69,10 @@ function failureText(leg: ExchangeResult | undefined): OneOrMany {
   return [`does not answer ${within}`, `do not answer ${within}`];
 }
 
-/** `isInternal`: all networks of the container are internal, so it has no upstreams by design. */
-export function noUpstreamFinding(isInternal: boolean): Finding {
+/** `explained`: why it has no upstreams, where that is meant so, or reported once for all containers. */
+export function noUpstreamFinding(explained: string | undefined): Finding {
   const detail = "none: only container names resolve";
-  if (isInternal) return finding("upstream", "ok", `${detail}; all its networks are internal`);
+  if (explained !== undefined) return finding("upstream", "ok", `${detail}; ${explained}`);
   return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
 }
 
