@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test rig check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-docs help clean
+.PHONY: run test rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-vm setup-docs help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -41,6 +41,9 @@ keeper: setup-test build ## Kill the keeper and the main process many times, als
 	@KEEPER_TIMES=$(or $(TIMES),200) node --enable-source-maps --test --test-concurrency=1 \
 	  dist/test/kernel/keeper.test.js dist/test/docker/{handover,replacement,killed}.test.js
 
+vm: setup-vm build ## Try other kernels and Debian releases in virtual machines (needs root); ONLY="6.1 6.12" selects machines, ARGS=--quick fewer tests
+	@node --enable-source-maps dist/test/vm/main.js $(ONLY) $(ARGS)
+
 chaos: setup-test build ## Random faults under load (needs root); MINUTES=N, SEED=N
 	@node --enable-source-maps dist/test/chaos/main.js
 
@@ -73,6 +76,9 @@ setup-test:
 
 setup-bench:
 	@scripts/setup.sh bench
+
+setup-vm:
+	@scripts/setup.sh vm
 
 setup-docs:
 	@scripts/setup.sh docs

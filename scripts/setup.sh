@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench|docs].
+# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench|vm|docs].
 # Prints what is missing and why. Starts no service: the demo and the tests start private engines and do not touch the
 # system's engine.
 set -euo pipefail
@@ -38,6 +38,11 @@ zsh         zsh             testing shell completion
 # Not every Debian release has these; the bench skips what is not available.
 readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
+'
+readonly VM_ONLY='
+mmdebstrap  mmdebstrap      root file systems of other Debian releases
+mke2fs      e2fsprogs       images of them
+qemu-system-x86_64 qemu-system-x86 booting them
 '
 readonly DOCS_ONLY='
 chromium-headless-shell chromium-headless-shell pictures of the page of dns11 ui
@@ -112,8 +117,9 @@ main() {
     demo) list=$DEMO ;;
     test) list=$DEMO$TEST_ONLY ;;
     bench) list=$DEMO$TEST_ONLY$BENCH_ONLY ;;
+    vm) list=$VM_ONLY ;;
     docs) list=$DEMO$DOCS_ONLY ;;
-    *) fail 'usage: scripts/setup.sh [demo|test|bench|docs]' ;;
+    *) fail 'usage: scripts/setup.sh [demo|test|bench|vm|docs]' ;;
   esac
   if [ "$(id -u)" -ne 0 ]; then fail "the $wanted of dns11 needs root; run this as root"; fi
   export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:$INNER_PATH

@@ -5,7 +5,7 @@
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { run } from "../program/command.ts";
 import { debianMirror } from "./debian-mirror.ts";
 
@@ -39,21 +39,27 @@ mv -T "$rootfs.partial" "$rootfs"
 export async function rootfsOf(suite: keyof typeof ROOTFS): Promise<string>;
 export async function rootfsOf(suite: Suite): Promise<string | undefined>;
 export async function rootfsOf(suite: Suite): Promise<string | undefined> {
-  if (suite === "bookworm") return undefined;
+  // In a virtual machine of another release, its own engine is the one that is tried.
+  if (suite === "bookworm" || process.env["DNS11_TEST_ENGINE"] === "machine") return undefined;
   const { name, packages } = ROOTFS[suite];
   return await cachedRootfs(name, suite, packages);
 }
 
-/** A root file system under its own name, with other packages than an engine's. */
-export async function cachedRootfs(name: string, suite: Suite, packages: string): Promise<string> {
+/** A root file system under its own name, with other packages than an engine's; `sources` are more lines of sources.list. */
+export async function cachedRootfs(
+  name: string,
+  suite: string,
+  packages: string,
+  sources: readonly string[] = [],
+): Promise<string> {
   const cache = process.env["DNS11_TEST_CACHE"] ?? join(homedir(), ".cache", "dns11", "rootfs");
   const rootfs = join(cache, name);
-  if (!existsSync(rootfs)) await makeRootfs(suite, packages, cache, rootfs);
+  if (!existsSync(rootfs)) await makeRootfs(suite, packages, rootfs, sources);
   return rootfs;
 }
 
-async function makeRootfs(suite: Suite, packages: string, cache: string, rootfs: string): Promise<void> {
-  mkdirSync(cache, { recursive: true });
+async function makeRootfs(suite: string, packages: string, rootfs: string, sources: readonly string[]): Promise<void> {
+  mkdirSync(dirname(rootfs), { recursive: true });
   const mirror = debianMirror();
   const bootstrap = [
     "--variant=minbase",
@@ -64,6 +70,7 @@ async function makeRootfs(suite: Suite, packages: string, cache: string, rootfs:
     suite,
     `${rootfs}.partial`,
     mirror,
+    ...sources,
   ];
   const result = await run("flock", [`${rootfs}.lock`, "sh", "-c", MAKE_ROOTFS, "sh", rootfs, ...bootstrap], {
     timeoutMs: TEN_MINUTES_MS,
@@ -71,6 +78,6 @@ async function makeRootfs(suite: Suite, packages: string, cache: string, rootfs:
   if (result.code !== 0) {
     const tried = `mmdebstrap ${bootstrap.join(" ")}`;
     const errors = result.stderr.trim().split("\n").slice(-20).join("\n");
-    throw new Error(`cannot build the root file system of Debian ${suite} in ${cache} with ${tried}\n${errors}`);
+    throw new Error(`cannot build the root file system of Debian ${suite} at ${rootfs} with ${tried}\n${errors}`);
   }
 }

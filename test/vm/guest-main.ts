@@ -1,0 +1,104 @@
+// What runs in a virtual machine: the demonstration, live tests with that release's engine, and the checks of the program that
+// answers in the kernel, where that is loaded. Prints one line of JSON for each part. A file of the checkout says which tests.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { release } from "node:os";
+
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import { run } from "../support/program/command.ts";
+import { startDns11, WITHOUT_KEEPER } from "../support/program/dns11.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
+import { type ChosenTests, TESTS_FILE } from "./machines.ts";
+import type { Outcome } from "./outcome.ts";
+
+const KERNEL_QUERIES = "2000";
+const KERNEL_PACKETS = "20000";
+const PART_TIMEOUT_MS = 900_000;
+
+function print(outcome: Outcome): void {
+  process.stdout.write(`${JSON.stringify(outcome)}\n`);
+}
+
+async function firstLine(command: string, ...args: string[]): Promise<string> {
+  return (await run(command, args)).stdout.split("\n")[0]?.trim() ?? "";
+}
+
+/** Serves one container; says by what means, and how long its rules stay after SIGKILL. */
+async function serveOne(): Promise<boolean> {
+  await using engine = await startEngine();
+  await createNetwork(engine, "n1");
+  const web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  await using instance = await startDns11(engine, { env: WITHOUT_KEEPER });
+  await instance.waitFor("web", "attached");
+  // The program in the kernel comes after the container is served.
+  await pause(5_000);
+  const status = await instance.status();
+  const answers = (await instance.container("web"))?.answers;
+  const hasTable = async (): Promise<boolean> => (await web.enter("nft", ["list", "tables"])).stdout.includes("dns11");
+  let removedMs: number | null = null;
+  // Others stay.
+  if (status.ruleBackend === "nft-owner" && (await hasTable())) {
+    const killedMs = performance.now();
+    instance.kill("SIGKILL");
+    await waitFor("the rules to be gone", async () => ((await hasTable()) ? undefined : true));
+    removedMs = Math.round(performance.now() - killedMs);
+  }
+  const by = answers?.by ?? "process";
+  const reason = status.answers?.reason ?? null;
+  print({ is: "served", rules: status.ruleBackend, answers: by, reason, removedMs });
+  return by === "kernel";
+}
+
+/** Runs a part, and counts its tests. */
+async function part(
+  name: string,
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<void> {
+  const startedMs = performance.now();
+  const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+    // For whoever reads the log of a machine that failed.
+    process.stderr.write(chunk);
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), PART_TIMEOUT_MS);
+  const [code] = (await once(child, "close")) as [number | null];
+  clearTimeout(timer);
+  const results = [...text.matchAll(/^\s*(not )?ok \d+ - (.*)$/gm)].filter(([line]) => !/# SKIP/.test(line));
+  const failed = results.filter(([, not]) => not !== undefined).map(([, , what]) => what ?? "");
+  const passed = results.length - failed.length;
+  if (code !== 0 && failed.length === 0) failed.push(`ended with ${code}`);
+  const seconds = Math.round((performance.now() - startedMs) / 1_000);
+  print({ is: "part", name, passed: passed === 0 && code === 0 ? 1 : passed, failed, seconds });
+}
+
+async function tests({ file, only }: ChosenTests, env: NodeJS.ProcessEnv = {}): Promise<void> {
+  const pattern = only === undefined ? [] : ["--test-name-pattern", only];
+  await part(file, process.execPath, ["--test-reporter=tap", "--test", ...pattern, `dist/test/${file}.test.js`], env);
+}
+
+print({
+  is: "machine",
+  kernel: release(),
+  docker: (await firstLine("dockerd", "--version")).replace(/^Docker version ([^,]*),.*$/, "$1"),
+  systemd: (await firstLine("systemctl", "--version")).replace(/^systemd (\d+).*$/, "$1"),
+});
+process.env["DNS11_TEST_ENGINE"] = "machine";
+await part("demonstration", process.execPath, ["scripts/demo.mjs"]);
+const isByKernel = await serveOne().catch((error: unknown) => {
+  print({ is: "part", name: "serving one container", passed: 0, failed: [String(error)], seconds: 0 });
+  return false;
+});
+for (const chosen of JSON.parse(readFileSync(TESTS_FILE, "utf8")) as ChosenTests[]) await tests(chosen);
+if (isByKernel) {
+  await tests({ file: "kernel/kernel-same" }, { KERNEL_QUERIES });
+  const fuzz = ["--expose-gc", "dist/test/fuzz/fuzz-main.js", "--kernel", "--inputs", KERNEL_PACKETS];
+  await part("fuzz-kernel", process.execPath, fuzz);
+}
+print({ is: "end" });
