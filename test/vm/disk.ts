@@ -44,7 +44,9 @@ export interface Disk {
 
 export async function diskOf(machine: Machine): Promise<Disk> {
   const { name, suite, backports } = machine;
-  const packages = [...packagesOf(suite), await kernelPackage(machine)].join();
+  // Newer kernels need a newer one than the release has.
+  const base = backports === undefined ? [] : [`linux-base/${backports}`];
+  const packages = [...packagesOf(suite), ...base, await kernelPackage(machine)].join();
   const sources = backports === undefined ? [] : [`deb ${debianMirror()} ${backports} main`];
   const rootfs = await cachedRootfs(`vm-${name}`, suite, packages, sources);
   const image = join(rootfs, "..", `vm-${name}.ext4`);
