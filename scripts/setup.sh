@@ -40,6 +40,8 @@ readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
 '
 readonly VM_ONLY='
+curl        curl            the list of kernels
+xz          xz-utils        the same
 mmdebstrap  mmdebstrap      root file systems of other Debian releases
 mke2fs      e2fsprogs       images of them
 qemu-system-x86_64 qemu-system-x86 booting them

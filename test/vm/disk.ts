@@ -1,6 +1,6 @@
 /**
  * Disk: the root file system of a machine as an image for the emulator, with its kernel beside it. It is built once from Debian's
- * packages and cached: remove the folder to get newer packages.
+ * packages and cached: remove both to get newer packages.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,6 @@
 /**
  * Emulator: boots a machine with QEMU, and returns what runs inside prints. It has no network, and its disks are as before
- * afterwards. The processor is emulated: with KVM, where the machine is itself a virtual one without nested page tables, the kernel's
- * emulator gave up on instructions of the guest.
+ * afterwards. The processor is emulated: docs/internals.md says what happened with KVM.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
