@@ -3,8 +3,8 @@
  */
 import type { Command } from "commander";
 
-import { inOwnProcess } from "./own-process.ts";
 import { EXIT } from "./exit-code.ts";
+import { inOwnProcess } from "./own-process.ts";
 import { hostModules } from "./platform.ts";
 import { printableLines } from "./printable.ts";
 import { enterRootless } from "./rootless.ts";

@@ -4,8 +4,8 @@
  */
 import { CommanderError } from "commander";
 
-import { endProcess } from "./own-process.ts";
 import { EXIT, errorText, exitCodeOf } from "./exit-code.ts";
+import { endProcess } from "./own-process.ts";
 import { createProgram } from "./program.ts";
 
 // `docker dns` also ends up here, through docker-dns.ts.

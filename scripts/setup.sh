@@ -40,6 +40,7 @@ readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
 '
 readonly VM_ONLY='
+busybox     busybox-static  the only program in the containers
 curl        curl            the list of kernels
 xz          xz-utils        the same
 mmdebstrap  mmdebstrap      root file systems of other Debian releases

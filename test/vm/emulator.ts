@@ -4,10 +4,10 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { hold } from "../support/rig/reaper.ts";
+import { textOf } from "../support/rig/text-of.ts";
 import type { Disk } from "./disk.ts";
 
 const MEMORY = "3G";
@@ -44,8 +44,4 @@ export async function boot({ image, kernel, initrd }: Disk, checkout: string, fo
   }
   const seconds = Math.round((performance.now() - startedMs) / 1_000);
   return { printed: textOf(printed), console: textOf(log), seconds };
-}
-
-function textOf(path: string): string {
-  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }
