@@ -20,6 +20,7 @@ import { join } from "node:path";
 
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import { tryLock } from "../kernel/libc.ts";
+import { mainThreadState } from "../kernel/process.ts";
 import { outerUser } from "../kernel/user-namespace.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
 import { sleepSync } from "../base/lib/sleep-sync.ts";
@@ -29,6 +30,8 @@ const SOCKET_PATH_BYTES_MAX = 107;
 const O_RDWR_CREAT = 0o102;
 const LOCK_MODE = 0o600;
 const RETRY_MS = 50;
+/** The state of a main thread that has ended while another thread of the process has not. */
+const ENDED = "Z";
 
 export interface Instance {
   readonly folder: string;
@@ -47,13 +50,8 @@ export function takeInstance(stateDir: string, engineId: string): Instance {
   }
   const lock = openLock(folder);
   if (!(tryLock(lock) || tryLockAgain(lock)) || !isStillThere(lock, folder)) {
-    const holder = readHolder(folder);
     closeSync(lock);
-    throw new Fault("LOCKED", `Another dns11 already serves this engine: ${holder}`, {
-      remedy:
-        "There can be one instance per engine. Stop the other one first; Docker's own resolver answers meanwhile.",
-      isFinal: true,
-    });
+    throw heldBy(readHolder(folder));
   }
   ftruncateSync(lock);
   writeSync(lock, JSON.stringify({ pid: process.pid, since: new Date().toISOString() }), 0);
@@ -98,13 +96,38 @@ function openLock(folder: string): number {
   }
 }
 
-function readHolder(folder: string): string {
+interface Holder {
+  readonly pid: number;
+  readonly since: string;
+}
+
+/** Undefined while it has not written who it is. */
+function readHolder(folder: string): Holder | undefined {
   try {
     const { pid, since } = JSON.parse(readFileSync(join(folder, "lock"), "utf8")) as Record<string, unknown>;
-    return `process ${String(pid)}, since ${String(since)}`;
+    return { pid: Number(pid), since: String(since) };
   } catch {
-    return "its pid is not known yet";
+    return undefined;
   }
+}
+
+function heldBy(holder: Holder | undefined): Fault {
+  if (holder !== undefined && mainThreadState(holder.pid)?.letter === ENDED) {
+    return new Fault(
+      "LOCKED",
+      `dns11 was killed (process ${holder.pid}), and one of its threads still waits for a container that locks its rules`,
+      {
+        remedy:
+          "Stop that container, which the log of the killed process names, and start dns11 again. Docker's own resolver answers meanwhile.",
+        isFinal: true,
+      },
+    );
+  }
+  const who = holder === undefined ? "its pid is not known yet" : `process ${holder.pid}, since ${holder.since}`;
+  return new Fault("LOCKED", `Another dns11 already serves this engine: ${who}`, {
+    remedy: "There can be one instance per engine. Stop the other one first; Docker's own resolver answers meanwhile.",
+    isFinal: true,
+  });
 }
 
 function stateFault(folder: string, cause: unknown): Fault {

@@ -15,6 +15,7 @@ import { waitFor } from "../support/rig/wait.ts";
 
 const LOCKED = 16;
 const DOCKERS_TTL = 600;
+const NO_METRICS = { DNS11_METRICS_ADDR: "off" };
 
 let engine: Engine;
 let web: Container;
@@ -75,6 +76,9 @@ test("sixteen containers hold their locks: all others are served, attached, deta
     assert.equal(await whoAnswers(served), "dns11");
     instance.kill("SIGKILL");
     await waitFor("Docker's resolver to answer", async () => ((await whoAnswers(web)) === "docker" ? true : undefined));
+    const early = await dns11(["run", ...options, "--keeper", "off"], { env: NO_METRICS });
+    assert.match(early.stderr, /dns11 was killed \(process \d+\), and one of its threads still waits for a container/);
+    assert.equal(early.code, 4);
   } finally {
     for (const holder of holders.splice(0)) await holder[Symbol.asyncDispose]();
     await instance[Symbol.asyncDispose]();
