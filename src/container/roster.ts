@@ -10,9 +10,9 @@ import type { Bridges } from "./bridge/bridges.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
-import type { ContainerFact } from "./registry/fact.ts";
-import { labelAnswers } from "./registry/label-choices.ts";
-import { effectiveLabels } from "./registry/labels.ts";
+import type { ContainerFact } from "./facts/fact.ts";
+import { labelAnswers } from "./facts/label-choices.ts";
+import { effectiveLabels } from "./facts/labels.ts";
 import { guard } from "../base/lib/guard.ts";
 import { inSlices } from "../base/lib/slices.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
@@ -131,7 +131,7 @@ export class Roster {
   #nodeWarnings(decision: Decision, fact: ContainerFact): readonly string[] {
     const { directory, nodes } = this.#parts;
     const swarmNetworks = directory()
-      .swarm.joinedBy(fact)
+      .names.swarm.joinedBy(fact)
       .map(({ name }) => name);
     const reason = decision.kind === "skip" ? decision.reason : undefined;
     return nodeWarnings(fact, { ...nodes.placeOf(fact), swarmNetworks, reason });

@@ -2,7 +2,7 @@
  * ComposeFilter: the parameters `project` and `service` of a request: containers are wanted by their labels, also ones that
  * start later, and ones that have ended if the engine still has them.
  */
-import { composePlaceOf } from "../container/registry/compose.ts";
+import { composePlaceOf } from "../container/facts/compose.ts";
 import { namedContainer } from "./find-container.ts";
 import type { ApiRequest } from "./http.ts";
 import type { ControlPorts } from "./ports.ts";

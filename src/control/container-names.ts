@@ -3,7 +3,7 @@
  * failure tables use it on the query path, for names that fail for the first time, so its sets are rebuilt rarely.
  */
 import { presentation } from "../base/dns/name.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 
 const REBUILD_MS = 1_000;
 

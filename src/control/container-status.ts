@@ -5,7 +5,7 @@ import { byName } from "../base/lib/by-name.ts";
 import type { ContainerStatus, RecentQueries } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Decision } from "../container/attach/decision.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import { gatherInSlices } from "../base/lib/slices.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import { serverText } from "../base/model/server-text.ts";

@@ -8,7 +8,7 @@ import type { FailureReport, FailuresReport } from "../api/failures.ts";
 import { rcodeName } from "../base/dns/rcode.ts";
 import { typeName } from "../base/dns/record-type.ts";
 import type { FailureRecord } from "../base/model/failure-record.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
 import type { ComposeFilter } from "./compose-filter.ts";
 import { causesOf } from "./causes/causes.ts";

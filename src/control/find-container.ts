@@ -2,8 +2,8 @@
  * FindContainer: finds a container by its name, the beginning of its ID or its Compose service, and the container whose
  * namespace it uses. Requests are about one container: a service with several is refused with their names.
  */
-import { composePlaceOf } from "../container/registry/compose.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import { composePlaceOf } from "../container/facts/compose.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import { type NamedContainer, containerCalled } from "../base/model/container-choice.ts";
 import { Fault } from "../base/lib/fault.ts";
 

@@ -8,7 +8,7 @@ import type { ContainerStatus } from "../api/status.ts";
 import { gatherInSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
-import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/registry/fact.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/facts/fact.ts";
 import { containerCalled } from "../base/model/container-choice.ts";
 import { type KnownContainer, type StoppedContainer, stoppedContainer } from "./causes/known-container.ts";
 import { composeFilterOf } from "./compose-filter.ts";

@@ -6,7 +6,7 @@ import type { ListedName, NameList } from "../api/name-list.ts";
 import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { OwnName } from "../base/model/visible-names.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import type { ComposeFilter } from "./compose-filter.ts";
 import { namespaceOwner } from "./find-container.ts";

@@ -4,7 +4,7 @@
 import { byName } from "../base/lib/by-name.ts";
 import type { NetworkMember, NetworkReport, NetworksReport } from "../api/networks.ts";
 import { LIMITS } from "../base/limits.ts";
-import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/registry/fact.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../container/facts/fact.ts";
 import type { ApiRequest } from "./http.ts";
 import { refuseUnknown } from "./parameters.ts";
 import type { ControlPorts, EngineNetwork } from "./ports.ts";

@@ -7,7 +7,7 @@ import { randomInt } from "node:crypto";
 
 import { OUR_UDP_BYTES } from "../base/dns/opt.ts";
 import { LIMITS } from "../base/limits.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { type ParsedQuestion, parseQuestion, questionQuery } from "../base/model/question-text.ts";

@@ -11,7 +11,7 @@ import { addressBytes } from "../base/model/address.ts";
 import { StoredName } from "../base/model/stored-name.ts";
 import { FOUND, MISS, NameSearch } from "../base/model/visible-names.ts";
 import type { View } from "../base/model/view.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import { namespaceOwner } from "./find-container.ts";
 import type { ApiRequest } from "./http.ts";

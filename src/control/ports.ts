@@ -5,7 +5,7 @@
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { Decision } from "../container/attach/decision.ts";
-import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { FormerAddress } from "../base/model/former-address.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";

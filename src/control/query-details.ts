@@ -4,7 +4,7 @@
  */
 import type { Cause } from "../api/causes.ts";
 import type { MissedReport, QueryReport, SkippedReport } from "../api/queries.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import { ownersOf } from "./address-owners.ts";
 import { causesOf } from "./causes/causes.ts";
 import type { KnownContainer } from "./causes/known-container.ts";

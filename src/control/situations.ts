@@ -6,7 +6,7 @@ import { presentation } from "../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import { LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { missingText, serverText } from "../base/model/server-text.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { RESOLVER } from "./causes/client-causes.ts";

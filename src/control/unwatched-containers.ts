@@ -5,7 +5,7 @@
 import type { UnwatchedContainer } from "../api/failures.ts";
 import type { Cause } from "../api/causes.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import { resolverCauses } from "./causes/client-causes.ts";
 import { commandOf } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";

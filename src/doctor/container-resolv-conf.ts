@@ -5,7 +5,7 @@ import type { ContainerResolvConf } from "./checks/resolv-conf-check.ts";
 import { isContainerResolvConf } from "../container/kind/nodes.ts";
 import { readUnder, withContainerRoot } from "../container/namespace/container-root.ts";
 import { readEngineFile } from "../container/namespace/engine-host.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import type { DoctorContext } from "./machine-check.ts";
 
 const PATH = "/etc/resolv.conf";

@@ -28,7 +28,7 @@ import { nodeFactOf } from "../container/kind/node-fact.ts";
 import { isNode } from "../container/kind/selection.ts";
 import { withContainerRoot } from "../container/namespace/container-root.ts";
 import { readEngineFile } from "../container/namespace/engine-host.ts";
-import { composePlaceOf } from "../container/registry/compose.ts";
+import { composePlaceOf } from "../container/facts/compose.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
 import type { ExchangeResult } from "../container/rules/exchange.ts";
 import { closeQuietly } from "../kernel/libc.ts";

@@ -4,7 +4,7 @@
  */
 import { staleTranslations } from "./checks/namespace-check.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
-import type { ContainerFact } from "../container/registry/fact.ts";
+import type { ContainerFact } from "../container/facts/fact.ts";
 import { deleteTracked } from "../kernel/conntrack.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { reasonOf } from "../base/lib/fault.ts";

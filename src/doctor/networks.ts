@@ -1,7 +1,7 @@
 /**
  * Networks: the engine's facts about every network that containers are on, each inspected once.
  */
-import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { Engine } from "../container/watch/engine.ts";
 import { networkFact } from "../container/watch/translate.ts";
 

@@ -1,8 +1,8 @@
 // Containers without an engine: facts of any number of them on one network, and the wait until they are attached.
 
 import { COMPOSE_LABEL } from "../../src/base/model/compose-labels.ts";
-import type { ContainerFact } from "../../src/container/registry/fact.ts";
-import { splitLabels } from "../../src/container/registry/labels.ts";
+import type { ContainerFact } from "../../src/container/facts/fact.ts";
+import { splitLabels } from "../../src/container/facts/labels.ts";
 import type { EngineSide } from "../../src/run/engine/engine-side.ts";
 import { waitFor } from "../support/rig/wait.ts";
 

@@ -47,11 +47,12 @@ function labelsFor(random: Random): Record<string, string> {
 }
 
 test("labels of any text", () => {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  const directory = new Directory({
+    serversMax: 3,
+    ownAddress: "127.0.0.11",
+    names: { choices: NAME_CHOICES_DEFAULTS, health: "exclude", stopped: "nxdomain" },
+  });
   directory.putNetwork(aNetworkFact());
-  directory.setChoices(NAME_CHOICES_DEFAULTS);
-  directory.setHealth("exclude");
-  directory.setStopped("nxdomain");
   const neighbour = aContainer({ id: "n", name: "n", endpoints: [anEndpoint({ names: ["n"], ipv4: "10.1.0.2" })] });
   directory.putContainer(neighbour);
   for (let index = 0; index < INPUTS; index++) {
@@ -144,7 +145,7 @@ test("declared names of any YAML: names that are answered, or mistakes with a pl
     ];
     const names = declaredOrMistakes(written.join("\n"), `input ${index}`);
     accepted += names.length;
-    directory.setDeclared(names);
+    directory.names.declared.set(names);
     const client = aClient(directory.viewOf(neighbour));
     const ask = (name: string, type: number): readonly string[] =>
       addressesIn(replyOnce(aQuery({ name, type }), { behaviour: DEFAULT_BEHAVIOUR, client }));

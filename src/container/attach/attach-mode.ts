@@ -3,7 +3,7 @@
  * besides sockets and rules. A container with Docker's resolver needs nothing else; a KIND node does.
  */
 import { type Capture, CONTAINER_CAPTURE } from "../capture/capture.ts";
-import { ANSWERS_LABEL } from "../registry/label-choices.ts";
+import { ANSWERS_LABEL } from "../facts/label-choices.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import type { ProbeResult } from "../rules/probe.ts";
 

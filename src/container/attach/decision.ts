@@ -8,12 +8,12 @@ import { shortened } from "../../base/lib/shortened.ts";
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
-import { type ContainerFact, isUserDefined } from "../registry/fact.ts";
-import { CHOICE_LABELS, choiceWarnings } from "../registry/label-choices.ts";
-import { NAMES_LABEL, aliasWildcards, labelNames } from "../registry/label-names.ts";
+import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
+import { CHOICE_LABELS, choiceWarnings } from "../facts/label-choices.ts";
+import { NAMES_LABEL, aliasWildcards, labelNames } from "../facts/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
-import { ZONE_LABELS, serviceWarning } from "../registry/label-service.ts";
-import { type Labels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
+import { ZONE_LABELS, serviceWarning } from "../facts/label-service.ts";
+import { type Labels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
 export type Decision =
   | { readonly kind: "serve"; readonly warning?: string; readonly hostNames?: HostMeansReport }

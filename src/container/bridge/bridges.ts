@@ -5,7 +5,7 @@
 import { openInRoot } from "../../kernel/libc.ts";
 import { onNextWrite } from "../../kernel/regular-file.ts";
 import { type EngineHost, isContainerPath } from "../namespace/engine-host.ts";
-import type { ContainerFact } from "../registry/fact.ts";
+import type { ContainerFact } from "../facts/fact.ts";
 import { DebounceTimer } from "../watch/debounce-timer.ts";
 import { BridgeMode } from "./bridge-mode.ts";
 

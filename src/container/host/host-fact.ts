@@ -1,7 +1,7 @@
 /**
  * HostFact: the host as one more container, so that status, explain and lookup can name it.
  */
-import type { ContainerFact } from "../registry/fact.ts";
+import type { ContainerFact } from "../facts/fact.ts";
 
 /** Its name and its id; engines give containers ids of 64 hexadecimal digits. */
 export const HOST_ID = "host";

@@ -2,7 +2,7 @@
  * HostMembers: the containers that the host can reach, in the zone of its names, and the subnets that they are on.
  */
 import { guard } from "../../base/lib/guard.ts";
-import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
+import type { ContainerFact, EndpointFact, NetworkFact } from "../facts/fact.ts";
 import type { InterfaceAddress } from "../../kernel/rtnetlink.ts";
 import { HostSubnets, type Subnet } from "./host-subnets.ts";
 import { HostZone } from "./host-zone.ts";

@@ -17,7 +17,7 @@ import type { DesiredAttachment, Reconciler } from "../attach/reconciler.ts";
 import { openHostNetwork } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
 import type { Reach } from "../names/zone/reach.ts";
-import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../facts/fact.ts";
 import { FittingNames } from "./fitting-answers.ts";
 import { HOST_ID } from "./host-fact.ts";
 import { type ChosenMeans, HostMeans, type HostMeansParts } from "./host-means.ts";

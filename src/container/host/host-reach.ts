@@ -4,7 +4,7 @@
  */
 import { type Addresses, EVERYWHERE, type MemberEndpoint, type ZoneMember } from "../names/zone/member.ts";
 import { NOTHING, Reach } from "../names/zone/reach.ts";
-import type { EndpointFact } from "../registry/fact.ts";
+import type { EndpointFact } from "../facts/fact.ts";
 
 /** `reachable`: the endpoints of a container, with those of its addresses that the host can reach. */
 export function hostReach(reachable: (id: string) => readonly EndpointFact[]): Reach {

@@ -7,7 +7,7 @@ import { BlockList, isIPv4 } from "node:net";
 
 import { addressBytes } from "../../base/model/address.ts";
 import type { InterfaceAddress } from "../../kernel/rtnetlink.ts";
-import type { EndpointFact, NetworkFact } from "../registry/fact.ts";
+import type { EndpointFact, NetworkFact } from "../facts/fact.ts";
 import { HOST_LIMITS } from "./limits.ts";
 
 export interface Subnet {

@@ -19,7 +19,7 @@ import {
 } from "../../base/model/visible-names.ts";
 import { NetworkNames } from "../names/docker/network-names.ts";
 import { HostDomain } from "../names/host-domain/host-domain.ts";
-import type { ContainerFact, EndpointFact } from "../registry/fact.ts";
+import type { ContainerFact, EndpointFact } from "../facts/fact.ts";
 import { fittingAddresses } from "./fitting-answers.ts";
 
 /** One container on one network that the host can reach. */

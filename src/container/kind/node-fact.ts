@@ -4,7 +4,7 @@
 import { statSync } from "node:fs";
 
 import type { Within } from "../../kernel/net-namespace.ts";
-import type { ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
+import type { ContainerFact, EndpointFact, NetworkFact } from "../facts/fact.ts";
 import { HOST_DOCKER_INTERNAL } from "../names/host-name/host-name.ts";
 import { type JoinedNetwork, inSearchOrder } from "../names/docker/search-order.ts";
 

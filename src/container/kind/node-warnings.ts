@@ -2,8 +2,8 @@
  * NodeWarnings: what the pods of a KIND node do not get, although its container is set up for it or would be served.
  */
 import { isSameAddress } from "../../base/model/address.ts";
-import type { NodeContext } from "../names/name-source.ts";
-import type { ContainerFact } from "../registry/fact.ts";
+import type { NodeContext } from "../names/source/name-source.ts";
+import type { ContainerFact } from "../facts/fact.ts";
 
 interface NodeSituation extends Pick<NodeContext, "ownAddresses"> {
   /** The swarm networks that the node is on. */

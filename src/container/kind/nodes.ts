@@ -8,8 +8,8 @@ import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
 import { withContainerRoot } from "../namespace/container-root.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
-import type { NodeContext } from "../names/name-source.ts";
-import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import type { NodeContext } from "../names/source/name-source.ts";
+import type { ContainerFact, NetworkFact } from "../facts/fact.ts";
 import type { Journal } from "./journal.ts";
 import { type NodeFact, nodeFactOf } from "./node-fact.ts";
 import { NodeMode, type NodeParts } from "./node-mode.ts";

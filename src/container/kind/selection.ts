@@ -4,8 +4,8 @@
  */
 import type { NodeFilter } from "../../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
-import type { ContainerFact } from "../registry/fact.ts";
-import { type SplitLabels, effectiveLabels, ignoredLabelWarning } from "../registry/labels.ts";
+import type { ContainerFact } from "../facts/fact.ts";
+import { type SplitLabels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
 /** On every container of a KIND cluster; the value is the cluster's name. */
 const CLUSTER_LABEL = "io.x-k8s.kind.cluster";

@@ -2,70 +2,110 @@
  * NameSources: the sources of names in order of precedence, as docs/names.md lists them. A source is a folder beside this
  * file and a line in it.
  */
-import type { DeclaredNames } from "./declared/declared-names.ts";
-import type { DockerNetworks } from "./docker/networks.ts";
-import type { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
-import type { HostDomainNames } from "./host-domain/host-domain-names.ts";
-import type { EngineHostName } from "./host-name/host-name.ts";
+import type { VisibleNames } from "../../base/model/visible-names.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
+import { DeclaredNames } from "./declared/declared-names.ts";
+import { DefaultBridgeNames } from "./default-bridge/default-bridge.ts";
+import { ExtraNames } from "./extra/extra-names.ts";
 import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
-import type { OtherNetworks } from "./other-networks/other-networks.ts";
-import type { ExtraNames } from "./extra/extra-names.ts";
-import type { ProjectNames } from "./projects/project-names.ts";
-import type { StoppedNames } from "./stopped/stopped-names.ts";
-import type { NameSource } from "./name-source.ts";
-import type { SwarmNetworks } from "./swarm/swarm-networks.ts";
-import type { ServiceZones } from "./zone/service-zones.ts";
+import { HostDomainNames } from "./host-domain/host-domain-names.ts";
+import { EngineHostName } from "./host-name/host-name.ts";
+import type { NameSource, NamedContainer, NodeContext } from "./source/name-source.ts";
+import { OtherNetworks } from "./other-networks/other-networks.ts";
+import { ProjectNames } from "./projects/project-names.ts";
+import type { SharedNames } from "./shared-names.ts";
+import type { NameSettings } from "./source/name-settings.ts";
+import type { DockerNetworks } from "./docker/networks.ts";
+import { StoppedNames } from "./stopped/stopped-names.ts";
+import { SwarmNetworks } from "./swarm/swarm-networks.ts";
+import { ServiceZones } from "./zone/service-zones.ts";
 
-/** Sources that the directory fills. */
-interface NameSourceParts {
-  readonly swarm: SwarmNetworks;
+interface NameSourcesParts {
+  readonly settings: NameSettings;
+  /** Docker's networks, with the names that Docker gives containers there. */
   readonly networks: DockerNetworks;
-  readonly declared: DeclaredNames;
-  readonly extra: ExtraNames;
-  readonly defaultBridge: DefaultBridgeNames;
-  readonly engineHost: EngineHostName;
-  readonly elsewhere: OtherNetworks;
-  readonly hostDomain: HostDomainNames;
-  readonly zones: ServiceZones;
-  readonly projects: ProjectNames;
-  readonly stopped: StoppedNames;
+  /** The running containers. */
+  readonly containers: () => Iterable<ContainerFact>;
   /** The names of etcd, if it is used. */
-  readonly stored?: NameSource | undefined;
+  readonly shared: SharedNames | undefined;
+  /** Called in the step in which names have changed: no answer that was given before is valid any more. */
+  readonly onChange: () => void;
 }
 
-export function nameSources(parts: NameSourceParts): readonly NameSource[] {
-  const {
-    swarm,
-    networks,
-    defaultBridge,
-    declared,
-    engineHost,
-    elsewhere,
-    hostDomain,
-    projects,
-    extra,
-    stopped,
-    stored,
-    zones,
-  } = parts;
-  return [
-    // Reverse names only: the most specific one of an address.
-    zones.pointers,
-    // Docker's names take precedence: first those that several machines may have.
-    swarm,
-    swarm.unlessLeft(networks),
-    defaultBridge,
-    EXTRA_HOSTS,
-    declared,
-    zones,
-    ...(stored === undefined ? [] : [stored]),
-    engineHost,
-    elsewhere,
-    projects,
-    hostDomain,
-    // Wildcards come after every exact name.
-    extra,
-    // Whoever else has the name has it now.
-    stopped,
-  ];
+export class NameSources {
+  // Those that others talk to.
+  readonly declared: DeclaredNames;
+  readonly engineHost: EngineHostName;
+  readonly hostDomain: HostDomainNames;
+  readonly stopped: StoppedNames;
+  readonly swarm: SwarmNetworks;
+  readonly zones: ServiceZones;
+  readonly #inOrder: readonly NameSource[];
+  /** All but etcd's, which outlives a reload. Docker's networks come first, because others look into them. */
+  readonly #own: readonly NameSource[];
+
+  constructor({ settings, networks, containers, shared, onChange }: NameSourcesParts) {
+    const networkOf = networks.fact.bind(networks);
+    this.#inOrder = [
+      // Reverse names only: the most specific one of an address.
+      (this.zones = new ServiceZones(settings, networks, shared?.remote)).pointers,
+      // Docker's names take precedence: first those that several machines may have.
+      (this.swarm = new SwarmNetworks(settings, networks, onChange)),
+      this.swarm.unlessLeft(networks),
+      new DefaultBridgeNames(settings),
+      EXTRA_HOSTS,
+      (this.declared = new DeclaredNames(settings, onChange)),
+      this.zones,
+      ...(shared === undefined ? [] : [shared.source]),
+      (this.engineHost = new EngineHostName(settings, networkOf)),
+      new OtherNetworks(settings, networks),
+      new ProjectNames(settings, networkOf),
+      (this.hostDomain = new HostDomainNames({ settings, networkOf, containers, onChange })),
+      // Wildcards come after every exact name.
+      new ExtraNames(),
+      // Whoever else has the name has it now.
+      (this.stopped = new StoppedNames(settings, networks.hasAddress.bind(networks))),
+    ];
+    this.#own = [networks, ...this.#inOrder.filter((each) => each !== shared?.source)];
+  }
+
+  namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames[] {
+    return this.#inOrder.flatMap((source) => source.namesFor(container, node) ?? []);
+  }
+
+  join(container: NamedContainer): void {
+    for (const source of this.#own) source.join?.(container);
+  }
+
+  leave(fact: ContainerFact): void {
+    for (const source of this.#own) source.leave?.(fact);
+  }
+
+  putNetwork(fact: NetworkFact): void {
+    for (const source of this.#own) source.putNetwork?.(fact);
+  }
+
+  removeNetwork(id: string): void {
+    for (const source of this.#own) source.removeNetwork?.(id);
+  }
+
+  putStopped(fact: StoppedFact, before: ContainerFact | undefined): void {
+    for (const source of this.#own) source.putStopped?.(fact, before);
+  }
+
+  removeStopped(id: string): void {
+    for (const source of this.#own) source.removeStopped?.(id);
+  }
+
+  *catchUp(current: NameSources): Generator<void> {
+    for (const [index, source] of this.#own.entries()) yield* source.catchUp?.(current.#at(index)) ?? [];
+  }
+
+  succeed(current: NameSources): void {
+    for (const [index, source] of this.#own.entries()) source.succeed?.(current.#at(index));
+  }
+
+  #at(index: number): NameSource {
+    return this.#own[index] as NameSource;
+  }
 }

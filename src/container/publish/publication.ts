@@ -8,7 +8,7 @@ import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { WantedKeys } from "../../base/model/wanted-keys.ts";
 import { type PublishedMember, keyOf, valueOf } from "../names/zone/published-member.ts";
-import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../facts/fact.ts";
 import { NO_SERVICE, publishedMember } from "./published-endpoint.ts";
 import { type PublishedPlace, publishedPlace } from "./published-place.ts";
 

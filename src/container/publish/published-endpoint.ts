@@ -9,8 +9,8 @@ import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 import type { ServicePort } from "../../base/model/service-port.ts";
 import { type InsideSwarm, type PublishedMember, SWARM_NETWORKS_MAX } from "../names/zone/published-member.ts";
-import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../registry/fact.ts";
-import { servicePlace } from "../registry/label-service.ts";
+import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../facts/fact.ts";
+import { servicePlace } from "../facts/label-service.ts";
 
 interface PublishContext {
   readonly policy: PublishPolicy;

@@ -7,40 +7,21 @@
  * slices, and succeeds it when it knows as much. Each view is of one directory or of the other: no answer mixes the two.
  */
 import { LIMITS } from "../../base/limits.ts";
-import { type HealthPolicy, isLeftOut } from "../../base/model/health-policy.ts";
-import type { DeclaredName } from "../../base/model/declared-name.ts";
-import { DeclaredNames } from "../names/declared/declared-names.ts";
-import { DefaultBridgeNames } from "../names/default-bridge/default-bridge.ts";
-import { DockerNetworks } from "../names/docker/networks.ts";
-import { ExtraNames } from "../names/extra/extra-names.ts";
-import { EngineHostName, type HostGateway } from "../names/host-name/host-name.ts";
-import { HostDomainNames } from "../names/host-domain/host-domain-names.ts";
-import { OtherNetworks } from "../names/other-networks/other-networks.ts";
-import { SwarmNetworks } from "../names/swarm/swarm-networks.ts";
-import { SwarmPlaces } from "../names/swarm/swarm-places.ts";
-import type { Reach } from "../names/zone/reach.ts";
-import { ServiceZones } from "../names/zone/service-zones.ts";
-import { ProjectNames } from "../names/projects/project-names.ts";
-import { StoppedNames } from "../names/stopped/stopped-names.ts";
-import { nameSources } from "../names/name-sources.ts";
-import type { NameSource, NodeContext } from "../names/name-source.ts";
-import type { SharedNames } from "../names/shared-names.ts";
-import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
-import type { HostNameSetting } from "../../base/model/host-name-setting.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
-import type { NameChoices } from "../../base/model/name-choices.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
-import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import type { VisibleNames } from "../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../base/model/visible-setting.ts";
 import type { Server, Upstreams, View } from "../../base/model/view.ts";
-import { projectOf } from "./compose.ts";
-import type { ContainerFact, NetworkFact, StoppedFact } from "./fact.ts";
+import { DockerNetworks } from "../names/docker/networks.ts";
+import { NAME_SETTINGS_DEFAULTS, type NameSettings } from "../names/source/name-settings.ts";
+import type { NodeContext } from "../names/source/name-source.ts";
+import { NameSources } from "../names/name-sources.ts";
+import type { SharedNames } from "../names/shared-names.ts";
+import type { Reach } from "../names/zone/reach.ts";
+import { projectOf } from "../facts/compose.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
-import { effectiveLabels } from "./labels.ts";
-import { labelHealth } from "./label-choices.ts";
-import { traitsOf } from "./name-traits.ts";
+import { effectiveLabels } from "../facts/labels.ts";
+import { traitsOf } from "../names/name-traits.ts";
 import { labelRoutes } from "./label-routes.ts";
 import { routesOf } from "./routes.ts";
 import { type Routing, routingOf } from "./routing.ts";
@@ -51,6 +32,12 @@ export interface DirectoryOptions {
   readonly serversMax: number;
   /** dns11's own address: as a server of a container it would be a forwarding loop. */
   readonly ownAddress: string;
+  /** What the settings say about names; by default as Docker's resolver. */
+  readonly names?: Partial<NameSettings>;
+  /** The routes of the settings. */
+  readonly rules?: RouteRules;
+  /** What happens where a container that is an upstream server is missing. */
+  readonly missingContainer?: MissingContainerSetting;
   /** The names of etcd. */
   readonly shared?: SharedNames | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
@@ -59,19 +46,10 @@ export interface DirectoryOptions {
 
 export class Directory {
   readonly #options: DirectoryOptions;
-  readonly #networks = new DockerNetworks();
-  readonly swarm = new SwarmNetworks(this.#networks);
-  readonly swarmPlaces = new SwarmPlaces(this.swarm);
-  readonly #declared = new DeclaredNames();
-  readonly #extra = new ExtraNames();
-  readonly #defaultBridge = new DefaultBridgeNames();
-  readonly #elsewhere = new OtherNetworks(this.#networks);
-  readonly #zones: ServiceZones;
-  readonly #projects = new ProjectNames((id) => this.network(id));
-  readonly #stopped = new StoppedNames((network, address) => this.#networks.hasAddress(network, address));
-  readonly #engineHost = new EngineHostName((id) => this.network(id));
-  readonly #hostDomain = new HostDomainNames((id) => this.network(id));
-  readonly #sources: readonly NameSource[];
+  readonly #settings: NameSettings;
+  readonly #networks: DockerNetworks;
+  /** What they are told calls `onNames` where names change. Existing views do not change. */
+  readonly names: NameSources;
   readonly #containers = new Map<string, ContainerFact>();
   #former = new FormerAddresses();
   readonly #upstreamContainers = new UpstreamContainers({
@@ -81,9 +59,6 @@ export class Directory {
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
   #denied: readonly string[] = [];
-  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
-  #health: HealthPolicy | undefined;
-  #choices: NameChoices | undefined;
   /** What it has succeeded, while there are views of it. */
   #predecessor: Directory | undefined;
   #onNames: (() => void) | undefined;
@@ -91,21 +66,17 @@ export class Directory {
   constructor(options: DirectoryOptions) {
     this.#options = options;
     this.#onNames = options.onNames;
-    this.#zones = new ServiceZones(this.#networks, options.shared?.remote);
-    this.#sources = nameSources({
-      hostDomain: this.#hostDomain,
-      swarm: this.swarm,
+    this.#settings = { ...NAME_SETTINGS_DEFAULTS, ...options.names };
+    this.#networks = new DockerNetworks(this.#settings.labels);
+    this.names = new NameSources({
+      settings: this.#settings,
       networks: this.#networks,
-      declared: this.#declared,
-      extra: this.#extra,
-      defaultBridge: this.#defaultBridge,
-      engineHost: this.#engineHost,
-      elsewhere: this.#elsewhere,
-      zones: this.#zones,
-      projects: this.#projects,
-      stopped: this.#stopped,
-      stored: options.shared?.source,
+      containers: () => this.#containers.values(),
+      shared: options.shared,
+      onChange: () => this.#onNames?.(),
     });
+    if (options.rules !== undefined) this.setRules(options.rules);
+    if (options.missingContainer !== undefined) this.#upstreamContainers.setMissing(options.missingContainer);
   }
 
   get containers(): ReadonlyMap<string, ContainerFact> {
@@ -130,7 +101,7 @@ export class Directory {
     for (const { fact } of this.#networks.all()) {
       if (current.network(fact.id) === undefined) yield this.removeNetwork(fact.id);
     }
-    yield* this.#stopped.catchUp(current.#stopped);
+    yield* this.names.catchUp(current.names);
   }
 
   /** Takes over from `current`, which knows the same by now, and keeps it up to date for its views. */
@@ -139,9 +110,7 @@ export class Directory {
     [this.#onNames, current.#onNames] = [current.#onNames, undefined];
     this.#host = current.#host;
     this.#denied = current.#denied;
-    this.#engineHost.setGateway(current.#engineHost.gateway);
-    this.#declared.copy(current.#declared);
-    this.swarm.succeed(current.swarm);
+    this.names.succeed(current.names);
     this.#upstreamContainers.setComplete(current.#upstreamContainers.isComplete);
     this.#predecessor = current;
     this.#onNames?.();
@@ -158,50 +127,10 @@ export class Directory {
     this.#host = servers;
   }
 
-  /** Sets the addresses of the engine's host for containers. Returns whether views change, once they are made again. */
-  setHostGateway(gateway: HostGateway): boolean {
-    return this.#engineHost.setGateway(gateway);
-  }
-
-  /** Sets whether containers resolve host.docker.internal without an entry. Existing views do not change. */
-  setHostName(setting: HostNameSetting): void {
-    this.#engineHost.setForContainers(setting === "gateway");
-  }
-
-  /** Sets whether containers on the default bridge resolve each other. Existing views do not change. */
-  setDefaultBridge(setting: DefaultBridgeSetting): void {
-    this.#defaultBridge.setSetting(setting);
-    this.#hostDomain.setDefaultBridge(setting);
-  }
-
-  /** Sets the domain of container names on the host, while they resolve there. Existing views do not change. */
-  setHostDomain(domain: string | undefined): void {
-    this.#hostDomain.setDomain(domain, this.#containers.values());
-    this.#onNames?.();
-  }
-
-  /** Sets whose names containers resolve. Existing views do not change. */
-  setVisible(setting: VisibleSetting): void {
-    this.#elsewhere.setSetting(setting);
-    this.#hostDomain.setVisible(setting);
-    this.#projects.setVisible(setting);
-    this.#zones.setVisible(setting);
-  }
-
-  /** Sets the zones with names of services, for containers from now on. */
-  setZones(zones: readonly string[]): void {
-    this.#zones.setZones(zones);
-  }
-
   /** Sets the routes of the settings. Existing views do not change. */
   setRules(rules: RouteRules): void {
     this.#rules = rules;
     this.#upstreamContainers.setRules(rules);
-  }
-
-  /** Sets what happens where a container that is an upstream server is missing. Existing views do not change. */
-  setMissingContainer(setting: MissingContainerSetting): void {
-    this.#upstreamContainers.setMissing(setting);
   }
 
   /** Sets whether every running container is known. Returns whether views change, once they are made again. */
@@ -214,54 +143,20 @@ export class Directory {
     this.#denied = domains;
   }
 
-  /** Sets what labels may configure, for containers from now on. */
-  setLabelPolicy(policy: LabelPolicy): void {
-    this.#labelPolicy = policy;
-    this.#networks.setLabelPolicy(policy);
-    this.#declared.setLabelPolicy(policy);
-    this.#projects.setLabelPolicy(policy);
-    this.#stopped.setLabelPolicy(policy);
-    this.#extra.setLabelPolicy(policy);
-    this.#zones.setLabelPolicy(policy);
-  }
-
-  /** Sets what health checks mean, where a label does not, for containers from now on; undefined: never anything. */
-  setHealth(policy: HealthPolicy | undefined): void {
-    this.#health = policy;
-  }
-
-  /** Sets what names are like, where a label does not, for containers from now on; undefined: always as in Docker. */
-  setChoices(choices: NameChoices | undefined): void {
-    this.#choices = choices;
-  }
-
-  /** Sets what names of containers that are not running mean, for those from now on; undefined: nothing. */
-  setStopped(policy: StoppedPolicy | undefined): void {
-    this.#stopped.setSetting(policy);
-  }
-
-  /** Sets the declared names. Existing views do not change. */
-  setDeclared(names: readonly DeclaredName[]): void {
-    this.#declared.set(names);
-    this.#onNames?.();
-  }
-
   network(id: string): NetworkFact | undefined {
     return this.#networks.fact(id);
   }
 
   putNetwork(fact: NetworkFact): void {
     this.#predecessor?.putNetwork(fact);
-    this.#networks.put(fact);
+    this.names.putNetwork(fact);
     this.#onNames?.();
   }
 
   /** Removes a network that is gone. Its containers have been updated before. */
   removeNetwork(id: string): void {
     this.#predecessor?.removeNetwork(id);
-    this.#networks.remove(id);
-    this.#extra.removeNetwork(id);
-    this.#hostDomain.removeNetwork(id);
+    this.names.removeNetwork(id);
     this.#onNames?.();
   }
 
@@ -274,7 +169,6 @@ export class Directory {
     const before = this.#containers.get(fact.id);
     if (before !== undefined) this.#former.note(before, fact);
     this.#join(fact, before);
-    this.#stopped.remove(fact.id);
     this.#containers.set(fact.id, fact);
     this.#onNames?.();
     return this.#putUpstream(fact, before);
@@ -283,19 +177,14 @@ export class Directory {
   /** A container that is not running. While it was, its facts are still known. */
   putStopped(fact: StoppedFact): void {
     this.#predecessor?.putStopped(fact);
-    this.#stopped.put(fact, this.#containers.get(fact.id));
+    this.names.putStopped(fact, this.#containers.get(fact.id));
     this.#onNames?.();
   }
 
   removeStopped(id: string): void {
     this.#predecessor?.removeStopped(id);
-    this.#stopped.remove(id);
+    this.names.removeStopped(id);
     this.#onNames?.();
-  }
-
-  /** The containers whose names are kept; undefined if none are. */
-  get stoppedIds(): Iterable<string> | undefined {
-    return this.#stopped.isOn ? this.#stopped.ids : undefined;
   }
 
   /** Returns whether views of other containers change, as `putContainer` does. */
@@ -303,14 +192,9 @@ export class Directory {
     this.#predecessor?.removeContainer(id);
     const fact = this.#containers.get(id);
     if (fact !== undefined) {
-      this.#networks.leave(fact);
-      this.#extra.leave(fact);
-      this.#zones.leave(id);
-      this.#projects.leave(id);
-      this.#hostDomain.leave(fact);
+      this.names.leave(fact);
       this.#former.note(fact);
     }
-    this.#defaultBridge.remove(id);
     this.#containers.delete(id);
     this.#onNames?.();
     return fact !== undefined && this.#upstreamContainers.remove(fact);
@@ -318,33 +202,27 @@ export class Directory {
 
   /** The names and upstreams of this container now. */
   viewOf(fact: ContainerFact, node?: NodeContext): View {
-    const names = this.#sources.flatMap((source) => source.namesFor(fact, node) ?? []);
+    const names = this.names.namesFor(fact, node);
     const upstreams = this.#upstreams(fact, node);
     return node === undefined ? { names, upstreams } : { names, upstreams, budgetMs: LIMITS.nodeBudgetMs };
   }
 
   /** What the host resolves beside names below its domain: what is declared for everybody, and these zones. */
   namesOnHost(zones: readonly string[], reach: Reach, servers: readonly string[]): readonly VisibleNames[] {
-    const declared = this.#declared.forEverybody();
-    return [...(declared === undefined ? [] : [declared]), ...this.#zones.namesOnHost(zones, reach, servers)];
+    const { declared, zones: serviceZones } = this.names;
+    const everybodys = declared.forEverybody();
+    return [...(everybodys === undefined ? [] : [everybodys]), ...serviceZones.namesOnHost(zones, reach, servers)];
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {
-    const labels = effectiveLabels(fact, this.#labelPolicy);
-    const health = this.#health;
-    const isLastResort = health !== undefined && isLeftOut(fact.health, labelHealth(labels, health).policy);
-    const traits = { isLastResort, ...traitsOf(fact, labels, this.#choices) };
-    const project = projectOf(fact, this.#labelPolicy);
-    this.#networks.join(fact, before, { ...traits, project });
-    this.#projects.join(fact, traits);
-    this.#extra.join(fact, before, traits);
-    this.#defaultBridge.put(fact, { ...traits, project });
-    this.#zones.join(fact);
-    this.#hostDomain.join(fact, before);
+    const labels = effectiveLabels(fact, this.#settings.labels);
+    const project = projectOf(fact, this.#settings.labels);
+    this.names.join({ fact, before, labels, project, traits: traitsOf(fact, labels, this.#settings) });
   }
 
   #putUpstream(fact: ContainerFact, before: ContainerFact | undefined): boolean {
-    const { layer } = labelRoutes(effectiveLabels(fact, this.#labelPolicy), this.#labelPolicy.servers);
+    const policy = this.#settings.labels;
+    const { layer } = labelRoutes(effectiveLabels(fact, policy), policy.servers);
     return this.#upstreamContainers.put(fact, layer, before);
   }
 
@@ -371,10 +249,10 @@ export class Directory {
       ownAddress: this.#options.ownAddress,
       joined: this.#networks.joinedBy(fact),
       rules: this.#rules,
-      labelPolicy: this.#labelPolicy,
+      labelPolicy: this.#settings.labels,
       denied: this.#denied,
       host: this.#host,
-      isLeftToDocker: this.swarm.leavesToDocker(fact, node),
+      isLeftToDocker: this.names.swarm.leavesToDocker(fact, node),
     });
   }
 }

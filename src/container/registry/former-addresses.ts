@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { FormerAddress } from "../../base/model/former-address.ts";
-import { type ContainerFact, isUserDefined } from "./fact.ts";
+import { type ContainerFact, isUserDefined } from "../facts/fact.ts";
 
 export class FormerAddresses {
   readonly #now: () => number;

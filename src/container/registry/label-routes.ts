@@ -15,7 +15,7 @@ import {
   namedServerText,
   parseRoute,
 } from "../../base/model/server-text.ts";
-import type { Labels } from "./labels.ts";
+import type { Labels } from "../facts/labels.ts";
 import type { RouteLayer } from "./routes.ts";
 
 /** The label that sets a container's upstream servers, as `--dns` does: routes separated by blanks or commas. */

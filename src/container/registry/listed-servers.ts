@@ -4,7 +4,7 @@
 import { isSameAddress } from "../../base/model/address.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { NameserversFact } from "./fact.ts";
+import type { NameserversFact } from "../facts/fact.ts";
 
 interface ListedServersParts {
   readonly host: readonly Server[];

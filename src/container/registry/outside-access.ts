@@ -1,7 +1,7 @@
 /**
  * OutsideAccess: whether a network gives its containers access to what is outside, and so to the host's servers.
  */
-import type { NetworkFact } from "./fact.ts";
+import type { NetworkFact } from "../facts/fact.ts";
 import type { JoinedNetwork } from "../names/docker/search-order.ts";
 
 /** Drivers whose networks have no external access, with or without a gateway. */

@@ -12,7 +12,7 @@ import { type ContainerServer, isContainerServer } from "../../base/model/contai
 import type { RouteRules } from "../../base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { Server } from "../../base/model/view.ts";
-import type { ContainerFact, EndpointFact, NetworkFact } from "./fact.ts";
+import type { ContainerFact, EndpointFact, NetworkFact } from "../facts/fact.ts";
 import { type FindContainer, type NotFound, type RouteLayer, longestMatch, selectRoutes } from "./routes.ts";
 
 interface UpstreamContainersParts {

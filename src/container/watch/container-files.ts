@@ -3,7 +3,7 @@
  * container can write them, and can make opening them wait.
  */
 import { type EngineHost, tryReadContainerFile } from "../namespace/engine-host.ts";
-import type { HostEntry } from "../registry/fact.ts";
+import type { HostEntry } from "../facts/fact.ts";
 import type { ContainerJson } from "./engine-json.ts";
 import { extraHostsOf } from "./extra-hosts.ts";
 import type { HostUpstreams } from "./host-upstreams.ts";

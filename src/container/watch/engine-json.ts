@@ -1,7 +1,7 @@
 /**
  * EngineJson: the parts of the engine's API responses that dns11 reads. Any of them may be missing.
  */
-import type { Labels } from "../registry/labels.ts";
+import type { Labels } from "../facts/labels.ts";
 
 /** `GET /containers/{id}/json` */
 export interface ContainerJson {

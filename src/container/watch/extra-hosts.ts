@@ -6,7 +6,7 @@
  */
 import { addressBytes } from "../../base/model/address.ts";
 import type { EngineFile } from "../namespace/engine-host.ts";
-import type { HostEntry } from "../registry/fact.ts";
+import type { HostEntry } from "../facts/fact.ts";
 
 const HOST_GATEWAY = "host-gateway";
 

@@ -11,7 +11,7 @@ import { Fault, isInternalError, reasonOf } from "../../base/lib/fault.ts";
 import { type Gate, gate } from "../../base/lib/gate.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { inSlices } from "../../base/lib/slices.ts";
-import type { ContainerFact, NetworkFact, StoppedFact } from "../registry/fact.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import type { Engine, EngineEvent, EngineInfo } from "./engine.ts";
 import type { ContainerJson, ListedJson } from "./engine-json.ts";
 import { ImageConfigs } from "./image-configs.ts";

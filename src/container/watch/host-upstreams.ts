@@ -2,7 +2,7 @@
  * HostUpstreams: the current nameservers of the engine's host, and which containers use them.
  */
 import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile } from "../namespace/engine-host.ts";
-import type { NameserversFact } from "../registry/fact.ts";
+import type { NameserversFact } from "../facts/fact.ts";
 import { capturedServers } from "./captured-servers.ts";
 import { DaemonDns } from "./daemon-dns.ts";
 import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-file.ts";

@@ -8,7 +8,7 @@
  * If the mode follows the host, a list from the host's file is replaced by the file's current servers.
  */
 import { addressBytes, isLoopback, isSameAddress } from "../../base/model/address.ts";
-import type { NameserversFact } from "../registry/fact.ts";
+import type { NameserversFact } from "../facts/fact.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 
 export interface NameserversInput {

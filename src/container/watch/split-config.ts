@@ -3,8 +3,8 @@
  * exposed ports of both. What the image has as well counts as the image's.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { BoundPort, ContainerFact } from "../registry/fact.ts";
-import { type Labels, type SplitLabels, splitLabels } from "../registry/labels.ts";
+import type { BoundPort, ContainerFact } from "../facts/fact.ts";
+import { type Labels, type SplitLabels, splitLabels } from "../facts/labels.ts";
 import type { ContainerJson } from "./engine-json.ts";
 
 /** What an image brings to its containers. */

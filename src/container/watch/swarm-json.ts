@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import type { SwarmList, SwarmService, SwarmTask } from "../registry/swarm-fact.ts";
+import type { SwarmList, SwarmService, SwarmTask } from "../facts/swarm-fact.ts";
 
 /** `GET /networks/{id}?verbose=true` */
 export interface VerboseNetworkJson {

@@ -6,7 +6,7 @@ import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { SwarmList } from "../registry/swarm-fact.ts";
+import type { SwarmList } from "../facts/swarm-fact.ts";
 import type { Engine } from "./engine.ts";
 import { type ServiceJson, swarmList } from "./swarm-json.ts";
 

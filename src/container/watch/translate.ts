@@ -14,8 +14,8 @@ import {
   type NetworkFact,
   type StoppedFact,
   isUserDefined,
-} from "../registry/fact.ts";
-import type { SplitLabels } from "../registry/labels.ts";
+} from "../facts/fact.ts";
+import type { SplitLabels } from "../facts/labels.ts";
 import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./engine-json.ts";
 import { type SplitConfig, splitConfig } from "./split-config.ts";
 

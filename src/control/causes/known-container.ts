@@ -3,9 +3,9 @@
  * place in a Compose project.
  */
 import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
-import { type ComposePlace, composePlaceOf } from "../../container/registry/compose.ts";
-import type { SplitLabels } from "../../container/registry/labels.ts";
-import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/registry/fact.ts";
+import { type ComposePlace, composePlaceOf } from "../../container/facts/compose.ts";
+import type { SplitLabels } from "../../container/facts/labels.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/facts/fact.ts";
 
 export interface KnownEndpoint {
   readonly networkName: string;

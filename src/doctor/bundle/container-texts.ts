@@ -2,7 +2,7 @@
  * ContainerTexts: what a bug report needs from inside each container: the lines of its resolv.conf that the C library reads,
  * and dns11's rules.
  */
-import type { ContainerFact } from "../../container/registry/fact.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";

@@ -7,8 +7,8 @@ import { counted } from "../../base/lib/counted.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
-import type { ContainerFact, NetworkFact } from "../../container/registry/fact.ts";
-import type { SwarmList } from "../../container/registry/swarm-fact.ts";
+import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
+import type { SwarmList } from "../../container/facts/swarm-fact.ts";
 import type { Engine } from "../../container/watch/engine.ts";
 import { type TaskJson, swarmList } from "../../container/watch/swarm-json.ts";
 

@@ -11,7 +11,7 @@ import { serverText } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
 import { PASSTHROUGH_MARK } from "../../container/namespace/dial.ts";
-import type { ContainerFact } from "../../container/registry/fact.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";

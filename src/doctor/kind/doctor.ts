@@ -14,7 +14,7 @@ import {
   readEngineFile,
 } from "../../container/namespace/engine-host.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
-import type { ContainerFact } from "../../container/registry/fact.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 import { Engine } from "../../container/watch/engine.ts";
 import { engineAddress } from "../../api/engine-address.ts";
 import { ImageConfigs } from "../../container/watch/image-configs.ts";

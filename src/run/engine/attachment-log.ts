@@ -7,7 +7,7 @@ import type { RateLimitedLog } from "../../base/log/rate-limited-log.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
-import type { ContainerFact } from "../../container/registry/fact.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 
 interface AttachmentLogParts {
   readonly log: Log;

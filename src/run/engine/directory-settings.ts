@@ -2,34 +2,33 @@
  * DirectorySettings: a directory with what the settings mean for the names and servers of containers. Each reload makes one.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { HealthPolicy } from "../../base/model/health-policy.ts";
-import type { StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import { machineNameOf } from "../../config/etcd-values.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import type { NameSettings } from "../../container/names/source/name-settings.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import type { PublicationSettings } from "../../container/publish/publication.ts";
 import { Directory } from "../../container/registry/directory.ts";
 
 export function newDirectory(settings: RunSettings, shared: SharedNames | undefined, onNames?: () => void): Directory {
-  const directory = new Directory({
+  return new Directory({
     serversMax: serversMax(settings),
     ownAddress: DOCKER_RESOLVER,
+    names: nameSettings(settings),
+    rules: settings.routes,
+    missingContainer: settings.upstream.forward.missingContainer,
     shared,
     ...(onNames !== undefined && { onNames }),
   });
-  directory.setRules(settings.routes);
-  directory.setMissingContainer(settings.upstream.forward.missingContainer);
-  directory.setLabelPolicy(settings.labels);
-  directory.setHealth(healthOf(settings));
-  directory.setStopped(stoppedOf(settings));
-  directory.setChoices(settings.isStrict ? undefined : settings.names);
-  directory.setHostName(settings.hostName);
-  directory.setDefaultBridge(settings.defaultBridge);
-  directory.setVisible(settings.visible);
-  directory.setZones(settings.zones);
-  directory.swarm.setSetting(settings.isStrict ? "as-docker" : "asked");
-  return directory;
+}
+
+/** Docker ignores health checks, and has no names of containers that do not run. */
+function nameSettings(settings: RunSettings): NameSettings {
+  const { isStrict, labels, visible, defaultBridge, hostName, zones } = settings;
+  const always = { labels, visible, defaultBridge, hostName, zones };
+  return isStrict
+    ? { ...always, health: undefined, choices: undefined, stopped: undefined, swarm: "as-docker" }
+    : { ...always, health: settings.health, choices: settings.names, stopped: settings.stopped, swarm: "asked" };
 }
 
 /** How containers are published, with the host name of the engine. */
@@ -42,13 +41,4 @@ export function publicationSettings(settings: RunSettings, hostName: string): Pu
 /** Docker uses three servers of a list and ignores the others. */
 function serversMax({ behaviour }: RunSettings): number {
   return behaviour.failsOver ? LIMITS.upstreamServers : LIMITS.forwardServers;
-}
-
-/** Docker ignores health checks, also where a label does not. */
-function healthOf({ isStrict, health }: RunSettings): HealthPolicy | undefined {
-  return isStrict ? undefined : health;
-}
-
-function stoppedOf({ isStrict, stopped }: RunSettings): StoppedPolicy | undefined {
-  return isStrict ? undefined : stopped;
 }

@@ -2,8 +2,8 @@
  * EngineEvents: records what happens to the containers and networks of an engine. The containers that run when dns11 starts are
  * no news. A start is recorded once the image's labels are known, because an image must not claim a service of others.
  */
-import { composePlaceOf } from "../../container/registry/compose.ts";
-import type { ContainerFact } from "../../container/registry/fact.ts";
+import { composePlaceOf } from "../../container/facts/compose.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type AttachmentState, failureText } from "../../container/attach/attachment-state.ts";
 import type { EventRing, NewEvent } from "../../control/event-ring.ts";
 

@@ -18,6 +18,7 @@ import type { Containers, ContainerAccess, Repairs } from "../../control/ports.t
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
+import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
 import type { Quarantines } from "../quarantine/quarantines.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { EngineNetworks } from "./engine-networks.ts";
@@ -56,7 +57,7 @@ export function containersOf(
     stopped: async () => await stopped.list(),
     networks: async () => await networks.list(),
     get swarm() {
-      return parts.directory.swarmPlaces;
+      return new SwarmPlaces(parts.directory.names.swarm);
     },
     publishedOf,
   };

@@ -17,7 +17,7 @@ import { Nodes } from "../../container/kind/nodes.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
-import type { ContainerFact } from "../../container/registry/fact.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 import { Publication } from "../../container/publish/publication.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
@@ -70,12 +70,7 @@ export class EngineSide implements ContainerSide {
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
-    this.swarmWatch = openSwarmWatch(
-      link.engine,
-      () => this.directory.swarm,
-      parts.limitedLog,
-      () => parts.platform.kernelAnswers?.forgetAll(),
-    );
+    this.swarmWatch = openSwarmWatch(link.engine, () => this.directory.names.swarm, parts.limitedLog);
     this.networks = new EngineNetworks(link.engine);
     this.publication = new Publication(
       publicationSettings(parts.settings, link.info.name),
@@ -132,7 +127,7 @@ export class EngineSide implements ContainerSide {
 
   async prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void> {
     const next = newDirectory(settings, shared);
-    next.setHostDomain(this.hostNames.domain);
+    next.names.hostDomain.setDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
     // What the last slice took is not part of the round in which everything changes.
@@ -160,7 +155,7 @@ export class EngineSide implements ContainerSide {
   }
 
   declare(names: readonly DeclaredName[]): void {
-    this.directory.setDeclared(names);
+    this.directory.names.declared.set(names);
     this.roster.refresh();
     this.hostNames.updateNames();
   }
@@ -207,7 +202,6 @@ export class EngineSide implements ContainerSide {
 
   #succeedBy(next: Directory): void {
     for (const _ of next.catchUp(this.#directory));
-    next.setHostDomain(this.hostNames.domain);
     next.succeed(this.#directory);
     this.#directory = next;
   }
@@ -305,7 +299,7 @@ export class EngineSide implements ContainerSide {
       onEvent: eventLogger(log),
       onDenied: () => {
         this.directory.setDenied(this.hostNames.denied);
-        this.directory.setHostDomain(this.hostNames.domain);
+        this.directory.names.hostDomain.setDomain(this.hostNames.domain);
         this.roster.refresh();
       },
     });
@@ -320,7 +314,7 @@ export class EngineSide implements ContainerSide {
           limitedLog.log("info", "", { version: info.version }, "reconnected to the engine", { topic: "engine" });
         if (this.#isDisconnected) events.record({ kind: "engine-connected", detail: info.version });
         this.#isDisconnected = false;
-        if (this.directory.swarm.setEngine(info.majorVersion)) this.roster.refresh();
+        if (this.directory.names.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.hostNames.refresh();
         void this.#refreshHostGateway();
@@ -359,7 +353,7 @@ export class EngineSide implements ContainerSide {
         this.publication.remove(id);
       },
       stopped: {
-        known: () => this.directory.stoppedIds,
+        known: () => this.directory.names.stopped.ids,
         put: (fact) => this.directory.putStopped(fact),
         remove: (id) => this.directory.removeStopped(id),
       },
@@ -393,7 +387,7 @@ export class EngineSide implements ContainerSide {
 
   async #refreshHostGateway(): Promise<void> {
     const gateway = await hostGateway(this.#link.engine);
-    const isForContainers = this.directory.setHostGateway(gateway);
+    const isForContainers = this.directory.names.engineHost.setGateway(gateway);
     if (this.nodes.setHostGateway(gateway.ipv4 ?? gateway.ipv6) || isForContainers) this.roster.refresh();
   }
 

@@ -1,10 +1,8 @@
 /**
  * HostGateway: the default addresses of the engine's host for containers: the host's side of the default bridge.
  */
-import type { Directory } from "../../container/registry/directory.ts";
+import type { HostGateway } from "../../container/names/host-name/host-name.ts";
 import type { Engine } from "../../container/watch/engine.ts";
-
-type HostGateway = Parameters<Directory["setHostGateway"]>[0];
 
 /** Without addresses if the engine does not tell: nodes can also be reached in other ways, and the next connection asks again. */
 export async function hostGateway(engine: Pick<Engine, "network">): Promise<HostGateway> {

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Engine } from "../../container/watch/engine.ts";
-import { type SplitLabels, splitLabels } from "../../container/registry/labels.ts";
+import { type SplitLabels, splitLabels } from "../../container/facts/labels.ts";
 import type { ContainerJson, EndpointJson, ListedJson } from "../../container/watch/engine-json.ts";
 import { ImageConfigs } from "../../container/watch/image-configs.ts";
 import type { StoppedContainer } from "../../control/causes/known-container.ts";

@@ -16,8 +16,8 @@ import { NodeResolvConf } from "../../container/kind/node-resolv-conf.ts";
 import { nodePlaceOf } from "../../container/kind/nodes.ts";
 import { type EngineHost, closeEngineHost, openEngineHost } from "../../container/namespace/engine-host.ts";
 import { Directory } from "../../container/registry/directory.ts";
-import type { ContainerFact } from "../../container/registry/fact.ts";
-import { splitLabels } from "../../container/registry/labels.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { splitLabels } from "../../container/facts/labels.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { ControlPorts } from "../../control/ports.ts";
@@ -123,7 +123,7 @@ class NodeSide implements ContainerSide {
   }
 
   declare(names: readonly DeclaredName[]): void {
-    this.#directory.setDeclared(names);
+    this.#directory.names.declared.set(names);
     this.refresh();
   }
 

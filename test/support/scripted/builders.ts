@@ -2,7 +2,7 @@
  * Builders of test data: messages octet by octet, so that a test controls exactly what is on the wire, and container facts
  * and views with defaults for everything that a test does not care about.
  */
-import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/registry/fact.ts";
+import type { ContainerFact, EndpointFact, NetworkFact } from "../../../src/container/facts/fact.ts";
 import { hashOf } from "../../../src/base/model/label-table.ts";
 import {
   DockerNames,

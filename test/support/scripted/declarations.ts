@@ -3,7 +3,8 @@
  */
 import { readSettings } from "../../../src/config/file/settings-file.ts";
 import { DeclaredNames } from "../../../src/container/names/declared/declared-names.ts";
-import type { ContainerFact } from "../../../src/container/registry/fact.ts";
+import { NAME_SETTINGS_DEFAULTS } from "../../../src/container/names/source/name-settings.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { DeclaredName } from "../../../src/base/model/declared-name.ts";
 import type { VisibleNames } from "../../../src/base/model/visible-names.ts";
 import { aContainer } from "./builders.ts";
@@ -14,7 +15,7 @@ export function declaredIn(text: string): readonly DeclaredName[] {
 }
 
 export function declarationsFor(text: string, container: ContainerFact = aContainer()): readonly VisibleNames[] {
-  const names = new DeclaredNames();
+  const names = new DeclaredNames(NAME_SETTINGS_DEFAULTS, () => undefined);
   names.set(declaredIn(text));
   return [names.namesFor(container) ?? []].flat();
 }

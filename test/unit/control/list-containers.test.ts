@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import type { ContainersReport } from "../../../src/api/containers.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import { splitLabels } from "../../../src/container/registry/labels.ts";
+import { splitLabels } from "../../../src/container/facts/labels.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import { listContainers } from "../../../src/control/list-containers.ts";
 import { listNetworks } from "../../../src/control/list-networks.ts";

@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import type { Directory } from "../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../src/container/registry/fact.ts";
-import { splitLabels } from "../../../src/container/registry/labels.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
+import { splitLabels } from "../../../src/container/facts/labels.ts";
 import type { ComposeFilter } from "../../../src/control/compose-filter.ts";
 import { listNames } from "../../../src/control/list-names.ts";
 import type { ControlPorts } from "../../../src/control/ports.ts";
@@ -103,7 +103,9 @@ projects:
 `;
 
 test("declared names are listed with what they have, and with what comes before them", async () => {
-  const ports = portsOf([WEB, API], [], [], { prepare: (directory) => directory.setDeclared(declaredIn(DECLARED)) });
+  const ports = portsOf([WEB, API], [], [], {
+    prepare: (directory) => directory.names.declared.set(declaredIn(DECLARED)),
+  });
   const names = ["web", "api.shop", "only.test", "cdn.test", "twice.test", "*.wild.test", "mail.test"];
   const hidden = ["*.hidden.test", "one.hidden.test", "*.deep.hidden.test"];
   assert.deepEqual(await rowsOf(ports, WEB, ...names, ...hidden), [
@@ -165,13 +167,12 @@ test("names of labels and wildcard aliases are listed; with the switch off a wil
 
 test("names of other networks, of the host's domain and of the engine's host are listed where settings allow them", async () => {
   const prepare = (directory: Directory): void => {
-    directory.setVisible("all");
-    directory.setHostDomain("docker");
-    directory.setHostGateway({ ipv4: "172.17.0.1", ipv6: undefined });
-    directory.setHostName("gateway");
+    directory.names.hostDomain.setDomain("docker");
+    directory.names.engineHost.setGateway({ ipv4: "172.17.0.1", ipv6: undefined });
   };
+  const settings = { visible: "all", hostName: "gateway" } as const;
   const names = ["db.b", "db.docker", "web.docker", "host.docker.internal", "db.shop", "shop-api-1.docker"];
-  assert.deepEqual(await rowsOf(portsOf([WEB, API, DB], [], [], { prepare }), WEB, ...names), [
+  assert.deepEqual(await rowsOf(portsOf([WEB, API, DB], [], [], { settings, prepare }), WEB, ...names), [
     "db.b: resolves from other network on b to 10.0.0.4+shop-db-1",
     "db.docker: resolves from domain docker on b to 10.0.0.4+shop-db-1",
     "db.shop: resolves from project name on b to 10.0.0.4+shop-db-1",
@@ -223,13 +224,12 @@ test("a stopped container's name is not running, with its last addresses where t
   };
   const withSetting = async (setting: "nxdomain" | "last-address", declared = ""): Promise<string[]> => {
     const prepare = (directory: Directory): void => {
-      if (declared !== "") directory.setDeclared(declaredIn(declared));
-      directory.setStopped(setting);
+      if (declared !== "") directory.names.declared.set(declaredIn(declared));
       directory.putContainer(API);
       directory.removeContainer(API.id);
       directory.putStopped(stopped);
     };
-    return await rowsOf(portsOf([WEB], [ended], [], { prepare }), WEB, "api");
+    return await rowsOf(portsOf([WEB], [ended], [], { settings: { stopped: setting }, prepare }), WEB, "api");
   };
   assert.deepEqual(await withSetting("nxdomain"), ["api: not-running from stopped containers on a to shop-api-1"]);
   assert.match((await withSetting("last-address")).join("\n"), /^api: not-running from stopped containers on a to /);

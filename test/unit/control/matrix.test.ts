@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { MatrixReport } from "../../../src/api/matrix.ts";
 import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import { splitLabels } from "../../../src/container/registry/labels.ts";
+import { splitLabels } from "../../../src/container/facts/labels.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import { matrix } from "../../../src/control/matrix.ts";
 import type { ControlPorts } from "../../../src/control/ports.ts";

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import type { MisleadingName } from "../../../src/api/failures.ts";
 import type { QueryRecord } from "../../../src/base/model/query-record.ts";
-import type { ContainerFact } from "../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { FormerAddress } from "../../../src/base/model/former-address.ts";
 import { runningContainer } from "../../../src/control/causes/known-container.ts";
 import { KnownContainers } from "../../../src/control/causes/known-containers.ts";

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { SwarmPlace } from "../../../src/base/model/swarm-place.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import type { ContainerFact } from "../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import { QueryDetails } from "../../../src/control/query-details.ts";
 import type { SituationPorts } from "../../../src/control/situations.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";

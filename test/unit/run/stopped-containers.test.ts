@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 
 import { StoppedContainers } from "../../../src/run/engine/stopped-containers.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
-import { splitLabels } from "../../../src/container/registry/labels.ts";
+import { splitLabels } from "../../../src/container/facts/labels.ts";
 import type { ContainerJson, ImageJson, ListedJson } from "../../../src/container/watch/engine-json.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 

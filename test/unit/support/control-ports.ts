@@ -1,8 +1,9 @@
 // Ports of the control socket for an engine with a few containers on networks with one letter each.
 
 import { DEFAULT_BEHAVIOUR, type Behaviour } from "../../../src/base/model/behaviour.ts";
+import type { NameSettings } from "../../../src/container/names/source/name-settings.ts";
 import { Directory } from "../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
 import type { ControlPorts } from "../../../src/control/ports.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
@@ -25,7 +26,8 @@ export function composed(project: string, service: string, networks: string, las
 
 interface Prepared {
   readonly behaviour?: Behaviour;
-  /** Sets what a settings file would. */
+  readonly settings?: Partial<NameSettings>;
+  /** Tells the directory what it would be told before containers are known. */
   readonly prepare?: (directory: Directory) => void;
 }
 
@@ -33,10 +35,9 @@ export function portsOf(
   facts: readonly ContainerFact[],
   stopped: readonly StoppedContainer[] = [],
   zones: readonly string[] = [],
-  { behaviour = DEFAULT_BEHAVIOUR, prepare }: Prepared = {},
+  { behaviour = DEFAULT_BEHAVIOUR, settings, prepare }: Prepared = {},
 ): ControlPorts {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
-  directory.setZones(zones);
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { zones, ...settings } });
   for (const id of "abcd") directory.putNetwork(aNetworkFact({ id, name: id }));
   prepare?.(directory);
   for (const fact of facts) directory.putContainer(fact);

@@ -6,7 +6,7 @@ import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { VisibleSetting } from "../../../src/base/model/visible-setting.ts";
 import { Directory } from "../../../src/container/registry/directory.ts";
 import type { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
-import type { ContainerFact, NetworkFact } from "../../../src/container/registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../../../src/container/facts/fact.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../support/scripted/builders.ts";
 import { type AnswerResult, type Reply, addressesIn, answerOnce, readName } from "./reply.ts";
 
@@ -59,11 +59,10 @@ export class ZoneWorld {
     const { zones = [ZONE], visible = "network", trustsImages = false, networks = [{ name: "one" }] } = parts;
     const { remote } = parts;
     const shared = { source: { namesFor: () => undefined }, remote };
-    this.directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", shared });
+    const labels = { trustsImages, servers: "container" } as const;
+    const names = { labels, visible, zones };
+    this.directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names, shared });
     for (const network of networks) this.directory.putNetwork(aNetworkFact(network));
-    this.directory.setLabelPolicy({ trustsImages, servers: "container" });
-    this.directory.setVisible(visible);
-    this.directory.setZones(zones);
     for (const each of containers) this.directory.putContainer(each);
   }
 

@@ -5,7 +5,7 @@
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { type DeclaredName, type RecordScope } from "../../../base/model/declared-name.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import {
   MISS,
   type NameSearch,
@@ -13,9 +13,10 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import { projectOf } from "../../registry/compose.ts";
-import type { ContainerFact } from "../../registry/fact.ts";
-import type { NameSource } from "../name-source.ts";
+import { projectOf } from "../../facts/compose.ts";
+import type { ContainerFact } from "../../facts/fact.ts";
+import type { NameSettings } from "../source/name-settings.ts";
+import type { NameSource } from "../source/name-source.ts";
 import { DeclaredTable } from "./declared-table.ts";
 
 class VisibleDeclarations implements VisibleNames {
@@ -50,8 +51,14 @@ class VisibleDeclarations implements VisibleNames {
 }
 
 export class DeclaredNames implements NameSource {
+  readonly #labels: LabelPolicy;
+  readonly #onChange: () => void;
   #tables = new Map<string, DeclaredTable>();
-  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+
+  constructor({ labels }: Pick<NameSettings, "labels">, onChange: () => void) {
+    this.#labels = labels;
+    this.#onChange = onChange;
+  }
 
   /** Sets all names. Existing views do not change. */
   set(names: readonly DeclaredName[]): void {
@@ -63,20 +70,16 @@ export class DeclaredNames implements NameSource {
       tables.set(key, table);
     }
     this.#tables = tables;
+    this.#onChange();
   }
 
-  /** Takes over all names. */
-  copy(from: DeclaredNames): void {
-    this.#tables = from.#tables;
-  }
-
-  setLabelPolicy(policy: LabelPolicy): void {
-    this.#labelPolicy = policy;
+  succeed(current: DeclaredNames): void {
+    this.#tables = current.#tables;
   }
 
   namesFor(container: ContainerFact): VisibleNames | undefined {
     if (this.#tables.size === 0) return undefined;
-    const project = projectOf(container, this.#labelPolicy);
+    const project = projectOf(container, this.#labels);
     const networks = container.endpoints.map(({ networkName }) => networkName).toSorted();
     const scopes: readonly RecordScope[] = [
       ...(project === undefined ? [] : [{ kind: "project" as const, name: project }]),

@@ -5,29 +5,29 @@
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
-import { type ContainerFact, DEFAULT_BRIDGE } from "../../registry/fact.ts";
+import { type ContainerFact, DEFAULT_BRIDGE } from "../../facts/fact.ts";
 import { DockerNames } from "../docker/docker-names.ts";
 import { NetworkNames } from "../docker/network-names.ts";
-import { type NameTraits, visibleNetwork } from "../docker/networks.ts";
-import type { NameSource } from "../name-source.ts";
+import { visibleNetwork } from "../docker/networks.ts";
+import type { NameSource, NamedContainer } from "../source/name-source.ts";
+import type { NameSettings } from "../source/name-settings.ts";
 
 const BRIDGE = { id: DEFAULT_BRIDGE, name: DEFAULT_BRIDGE };
 
 export class DefaultBridgeNames implements NameSource {
   readonly #names = new NetworkNames(DEFAULT_BRIDGE);
-  #setting: DefaultBridgeSetting = "off";
+  readonly #setting: DefaultBridgeSetting;
 
-  /** Existing names do not change. */
-  setSetting(setting: DefaultBridgeSetting): void {
-    this.#setting = setting;
+  constructor({ defaultBridge }: Pick<NameSettings, "defaultBridge">) {
+    this.#setting = defaultBridge;
   }
 
-  put({ id, onDefaultBridge: endpoint }: ContainerFact, traits: NameTraits = {}): void {
+  join({ fact: { id, onDefaultBridge: endpoint }, traits, project }: NamedContainer): void {
     if (endpoint === undefined) this.#names.remove(id);
-    else this.#names.put(id, { ...endpoint, ...traits });
+    else this.#names.put(id, { ...endpoint, ...traits, project });
   }
 
-  remove(id: string): void {
+  leave({ id }: ContainerFact): void {
     this.#names.remove(id);
   }
 

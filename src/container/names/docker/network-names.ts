@@ -6,7 +6,7 @@ import { presentation } from "../../../base/dns/name.ts";
 import { addressBytes, isOpenEnded, reverseLabels } from "../../../base/model/address.ts";
 import { nameKey, packedName } from "./docker-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import { NameEntry } from "../name-entry.ts";
+import { NameEntry } from "../source/name-entry.ts";
 import type { ReverseName } from "../../../base/model/visible-names.ts";
 
 /** The pointer of an address to `name.network.` */

@@ -5,13 +5,13 @@
 import { folded } from "../../../base/dns/name.ts";
 import { reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
-import { projectOf } from "../../registry/compose.ts";
-import type { ContainerFact, EndpointFact, NetworkFact } from "../../registry/fact.ts";
-import type { NameSource } from "../name-source.ts";
+import type { LabelPolicy } from "../../../base/model/label-policy.ts";
+import { projectOf } from "../../facts/compose.ts";
+import type { ContainerFact, EndpointFact, NetworkFact } from "../../facts/fact.ts";
+import type { NameSource, NamedContainer } from "../source/name-source.ts";
 import { nameKey, spelledLabels } from "./docker-name.ts";
 import { DockerNames, type ContainerLink, type VisibleNetwork } from "./docker-names.ts";
-import { type Membership, NetworkNames } from "./network-names.ts";
+import { NetworkNames } from "./network-names.ts";
 import { type JoinedNetwork, inSearchOrder } from "./search-order.ts";
 
 export interface KnownNetwork {
@@ -21,23 +21,24 @@ export interface KnownNetwork {
   readonly visible: VisibleNetwork;
 }
 
-/** What settings and labels make of a container's names. */
-export type NameTraits = Pick<Membership, "isLastResort" | "project" | "ttlSeconds" | "isSorted" | "pointer">;
-
 const NO_NETWORKS: readonly KnownNetwork[] = [];
-const NO_TRAITS: NameTraits = {};
 
 export class DockerNetworks implements NameSource {
   readonly #networks = new Map<string, KnownNetwork>();
   /** By the length of their names on the wire, so that NAME.NETWORK is compared with few of many networks. */
   readonly #bySuffixLength = new Map<number, readonly KnownNetwork[]>();
-  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+  readonly #labels: LabelPolicy;
+
+  /** `labels`: whose labels count. */
+  constructor(labels: LabelPolicy) {
+    this.#labels = labels;
+  }
 
   fact(id: string): NetworkFact | undefined {
     return this.#networks.get(id)?.fact;
   }
 
-  put(fact: NetworkFact): void {
+  putNetwork(fact: NetworkFact): void {
     if (this.#networks.has(fact.id)) return;
     const names = new NetworkNames(fact.name);
     const network = { fact, names, visible: visibleNetwork(fact, names) };
@@ -46,7 +47,7 @@ export class DockerNetworks implements NameSource {
     this.#bySuffixLength.set(length, [...this.withSuffixOf(length), network]);
   }
 
-  remove(id: string): void {
+  removeNetwork(id: string): void {
     const network = this.#networks.get(id);
     if (network === undefined) return;
     this.#networks.delete(id);
@@ -80,14 +81,14 @@ export class DockerNetworks implements NameSource {
   }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
-  join(fact: ContainerFact, before: ContainerFact | undefined, traits: NameTraits = NO_TRAITS): void {
+  join({ fact, before, traits, project }: NamedContainer): void {
     const current = new Set(fact.endpoints.map(({ networkId }) => networkId));
     for (const { networkId } of before?.endpoints ?? [])
       if (!current.has(networkId)) this.#removeFrom(fact.id, networkId);
     for (const endpoint of fact.endpoints) {
       const network = this.#networks.get(endpoint.networkId);
       // Docker gives no names there.
-      if (network?.fact.swarm?.isIngress !== true) network?.names.put(fact.id, { ...endpoint, ...traits });
+      if (network?.fact.swarm?.isIngress !== true) network?.names.put(fact.id, { ...endpoint, ...traits, project });
     }
   }
 
@@ -104,13 +105,9 @@ export class DockerNetworks implements NameSource {
     return inSearchOrder(joined);
   }
 
-  setLabelPolicy(policy: LabelPolicy): void {
-    this.#labelPolicy = policy;
-  }
-
   namesFor(container: ContainerFact): DockerNames {
     const networks = this.joinedBy(container).flatMap(({ endpoint }) => this.#visible(endpoint));
-    return new DockerNames(networks, projectOf(container, this.#labelPolicy));
+    return new DockerNames(networks, projectOf(container, this.#labels));
   }
 
   #removeFrom(id: string, networkId: string): void {

@@ -2,7 +2,7 @@
  * SearchOrder: the order in which a container's networks are searched, which decides between several networks that have
  * a name. It is the order in which Docker sorts the endpoints of a sandbox.
  */
-import type { EndpointFact, NetworkFact } from "../../registry/fact.ts";
+import type { EndpointFact, NetworkFact } from "../../facts/fact.ts";
 
 export interface JoinedNetwork {
   readonly endpoint: EndpointFact;

@@ -14,7 +14,7 @@ import {
   type VisibleNames,
   type ZoneAuthority,
 } from "../../../base/model/visible-names.ts";
-import { type DnsZone, pathOf } from "../dns-zone.ts";
+import { type DnsZone, pathOf } from "../source/dns-zone.ts";
 import type { StoreLookup } from "./store-lookup.ts";
 import { type StoredAnswer, textOf } from "./stored-answer.ts";
 

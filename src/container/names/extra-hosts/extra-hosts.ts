@@ -15,9 +15,9 @@ import {
   type ReverseName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { HostEntry } from "../../registry/fact.ts";
+import type { HostEntry } from "../../facts/fact.ts";
 import { packedName, spelledLabels } from "../docker/docker-name.ts";
-import type { NameSource } from "../name-source.ts";
+import type { NameSource } from "../source/name-source.ts";
 
 class HostEntries implements VisibleNames {
   readonly places: readonly string[] = [];

@@ -5,7 +5,6 @@
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { addressBytes } from "../../../base/model/address.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import {
   MISS,
   type NameSearch,
@@ -13,14 +12,10 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import { type ContainerFact, type EndpointFact, isUserDefined } from "../../registry/fact.ts";
-import { aliasWildcards, labelNames } from "../../registry/label-names.ts";
-import { effectiveLabels } from "../../registry/labels.ts";
-import type { NameSource } from "../name-source.ts";
-import type { EndpointAddresses } from "../name-entry.ts";
+import { type ContainerFact, type EndpointFact, isUserDefined } from "../../facts/fact.ts";
+import { aliasWildcards, labelNames } from "../../facts/label-names.ts";
+import type { NameSource, NameTraits, NamedContainer } from "../source/name-source.ts";
 import { NetworkExtras, WildcardEntry } from "./network-extras.ts";
-
-type NameTraits = Omit<EndpointAddresses, "v4" | "v6">;
 
 const LABEL_SOURCE = "label io.dns11.names";
 
@@ -74,17 +69,11 @@ class VisibleExtras implements VisibleNames {
 
 export class ExtraNames implements NameSource {
   readonly #networks = new Map<string, NetworkExtras>();
-  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
-
-  /** Sets whose labels count. Names that are known already do not change. */
-  setLabelPolicy(policy: LabelPolicy): void {
-    this.#labelPolicy = policy;
-  }
 
   /** Puts a container's names on its current networks and removes them from those that it has left. */
-  join(fact: ContainerFact, before: ContainerFact | undefined, traits: NameTraits = {}): void {
+  join({ fact, before, labels, traits }: NamedContainer): void {
     if (before !== undefined) this.leave(before);
-    const { names } = labelNames(effectiveLabels(fact, this.#labelPolicy));
+    const { names } = labelNames(labels);
     for (const endpoint of fact.endpoints) {
       if (isUserDefined(endpoint.networkName)) this.#put(fact.id, endpoint, names, traits);
     }

@@ -6,7 +6,7 @@ import { WILDCARD } from "../../../base/model/extra-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import { SuffixTable } from "../../../base/model/suffix-table.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
-import { type EndpointAddresses, NameEntry } from "../name-entry.ts";
+import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
 
 /** A wildcard's endpoints, and how many labels it has: the longest wins. */
 export class WildcardEntry extends NameEntry {

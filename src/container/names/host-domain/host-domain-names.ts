@@ -16,10 +16,11 @@ import {
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
-import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact, isUserDefined } from "../../registry/fact.ts";
+import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { NetworkNames } from "../docker/network-names.ts";
-import type { NameSource } from "../name-source.ts";
-import { type Outlook, outlookOf } from "../outlook.ts";
+import type { NameSource, NamedContainer } from "../source/name-source.ts";
+import { type Outlook, outlookOf } from "../source/outlook.ts";
+import type { NameSettings } from "../source/name-settings.ts";
 import { HostDomain } from "./host-domain.ts";
 
 type NetworkOf = (id: string) => NetworkFact | undefined;
@@ -109,37 +110,45 @@ class VisibleHostDomain implements VisibleNames {
   }
 }
 
+interface HostDomainParts {
+  readonly settings: Pick<NameSettings, "visible" | "defaultBridge">;
+  readonly networkOf: NetworkOf;
+  /** The running containers. */
+  readonly containers: () => Iterable<ContainerFact>;
+  readonly onChange: () => void;
+}
+
 export class HostDomainNames implements NameSource {
   readonly #networkOf: NetworkOf;
+  readonly #containers: () => Iterable<ContainerFact>;
+  readonly #onChange: () => void;
+  readonly #visible: VisibleSetting;
+  readonly #defaultBridge: DefaultBridgeSetting;
   readonly #zones = new Map<string, NetworkNames>();
   #domain: HostDomain | undefined;
-  #visible: VisibleSetting = "network";
-  #defaultBridge: DefaultBridgeSetting = "off";
 
-  constructor(networkOf: NetworkOf) {
+  constructor({ settings, networkOf, containers, onChange }: HostDomainParts) {
     this.#networkOf = networkOf;
+    this.#containers = containers;
+    this.#onChange = onChange;
+    this.#visible = settings.visible;
+    this.#defaultBridge = settings.defaultBridge;
   }
 
-  /** Sets the domain and all containers; undefined: there is none. Existing views do not change. */
-  setDomain(text: string | undefined, facts: Iterable<ContainerFact>): void {
+  /** Sets the domain, while names of containers resolve on the host. Existing views do not change. */
+  setDomain(text: string | undefined): void {
     if (text === this.#domain?.text) return;
     this.#zones.clear();
     this.#domain = text === undefined ? undefined : new HostDomain(text);
-    for (const fact of facts) this.join(fact, undefined);
+    for (const fact of this.#containers()) this.join({ fact, before: undefined });
+    this.#onChange();
   }
 
-  /** Existing views do not change. */
-  setVisible(setting: VisibleSetting): void {
-    this.#visible = setting;
+  succeed(current: HostDomainNames): void {
+    this.setDomain(current.#domain?.text);
   }
 
-  /** Existing views do not change. */
-  setDefaultBridge(setting: DefaultBridgeSetting): void {
-    this.#defaultBridge = setting;
-  }
-
-  /** Replaces what a container contributes. */
-  join(fact: ContainerFact, before: ContainerFact | undefined): void {
+  join({ fact, before }: Pick<NamedContainer, "fact" | "before">): void {
     const domain = this.#domain;
     if (domain === undefined) return;
     if (before !== undefined) this.leave(before);

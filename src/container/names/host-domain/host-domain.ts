@@ -6,7 +6,7 @@ import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
 import { domainLabels } from "../../../base/model/server-text.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
-import type { ContainerFact, EndpointFact } from "../../registry/fact.ts";
+import type { ContainerFact, EndpointFact } from "../../facts/fact.ts";
 
 export class HostDomain {
   readonly text: string;

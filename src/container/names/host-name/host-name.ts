@@ -14,9 +14,10 @@ import {
   type OwnName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { ContainerFact, NetworkFact } from "../../registry/fact.ts";
-import { type Gateways, gatewaysOf } from "../gateways.ts";
-import type { NameSource, NodeContext } from "../name-source.ts";
+import type { ContainerFact, NetworkFact } from "../../facts/fact.ts";
+import { type Gateways, gatewaysOf } from "../source/gateways.ts";
+import type { NameSource, NodeContext } from "../source/name-source.ts";
+import type { NameSettings } from "../source/name-settings.ts";
 
 export const HOST_DOCKER_INTERNAL = "host.docker.internal";
 const LABELS = folded(wireLabels(HOST_DOCKER_INTERNAL) as Uint8Array);
@@ -56,23 +57,20 @@ class HostNames implements VisibleNames {
 
 export class EngineHostName implements NameSource {
   readonly #networkOf: (id: string) => NetworkFact | undefined;
-  #isForContainers = false;
+  /** Whether containers that are not nodes have the name. */
+  readonly #isForContainers: boolean;
   #gateway: HostGateway = NO_GATEWAY;
 
-  constructor(networkOf: (id: string) => NetworkFact | undefined) {
+  constructor({ hostName }: Pick<NameSettings, "hostName">, networkOf: (id: string) => NetworkFact | undefined) {
     this.#networkOf = networkOf;
+    this.#isForContainers = hostName === "gateway";
   }
 
-  /** Whether containers that are not nodes have the name. Existing names do not change. */
-  setForContainers(isForContainers: boolean): void {
-    this.#isForContainers = isForContainers;
+  succeed(current: EngineHostName): void {
+    this.#gateway = current.#gateway;
   }
 
-  get gateway(): HostGateway {
-    return this.#gateway;
-  }
-
-  /** Sets the addresses. Returns whether containers have other names from now on. */
+  /** Sets the addresses. Returns whether views change, once they are made again. */
   setGateway(gateway: HostGateway): boolean {
     const isNew = gateway.ipv4 !== this.#gateway.ipv4 || gateway.ipv6 !== this.#gateway.ipv6;
     this.#gateway = gateway;

@@ -13,10 +13,11 @@ import {
   type ReverseName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { ContainerFact } from "../../registry/fact.ts";
+import type { ContainerFact } from "../../facts/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
-import type { NameSource } from "../name-source.ts";
-import { type Outlook, outlookOf } from "../outlook.ts";
+import type { NameSource } from "../source/name-source.ts";
+import { type Outlook, outlookOf } from "../source/outlook.ts";
+import type { NameSettings } from "../source/name-settings.ts";
 
 class NamesElsewhere implements VisibleNames {
   readonly places: readonly string[] = [];
@@ -70,19 +71,15 @@ class NamesElsewhere implements VisibleNames {
 
 export class OtherNetworks implements NameSource {
   readonly #networks: DockerNetworks;
-  #setting: VisibleSetting = "network";
+  readonly #visible: VisibleSetting;
 
-  constructor(networks: DockerNetworks) {
+  constructor({ visible }: Pick<NameSettings, "visible">, networks: DockerNetworks) {
     this.#networks = networks;
-  }
-
-  /** Existing names do not change. */
-  setSetting(setting: VisibleSetting): void {
-    this.#setting = setting;
+    this.#visible = visible;
   }
 
   namesFor(container: ContainerFact): VisibleNames | undefined {
-    const outlook = outlookOf(container, this.#setting, (id) => this.#networks.fact(id));
+    const outlook = outlookOf(container, this.#visible, (id) => this.#networks.fact(id));
     return outlook && new NamesElsewhere(this.#networks, outlook);
   }
 }

@@ -6,7 +6,6 @@
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import { presentation, wireLabels } from "../../../base/dns/name.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import {
   MISS,
@@ -16,14 +15,13 @@ import {
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
-import { serviceName } from "../../registry/compose.ts";
-import { type ContainerFact, type NetworkFact, isUserDefined } from "../../registry/fact.ts";
-import { effectiveLabels } from "../../registry/labels.ts";
-import { type EndpointAddresses, NameEntry } from "../name-entry.ts";
-import type { NameSource } from "../name-source.ts";
-import { type Outlook, outlookOf } from "../outlook.ts";
+import { serviceName } from "../../facts/compose.ts";
+import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
+import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
+import type { NameSource, NamedContainer } from "../source/name-source.ts";
+import { type Outlook, outlookOf } from "../source/outlook.ts";
+import type { NameSettings } from "../source/name-settings.ts";
 
-type NameTraits = Omit<EndpointAddresses, "v4" | "v6">;
 type NetworkOf = (id: string) => NetworkFact | undefined;
 
 /** The containers of one service by network. */
@@ -118,27 +116,16 @@ export class ProjectNames implements NameSource {
   readonly #services = new LabelTable<ProjectService>();
   readonly #keys = new Map<string, Uint8Array>();
   readonly #networkOf: NetworkOf;
-  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
-  #visible: VisibleSetting = "network";
+  readonly #visible: VisibleSetting;
 
-  constructor(networkOf: NetworkOf) {
+  constructor({ visible }: Pick<NameSettings, "visible">, networkOf: NetworkOf) {
     this.#networkOf = networkOf;
+    this.#visible = visible;
   }
 
-  /** Sets whose labels count. Names that are known already do not change. */
-  setLabelPolicy(policy: LabelPolicy): void {
-    this.#labelPolicy = policy;
-  }
-
-  /** Existing views do not change. */
-  setVisible(setting: VisibleSetting): void {
-    this.#visible = setting;
-  }
-
-  /** Replaces what a container contributes. */
-  join(fact: ContainerFact, traits: NameTraits = {}): void {
-    this.leave(fact.id);
-    const name = serviceName(effectiveLabels(fact, this.#labelPolicy));
+  join({ fact, labels, traits }: NamedContainer): void {
+    this.leave(fact);
+    const name = serviceName(labels);
     const key = name === undefined ? undefined : wireLabels(name);
     if (key === undefined) return;
     const service = this.#services.get(key) ?? new ProjectService();
@@ -153,7 +140,7 @@ export class ProjectNames implements NameSource {
     this.#keys.set(fact.id, key);
   }
 
-  leave(id: string): void {
+  leave({ id }: Pick<ContainerFact, "id">): void {
     const key = this.#keys.get(id);
     if (key === undefined) return;
     this.#keys.delete(id);

@@ -7,7 +7,7 @@ import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { WILDCARD } from "../../../base/model/extra-name.ts";
 import { addressBytes } from "../../../base/model/address.ts";
 import { LIMITS } from "../../../base/limits.ts";
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
 import { SuffixTable } from "../../../base/model/suffix-table.ts";
 import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
@@ -18,14 +18,15 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import { serviceName } from "../../registry/compose.ts";
-import { type ContainerFact, type StoppedFact, isUserDefined } from "../../registry/fact.ts";
-import { labelStopped } from "../../registry/label-choices.ts";
-import { aliasWildcards, labelNames } from "../../registry/label-names.ts";
-import { effectiveLabels } from "../../registry/labels.ts";
+import { serviceName } from "../../facts/compose.ts";
+import { type ContainerFact, type StoppedFact, isUserDefined } from "../../facts/fact.ts";
+import { labelStopped } from "../../facts/label-choices.ts";
+import { aliasWildcards, labelNames } from "../../facts/label-names.ts";
+import { effectiveLabels } from "../../facts/labels.ts";
 import { nameKey } from "../docker/docker-name.ts";
-import { NameEntry } from "../name-entry.ts";
-import type { NameSource } from "../name-source.ts";
+import { NameEntry } from "../source/name-entry.ts";
+import type { NameSource, NamedContainer } from "../source/name-source.ts";
+import type { NameSettings } from "../source/name-settings.ts";
 
 /** Whether a running container has an address on a network now. */
 export type IsTaken = (network: string, address: Uint8Array) => boolean;
@@ -132,46 +133,34 @@ export class StoppedNames implements NameSource {
   readonly #isTaken: IsTaken;
   readonly #containers = new Map<string, KnownStopped>();
   readonly #tables: StoppedTables = { exact: new LabelTable(), wildcards: new Map() };
-  #setting: StoppedPolicy | undefined;
-  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+  /** What such names mean, where a label does not say so; undefined: always as in Docker. */
+  readonly #setting: StoppedPolicy | undefined;
+  readonly #labels: LabelPolicy;
 
-  constructor(isTaken: IsTaken) {
+  constructor(settings: Pick<NameSettings, "stopped" | "labels">, isTaken: IsTaken) {
     this.#isTaken = isTaken;
+    this.#setting = settings.stopped;
+    this.#labels = settings.labels;
   }
 
-  get isOn(): boolean {
-    return this.#setting !== undefined;
+  /** The containers whose names are kept; undefined if none are. */
+  get ids(): Iterable<string> | undefined {
+    return this.#setting === undefined ? undefined : this.#containers.keys();
   }
 
-  get ids(): Iterable<string> {
-    return this.#containers.keys();
-  }
-
-  /** Sets what such names mean, where a label does not, for containers from now on; undefined: always as in Docker. */
-  setSetting(setting: StoppedPolicy | undefined): void {
-    this.#setting = setting;
-  }
-
-  /** For containers from now on. */
-  setLabelPolicy(policy: LabelPolicy): void {
-    this.#labelPolicy = policy;
-  }
-
-  /** Takes over the containers that `current` knows and this one does not, and forgets the others, one at a time. */
   *catchUp(current: StoppedNames): Generator<void> {
     if (this.#setting === undefined) return;
     for (const known of current.#containers.values()) {
       if (this.#containers.get(known.fact.id)?.fact === known.fact) continue;
-      this.remove(known.fact.id);
+      this.removeStopped(known.fact.id);
       yield void this.#containers.set(known.fact.id, { ...known, listed: this.#list(known) });
     }
-    for (const id of this.#containers.keys()) if (!current.#containers.has(id)) yield this.remove(id);
+    for (const id of this.#containers.keys()) if (!current.#containers.has(id)) yield this.removeStopped(id);
   }
 
-  /** `before`: as it was while it was running. */
-  put(fact: StoppedFact, before: ContainerFact | undefined): void {
+  putStopped(fact: StoppedFact, before: ContainerFact | undefined): void {
     const last = before === undefined ? this.#containers.get(fact.id)?.last : lastAddresses(before);
-    this.remove(fact.id);
+    this.removeStopped(fact.id);
     if (this.#setting === undefined) return;
     // One that ended long ago is known, so that nobody asks the engine for it again, but has no names.
     const isOver = fact.sinceMs + LIMITS.stoppedMs <= Date.now();
@@ -184,8 +173,12 @@ export class StoppedNames implements NameSource {
     if (this.#containers.size > LIMITS.stoppedContainers) this.#removeOldest();
   }
 
-  /** It runs again, or is gone. */
-  remove(id: string): void {
+  /** It runs again. */
+  join({ fact: { id } }: NamedContainer): void {
+    this.removeStopped(id);
+  }
+
+  removeStopped(id: string): void {
     const known = this.#containers.get(id);
     if (known === undefined) return;
     this.#containers.delete(id);
@@ -206,7 +199,7 @@ export class StoppedNames implements NameSource {
 
   /** Puts the names of a container into the tables: SERVICE.PROJECT, its label's, wildcards, NAME, and NAME.NETWORK. */
   #list({ fact, last }: Omit<KnownStopped, "listed">): Listed[] {
-    const labels = effectiveLabels(fact, this.#labelPolicy);
+    const labels = effectiveLabels(fact, this.#labels);
     const { policy } = labelStopped(labels, this.#setting ?? "forward");
     const service = serviceName(labels);
     const labelled = labelNames(labels).names;
@@ -252,7 +245,7 @@ export class StoppedNames implements NameSource {
     let oldest: StoppedFact | undefined;
     for (const { fact } of this.#containers.values())
       if (oldest === undefined || fact.sinceMs < oldest.sinceMs) oldest = fact;
-    if (oldest !== undefined) this.remove(oldest.id);
+    if (oldest !== undefined) this.removeStopped(oldest.id);
   }
 }
 

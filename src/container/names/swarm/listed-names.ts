@@ -4,7 +4,7 @@
 import { addressBytes } from "../../../base/model/address.ts";
 import { tasksText } from "../../../base/model/swarm-place.ts";
 import type { OwnName } from "../../../base/model/visible-names.ts";
-import type { SwarmService } from "../../registry/swarm-fact.ts";
+import type { SwarmService } from "../../facts/swarm-fact.ts";
 
 /** TASKS and SERVICE are the name of all tasks of a service. */
 export const TASKS = "tasks.";

@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../../../base/limits.ts";
 import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
-import type { SwarmList, SwarmService } from "../../registry/swarm-fact.ts";
+import type { SwarmList, SwarmService } from "../../facts/swarm-fact.ts";
 import { machinesOf } from "./listed-names.ts";
 
 const EMPTY: SwarmList = { services: [], omitted: 0 };

@@ -2,9 +2,11 @@
  * SwarmNetworks: the source of names that containers have from other machines. It comes before Docker's networks, because
  * several machines can have a container of one name: then only Docker's resolver knows all of them.
  */
-import type { ContainerFact } from "../../registry/fact.ts";
+import type { ContainerFact } from "../../facts/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
-import type { NameSource, NodeContext } from "../name-source.ts";
+import type { NameSource, NodeContext } from "../source/name-source.ts";
+import type { NameSettings } from "../source/name-settings.ts";
+import type { SwarmList } from "../../facts/swarm-fact.ts";
 import { SwarmLists } from "./swarm-lists.ts";
 import { type SwarmNetwork, SwarmNames } from "./swarm-names.ts";
 
@@ -16,23 +18,18 @@ const GUARDED_MAJOR_MIN = 24;
  */
 const IPV6_MAJOR_MIN = 28;
 
-/** "as-docker": every query of such a container is left to Docker's resolver. */
-export type SwarmSetting = "asked" | "as-docker";
-
 export class SwarmNetworks implements NameSource {
   #lists = new SwarmLists();
   readonly #networks: DockerNetworks;
-  #setting: SwarmSetting = "asked";
+  readonly #setting: NameSettings["swarm"];
+  readonly #onChange: () => void;
   #isGuarded = true;
   #answersIPv6 = true;
 
-  constructor(networks: DockerNetworks) {
+  constructor({ swarm }: Pick<NameSettings, "swarm">, networks: DockerNetworks, onChange: () => void) {
     this.#networks = networks;
-  }
-
-  /** Existing views do not change. */
-  setSetting(setting: SwarmSetting): void {
-    this.#setting = setting;
+    this.#setting = swarm;
+    this.#onChange = onChange;
   }
 
   /** Existing views do not change. Returns whether they would. */
@@ -49,11 +46,21 @@ export class SwarmNetworks implements NameSource {
     return this.#lists;
   }
 
-  /** Takes over what does not depend on settings. Existing views do not change. */
-  succeed(other: SwarmNetworks): void {
-    this.#lists = other.#lists;
-    this.#isGuarded = other.#isGuarded;
-    this.#answersIPv6 = other.#answersIPv6;
+  /** The engine has listed the services of a network. */
+  putList(networkId: string, list: SwarmList): void {
+    this.#lists.put(networkId, list);
+    this.#onChange();
+  }
+
+  removeList(networkId: string): void {
+    this.#lists.remove(networkId);
+    this.#onChange();
+  }
+
+  succeed(current: SwarmNetworks): void {
+    this.#lists = current.#lists;
+    this.#isGuarded = current.#isGuarded;
+    this.#answersIPv6 = current.#answersIPv6;
   }
 
   /** Whether Docker's resolver answers everything for a container. */

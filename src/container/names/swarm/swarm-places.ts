@@ -3,7 +3,7 @@
  */
 import type { OwnName } from "../../../base/model/visible-names.ts";
 import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
-import type { ContainerFact } from "../../registry/fact.ts";
+import type { ContainerFact } from "../../facts/fact.ts";
 import { SLOT, TASKS, listedNames } from "./listed-names.ts";
 import type { SwarmNetworks } from "./swarm-networks.ts";
 

@@ -13,7 +13,7 @@ import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names
 import { type Addresses, type MemberSet, type ZoneMember, isAny } from "./member.ts";
 import type { Reach } from "./reach.ts";
 import type { RemoteMembers } from "./remote-members.ts";
-import type { DnsZone } from "../dns-zone.ts";
+import type { DnsZone } from "../source/dns-zone.ts";
 
 /** All endpoints of a service are equal. */
 const EQUAL = { priority: 0, weight: 100 };

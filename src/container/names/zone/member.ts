@@ -1,7 +1,7 @@
 /**
  * ZoneMember: a container that has names in zones, and the set of them that lookups read: on this machine, or on all.
  */
-import type { ServicePlace } from "../../registry/label-service.ts";
+import type { ServicePlace } from "../../facts/label-service.ts";
 
 /**
  * What its addresses are. `container`: its own. `machine`: the machine's, where each of its ports is published under its

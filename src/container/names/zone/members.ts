@@ -6,8 +6,8 @@ import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import type { ContainerFact, EndpointFact } from "../../registry/fact.ts";
-import { servicePlace } from "../../registry/label-service.ts";
+import type { ContainerFact, EndpointFact } from "../../facts/fact.ts";
+import { servicePlace } from "../../facts/label-service.ts";
 import { type AddressHolder, type MemberEndpoint, type MemberSet, type ZoneMember, isAny } from "./member.ts";
 
 type Services = Map<string, Map<string, ZoneMember>>;

@@ -2,9 +2,9 @@
  * Reach: which addresses of other containers one container, or the host, is told below a zone, and in which order. A
  * container without any does not exist for it.
  */
-import type { NetworkFact } from "../../registry/fact.ts";
-import type { Gateways } from "../gateways.ts";
-import type { Outlook } from "../outlook.ts";
+import type { NetworkFact } from "../../facts/fact.ts";
+import type { Gateways } from "../source/gateways.ts";
+import type { Outlook } from "../source/outlook.ts";
 import { type AddressHolder, type Addresses, EVERYWHERE, type MemberEndpoint, type ZoneMember } from "./member.ts";
 
 /** Its addresses on one network, as far as they are told. */

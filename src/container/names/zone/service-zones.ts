@@ -1,20 +1,21 @@
 /**
  * ServiceZones: the zones of the settings as a source of names, and which containers have names in them. Off by default.
  */
-import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
-import type { ContainerFact } from "../../registry/fact.ts";
+import type { ContainerFact } from "../../facts/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
-import type { NameSource, NodeContext } from "../name-source.ts";
-import { gatewaysOf } from "../gateways.ts";
-import { outlookOf } from "../outlook.ts";
+import type { NameSource, NamedContainer, NodeContext } from "../source/name-source.ts";
+import { gatewaysOf } from "../source/gateways.ts";
+import { outlookOf } from "../source/outlook.ts";
+import type { NameSettings } from "../source/name-settings.ts";
 import { JoinedMembers } from "./joined-members.ts";
 import type { MemberSet } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
 import { type Reach, containerReach } from "./reach.ts";
 import type { RemoteMembers } from "./remote-members.ts";
-import { DnsZone } from "../dns-zone.ts";
+import { DnsZone } from "../source/dns-zone.ts";
 import { ZoneNames, ZonePointers } from "./zone-names.ts";
 
 /** Docker's resolver address in containers. */
@@ -26,37 +27,30 @@ export class ServiceZones implements NameSource {
   /** Those of this machine, and with etcd those that others publish. */
   readonly #all: MemberSet;
   readonly #remote: RemoteMembers | undefined;
-  #zones: readonly DnsZone[] = [];
-  #visible: VisibleSetting = "network";
-  #labelPolicy: LabelPolicy = LABEL_DEFAULTS;
+  readonly #zones: readonly DnsZone[];
+  readonly #visible: VisibleSetting;
+  readonly #labels: LabelPolicy;
   /** The reverse names, a source of their own: they come first. */
   readonly pointers: NameSource = { namesFor: (container) => this.#pointersFor(container) };
 
-  constructor(networks: DockerNetworks, remote?: RemoteMembers) {
+  constructor(
+    settings: Pick<NameSettings, "zones" | "visible" | "labels">,
+    networks: DockerNetworks,
+    remote: RemoteMembers | undefined,
+  ) {
     this.#networks = networks;
+    this.#zones = settings.zones.map((name) => new DnsZone(name));
+    this.#visible = settings.visible;
+    this.#labels = settings.labels;
     this.#remote = remote;
     this.#all = remote === undefined ? this.#members : new JoinedMembers(this.#members, remote);
   }
 
-  /** Sets the zones, for containers from now on. */
-  setZones(zones: readonly string[]): void {
-    this.#zones = zones.map((name) => new DnsZone(name));
+  join({ fact }: NamedContainer): void {
+    if (this.#zones.length > 0) this.#members.put(fact, this.#labels);
   }
 
-  /** Existing names do not change. */
-  setVisible(setting: VisibleSetting): void {
-    this.#visible = setting;
-  }
-
-  setLabelPolicy(policy: LabelPolicy): void {
-    this.#labelPolicy = policy;
-  }
-
-  join(fact: ContainerFact): void {
-    if (this.#zones.length > 0) this.#members.put(fact, this.#labelPolicy);
-  }
-
-  leave(id: string): void {
+  leave({ id }: ContainerFact): void {
     this.#members.remove(id);
   }
 

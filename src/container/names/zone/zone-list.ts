@@ -4,7 +4,7 @@
 import type { OwnName } from "../../../base/model/visible-names.ts";
 import type { Addresses, MemberSet, ZoneMember } from "./member.ts";
 import type { Reach } from "./reach.ts";
-import type { DnsZone } from "../dns-zone.ts";
+import type { DnsZone } from "../source/dns-zone.ts";
 
 /** One service after the other, so that the reader can stop, or let other work run. */
 export function* namesIn(zone: DnsZone, members: MemberSet, reach: Reach): Iterable<OwnName> {

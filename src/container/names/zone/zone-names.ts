@@ -16,7 +16,7 @@ import {
 import { type LookupParts, ZoneLookup, hostName } from "./lookup.ts";
 import type { AddressHolder, MemberSet } from "./member.ts";
 import type { Reach } from "./reach.ts";
-import { type DnsZone, pathOf } from "../dns-zone.ts";
+import { type DnsZone, pathOf } from "../source/dns-zone.ts";
 import { namesIn } from "./zone-list.ts";
 
 const NO_SETS: NameRecords["sets"] = new Map();

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { HostMembers } from "../../../../src/container/host/host-members.ts";
 import { HostSubnets } from "../../../../src/container/host/host-subnets.ts";
-import type { NetworkFact } from "../../../../src/container/registry/fact.ts";
+import type { NetworkFact } from "../../../../src/container/facts/fact.ts";
 import type { InterfaceAddress } from "../../../../src/kernel/rtnetlink.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
 

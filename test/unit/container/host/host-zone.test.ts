@@ -12,7 +12,7 @@ import { DENIED, FOUND, MISS, NameSearch } from "../../../../src/base/model/visi
 import { reverseLabels } from "../../../../src/base/model/address.ts";
 import { hashOf } from "../../../../src/base/model/label-table.ts";
 import { presentation } from "../../../../src/base/dns/name.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { aContainer, anEndpoint, aQuery } from "../../../support/scripted/builders.ts";
 import { placed } from "../../support/reply.ts";
 

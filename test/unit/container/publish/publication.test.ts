@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { type PublishPolicy, PUBLISH_DEFAULTS } from "../../../../src/base/model/etcd-policy.ts";
 import { Publication } from "../../../../src/container/publish/publication.ts";
-import type { ContainerFact, NetworkFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../../../../src/container/facts/fact.ts";
 import { aNetworkFact } from "../../../support/scripted/builders.ts";
 import { aMember } from "../../support/zone.ts";
 

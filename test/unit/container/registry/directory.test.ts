@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Directory } from "../../../../src/container/registry/directory.ts";
-import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact, EndpointFact, NameserversFact } from "../../../../src/container/facts/fact.ts";
 import { STRICT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import type { Server, View } from "../../../../src/base/model/view.ts";
 import { FOUND } from "../../../../src/base/model/visible-names.ts";

@@ -9,7 +9,7 @@ import type { Health, HealthPolicy } from "../../../../src/base/model/health-pol
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { decide } from "../../../../src/container/attach/decision.ts";
 import { Directory } from "../../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { containerFact, knownFingerprint, listedFingerprint } from "../../../../src/container/watch/translate.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { addressesIn, replyOnce } from "../../support/reply.ts";
@@ -21,10 +21,9 @@ function replica(number: number, health: Health | undefined, parts: Partial<Cont
   return aContainer({ id, name: id, health, endpoints: [endpoint], ...parts });
 }
 
-function directoryOf(policy: HealthPolicy | undefined, ...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+function directoryOf(health: HealthPolicy | undefined, ...containers: readonly ContainerFact[]): Directory {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { health } });
   directory.putNetwork(aNetworkFact());
-  directory.setHealth(policy);
   for (const container of containers) directory.putContainer(container);
   return directory;
 }
@@ -74,7 +73,7 @@ test("a change of health takes effect, and so does one of the policy", () => {
   assert.equal(ask(directory), "2 3");
   directory.putContainer(replica(3, "healthy"));
   assert.equal(ask(directory), "3");
-  assert.equal(ask(succeed(directory, (next) => next.setHealth("ignore"))), "2 3");
+  assert.equal(ask(succeed(directory, { health: "ignore" })), "2 3");
 });
 
 test("a label of the creator decides for one container, and an image's does not", () => {
@@ -83,9 +82,9 @@ test("a label of the creator decides for one container, and an image's does not"
   const healthy = replica(2, "healthy");
   assert.equal(ask(directoryOf("exclude", healthy, replica(3, "unhealthy", { labels }))), "2 3");
   assert.equal(ask(directoryOf("exclude", healthy, replica(3, "unhealthy", image))), "2");
-  const trusting = succeed(directoryOf("exclude", healthy, replica(3, "unhealthy", image)), (next) => {
-    next.setHealth("exclude");
-    next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  const trusting = succeed(directoryOf("exclude", healthy, replica(3, "unhealthy", image)), {
+    health: "exclude",
+    labels: { ...LABEL_DEFAULTS, trustsImages: true },
   });
   assert.equal(ask(trusting), "2 3");
   const strict = { labels: { "io.dns11.health": "exclude" } };

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Directory } from "../../../../src/container/registry/directory.ts";
-import type { EndpointFact, NameserversFact } from "../../../../src/container/registry/fact.ts";
+import type { EndpointFact, NameserversFact } from "../../../../src/container/facts/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import {
   type ContainerRules,
@@ -13,7 +13,7 @@ import {
   routesOf,
   routeLayer,
 } from "../../../../src/container/registry/routes.ts";
-import type { Labels } from "../../../../src/container/registry/labels.ts";
+import type { Labels } from "../../../../src/container/facts/labels.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
 import { parseRoute, serverText } from "../../../../src/base/model/server-text.ts";
@@ -105,7 +105,11 @@ const LADDER = ["one", "two", "everyone", "label", "own", "image"] as const;
 for (const [index, first] of LADDER.entries()) {
   test(`${first} takes precedence over ${LADDER.slice(index + 1).join(", ") || "Docker's list"}`, () => {
     const speaking = new Set<string>(LADDER.slice(index));
-    const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+    const directory = new Directory({
+      serversMax: 3,
+      ownAddress: "127.0.0.11",
+      names: { labels: { ...LABEL_DEFAULTS, trustsImages: true } },
+    });
     for (const name of ["one", "two"]) directory.putNetwork(aNetworkFact({ name }));
     directory.setHost(HOSTS);
     const networks = (["one", "two"] as const)
@@ -116,7 +120,6 @@ for (const [index, first] of LADDER.entries()) {
       everyone: speaking.has("everyone") ? layerOf(["container:10.0.0.2"]) : [],
       networks: new Map(networks),
     });
-    directory.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
     const own: NameserversFact = { kind: "listed", ...listed("10.0.0.4"), isOwn: true };
     const dockers: NameserversFact = { kind: "listed", ...listed("10.0.0.9"), isOwn: false };
     const view = directory.viewOf(

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
-import { NAME_CHOICES_DEFAULTS } from "../../../../src/base/model/name-choices.ts";
+import { NAME_CHOICES_DEFAULTS, type NameChoices } from "../../../../src/base/model/name-choices.ts";
 import type { View } from "../../../../src/base/model/view.ts";
 import { Directory } from "../../../../src/container/registry/directory.ts";
-import type { ContainerFact, StoppedFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact, StoppedFact } from "../../../../src/container/facts/fact.ts";
 import { aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { addressesIn, answerOnce } from "../../support/reply.ts";
 import { succeed } from "../../support/succeed.ts";
@@ -27,8 +27,7 @@ function stopped(id: string): StoppedFact {
 }
 
 function directoryOf(...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory(OPTIONS);
-  directory.setStopped("nxdomain");
+  const directory = new Directory({ ...OPTIONS, names: { stopped: "nxdomain" } });
   directory.putNetwork(aNetworkFact());
   for (const each of [asker, ...containers]) directory.putContainer(each);
   return directory;
@@ -47,7 +46,7 @@ function ask(view: View, name = "web"): string {
 test("a view is of the directory before or of the one after, and both follow the containers", () => {
   const before = directoryOf(replica(2, { health: "unhealthy" }), replica(3));
   const old = before.viewOf(asker);
-  const after = succeed(before, (next) => next.setHealth("exclude"));
+  const after = succeed(before, { health: "exclude" });
   const view = after.viewOf(asker);
   assert.deepEqual([ask(old), ask(view)], ["1 2 3", "1 3"]);
   after.putContainer(replica(4, { health: "unhealthy" }));
@@ -63,7 +62,7 @@ test("a view is of the directory before or of the one after, and both follow the
 test("while a container waits for its image's labels, its view is kept up to date", () => {
   const before = directoryOf(replica(2));
   const old = before.viewOf(asker);
-  const after = succeed(before, () => undefined);
+  const after = succeed(before);
   after.putContainer(replica(2, { imageLabels: { labels: {}, source: "awaited" } }));
   after.forgetPredecessor();
   after.putContainer(replica(3));
@@ -75,9 +74,8 @@ test("what happens while a directory is filled is not lost", () => {
   before.putNetwork(aNetworkFact({ name: "gone" }));
   before.putStopped(stopped("kept"));
   before.putStopped(stopped("started"));
-  const next = new Directory(OPTIONS);
-  next.setStopped("empty");
-  next.setChoices({ ...NAME_CHOICES_DEFAULTS, order: "sorted" });
+  const choices: NameChoices = { ...NAME_CHOICES_DEFAULTS, order: "sorted" };
+  const next = new Directory({ ...OPTIONS, names: { stopped: "empty", choices } });
   let step = 0;
   for (const _ of next.catchUp(before)) {
     if (step++ !== 3) continue;
@@ -98,7 +96,7 @@ test("what happens while a directory is filled is not lost", () => {
   assert.equal(ask(view, "kept"), "", "empty");
   assert.deepEqual([ask(view, "started"), ask(view, "later"), ask(view, "web-2")], Array(3).fill("deferred"));
   assert.equal(next.network("id-of-gone"), undefined);
-  assert.deepEqual([...(next.stoppedIds ?? [])], ["kept"]);
+  assert.deepEqual([...(next.names.stopped.ids ?? [])], ["kept"]);
   assert.deepEqual([...next.containers.keys()].toSorted(), [...before.containers.keys()].toSorted());
 });
 
@@ -110,12 +108,12 @@ test("what is no setting goes with it: servers of the host, denied and declared 
   before.setHost([{ from: "host", address: "10.0.0.1", port: 53 }]);
   before.setDenied(["corp.test"]);
   before.setComplete(false);
-  before.setHostGateway({ ipv4: "172.17.0.1", ipv6: undefined });
+  before.names.engineHost.setGateway({ ipv4: "172.17.0.1", ipv6: undefined });
   before.removeContainer(asker.id);
   before.putContainer(asker);
   const [noted] = before.former.list();
   changes = 0;
-  const next = succeed(before, (each) => each.setHostName("gateway"));
+  const next = succeed(before, { hostName: "gateway" });
   assert.equal(changes, 1, "no answer that was given before is valid any more");
   next.putContainer(replica(2));
   assert.equal(changes, 2, "once for both");

@@ -10,8 +10,9 @@ import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { NO_RULES } from "../../../../src/base/model/route-rules.ts";
 import type { MissingContainerSetting } from "../../../../src/base/model/upstream-policy.ts";
 import { parseRoute, serverText } from "../../../../src/base/model/server-text.ts";
+import type { NameSettings } from "../../../../src/container/names/source/name-settings.ts";
 import { Directory } from "../../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { DNS_LABEL } from "../../../../src/container/registry/label-routes.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";
 
@@ -42,12 +43,20 @@ function withLabel(name: string, networks: readonly string[], label: string): Co
 interface WorldParts {
   readonly dns?: readonly string[];
   readonly missing?: MissingContainerSetting;
+  readonly names?: Partial<NameSettings>;
 }
 
-function world(facts: readonly ContainerFact[], { dns = [], missing = "fail" }: WorldParts = {}): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
-  directory.setRules({ ...NO_RULES, everyone: dns.map((text) => parseRoute(text)) });
-  directory.setMissingContainer(missing);
+function world(
+  facts: readonly ContainerFact[],
+  { dns = [], missing = "fail", names = {} }: WorldParts = {},
+): Directory {
+  const directory = new Directory({
+    serversMax: 3,
+    ownAddress: "127.0.0.11",
+    names,
+    rules: { ...NO_RULES, everyone: dns.map((text) => parseRoute(text)) },
+    missingContainer: missing,
+  });
   for (const name of ["a", "b", "c"]) directory.putNetwork(aNetworkFact({ name }));
   directory.putNetwork(aNetworkFact({ name: "dark", isInternal: true }));
   directory.putNetwork(aNetworkFact({ name: "vlan", driver: "macvlan" }));
@@ -93,9 +102,8 @@ test("a label reaches only containers on a network of its own, whatever labels m
     withLabel("web", ["b"], "container:dns"),
     withLabel("job", ["c"], "container:dns@a /x/container:dns"),
   ];
-  const directory = world([DNS, web, job]);
   for (const servers of ["container", "host", "any"] as const) {
-    directory.setLabelPolicy({ ...LABEL_DEFAULTS, servers });
+    const directory = world([DNS, web, job], { names: { labels: { ...LABEL_DEFAULTS, servers } } });
     assert.deepEqual(shown(directory, web).routes, [`container:dns@b(${addressOf("dns", "b")})`]);
     assert.deepEqual(shown(directory, job).routes, ["/x/none", "none"], servers);
     assert.match(shown(directory, job).missing[0] ?? "", /a label reaches no other; connect job to its network/);

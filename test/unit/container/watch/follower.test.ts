@@ -7,7 +7,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { guard } from "../../../../src/base/lib/guard.ts";
-import type { ContainerFact, NetworkFact, StoppedFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "../../../../src/container/facts/fact.ts";
 import type { EngineEvent, EngineInfo } from "../../../../src/container/watch/engine.ts";
 import { type FollowedEngine, Follower, type FollowerHooks } from "../../../../src/container/watch/follower.ts";
 import type { ContainerJson, ImageJson, ListedJson, NetworkJson } from "../../../../src/container/watch/engine-json.ts";

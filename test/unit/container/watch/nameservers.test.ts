@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { NameserversFact } from "../../../../src/container/registry/fact.ts";
+import type { NameserversFact } from "../../../../src/container/facts/fact.ts";
 import { type NameserversInput, nameserversOf } from "../../../../src/container/watch/nameservers.ts";
 
 const HOST = ["127.0.0.53", "10.0.0.53", "fe80::53%eth0", "127.0.0.11"];

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Cause } from "../../../../src/api/causes.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
-import { splitLabels } from "../../../../src/container/registry/labels.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
+import { splitLabels } from "../../../../src/container/facts/labels.ts";
 import { causesOf } from "../../../../src/control/causes/causes.ts";
 import { commandOf } from "../../../../src/control/causes/fixes.ts";
 import {

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Finding } from "../../../../src/base/model/finding.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import type { TaskJson } from "../../../../src/container/watch/swarm-json.ts";
 import { type CanReach, swarmFindings } from "../../../../src/doctor/checks/swarm-check.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../../support/scripted/builders.ts";

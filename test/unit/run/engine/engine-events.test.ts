@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { splitLabels } from "../../../../src/container/registry/labels.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import { splitLabels } from "../../../../src/container/facts/labels.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { EventRing } from "../../../../src/control/event-ring.ts";
 import { EngineEvents } from "../../../../src/run/engine/engine-events.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";

@@ -4,12 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
 import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { FOUND } from "../../../../../src/base/model/visible-names.ts";
 import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
 import { placed } from "../../../support/reply.ts";
+import { succeed } from "../../../support/succeed.ts";
 
 function bridged(
   name: string,
@@ -23,9 +24,8 @@ function bridged(
 }
 
 function directoryOf(...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { defaultBridge: "names" } });
   for (const name of ["bridge", "one"]) directory.putNetwork(aNetworkFact({ name }));
-  directory.setDefaultBridge("names");
   for (const each of containers) directory.putContainer(each);
   return directory;
 }
@@ -65,10 +65,8 @@ test("user-defined networks come first, whatever their names", () => {
 });
 
 test("without the setting the bridge has no names; a container that leaves it has none there", () => {
+  assert.equal(found(succeed(directoryOf(web, client)), client, "web"), undefined);
   const directory = directoryOf(web, client);
-  directory.setDefaultBridge("off");
-  assert.equal(found(directory, client, "web"), undefined);
-  directory.setDefaultBridge("names");
   directory.putContainer({ ...web, endpoints: [], onDefaultBridge: undefined });
   assert.equal(found(directory, client, "web"), undefined);
   directory.putContainer(web);

@@ -7,7 +7,7 @@ import { EXTRA_HOSTS } from "../../../../../src/container/names/extra-hosts/extr
 import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { presentation } from "../../../../../src/base/dns/name.ts";
 import type { View } from "../../../../../src/base/model/view.ts";
-import type { HostEntry } from "../../../../../src/container/registry/fact.ts";
+import type { HostEntry } from "../../../../../src/container/facts/fact.ts";
 import { TYPE, aClient, aContainer, aNetwork, aQuery, aView } from "../../../../support/scripted/builders.ts";
 import { type AnswerResult, answerOnce } from "../../../support/reply.ts";
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { declaredIn } from "../../../../support/scripted/declarations.ts";
 import { addressesIn, answerOnce } from "../../../support/reply.ts";
@@ -63,15 +63,9 @@ test("the label gives names and wildcards, if the container's creator set it", (
   const image = { ...named("image", "172.20.0.5", []), imageLabels: { labels, source: "known" as const } };
   const untrusting = directoryOf(image);
   assert.equal(ask(untrusting, "api.shop.test"), "deferred");
-  const trusting = succeed(untrusting, (next) => next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true }));
+  const trusting = succeed(untrusting, { labels: { ...LABEL_DEFAULTS, trustsImages: true } });
   assert.equal(ask(trusting, "api.shop.test"), "172.20.0.5", "the operator trusts images");
-  assert.equal(
-    ask(
-      succeed(trusting, () => undefined),
-      "api.shop.test",
-    ),
-    "deferred",
-  );
+  assert.equal(ask(succeed(trusting), "api.shop.test"), "deferred");
 });
 
 test("container names come first, then declared names, then names of labels, then wildcards", () => {
@@ -79,7 +73,7 @@ test("container names come first, then declared names, then names of labels, the
     named("web", "172.20.0.4", ["all.one.test"]),
     named("proxy", "172.20.0.2", ["*.one.test"], "all.one.test label.one.test declared.one.test"),
   );
-  directory.setDeclared(declaredIn("records: {declared.one.test: 10.0.0.1, all.one.test: 10.0.0.1}"));
+  directory.names.declared.set(declaredIn("records: {declared.one.test: 10.0.0.1, all.one.test: 10.0.0.1}"));
   assert.equal(ask(directory, "all.one.test"), "172.20.0.4");
   assert.equal(ask(directory, "declared.one.test"), "10.0.0.1");
   assert.equal(ask(directory, "label.one.test"), "172.20.0.2");

@@ -7,9 +7,9 @@ import { test } from "node:test";
 import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { DENIED, FOUND, MISS } from "../../../../../src/base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
+import type { NameSettings } from "../../../../../src/container/names/source/name-settings.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
 import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
 import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
@@ -34,13 +34,12 @@ const OTHERS = [
   PLAIN,
 ];
 
-function world(visible: VisibleSetting = "network", domain: string | undefined = "docker"): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+function world(names: Partial<NameSettings> = {}, domain: string | undefined = "docker"): Directory {
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names });
   for (const name of ["one", "two", "bridge"]) directory.putNetwork(aNetworkFact({ name }));
   directory.putNetwork(aNetworkFact({ name: "dark", isInternal: true }));
-  directory.setVisible(visible);
   for (const fact of [CLIENT, ...OTHERS.slice(0, 2)]) directory.putContainer(fact);
-  directory.setHostDomain(domain);
+  directory.names.hostDomain.setDomain(domain);
   for (const fact of OTHERS.slice(2)) directory.putContainer(fact);
   return directory;
 }
@@ -68,15 +67,15 @@ test("what it does not see does not exist, and other domains are not concerned",
 });
 
 test("other networks by the setting visible, never internal ones; those on the bridge by the setting default-bridge", () => {
-  const directory = world("all");
+  const directory = world({ visible: "all" });
   for (const name of ["db.docker", "db.two.docker", "x.db.docker"])
     assert.equal(found(directory, name), "10.2.0.3", name);
   assert.equal(found(directory, "shared.docker"), "10.1.0.2.10.1.0.3", "its own networks first");
   assert.equal(found(directory, "secret.docker"), "denied");
   assert.equal(found(directory, "plain.docker"), "denied");
-  directory.setDefaultBridge("names");
-  assert.equal(found(directory, "plain.docker", PLAIN), "10.0.0.2");
-  assert.equal(found(directory, "plain.docker"), "denied");
+  const withBridge = world({ visible: "all", defaultBridge: "names" });
+  assert.equal(found(withBridge, "plain.docker", PLAIN), "10.0.0.2");
+  assert.equal(found(withBridge, "plain.docker"), "denied");
 });
 
 test("without the domain, and for a container or network that is gone, nothing is left", () => {
@@ -87,6 +86,6 @@ test("without the domain, and for a container or network that is gone, nothing i
   assert.equal(found(directory, "web.docker"), "10.1.0.3");
   directory.removeContainer("id-web");
   assert.equal(found(directory, "web.docker"), "denied");
-  directory.setHostDomain(undefined);
+  directory.names.hostDomain.setDomain(undefined);
   assert.equal(found(directory, "web.docker"), "missing");
 });

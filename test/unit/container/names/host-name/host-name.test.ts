@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { HostNameSetting } from "../../../../../src/base/model/host-name-setting.ts";
 import { EngineHostName, type HostGateway } from "../../../../../src/container/names/host-name/host-name.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { FOUND, MISS, NameSearch, type VisibleNames } from "../../../../../src/base/model/visible-names.ts";
@@ -14,8 +15,12 @@ const BRIDGE: HostGateway = { ipv4: "172.17.0.1", ipv6: undefined };
 const networkOf = (id: string): ReturnType<typeof aNetworkFact> =>
   aNetworkFact({ id, isInternal: id === "id-of-dark" });
 
+function sourceWith(hostName: HostNameSetting): EngineHostName {
+  return new EngineHostName({ hostName }, networkOf);
+}
+
 function namesOf(hostName: string): VisibleNames | undefined {
-  return new EngineHostName(networkOf).namesFor(aContainer(), { ownAddresses: [], hostDockerInternal: hostName });
+  return sourceWith("off").namesFor(aContainer(), { ownAddresses: [], hostDockerInternal: hostName });
 }
 
 function found(names: VisibleNames | undefined, name: string): [number, string, string] {
@@ -41,11 +46,12 @@ test("a node without an address in its settings does not resolve it", () => {
 });
 
 test("other containers resolve it only where the settings say so: the host's address on the default bridge", () => {
-  const source = new EngineHostName(networkOf);
+  const off = sourceWith("off");
   const container = aContainer({ endpoints: [anEndpoint({ ipv4Gateway: "172.20.0.1" })] });
-  assert.equal(source.setGateway(BRIDGE), false, "nobody has the name yet");
-  assert.equal(source.namesFor(container, undefined), undefined);
-  source.setForContainers(true);
+  assert.equal(off.setGateway(BRIDGE), false, "nobody has the name");
+  assert.equal(off.namesFor(container, undefined), undefined);
+  const source = sourceWith("gateway");
+  source.succeed(off);
   assert.deepEqual(found(source.namesFor(container, undefined), "host.docker.internal"), [FOUND, "172.17.0.1", ""]);
   assert.equal(source.setGateway({ ...BRIDGE, ipv6: "fd17::1" }), true);
   assert.equal(source.setGateway({ ...BRIDGE, ipv6: "fd17::1" }), false, "nothing has changed");
@@ -57,16 +63,14 @@ test("other containers resolve it only where the settings say so: the host's add
 });
 
 test("without a default bridge the host is the gateway of the container's own network", () => {
-  const source = new EngineHostName(networkOf);
-  source.setForContainers(true);
+  const source = sourceWith("gateway");
   const endpoints = [anEndpoint({ ipv4Gateway: "172.20.0.1", ipv6Gateway: "fd20::1" })];
   const names = source.namesFor(aContainer({ endpoints }), undefined);
   assert.deepEqual(found(names, "host.docker.internal"), [FOUND, "172.20.0.1", `fd20${"0".repeat(27)}1`]);
 });
 
 test("a container without a gateway does not reach the host, and does not resolve it", () => {
-  const source = new EngineHostName(networkOf);
-  source.setForContainers(true);
+  const source = sourceWith("gateway");
   source.setGateway(BRIDGE);
   for (const endpoint of [anEndpoint({ ipv4Gateway: undefined }), anEndpoint({ networkName: "dark" })])
     assert.equal(source.namesFor(aContainer({ endpoints: [endpoint] }), undefined), undefined, endpoint.networkName);

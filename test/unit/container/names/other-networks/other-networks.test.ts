@@ -9,7 +9,7 @@ import { hashOf } from "../../../../../src/base/model/label-table.ts";
 import { FOUND } from "../../../../../src/base/model/visible-names.ts";
 import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact, NetworkFact } from "../../../../../src/container/registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../../../../../src/container/facts/fact.ts";
 import { LocalNames } from "../../../../../src/query/policy/local-names.ts";
 import { aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { placed } from "../../../support/reply.ts";
@@ -37,9 +37,8 @@ const OTHERS = [
 ];
 
 function directoryOf(visible: VisibleSetting, asker: ContainerFact): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { visible } });
   for (const network of NETWORKS) directory.putNetwork(aNetworkFact(network));
-  directory.setVisible(visible);
   for (const each of [asker, ...OTHERS]) directory.putContainer(each);
   return directory;
 }

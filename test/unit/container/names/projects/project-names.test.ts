@@ -9,7 +9,7 @@ import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact, EndpointFact } from "../../../../../src/container/registry/fact.ts";
+import type { ContainerFact, EndpointFact } from "../../../../../src/container/facts/fact.ts";
 import { projectNamesFindings } from "../../../../../src/doctor/checks/project-names-check.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { addressesIn, answerOnce } from "../../../support/reply.ts";
@@ -45,11 +45,10 @@ const stranger = aContainer({
 const ALL = [shopDb, blogDb, shopWeb, farApi, stranger];
 
 function directoryOf(containers: readonly ContainerFact[], visible: VisibleSetting = "network"): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { visible } });
   directory.putNetwork(aNetworkFact({ name: "shared" }));
   directory.putNetwork(aNetworkFact({ name: "shop_net", project: "shop" }));
   directory.putNetwork(aNetworkFact({ name: "far_net", project: "far" }));
-  directory.setVisible(visible);
   for (const container of containers) directory.putContainer(container);
   return directory;
 }
@@ -83,7 +82,7 @@ test("replicas are all answered, and follow their containers; health applies as 
   const second = member("shop", "db", { shared: "10.1.0.7" }, { id: "shop-db-2", health: "unhealthy" });
   const before = directoryOf([...ALL, second]);
   assert.equal(ask(before, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.7");
-  const directory = succeed(before, (next) => next.setHealth("exclude"));
+  const directory = succeed(before, { health: "exclude" });
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
   directory.removeContainer("shop-db-1");
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.7");
@@ -118,7 +117,7 @@ test("labels of an image claim no project, and docker compose run is no replica"
   const labels = { ...oneOff.labels, [COMPOSE_LABEL.oneOff]: "True" };
   const directory = directoryOf([...ALL, claiming, { ...oneOff, labels }]);
   assert.equal(ask(directory, stranger, { name: "db.shop" }), "10.1.0.2");
-  const trusting = succeed(directory, (next) => next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true }));
+  const trusting = succeed(directory, { labels: { ...LABEL_DEFAULTS, trustsImages: true } });
   assert.equal(ask(trusting, stranger, { name: "db.shop" }), "10.1.0.2 10.1.0.66");
 });
 

@@ -11,7 +11,7 @@ import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import type { StoppedPolicy } from "../../../../../src/base/model/stopped-policy.ts";
 import { decide } from "../../../../../src/container/attach/decision.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
-import type { ContainerFact, StoppedFact } from "../../../../../src/container/registry/fact.ts";
+import type { ContainerFact, StoppedFact } from "../../../../../src/container/facts/fact.ts";
 import { stoppedFact } from "../../../../../src/container/watch/translate.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../../support/scripted/builders.ts";
 import { addressesIn, answerOnce } from "../../../support/reply.ts";
@@ -46,10 +46,9 @@ const asker = aContainer({
 });
 
 function directoryOf(setting: StoppedPolicy | undefined, ...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { stopped: setting } });
   directory.putNetwork(aNetworkFact());
   directory.putNetwork(aNetworkFact({ name: "two" }));
-  directory.setStopped(setting);
   for (const each of [asker, ...containers]) directory.putContainer(each);
   return directory;
 }
@@ -163,7 +162,7 @@ test("whoever else has the name comes first: another container, a declared name,
   assert.equal(ask(directory, "db"), "NXDOMAIN");
   const declared = { name: "db", scope: EVERYBODY, where: "a file", ttlSeconds: undefined, alias: undefined };
   const records = [{ type: TYPE.A, data: Buffer.of(192, 0, 2, 1), text: "A 192.0.2.1" }];
-  directory.setDeclared([{ ...declared, records, containers: [] }]);
+  directory.names.declared.set([{ ...declared, records, containers: [] }]);
   assert.equal(ask(directory, "db"), "192.0.2.1");
 });
 
@@ -187,10 +186,7 @@ test("a label of the creator chooses for one container; of several stopped ones 
   const image = { imageLabels: { labels: { [LABEL]: "forward" }, source: "known" as const } };
   directory.putStopped(stopped("db3", image));
   assert.equal(ask(directory, "db3"), "NXDOMAIN");
-  const trusting = succeed(directory, (next) => {
-    next.setStopped("nxdomain");
-    next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
-  });
+  const trusting = succeed(directory, { stopped: "nxdomain", labels: { ...LABEL_DEFAULTS, trustsImages: true } });
   assert.equal(ask(trusting, "db3"), "deferred");
   assert.equal(ask(trusting, "db.corp.test"), "10.1.0.2");
   assert.match(
@@ -208,7 +204,7 @@ test("names of stopped containers are limited in number and time", () => {
   assert.equal(ask(directory, `n${LIMITS.stoppedNames}`), "deferred");
   for (let number = 0; number < LIMITS.stoppedContainers; number++)
     directory.putStopped(stopped(`c${number}`, { sinceMs: Date.now() + 1 + number }));
-  assert.equal([...(directory.stoppedIds ?? [])].length, LIMITS.stoppedContainers);
+  assert.equal([...(directory.names.stopped.ids ?? [])].length, LIMITS.stoppedContainers);
   assert.equal(ask(directory, "n0"), "deferred", "the one that ended first is forgotten");
   assert.equal(ask(directory, "c0"), "NXDOMAIN");
   mock.timers.setTime(Date.now() + LIMITS.stoppedMs + 1);

@@ -5,11 +5,13 @@ import { test } from "node:test";
 
 import { presentation, wireLabels } from "../../../../../src/base/dns/name.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
+import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
 import { hashOf } from "../../../../../src/base/model/label-table.ts";
 import { StoredName } from "../../../../../src/base/model/stored-name.ts";
 import { ASKED, DENIED, MISS, NameSearch } from "../../../../../src/base/model/visible-names.ts";
 import { DockerNetworks } from "../../../../../src/container/names/docker/networks.ts";
-import type { ContainerFact } from "../../../../../src/container/registry/fact.ts";
+import { NAME_SETTINGS_DEFAULTS } from "../../../../../src/container/names/source/name-settings.ts";
+import type { ContainerFact } from "../../../../../src/container/facts/fact.ts";
 import { SwarmNetworks } from "../../../../../src/container/names/swarm/swarm-networks.ts";
 import { SwarmPlaces } from "../../../../../src/container/names/swarm/swarm-places.ts";
 import type { SwarmNames } from "../../../../../src/container/names/swarm/swarm-names.ts";
@@ -21,20 +23,20 @@ const NODE = "vwu2ff4a9fh4r26m97okwdoo6";
 const AGENT = `agent.${NODE}.sojlj3hno08z49y3zzr4mbyud`;
 const HOST = { "Host IP": "192.0.2.1" };
 
-function setUp({ isIngress = false } = {}): {
+function setUp({ isIngress = false, swarmNames = NAME_SETTINGS_DEFAULTS.swarm } = {}): {
   source: SwarmNetworks;
   names: SwarmNames | undefined;
   container: ContainerFact;
 } {
-  const networks = new DockerNetworks();
+  const networks = new DockerNetworks(LABEL_DEFAULTS);
   const swarm = { isIngress, subnets: ["10.0.1.0/24", "fd00:1::/64"] };
   const mesh = aNetworkFact({ name: "mesh", driver: "overlay", scope: "swarm", swarm });
-  networks.put(mesh);
-  networks.put(aNetworkFact({ name: "n1" }));
+  networks.putNetwork(mesh);
+  networks.putNetwork(aNetworkFact({ name: "n1" }));
   const endpoints = [anEndpoint({ networkName: "mesh", networkId: mesh.id, names: ["own"], ipv4: "10.0.1.7" })];
   const container = aContainer({ endpoints: [...endpoints, anEndpoint({ networkName: "n1" })] });
-  networks.join(container, undefined);
-  const source = new SwarmNetworks(networks);
+  networks.join({ fact: container, before: undefined, labels: {}, project: undefined, traits: {} });
+  const source = new SwarmNetworks({ swarm: swarmNames }, networks, () => undefined);
   const task = (Name: string, EndpointIP: string): object => ({ Name, EndpointIP, Info: HOST });
   const Services = {
     "": { VIP: "<nil>", Tasks: [task("far.box", "10.0.1.9"), task("far", "10.0.1.10"), task("own", "10.0.1.7")] },
@@ -138,10 +140,10 @@ test("there are no such names on the ingress network, in strict mode or for a KI
   const networkId = "id-of-mesh";
   const container = aContainer({ endpoints: [anEndpoint({ networkName: "mesh", networkId })] });
   assert.equal(source.leavesToDocker(container, undefined), false);
-  source.setSetting("as-docker");
-  assert.equal(source.namesFor(container, undefined), undefined);
-  assert.equal(source.leavesToDocker(container, undefined), true);
-  assert.equal(source.leavesToDocker(aContainer({ endpoints: [anEndpoint()] }), undefined), false);
+  const { source: strict } = setUp({ swarmNames: "as-docker" });
+  assert.equal(strict.namesFor(container, undefined), undefined);
+  assert.equal(strict.leavesToDocker(container, undefined), true);
+  assert.equal(strict.leavesToDocker(aContainer({ endpoints: [anEndpoint()] }), undefined), false);
 });
 
 test("the list names services, tasks, slots and containers of other machines, for people", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { effectiveLabels, ignoredLabelWarning, splitLabels } from "../../../../src/container/registry/labels.ts";
+import { effectiveLabels, ignoredLabelWarning, splitLabels } from "../../../../src/container/facts/labels.ts";
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 
 const TRUSTED = { ...LABEL_DEFAULTS, trustsImages: true };

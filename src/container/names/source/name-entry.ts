@@ -2,7 +2,7 @@
  * NameEntry: the endpoints that have one name, and their addresses. Their addresses are packed at the first query after a
  * change, not at every change.
  */
-import type { NameAddresses } from "../../base/model/visible-names.ts";
+import type { NameAddresses } from "../../../base/model/visible-names.ts";
 
 export interface EndpointAddresses {
   readonly v4: Uint8Array | undefined;

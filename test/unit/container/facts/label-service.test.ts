@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
-import { servicePlace, serviceWarning } from "../../../../src/container/registry/label-service.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
+import { servicePlace, serviceWarning } from "../../../../src/container/facts/label-service.ts";
 import { aContainer } from "../../../support/scripted/builders.ts";
 
 const ID = "0123456789abcdef".repeat(4);

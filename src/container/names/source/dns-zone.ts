@@ -1,10 +1,10 @@
 /**
  * DnsZone: one domain with names of services and projects: its name on the wire, and its own records.
  */
-import { sameBytes, wireLabels } from "../../base/dns/name.ts";
-import { setU32 } from "../../base/dns/bytes.ts";
-import { domainLabels } from "../../base/model/server-text.ts";
-import type { QuestionName, ZoneAuthority } from "../../base/model/visible-names.ts";
+import { sameBytes, wireLabels } from "../../../base/dns/name.ts";
+import { setU32 } from "../../../base/dns/bytes.ts";
+import { domainLabels } from "../../../base/model/server-text.ts";
+import type { QuestionName, ZoneAuthority } from "../../../base/model/visible-names.ts";
 
 /** Serial, refresh, retry, expire: for secondary servers, which there are none of. */
 const SOA_NUMBERS = [1, 7_200, 1_800, 86_400] as const;

@@ -11,7 +11,7 @@ import { LABEL_DEFAULTS } from "../../../../src/base/model/label-policy.ts";
 import { NAME_CHOICES_DEFAULTS, type NameChoices } from "../../../../src/base/model/name-choices.ts";
 import { decide } from "../../../../src/container/attach/decision.ts";
 import { Directory } from "../../../../src/container/registry/directory.ts";
-import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
+import type { ContainerFact } from "../../../../src/container/facts/fact.ts";
 import { containerFact } from "../../../../src/container/watch/translate.ts";
 import { TYPE, aClient, aContainer, aNetworkFact, aQuery, anEndpoint } from "../../../support/scripted/builders.ts";
 import { addressesIn, replyOnce } from "../../support/reply.ts";
@@ -26,9 +26,8 @@ function replica(number: number, parts: Partial<ContainerFact> = {}): ContainerF
 }
 
 function directoryOf(choices: NameChoices | undefined, ...containers: readonly ContainerFact[]): Directory {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
+  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11", names: { choices } });
   directory.putNetwork(aNetworkFact());
-  directory.setChoices(choices);
   for (const container of containers) directory.putContainer(container);
   return directory;
 }
@@ -131,9 +130,9 @@ test("an image's labels choose nothing, and in strict mode no label does", () =>
   const image = { imageLabels: { labels, source: "known" as const } };
   const directory = directoryOf(NAME_CHOICES_DEFAULTS, replica(2, image));
   assert.deepEqual(pointer(directory, "10.1.0.2"), { target: "web-2.one", ttl: DEFAULT_TTL });
-  const trusting = succeed(directory, (next) => {
-    next.setChoices(NAME_CHOICES_DEFAULTS);
-    next.setLabelPolicy({ ...LABEL_DEFAULTS, trustsImages: true });
+  const trusting = succeed(directory, {
+    choices: NAME_CHOICES_DEFAULTS,
+    labels: { ...LABEL_DEFAULTS, trustsImages: true },
   });
   assert.deepEqual(pointer(trusting, "10.1.0.2"), { target: "host-2", ttl: 3_600 });
   const strict = directoryOf(undefined, replica(2, { labels }));

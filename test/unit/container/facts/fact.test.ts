@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isUserDefined } from "../../../../src/container/registry/fact.ts";
+import { isUserDefined } from "../../../../src/container/facts/fact.ts";
 
 test("the predefined networks are not user-defined, and all others are", () => {
   for (const name of ["bridge", "host", "none", "default"]) assert.equal(isUserDefined(name), false, name);

@@ -1,7 +1,7 @@
 /**
  * Gateways: the way out of a container's networks. A container without one reaches nothing but its own networks.
  */
-import type { ContainerFact, NetworkFact } from "../registry/fact.ts";
+import type { ContainerFact, NetworkFact } from "../../facts/fact.ts";
 
 export interface Gateways {
   readonly ipv4: string | undefined;

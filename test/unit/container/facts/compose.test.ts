@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { composePlaceOf } from "../../../../src/container/registry/compose.ts";
-import { splitLabels } from "../../../../src/container/registry/labels.ts";
+import { composePlaceOf } from "../../../../src/container/facts/compose.ts";
+import { splitLabels } from "../../../../src/container/facts/labels.ts";
 
 const PLACE = { "com.docker.compose.project": "shop", "com.docker.compose.service": "db" };
 const EXPECTED = { project: "shop", service: "db", file: null };

@@ -2,10 +2,10 @@
  * Outlook: what one container may see of networks that it is not on, by the setting `visible`. Only addresses that have a
  * route from the container are told: none of an internal network, none to a container without a gateway of that family.
  */
-import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
-import type { VisibleSetting } from "../../base/model/visible-setting.ts";
-import type { NameAddresses } from "../../base/model/visible-names.ts";
-import { type ContainerFact, type NetworkFact, isUserDefined } from "../registry/fact.ts";
+import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
+import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { NameAddresses } from "../../../base/model/visible-names.ts";
+import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { type Gateways, gatewaysOf } from "./gateways.ts";
 
 const NONE = new Uint8Array(0);

@@ -1,0 +1,44 @@
+/**
+ * NameSettings: what the settings say about names. Names are compiled with them, so other settings take other sources.
+ */
+import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
+import type { HealthPolicy } from "../../../base/model/health-policy.ts";
+import type { HostNameSetting } from "../../../base/model/host-name-setting.ts";
+import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
+import type { NameChoices } from "../../../base/model/name-choices.ts";
+import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
+import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+
+export interface NameSettings {
+  /** Which labels count. */
+  readonly labels: LabelPolicy;
+  /** What health checks mean, where a label does not say so; undefined: nothing, whatever labels say. */
+  readonly health: HealthPolicy | undefined;
+  /** What names are like, where a label does not say so; undefined: as in Docker, whatever labels say. */
+  readonly choices: NameChoices | undefined;
+  /** Whose names containers resolve. */
+  readonly visible: VisibleSetting;
+  /** Whether containers on the default bridge resolve each other. */
+  readonly defaultBridge: DefaultBridgeSetting;
+  /** Whether containers resolve host.docker.internal without an entry. */
+  readonly hostName: HostNameSetting;
+  /** The zones with names of services. */
+  readonly zones: readonly string[];
+  /** What names of containers that are not running mean; undefined: nothing. */
+  readonly stopped: StoppedPolicy | undefined;
+  /** Names of a swarm: asked of Docker's resolver, or every query of such a container is left to it ("as-docker"). */
+  readonly swarm: "asked" | "as-docker";
+}
+
+/** As Docker's resolver. */
+export const NAME_SETTINGS_DEFAULTS: NameSettings = {
+  labels: LABEL_DEFAULTS,
+  health: undefined,
+  choices: undefined,
+  visible: "network",
+  defaultBridge: "off",
+  hostName: "off",
+  zones: [],
+  stopped: undefined,
+  swarm: "asked",
+};

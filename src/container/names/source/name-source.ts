@@ -1,0 +1,60 @@
+/**
+ * NameSource: a source of names, and which of them each container can resolve. The Names it returns are read by every
+ * query of that container and change in place when the names change.
+ *
+ * A source gets its settings when it is made; a reload makes another one, which succeeds it. It learns of containers and
+ * networks by the optional methods. What else changes its names, it is told by methods of its own, and calls `onChange` then.
+ */
+import type { VisibleNames } from "../../../base/model/visible-names.ts";
+import type { ContainerFact, NetworkFact, StoppedFact } from "../../facts/fact.ts";
+import type { Labels } from "../../facts/labels.ts";
+
+/** What differs for a KIND node. */
+export interface NodeContext {
+  /** The addresses at which its pods reach us: used as the node's upstream servers they would be a forwarding loop. */
+  readonly ownAddresses: readonly string[];
+  /** How host.docker.internal resolves in the node: denied, forwarded, or to this address. */
+  readonly hostDockerInternal: "deny" | "forward" | (string & {});
+}
+
+/** What settings and labels make of a container's names. */
+export interface NameTraits {
+  /** It shares its names only if no other container has them. */
+  readonly isLastResort?: boolean;
+  readonly ttlSeconds?: number | undefined;
+  /** Its addresses are answered in order. */
+  readonly isSorted?: boolean;
+  /** The name that its addresses point to. */
+  readonly pointer?: string | undefined;
+}
+
+/** A running container as a source learns of it. */
+export interface NamedContainer {
+  readonly fact: ContainerFact;
+  /** Its facts until now; undefined for one that was not known. */
+  readonly before: ContainerFact | undefined;
+  /** Those of its labels that count. */
+  readonly labels: Labels;
+  /** Its Compose project. */
+  readonly project: string | undefined;
+  readonly traits: NameTraits;
+}
+
+export interface NameSource {
+  /** Undefined if it has no names for this container. */
+  namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames | undefined;
+  /** A container has started, or has changed: replaces what it contributes. */
+  join?(container: NamedContainer): void;
+  /** A container is gone. */
+  leave?(fact: ContainerFact): void;
+  putNetwork?(fact: NetworkFact): void;
+  /** Its containers have been updated before. */
+  removeNetwork?(id: string): void;
+  /** A container is not running; `before` are its facts if it was running until now. */
+  putStopped?(fact: StoppedFact, before: ContainerFact | undefined): void;
+  removeStopped?(id: string): void;
+  /** Takes over what the current source knows and this one does not, one thing after the other, and forgets the rest. */
+  catchUp?(current: this): Iterable<void>;
+  /** Takes over from the current source what does not come from settings, containers or networks. */
+  succeed?(current: this): void;
+}
