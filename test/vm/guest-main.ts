@@ -10,7 +10,7 @@ import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { run } from "../support/program/command.ts";
 import { startDns11, WITHOUT_KEEPER } from "../support/program/dns11.ts";
-import { pause, waitFor } from "../support/rig/wait.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { type ChosenTests, TESTS_FILE } from "./machines.ts";
 import type { Outcome } from "./outcome.ts";
 
@@ -33,8 +33,7 @@ async function serveOne(): Promise<boolean> {
   const web = await runContainer(engine, { name: "web", networks: ["n1"] });
   await using instance = await startDns11(engine, { env: WITHOUT_KEEPER });
   await instance.waitFor("web", "attached");
-  // The program in the kernel comes after the container is served.
-  await pause(5_000);
+  await instance.waitForKernel();
   const status = await instance.status();
   const answers = (await instance.container("web"))?.answers;
   const hasTable = async (): Promise<boolean> => (await web.enter("nft", ["list", "tables"])).stdout.includes("dns11");
