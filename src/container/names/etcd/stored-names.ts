@@ -8,6 +8,8 @@ import { LIMITS } from "../../../base/limits.ts";
 import type { EtcdPolicy } from "../../../base/model/etcd-policy.ts";
 import { type StoredKey, type StoredKeys, nextKey } from "../../../base/model/stored-key.ts";
 import { DnsZone } from "../source/dns-zone.ts";
+import { Freshness } from "../source/freshness.ts";
+import { type KeyProblem, KeyProblems } from "../source/key-problems.ts";
 import type { NameSource } from "../source/name-source.ts";
 import { RecordTree } from "./record-tree.ts";
 import { readRecord } from "./stored-record.ts";
@@ -25,7 +27,7 @@ export interface StoredReport {
   readonly ignored: number;
   readonly skipped: number;
   /** The first of those that are skipped. */
-  readonly problems: readonly { readonly key: string; readonly problem: string }[];
+  readonly problems: readonly KeyProblem[];
   /** Since when etcd has not confirmed the records, in milliseconds ago; undefined while it does. */
   readonly staleMs: number | undefined;
   /** Queries are answered. */
@@ -38,56 +40,50 @@ interface StoredNamesOptions {
 }
 
 export class StoredNames implements NameSource, StoredKeys {
-  readonly #now: () => number;
   readonly #recordsMax: number;
   readonly #policy: EtcdPolicy;
   readonly #zones: readonly StoreZone[];
   #tree = new RecordTree();
   /** What a list has brought so far. */
   #listed: RecordTree | undefined;
-  #problems = new Map<string, string>();
+  readonly #problems = new KeyProblems();
+  readonly #freshness: Freshness;
   readonly #leases = new Map<string, number>();
-  /** Further ones, of which the keys are not known. */
-  #skippedMore = 0;
   #refused = 0;
   #ignored = 0;
   /** The list had more than was read. */
   #isCut = false;
-  #hasList = false;
-  /** Undefined while etcd confirms what is known. */
-  #staleSince: number | undefined;
   /** Called in the step in which answers change. */
   onChange: () => void = () => undefined;
 
   constructor(policy: EtcdPolicy, options: StoredNamesOptions = {}) {
     this.#policy = policy;
-    this.#now = options.now ?? (() => performance.now());
+    this.#freshness = new Freshness(policy.staleSecondsMax, options.now);
     this.#recordsMax = options.recordsMax ?? LIMITS.etcdRecords;
     this.#zones = policy.zones.map((name) => ({ zone: new DnsZone(name), path: name.split(".").toReversed() }));
   }
 
   /** There has been a list. */
   get hasList(): boolean {
-    return this.#hasList;
+    return this.#freshness.hasList;
   }
 
   /** Whether etcd confirms what is known. */
   setCurrent(isCurrent: boolean): void {
-    this.#staleSince = isCurrent ? undefined : (this.#staleSince ?? this.#now());
+    this.#freshness.setCurrent(isCurrent);
     this.onChange();
   }
 
   get report(): StoredReport {
-    const problems = [...this.#problems].slice(0, PROBLEMS_REPORTED).map(([key, problem]) => ({ key, problem }));
     return {
       records: this.#tree.size,
       refused: this.#refused,
       isCut: this.#isCut,
       ignored: this.#ignored,
-      skipped: this.#problems.size + this.#skippedMore,
-      problems,
-      staleMs: this.#staleSince === undefined ? undefined : this.#now() - this.#staleSince,
-      isUsable: this.#isUsable,
+      skipped: this.#problems.count,
+      problems: this.#problems.first,
+      staleMs: this.#freshness.staleMs,
+      isUsable: this.#freshness.isUsable,
     };
   }
 
@@ -98,7 +94,7 @@ export class StoredNames implements NameSource, StoredKeys {
 
   /** What is not valid counts as well: it has to be read. */
   after(key: string): string | undefined {
-    this.#isCut = (this.#listed ?? this.#tree).size + this.#problems.size + this.#skippedMore >= this.#recordsMax;
+    this.#isCut = (this.#listed ?? this.#tree).size + this.#problems.count >= this.#recordsMax;
     return this.#isCut ? undefined : nextKey(key);
   }
 
@@ -110,7 +106,7 @@ export class StoredNames implements NameSource, StoredKeys {
   commit(): void {
     this.#tree = this.#listed ?? this.#tree;
     this.#listed = undefined;
-    this.#hasList = true;
+    this.#freshness.setListed();
     this.onChange();
   }
 
@@ -118,7 +114,7 @@ export class StoredNames implements NameSource, StoredKeys {
     const tree = this.#listed ?? this.#tree;
     const labels = this.#labelsOf(key);
     if (labels === undefined) return;
-    this.#problems.delete(key.slice(0, KEY_CHARS));
+    this.#problems.forget(key);
     try {
       checkLabels(labels);
       const record = readRecord(value);
@@ -126,7 +122,7 @@ export class StoredNames implements NameSource, StoredKeys {
       else tree.put(labels, record, lease);
     } catch (error) {
       tree.remove(labels);
-      this.#noteProblem(key, (error as Error).message);
+      this.#problems.note(key, error);
     }
     if (tree === this.#tree) this.onChange();
   }
@@ -134,7 +130,7 @@ export class StoredNames implements NameSource, StoredKeys {
   remove(key: string): void {
     const labels = this.#labelsOf(key);
     if (labels === undefined) return;
-    this.#problems.delete(key.slice(0, KEY_CHARS));
+    this.#problems.forget(key);
     (this.#listed ?? this.#tree).remove(labels);
     if (this.#listed === undefined) this.onChange();
   }
@@ -146,20 +142,14 @@ export class StoredNames implements NameSource, StoredKeys {
     if (before !== ttlSeconds) this.onChange();
   }
 
-  get #isUsable(): boolean {
-    if (!this.#hasList) return false;
-    const { staleSecondsMax } = this.#policy;
-    return this.#staleSince === undefined || this.#now() - this.#staleSince <= staleSecondsMax * MS;
-  }
-
   /** Undefined where queries fail. */
   #lookup(): StoreLookup | undefined {
-    if (!this.#isUsable) return undefined;
+    if (!this.#freshness.isUsable) return undefined;
     return new StoreLookup({
       tree: this.#tree,
       quirks: this.#policy.quirks,
       leaseSeconds: (lease) => this.#leases.get(lease),
-      isStale: this.#staleSince !== undefined,
+      isStale: this.#freshness.isStale,
     });
   }
 
@@ -172,23 +162,14 @@ export class StoredNames implements NameSource, StoredKeys {
     return undefined;
   }
 
-  #noteProblem(key: string, problem: string): void {
-    if (this.#problems.size < LIMITS.etcdProblems) this.#problems.set(key.slice(0, KEY_CHARS), problem);
-    else this.#skippedMore++;
-  }
-
   #clearProblems(): void {
     this.#problems.clear();
-    this.#skippedMore = 0;
     this.#refused = 0;
     this.#ignored = 0;
     this.#isCut = false;
   }
 }
 
-const MS = 1_000;
-const KEY_CHARS = 300;
-const PROBLEMS_REPORTED = 20;
 /** More than a name can have: what is longer is refused. */
 const LABELS_READ = 130;
 

@@ -5,6 +5,8 @@
  */
 import { LIMITS } from "../../../base/limits.ts";
 import { type StoredKey, type StoredKeys, endOf, nextKey } from "../../../base/model/stored-key.ts";
+import { Freshness } from "../source/freshness.ts";
+import { type KeyProblem, KeyProblems } from "../source/key-problems.ts";
 import { type Addresses, EVERYWHERE, type MemberEndpoint, type MemberReach, type ZoneMember } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
 import {
@@ -36,7 +38,7 @@ export interface RemoteReport {
   /** The machines of which not all keys were read. */
   readonly cut: readonly string[];
   readonly skipped: number;
-  readonly problems: readonly { readonly key: string; readonly problem: string }[];
+  readonly problems: readonly KeyProblem[];
 }
 
 /** The records of one machine. */
@@ -51,19 +53,15 @@ interface Machine {
 class Known {
   readonly members = new ZoneMembers();
   readonly machines = new Map<string, Machine>();
-  readonly problems = new Map<string, string>();
+  readonly problems = new KeyProblems();
   readonly cut = new Set<string>();
   size = 0;
   read = 0;
   refused = 0;
-  skippedMore = 0;
 }
 
 /** The key of a machine's own record, below its name. */
 export const MACHINE_KEY = "host";
-const MS = 1_000;
-const KEY_CHARS = 300;
-const PROBLEMS_REPORTED = 20;
 const MACHINES_REPORTED = 20;
 /** All that it may publish, and its own record. */
 const MACHINE_KEYS = LIMITS.etcdMachineMembers + 1;
@@ -80,17 +78,14 @@ export class RemoteMembers implements StoredKeys {
   readonly isNearestFirst: boolean;
   readonly prefix: string;
   readonly #options: RemoteMembersOptions;
-  readonly #now: () => number;
+  readonly #freshness: Freshness;
   #known = new Known();
   /** What a list has brought so far. */
   #listed: Known | undefined;
-  #hasList = false;
-  /** Undefined while etcd confirms what is known. */
-  #staleSince: number | undefined;
 
   constructor(options: RemoteMembersOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
+    this.#freshness = new Freshness(options.staleSecondsMax, options.now);
     this.isNearestFirst = options.isNearestFirst;
     this.prefix = machinesPrefix(options.prefix, options.zone);
   }
@@ -102,24 +97,23 @@ export class RemoteMembers implements StoredKeys {
 
   /** Whether other members than those of this machine are known: if not, nothing can be denied. */
   get isUsable(): boolean {
-    if (!this.#hasList) return false;
-    return this.#staleSince === undefined || this.#now() - this.#staleSince <= this.#options.staleSecondsMax * MS;
+    return this.#freshness.isUsable;
   }
 
   get isStale(): boolean {
-    return this.#staleSince !== undefined;
+    return this.#freshness.isStale;
   }
 
   get report(): RemoteReport {
-    const { machines, size, refused, cut, problems, skippedMore } = this.#known;
+    const { machines, size, refused, cut, problems } = this.#known;
     const others = [...machines].filter(([name, { keys }]) => name !== this.#options.machine && keys.size > 0);
     return {
       machines: others.length,
       members: size,
       refused,
       cut: [...cut].slice(0, MACHINES_REPORTED),
-      skipped: problems.size + skippedMore,
-      problems: [...problems].slice(0, PROBLEMS_REPORTED).map(([key, problem]) => ({ key, problem })),
+      skipped: problems.count,
+      problems: problems.first,
     };
   }
 
@@ -139,7 +133,7 @@ export class RemoteMembers implements StoredKeys {
 
   /** Whether etcd confirms what is known. */
   setCurrent(isCurrent: boolean): void {
-    this.#staleSince = isCurrent ? undefined : (this.#staleSince ?? this.#now());
+    this.#freshness.setCurrent(isCurrent);
   }
 
   /** Each machine has its share of the keys that are read; then the list goes on with the next machine. */
@@ -159,7 +153,7 @@ export class RemoteMembers implements StoredKeys {
   commit(): void {
     this.#known = this.#listed ?? this.#known;
     this.#listed = undefined;
-    this.#hasList = true;
+    this.#freshness.setListed();
   }
 
   put({ key, value }: StoredKey): void {
@@ -181,8 +175,7 @@ export class RemoteMembers implements StoredKeys {
       known.size++;
       for (const member of members) known.members.add(member);
     } catch (error) {
-      if (known.problems.size < LIMITS.etcdProblems) known.problems.set(key.slice(0, KEY_CHARS), textOf(error));
-      else known.skippedMore++;
+      known.problems.note(key, error);
     }
   }
 
@@ -200,7 +193,7 @@ export class RemoteMembers implements StoredKeys {
   setLease(): void {}
 
   #forget(known: Known, key: string): void {
-    known.problems.delete(key.slice(0, KEY_CHARS));
+    known.problems.forget(key);
     const [name = ""] = this.#pathOf(key);
     if (known.machines.get(name)?.keys.delete(key) !== true) return;
     known.size--;
@@ -248,8 +241,4 @@ function remoteMembers(key: string, machine: string, published: PublishedMember)
 
 function wayOf(key: string, way: number): string {
   return way === 0 ? key : `${key} ${way}`;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
