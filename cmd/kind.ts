@@ -7,7 +7,7 @@ import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
 import type { ContainerStatus } from "../src/api/status.ts";
 import type { RunSettings } from "../src/config/settings.ts";
 import type { Log } from "../src/base/log/log.ts";
-import { READERS } from "../src/config/readers.ts";
+import { NODE_FILTER } from "../src/config/kinds.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { exitUncheckedOnError, setExitCode } from "./doctor.ts";
@@ -62,7 +62,7 @@ export function addKind(program: Command): void {
   addVerb(kind, "doctor [node]", "Query from a temporary pod in one node or in all, and report problems")
     .addOption(
       new Option("--kind <nodes>", "the containers that are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
-        (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), READERS["kind.nodes"](text)],
+        (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), NODE_FILTER.read(text)],
       ),
     )
     .option("--in-node", "diagnose the node that dns11 runs in; needs no engine")

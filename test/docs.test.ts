@@ -17,7 +17,6 @@ import { QUERY_RESULTS } from "../src/base/model/query-record.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { readSettingsFile } from "../src/config/file/settings-file.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
-import { RETIRED_FLAGS, RETIRED_SWITCHES, RETIRED_VARIABLES } from "../src/config/retired-names.ts";
 import { SWITCHES } from "../src/config/switches.ts";
 import type { ControlPorts } from "../src/control/ports.ts";
 import { routesOf } from "../src/control/routes.ts";
@@ -386,21 +385,14 @@ test("the version of package.json is the newest of CHANGELOG or unreleased", () 
   assert.match(page("CHANGELOG.md"), /^# Changelog\n\n## (Unreleased|\d+\.\d+\.\d+)/);
 });
 
-test("names that earlier versions had, and phrases that were private to them, are in no document", () => {
-  const switches = Object.keys(RETIRED_SWITCHES);
-  const retired = [
-    new RegExp(
-      `--(?:${[...Object.keys(RETIRED_FLAGS), ...switches, ...switches.map((name) => `no-${name}`)].join("|")})(?![\\w-])`,
-    ),
-    new RegExp(`\\b(?:${Object.keys(RETIRED_VARIABLES).join("|")})\\b`),
-    /\b(?:kind\.way|kind\.host-name|leave\.[a-z]|cache\.(?:negative|negative-without-soa|stale)|forward\.max)(?![\w-])/,
-    /\bleave: \{|cache: \{(?:negative|stale)[:,]|forward: \{max:|order: (?:strict|race)\b|capabilities: limit\b|left-alone/,
+test("phrases that were private to this project are in no document", () => {
+  const phrases = [
     /\b(?:RuleTier|RuleMeans|NftKeeper|IptablesKeeper|DOOR_MARK|QueryWay|ContainerWay|EngineWay|NodeWay|TellNews)\b/,
     /\b(?:whoever asked|is over, by|stands? in for|comes? home|laid bare|lays bare|leads? back to (?:whoever|us|a container))\b/i,
     /\b(?:asked? anew|made anew|started anew|whom it asks|what is kept of|told to stop|nobody may|how (?:it is|they are) held)\b/i,
   ];
   for (const [path, text] of current) {
-    for (const pattern of retired) assert.doesNotMatch(text, pattern, path);
+    for (const pattern of phrases) assert.doesNotMatch(text, pattern, path);
   }
 });
 

@@ -52,7 +52,7 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/config", ...BASE],
     modules: ["yaml", "zod", "node:fs", "node:fs/promises", "node:path", "node:worker_threads"],
   },
-  { room: "src/config/records", mayImport: ["src/config/readers.ts", ...BASE], modules: [] },
+  { room: "src/config/records", mayImport: ["src/config/kinds.ts", ...BASE], modules: [] },
   {
     room: "src/base/log",
     mayImport: [

@@ -1,8 +1,6 @@
 /**
  * The example settings file: every key with its default, commented out, so that the file changes nothing.
  */
-import type { Command } from "commander";
-
 import { settingsKeys, valueText } from "./keys.ts";
 
 const HEAD = `# Settings of dns11, see dns11.yaml(5). Flags and environment variables take precedence over this file.
@@ -10,10 +8,10 @@ const HEAD = `# Settings of dns11, see dns11.yaml(5). Flags and environment vari
 version: 1
 `;
 
-export function exampleSettings(program: Command): string {
+export function exampleSettings(): string {
   const lines: string[] = [];
   let map = "";
-  for (const { key, description, defaultValue } of settingsKeys(program)) {
+  for (const { key, description, defaultValue } of settingsKeys()) {
     const [first = "", ...rest] = key.split(".");
     if (rest.length > 0 && first !== map) lines.push(`#${first}:`);
     map = rest.length > 0 ? first : "";

@@ -30,8 +30,8 @@ export function exitCodesMarkdown(): string {
   return markdownTable(["Code", "When"], rows);
 }
 
-export function keysMarkdown(program: Command): string {
-  const rows = settingsKeys(program).map(({ key, description, accepts, defaultValue, strictValue, flag, variable }) => {
+export function keysMarkdown(): string {
+  const rows = settingsKeys().map(({ key, description, accepts, defaultValue, strictValue, flag, variable }) => {
     const [usual, strict] = [valueText(defaultValue), valueText(strictValue)];
     const isOtherwise = usual !== strict && key !== "strict";
     return [

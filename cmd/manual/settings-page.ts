@@ -18,26 +18,22 @@ const ABOUT = [
     "with a dot is in a map: cache.size is written as cache: {size: 32MiB}.",
 ];
 
-export function settingsPage(program: Command, build: Build): string {
-  const items = settingsKeys(program).map(
-    ({ key, description, accepts, defaultValue, strictValue, flag, variable }) => {
-      const isOtherwise = valueText(defaultValue) !== valueText(strictValue) && key !== "strict";
-      const notes = [
-        ...(accepts === undefined || description.includes(accepts.replace("one of ", ""))
-          ? []
-          : [`accepts: ${accepts}`]),
-        `default: ${valueText(defaultValue) || "nothing"}${isOtherwise ? `, with strict: ${valueText(strictValue)}` : ""}`,
-        ...(flag === undefined ? [] : [`flag: ${flag}`]),
-        ...(variable === undefined ? [] : [`env: ${variable}`]),
-      ];
-      return item(
-        bold(key),
-        plain(
-          `${description}. ${notes.map((note) => `${note.replace(/^./, (first) => first.toUpperCase())}.`).join(" ")}`,
-        ),
-      );
-    },
-  );
+export function settingsPage(_: Command, build: Build): string {
+  const items = settingsKeys().map(({ key, description, accepts, defaultValue, strictValue, flag, variable }) => {
+    const isOtherwise = valueText(defaultValue) !== valueText(strictValue) && key !== "strict";
+    const notes = [
+      ...(accepts === undefined || description.includes(accepts.replace("one of ", "")) ? [] : [`accepts: ${accepts}`]),
+      `default: ${valueText(defaultValue) || "nothing"}${isOtherwise ? `, with strict: ${valueText(strictValue)}` : ""}`,
+      ...(flag === undefined ? [] : [`flag: ${flag}`]),
+      ...(variable === undefined ? [] : [`env: ${variable}`]),
+    ];
+    return item(
+      bold(key),
+      plain(
+        `${description}. ${notes.map((note) => `${note.replace(/^./, (first) => first.toUpperCase())}.`).join(" ")}`,
+      ),
+    );
+  });
   return [
     heading("DNS11.YAML", 5, build.day, `dns11 ${build.version}`),
     section("NAME", `${plain("dns11.yaml")} \\- settings file of dns11\n`),
@@ -45,7 +41,7 @@ export function settingsPage(program: Command, build: Build): string {
     section("KEYS", `${item(bold("version"), plain("version of the format: 1. Required."))}${items.join("")}`),
     section(
       "EXAMPLE",
-      `.nf\n${plain(exampleSettings(program))
+      `.nf\n${plain(exampleSettings())
         .replaceAll(/^(?=\.)/gm, "\\&")
         .replaceAll(/^$/gm, "\\&")}.fi\n`,
     ),

@@ -225,8 +225,8 @@ const LOG_MEANINGS = [
     "`reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `--answers process`. Information by default, as nothing is lost but speed; a warning with `--answers kernel`.",
   ],
   [
-    /^a changed answers setting/,
-    "The program in the kernel is loaded at the start, before dns11 gives up the call for it. Restart dns11 to apply the setting.",
+    /^a changed setting/,
+    "What `setting` decides happens once, at the start. Restart dns11 to apply it; `--replace` loses no query.",
   ],
   [
     /^keeper is gone/,
@@ -273,7 +273,7 @@ const LOG_MEANINGS = [
     /process 1/,
     "SIGUSR2 was sent to the first process of a container, which cannot be replaced. Restart the container instead.",
   ],
-  [/rule-backend|until dns11 is started/, "A changed rule-backend takes effect at the next start."],
+  [/until dns11 is started/, "A changed rule-backend takes effect at the next start."],
   [
     /rules of this|rules .*stay/,
     "With this rule backend, containers have no DNS after dns11 was killed, until dns11 cleanup or the next start.",

@@ -6,7 +6,7 @@ import { etcdConflicts } from "./etcd-values.ts";
 import type { Precedence } from "./precedence.ts";
 import type { DnsOption } from "./dns-option.ts";
 import { durationText } from "../base/lib/quantity.ts";
-import type { Key } from "./settings-layer.ts";
+import type { Key } from "./settings-table.ts";
 import type { Settings } from "./settings.ts";
 import { NEEDING_FAILOVER } from "./switches.ts";
 import { zoneConflict } from "./zone-name.ts";

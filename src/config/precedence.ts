@@ -1,7 +1,8 @@
 /**
  * Precedence: picks the value of each key from the layer with the highest precedence, and records its origin.
  */
-import type { Key, SettingsLayer, Values } from "./settings-layer.ts";
+import type { SettingsLayer } from "./settings-layer.ts";
+import { type Key, type MapValues, type PlainKey, SETTINGS, type Values, writtenValue } from "./settings-table.ts";
 import type { SettingOrigin } from "../base/model/setting-origins.ts";
 
 export class Precedence {
@@ -15,20 +16,26 @@ export class Precedence {
     this.#layers = layers;
   }
 
-  /** Picks the value of a key. `write` converts it to the form of the settings file. */
-  take<K extends Key>(key: K, fallback: Values[K], write: (value: Values[K]) => unknown = (value) => value): Values[K] {
-    const layer = this.layerOf(key);
-    const value = layer?.values[key] ?? fallback;
-    if (value !== fallback) this.#changed.add(key);
-    this.origins.set(key, { value: write(value), source: layer?.source ?? "default" });
-    return value;
+  /** Picks the value of a key. `fallback` is its default where that depends on other settings. */
+  take<K extends PlainKey>(key: K, fallback = SETTINGS[key].fallback as Values[K]): Values[K] {
+    return this.#pick(key, fallback, (value) => writtenValue(key, value));
   }
 
   /** The same for a key without a default. */
-  takeOptional<K extends Key>(key: K): Values[K] | undefined {
-    const value = this.valueOf(key);
-    if (value !== undefined) this.#changed.add(key);
-    this.origins.set(key, { value: value ?? null, source: this.layerOf(key)?.source ?? "default" });
+  takeOptional<K extends PlainKey>(key: K): Values[K] | undefined {
+    return this.#pick(key, undefined, (value) => (value === undefined ? null : writtenValue(key, value)));
+  }
+
+  /** The same for a map. `write` converts it to the form of the settings file. */
+  takeMap<K extends keyof MapValues>(key: K, fallback: Values[K], write: (value: Values[K]) => unknown): Values[K] {
+    return this.#pick(key, fallback, write);
+  }
+
+  #pick<K extends Key, T extends Values[K] | undefined>(key: K, fallback: T, write: (value: T) => unknown): T {
+    const layer = this.layerOf(key);
+    const value = (layer?.values[key] as T | undefined) ?? fallback;
+    if (value !== fallback) this.#changed.add(key);
+    this.origins.set(key, { value: write(value), source: layer?.source ?? "default" });
     return value;
   }
 

@@ -79,11 +79,11 @@ export const METRICS_ADDRESS = "127.0.0.1:9511";
 
 /** Whether unneeded capabilities are dropped at the start. */
 export const CAPABILITY_SETTINGS = ["drop", "keep"] as const;
-export type CapabilitySetting = (typeof CAPABILITY_SETTINGS)[number];
+type CapabilitySetting = (typeof CAPABILITY_SETTINGS)[number];
 
 /** Whether a second process removes our rules if this one ends without doing so. */
 export const KEEPER_SETTINGS = ["on", "off"] as const;
-export type KeeperSetting = (typeof KEEPER_SETTINGS)[number];
+type KeeperSetting = (typeof KEEPER_SETTINGS)[number];
 
 export interface RunSettings extends Settings {
   /** The value of -H. */

@@ -7,6 +7,7 @@ import type { RunSettings } from "../config/settings.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { changedKeys } from "../base/model/setting-origins.ts";
 import type { Log } from "../base/log/log.ts";
+import { isForStart } from "../config/settings-table.ts";
 
 interface ReloadParts {
   /** Settings at startup. */
@@ -68,13 +69,11 @@ export class Reloads {
       log.error({ config, reason }, "reload failed, keeping the previous settings");
       throw new Fault("NOT_RELOADED", `Reload failed, the previous settings stay in force:\n${reasonOf(error)}`);
     }
-    if (next.ruleBackend !== before.ruleBackend) {
-      log.warn({ ruleBackend: next.ruleBackend }, "a changed rule-backend takes effect after a restart");
-    }
-    if (next.answers !== before.answers) {
-      log.warn({ answers: next.answers }, "a changed answers setting takes effect after a restart");
-    }
     const changed = changedKeys(before.origins, next.origins);
+    for (const setting of changed) {
+      if (isForStart(setting.slice(0, setting.indexOf(":"))))
+        log.warn({ setting }, "a changed setting takes effect after a restart");
+    }
     this.#settings = next;
     this.#done++;
     log.info({ config, changed }, "settings reloaded");

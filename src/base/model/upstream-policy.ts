@@ -7,7 +7,7 @@
  * once.
  */
 export const SERVER_ORDERS = ["adaptive", "sequential", "parallel"] as const;
-export type ServerOrder = (typeof SERVER_ORDERS)[number];
+type ServerOrder = (typeof SERVER_ORDERS)[number];
 
 /** What happens to names whose only servers are containers that cannot be queried: they fail, or the next route applies. */
 export const MISSING_CONTAINER_SETTINGS = ["fail", "fallback"] as const;

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { type DeclaredName, EVERYBODY, type RecordScope } from "../../base/model/declared-name.ts";
 import { readOwner } from "../records/owner-name.ts";
 import { type NameValue, readNameValue } from "../records/name-value.ts";
-import { quoteValue } from "../readers.ts";
+import { quoteValue } from "../kinds.ts";
 import type { Document } from "./document.ts";
 
 /** What is declared for a name, by the name as it is written. */

@@ -3,12 +3,13 @@
  */
 import * as z from "zod";
 
+import type { RouteText } from "../../base/model/server-text.ts";
 import { nearest } from "../../base/lib/nearest.ts";
 import { NO_SEARCH } from "../dns-option.ts";
-import { READERS, readBoolean, quoteValue } from "../readers.ts";
-import { successorOfKey } from "../retired-names.ts";
-import { SWITCHES } from "../switches.ts";
-import { RECORDS } from "./records-schema.ts";
+import { quoteValue } from "../kinds.ts";
+import type { AnySetting } from "../setting.ts";
+import { SETTINGS } from "../settings-table.ts";
+import { RECORDS, type WrittenRecords } from "./records-schema.ts";
 
 export const VERSION = 1;
 
@@ -67,90 +68,35 @@ function byName<T extends z.ZodType>(
 
 const PROJECTS_EXAMPLE = "{PROJECT: {records: {db.shop.test: 10.0.0.5}}}";
 
-const servers = list(READERS.dns);
+const servers = list((value) => SETTINGS.dns.kind.read(value));
+
+/** By its form: a value, or a list of values. */
+function valueOf({ kind, form }: AnySetting): z.ZodType {
+  const read = (value: unknown): unknown => kind.read(value);
+  if (form === "one") return leaf(read).optional();
+  return form === "list" ? list(read) : oneOrMore(read);
+}
+
+/** The settings without a dot in their key, and a map for each word before a dot. */
+function shapeOfSettings(): Record<string, z.ZodType> {
+  const shape: Record<string, z.ZodType> = {};
+  const maps = new Map<string, Record<string, z.ZodType>>();
+  for (const [key, setting] of Object.entries<AnySetting>(SETTINGS)) {
+    const value = valueOf(setting);
+    const [first = "", second] = key.split(".");
+    if (second === undefined) shape[key] = value;
+    else maps.set(first, { ...maps.get(first), [second]: value });
+  }
+  for (const [name, values] of maps) shape[name] = map(values).optional();
+  return shape;
+}
 
 export const SCHEMA = map({
   version: z.literal(VERSION),
-  "log-level": leaf(READERS["log-level"]).optional(),
-  "log-format": leaf(READERS["log-format"]).optional(),
-  metrics: map({
-    addr: leaf(READERS["metrics.addr"]).optional(),
-    containers: leaf(READERS["metrics.containers"]).optional(),
-  }).optional(),
-  "lame-duck": leaf(READERS["lame-duck"]).optional(),
-  capabilities: leaf(READERS.capabilities).optional(),
-  keeper: leaf(READERS.keeper).optional(),
-  answers: leaf(READERS.answers).optional(),
-  strict: leaf(READERS.strict).optional(),
-  "rule-backend": leaf(READERS["rule-backend"]).optional(),
-  only: list(READERS.only),
-  "trust-image-labels": leaf(readBoolean).optional(),
-  "label-servers": leaf(READERS["label-servers"]).optional(),
-  health: leaf(READERS.health).optional(),
-  stopped: leaf(READERS.stopped).optional(),
-  ptr: leaf(READERS.ptr).optional(),
-  "address-order": leaf(READERS["address-order"]).optional(),
-  visible: leaf(READERS.visible).optional(),
-  "default-bridge": leaf(READERS["default-bridge"]).optional(),
-  "host-docker-internal": leaf(READERS["host-docker-internal"]).optional(),
-  zone: oneOrMore(READERS.zone),
-  ttl: leaf(READERS.ttl).optional(),
-  dns: servers,
-  "dns-opt": list(READERS["dns-opt"]),
+  ...shapeOfSettings(),
   networks: byName("network", map({ dns: servers, records: RECORDS }), "{NETWORK: {dns: [10.0.0.53]}}"),
   projects: byName("project", map({ records: RECORDS }), PROJECTS_EXAMPLE),
   records: RECORDS,
-  "records-dir": leaf(READERS["records-dir"]).optional(),
-  "resolv-conf": leaf(READERS["resolv-conf"]).optional(),
-  "host-names": leaf(READERS["host-names"]).optional(),
-  "host-domain": leaf(READERS["host-domain"]).optional(),
-  switches: map(Object.fromEntries(SWITCHES.map(({ name }) => [name, leaf(readBoolean).optional()]))).optional(),
-  forward: map({
-    order: leaf(READERS["forward.order"]).optional(),
-    budget: leaf(READERS["forward.budget"]).optional(),
-    "max-concurrent": leaf(READERS["forward.max-concurrent"]).optional(),
-    "domain-needed": leaf(readBoolean).optional(),
-    "bogus-priv": leaf(readBoolean).optional(),
-    "missing-container": leaf(READERS["forward.missing-container"]).optional(),
-  }).optional(),
-  cache: map({
-    size: leaf(READERS["cache.size"]).optional(),
-    "min-ttl": leaf(READERS["cache.min-ttl"]).optional(),
-    "max-ttl": leaf(READERS["cache.max-ttl"]).optional(),
-    "max-negative-ttl": leaf(READERS["cache.max-negative-ttl"]).optional(),
-    "negative-ttl-without-soa": leaf(READERS["cache.negative-ttl-without-soa"]).optional(),
-    "max-stale": leaf(READERS["cache.max-stale"]).optional(),
-  }).optional(),
-  kind: map({
-    nodes: list(READERS["kind.nodes"]),
-    ip: leaf(READERS["kind.ip"]).optional(),
-    mode: leaf(READERS["kind.mode"]).optional(),
-    families: leaf(READERS["kind.families"]).optional(),
-    "route-localnet": leaf(READERS["kind.route-localnet"]).optional(),
-    expose: leaf(readBoolean).optional(),
-    force: leaf(readBoolean).optional(),
-    "host-docker-internal": leaf(READERS["kind.host-docker-internal"]).optional(),
-  }).optional(),
-  etcd: map({
-    endpoints: oneOrMore(READERS["etcd.endpoints"]),
-    prefix: leaf(READERS["etcd.prefix"]).optional(),
-    zones: oneOrMore(READERS["etcd.zones"]),
-    ca: leaf(READERS["etcd.ca"]).optional(),
-    user: leaf(READERS["etcd.user"]).optional(),
-    "password-file": leaf(READERS["etcd.password-file"]).optional(),
-    "max-stale": leaf(READERS["etcd.max-stale"]).optional(),
-    quirks: oneOrMore(READERS["etcd.quirks"]),
-    publish: leaf(readBoolean).optional(),
-    machine: leaf(READERS["etcd.machine"]).optional(),
-    address: oneOrMore(READERS["etcd.address"]),
-    "routed-networks": oneOrMore(READERS["etcd.routed-networks"]),
-    lease: leaf(READERS["etcd.lease"]).optional(),
-    "nearest-first": leaf(readBoolean).optional(),
-  }).optional(),
-  queries: map({
-    names: leaf(READERS["queries.names"]).optional(),
-    log: leaf(readBoolean).optional(),
-  }).optional(),
 });
 
 /** A file of the records folder: the keys of the settings file that declare names. */
@@ -161,7 +107,14 @@ export const RECORDS_SCHEMA = map({
   projects: byName("project", map({ records: RECORDS }), PROJECTS_EXAMPLE),
 });
 
-export type FileSettings = z.infer<typeof SCHEMA>;
+/** What a file has: the maps, and whatever else the settings declare. */
+export interface FileSettings extends Readonly<Record<string, unknown>> {
+  readonly networks?: Readonly<
+    Record<string, { readonly dns?: readonly RouteText[]; readonly records?: WrittenRecords }>
+  >;
+  readonly projects?: Readonly<Record<string, { readonly records?: WrittenRecords }>>;
+  readonly records?: WrittenRecords;
+}
 
 /** The keys that the map at this path may have; undefined if it may have any. */
 function keysAt(root: z.ZodType, path: readonly PropertyKey[]): readonly string[] | undefined {
@@ -183,8 +136,6 @@ function unwrapped(schema: unknown): unknown {
 /** The error for an unknown key. */
 export function unknownKey(key: string, path: readonly PropertyKey[], root: z.ZodType = SCHEMA): string {
   if (key === "dns-search") return `is not supported: ${NO_SEARCH}`;
-  const successor = successorOfKey([...path, key].join("."));
-  if (successor !== undefined) return `is now ${successor}`;
   const keys = keysAt(root, path) ?? [];
   const suggestion = nearest(key, keys);
   return suggestion === undefined

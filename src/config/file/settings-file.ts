@@ -4,6 +4,7 @@
  */
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import type { SettingsLayer, LayerValues } from "../settings-layer.ts";
+import { SETTINGS } from "../settings-table.ts";
 import { DeclaredSet } from "../records/declared-set.ts";
 import { type Document, type TextPosition, readDocument } from "./document.ts";
 import { readBytes, textOf } from "./file-text.ts";
@@ -28,7 +29,7 @@ export function readSettings(bytes: Uint8Array, path: string): SettingsLayer {
   if (problem !== undefined) throw new BadSettings([problem]);
   const result = SCHEMA.safeParse(document.value);
   if (!result.success) throw badValues(result.error.issues, document, path, SCHEMA);
-  const values = layerFrom(result.data, document, path);
+  const values = layerFrom(result.data as FileSettings, document, path);
   const contradictions = new DeclaredSet().add(values.records ?? []);
   if (contradictions.length > 0) {
     throw new BadSettings(contradictions.slice(0, MISTAKES_SHOWN_MAX), contradictions.length);
@@ -54,31 +55,19 @@ function versionProblem(document: Document, path: string): string | undefined {
   return `${path}:${line}:${column}: version: unsupported version ${JSON.stringify(version)}: use ${VERSION}`;
 }
 
-/** Flattens the groups of the file into keys with a dot. */
+/** The values by their keys, with a dot for those in a map. */
 function layerFrom(file: FileSettings, document: Document, path: string): LayerValues {
-  const {
-    version: _,
-    networks,
-    projects,
-    records,
-    switches,
-    forward,
-    cache,
-    kind,
-    metrics,
-    queries,
-    etcd,
-    ...rest
-  } = file;
+  const { networks, projects, records } = file;
   const declared = declaredNames({ records, networks, projects }, document, path);
-  const groups = { switches, forward, cache, kind, metrics, queries, etcd };
-  const grouped = Object.entries(groups).flatMap(([group, values]) =>
-    Object.entries(values ?? {}).map(([key, value]) => [`${group}.${key}`, value] as const),
-  );
+  const plain = Object.keys(SETTINGS).flatMap((key) => {
+    const [first = "", second] = key.split(".");
+    const found =
+      second === undefined ? file[first] : (file[first] as Readonly<Record<string, unknown>> | undefined)?.[second];
+    return found === undefined ? [] : [[key, found] as const];
+  });
   return {
-    ...rest,
+    ...(Object.fromEntries(plain) as LayerValues),
     ...(declared.length > 0 && { records: declared }),
     ...(networks && { networks: new Map(Object.entries(networks).map(([name, { dns }]) => [name, dns ?? []])) }),
-    ...(Object.fromEntries(grouped) as LayerValues),
   };
 }

@@ -4,7 +4,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
-import type { Key } from "../settings-layer.ts";
+import type { Key } from "../settings-table.ts";
 import { readRecordsFolder } from "./records-files.ts";
 import { readSettingsFile } from "./settings-file.ts";
 import type { WorkerJob, WorkerResult } from "./worker.ts";

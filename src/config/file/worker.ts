@@ -5,7 +5,8 @@
 import { Worker } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
-import type { Key, SettingsLayer, LayerValues } from "../settings-layer.ts";
+import type { LayerValues, SettingsLayer } from "../settings-layer.ts";
+import type { Key } from "../settings-table.ts";
 import type { RecordsFile } from "./records-files.ts";
 
 export interface WorkerJob {

@@ -6,7 +6,7 @@ import { presentation } from "../../base/dns/name.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { reverseLabels } from "../../base/model/address.ts";
 import { type DeclaredName, type DeclaredRecord, EVERYBODY } from "../../base/model/declared-name.ts";
-import { quoteValue } from "../readers.ts";
+import { quoteValue } from "../kinds.ts";
 import { readOwner, readTarget } from "./owner-name.ts";
 import { readAnyAddress } from "./record-data.ts";
 

@@ -5,7 +5,7 @@
 import { nearest } from "../../base/lib/nearest.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { DeclaredName, DeclaredRecord } from "../../base/model/declared-name.ts";
-import { READERS, quoteValue } from "../readers.ts";
+import { TTL, quoteValue } from "../kinds.ts";
 import { readOwner, readTarget } from "./owner-name.ts";
 import { RECORD_KINDS, type RecordKey, readAnyAddress } from "./record-data.ts";
 
@@ -65,7 +65,7 @@ function readMap(map: Readonly<Record<string, unknown>>): NameValue {
   const containers = container === undefined ? [] : textsOf(container, "container");
   for (const each of containers) if (each === "." || readTarget(each).length === 0) throw new Error("use a name");
   return {
-    ttlSeconds: ttl === undefined ? undefined : Math.round(READERS.ttl(ttl) / 1000),
+    ttlSeconds: ttl === undefined ? undefined : Math.round(TTL.read(ttl) / 1000),
     records,
     alias: alias?.replace(/\.$/, ""),
     containers: containers.map((each) => each.replace(/\.$/, "")),

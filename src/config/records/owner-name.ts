@@ -4,7 +4,7 @@
 import { wireLabels } from "../../base/dns/name.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import { normalName, problemOf } from "../../base/model/extra-name.ts";
-import { quoteValue } from "../readers.ts";
+import { quoteValue } from "../kinds.ts";
 
 /** A declared name in lower case, without a final dot. Throws an Error with what to use instead. */
 export function readOwner(text: string): string {

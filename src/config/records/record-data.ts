@@ -5,7 +5,7 @@
 import { mailData, serviceData, textData } from "../../base/dns/record-data.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import { quoteValue } from "../readers.ts";
+import { quoteValue } from "../kinds.ts";
 import { readTarget } from "./owner-name.ts";
 
 interface RecordKind {

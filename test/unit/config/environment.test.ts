@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
-import { readEnvironment } from "../../../src/config/environment.ts";
+import { readEnvironment, variableOf } from "../../../src/config/environment.ts";
+import { mergeSettings } from "../../../src/config/merge-settings.ts";
+import { type PlainKey, SETTINGS } from "../../../src/config/settings-table.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 
 test("without variables of dns11 nothing is set", () => {
@@ -24,11 +26,11 @@ test("each variable is read", () => {
     DNS11_TTL: "1m",
     DNS11_DNS: "host, /corp.example/10.0.0.53\n10.0.0.54",
     DNS11_DNS_OPT: "ndots:1 rotate",
-    DNS11_KIND: "auto, name=a*",
+    DNS11_KIND_NODES: "auto, name=a*",
     DNS11_KIND_IP: "gateway",
     DNS11_KIND_MODE: "loopback",
-    DNS11_QUERY_NAMES: "hidden",
-    DNS11_QUERY_LOG: "on",
+    DNS11_QUERIES_NAMES: "hidden",
+    DNS11_QUERIES_LOG: "on",
     DNS11_LOG_LEVEL: "warn",
   });
   assert.equal(layer.source, "environment");
@@ -82,15 +84,39 @@ test("all mistakes are reported, with the name of the variable", () => {
       assert.ok(error instanceof BadSettings);
       assert.deepEqual(
         error.lines.map((line) => line.split(":")[0]),
-        ["DNS11_STRICT", "DNS11_ONLY", "DNS11_TTL", "DNS11_DNS", "DNS11_LOG_LEVEL"],
+        ["DNS11_STRICT", "DNS11_ONLY", "DNS11_DNS", "DNS11_TTL", "DNS11_LOG_LEVEL"],
       );
       return true;
     },
   );
 });
 
-test("a retired variable is refused with the one to use instead", () => {
-  assert.throws(() => readEnvironment({ DNS11_KIND_WAY: "loopback", DNS11_RULES: "nft" }), {
-    message: /DNS11_KIND_WAY: is now DNS11_KIND_MODE\nDNS11_RULES: is now DNS11_RULE_BACKEND/,
+test("every setting that is no map has a variable of its own, named after its key", () => {
+  const keys = Object.keys(mergeSettings([]).origins).filter((key) => !["networks", "records"].includes(key));
+  assert.deepEqual(keys.toSorted(), Object.keys(SETTINGS).toSorted());
+  const variables = Object.keys(SETTINGS).map((key) => variableOf(key as PlainKey));
+  assert.equal(new Set(variables).size, variables.length);
+  assert.equal(variableOf("kind.host-docker-internal"), "DNS11_KIND_HOST_DOCKER_INTERNAL");
+});
+
+test("numbers, sizes, times and lists are read as in the file", () => {
+  const { values } = readEnvironment({
+    DNS11_METRICS_CONTAINERS: "40",
+    DNS11_CACHE_SIZE: "64MiB",
+    DNS11_CACHE_MAX_STALE: "1h",
+    DNS11_FORWARD_DOMAIN_NEEDED: "no",
+    DNS11_ETCD_ENDPOINTS: "http://10.0.0.5:2379, http://10.0.0.6:2379",
+    DNS11_SWITCHES_FAILOVER: "off",
+  });
+  assert.deepEqual(values, {
+    "metrics.containers": 40,
+    "cache.size": 64 * 1024 ** 2,
+    "cache.max-stale": 3_600_000,
+    "forward.domain-needed": false,
+    "etcd.endpoints": ["http://10.0.0.5:2379", "http://10.0.0.6:2379"],
+    "switches.failover": false,
+  });
+  assert.throws(() => readEnvironment({ DNS11_METRICS_CONTAINERS: "4e1" }), {
+    message: /DNS11_METRICS_CONTAINERS: invalid number "4e1": use a whole number from 0 to/,
   });
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { READERS } from "../../../src/config/readers.ts";
+import { HOST_DOMAIN } from "../../../src/config/kinds.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import type { LayerValues } from "../../../src/config/settings-layer.ts";
 
@@ -12,16 +12,16 @@ function settingsOf(values: LayerValues): ReturnType<typeof mergeSettings> {
 }
 
 test("a domain is lower-cased and loses its dots at the ends", () => {
-  assert.equal(READERS["host-domain"]("Docker."), "docker");
-  assert.equal(READERS["host-domain"](".containers.internal"), "containers.internal");
+  assert.equal(HOST_DOMAIN.read("Docker."), "docker");
+  assert.equal(HOST_DOMAIN.read(".containers.internal"), "containers.internal");
 });
 
 test("a domain with a meaning of its own, an invalid and a very long one are refused", () => {
   for (const domain of ["local", "my.local", "localhost", "arpa", "in-addr.arpa", "invalid", "x.onion"])
-    assert.throws(() => READERS["host-domain"](domain), /without a meaning of its own, such as docker/, domain);
+    assert.throws(() => HOST_DOMAIN.read(domain), /without a meaning of its own, such as docker/, domain);
   for (const domain of ["", ".", `${"a".repeat(60)}.${"b".repeat(60)}`])
-    assert.throws(() => READERS["host-domain"](domain), /domain name of at most 100 characters/, domain);
-  for (const domain of ["a b", "a..b", 7, null]) assert.throws(() => READERS["host-domain"](domain), Error);
+    assert.throws(() => HOST_DOMAIN.read(domain), /domain name of at most 100 characters/, domain);
+  for (const domain of ["a b", "a..b", 7, null]) assert.throws(() => HOST_DOMAIN.read(domain), Error);
 });
 
 test("host names are off by default, have the zones, and a domain alone is a mistake", () => {

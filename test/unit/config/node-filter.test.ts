@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { nodeFilterText, parseNodeFilter } from "../../../src/config/node-filter.ts";
-import { READERS } from "../../../src/config/readers.ts";
+import { SETTINGS } from "../../../src/config/settings-table.ts";
 import type { NodeFilter } from "../../../src/base/model/kind-policy.ts";
 
 const FORMS: readonly (readonly [string, NodeFilter | undefined])[] = [
@@ -40,7 +40,7 @@ for (const [text, problem] of [
   ["0.0.0.0", /a loopback address/],
 ] as const) {
   test(`kind.ip: ${text} is ${problem === undefined ? "accepted" : "rejected, with a reason"}`, () => {
-    if (problem === undefined) assert.equal(READERS["kind.ip"](text), text);
-    else assert.throws(() => READERS["kind.ip"](text), problem);
+    if (problem === undefined) assert.equal(SETTINGS["kind.ip"].kind.read(text), text);
+    else assert.throws(() => SETTINGS["kind.ip"].kind.read(text), problem);
   });
 }

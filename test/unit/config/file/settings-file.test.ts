@@ -132,11 +132,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     "version: 1\nlog-levle: warn",
     ['f:2:1: log-levle: unknown key; did you mean "log-level"?'],
   ],
-  [
-    "a key that is near none",
-    "version: 1\nservers: []",
-    ["f:2:1: servers: unknown key; use one of version, log-level,"],
-  ],
+  ["a key that is near none", "version: 1\nservers: []", ["f:2:1: servers: unknown key; use one of version, strict,"]],
   ["a key of a group", "version: 1\ncache:\n  sise: 5", ['f:3:3: cache.sise: unknown key; did you mean "size"?']],
   ["a switch", "version: 1\nswitches: {chace: true}", ['f:2:12: switches.chace: unknown key; did you mean "cache"?']],
   [
@@ -231,14 +227,6 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     "version: 1\nforward: {max-concurrent: 1e6}",
     ["f:2:27: forward.max-concurrent: invalid number 1000000: use a whole number from 1 to"],
   ],
-  ["a retired key", "version: 1\nkind: {way: loopback}", ["f:2:8: kind.way: is now kind.mode"]],
-  ["a retired switch", "version: 1\nswitches: {fit: true}", ["f:2:12: switches.fit: is now switches.truncation"]],
-  [
-    "a retired group",
-    "version: 1\nleave: {bogus-priv: true}",
-    ["f:2:1: leave: is now forward.domain-needed and forward.bogus-priv"],
-  ],
-  ["a retired value", "version: 1\nforward: {order: race}", ['f:2:18: forward.order: "race" is now "parallel"']],
   [
     "several mistakes, reported in the order of the lines",
     "version: 1\nnonsense: 1\nttl: x\ncache: {sise: 1, max-stale: x}\ndns: [x, y]",

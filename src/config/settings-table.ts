@@ -1,0 +1,411 @@
+/**
+ * SettingsTable: every setting, declared once: its key in the settings file, the kind of its value, its default, its flag if people
+ * type it by hand, and what it does. Types, the schema of the file, variables, flags, the manual and the documents follow
+ * from it. What the values mean to a run is in `merge-settings.ts`.
+ */
+import { LIMITS } from "../base/limits.ts";
+import { ANSWERS_SETTINGS } from "../base/model/answered-by.ts";
+import type { DeclaredName } from "../base/model/declared-name.ts";
+import { DEFAULT_BRIDGE_SETTINGS } from "../base/model/default-bridge-setting.ts";
+import { ETCD_DEFAULTS, PUBLISH_DEFAULTS } from "../base/model/etcd-policy.ts";
+import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
+import { HOST_NAME_SETTINGS } from "../base/model/host-name-setting.ts";
+import { HOST_DEFAULTS, HOST_MEANS } from "../base/model/host-policy.ts";
+import {
+  HOST_DOCKER_INTERNAL_WORDS,
+  KIND_DEFAULTS,
+  KIND_MODES,
+  NODE_ADDRESS_WORDS,
+  NODE_FAMILIES,
+  ROUTE_LOCALNET_SCOPES,
+} from "../base/model/kind-policy.ts";
+import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
+import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
+import { ADDRESS_ORDERS, NAME_CHOICES_DEFAULTS, PTR_FORMS } from "../base/model/name-choices.ts";
+import { QUERIES_DEFAULTS, QUERY_NAMES } from "../base/model/query-record.ts";
+import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
+import type { RouteText } from "../base/model/server-text.ts";
+import { STOPPED_POLICIES } from "../base/model/stopped-policy.ts";
+import {
+  CACHE_DEFAULTS,
+  FORWARD_DEFAULTS,
+  LOCAL_ONLY_DEFAULTS,
+  MISSING_CONTAINER_SETTINGS,
+  SERVER_ORDERS,
+} from "../base/model/upstream-policy.ts";
+import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
+import {
+  readEndpoint,
+  readEtcdZone,
+  readMachine,
+  readMachineAddress,
+  readNetworkName,
+  readPrefix,
+  readQuirk,
+  readUser,
+} from "./etcd-values.ts";
+import {
+  BOOLEAN,
+  DNS_OPTION,
+  HOST_DOMAIN,
+  LISTEN_ADDRESS,
+  NODE_FILTER,
+  ONLY,
+  ROUTE,
+  TTL,
+  ZONE,
+  count,
+  duration,
+  oneOf,
+  path,
+  quoting,
+  size,
+  wordOrAddress,
+} from "./kinds.ts";
+import { type AnySetting, type ListSetting, type OneSetting, list, one } from "./setting.ts";
+import { CAPABILITY_SETTINGS, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
+import { SWITCHES, type SwitchKey } from "./switches.ts";
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+const KIB = 1024;
+const GIB = 1024 ** 3;
+
+const isOneOrMore = true;
+const atStart = { isForStart: true };
+
+const TABLE = {
+  strict: one(BOOLEAN, false, "answer exactly as current Docker does", { flag: "strict" }),
+  only: list(
+    ONLY,
+    "serve only containers with label=KEY[=VALUE] or network=NAME; if repeated: every label and at least one network must match",
+    // Values of labels have commas.
+    { flag: "only <filter>", separator: /\s+/ },
+  ),
+  "trust-image-labels": one(
+    BOOLEAN,
+    LABEL_DEFAULTS.trustsImages,
+    "honour io.dns11 labels of images, not only of containers",
+    { flag: "trust-image-labels" },
+  ),
+  "label-servers": one(
+    oneOf(LABEL_SERVERS),
+    LABEL_DEFAULTS.servers,
+    `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")}`,
+    { flag: "label-servers <source>" },
+  ),
+  visible: one(
+    oneOf(VISIBLE_SETTINGS),
+    "network",
+    `whose names a container resolves: ${VISIBLE_SETTINGS.join(", ")}; beyond its own networks, as NAME.NETWORK`,
+    { flag: "visible <names>" },
+  ),
+  "default-bridge": one(
+    oneOf(DEFAULT_BRIDGE_SETTINGS),
+    "off",
+    "serve containers on the default bridge, too, so that they resolve each other",
+    { flag: "default-bridge <off|names>" },
+  ),
+  "host-docker-internal": one(
+    oneOf(HOST_NAME_SETTINGS),
+    "off",
+    "let containers without such an entry resolve host.docker.internal to the host's address on the default bridge",
+    { flag: "host-docker-internal <off|gateway>" },
+  ),
+  zone: list(ZONE, "answer SERVICE.PROJECT.svc.DOMAIN and the other names of the Kubernetes DNS schema", {
+    flag: "zone <domain>",
+    isOneOrMore,
+  }),
+  dns: list(ROUTE, "upstream server, or /DOMAIN/SERVER for the names of a domain", { flag: "dns <server>" }),
+  "dns-opt": list(DNS_OPTION, "resolver option: ndots:N, rotate, use-vc or timeout:N", { flag: "dns-opt <option>" }),
+  "resolv-conf": one(
+    path("/etc/resolv.conf"),
+    undefined,
+    "path of the host's resolv.conf, as seen by dockerd; without it, the one that dockerd uses",
+    { flag: "resolv-conf <path>" },
+  ),
+  "host-names": one(
+    oneOf(HOST_MEANS),
+    HOST_DEFAULTS.means,
+    `resolve container names on the host, as in web.docker: ${HOST_MEANS.join(", ")}`,
+    { flag: "host-names [means]", preset: "auto" },
+  ),
+  "host-domain": one(HOST_DOMAIN, HOST_DEFAULTS.domain, "domain of container names on the host", {
+    flag: "host-domain <domain>",
+  }),
+  health: one(
+    oneOf(HEALTH_POLICIES),
+    "ignore",
+    `whether unhealthy containers share names with others: ${HEALTH_POLICIES.join(", ")}`,
+    { flag: "health <policy>" },
+  ),
+  stopped: one(
+    oneOf(STOPPED_POLICIES),
+    "nxdomain",
+    `what names of stopped containers mean: ${STOPPED_POLICIES.join(", ")}`,
+    { flag: "stopped <answer>" },
+  ),
+  ptr: one(
+    oneOf(PTR_FORMS),
+    NAME_CHOICES_DEFAULTS.ptr,
+    `what addresses of containers point to: ${PTR_FORMS.join(", ")}`,
+    { flag: "ptr <form>" },
+  ),
+  "address-order": one(
+    oneOf(ADDRESS_ORDERS),
+    NAME_CHOICES_DEFAULTS.order,
+    `the order of several addresses of a name: ${ADDRESS_ORDERS.join(", ")}`,
+    { flag: "address-order <order>" },
+  ),
+  ttl: one(TTL, undefined, "TTL of container names, such as 5s or 1m", {
+    flag: "ttl <time>",
+  }),
+  "records-dir": one(
+    path("/etc/dns11/records"),
+    undefined,
+    "folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs",
+    { flag: "records-dir <folder>" },
+  ),
+  "kind.nodes": list(NODE_FILTER, "serve the pods of KIND nodes: auto, label=KEY[=VALUE] or name=PATTERN", {
+    flag: "kind <nodes>",
+    fallback: KIND_DEFAULTS.nodes,
+  }),
+  "kind.ip": one(
+    wordOrAddress(NODE_ADDRESS_WORDS, "cannot be reached from pods"),
+    KIND_DEFAULTS.address,
+    `nameserver address for pods: ${NODE_ADDRESS_WORDS.join(", ")}, or an IP address`,
+    { flag: "kind-ip <address>" },
+  ),
+  "kind.mode": one(oneOf(KIND_MODES), KIND_DEFAULTS.mode, `how pods reach dns11: ${KIND_MODES.join(", ")}`, {
+    flag: "kind-mode <mode>",
+  }),
+  "kind.families": one(
+    oneOf(NODE_FAMILIES),
+    KIND_DEFAULTS.families,
+    "address families of the nameservers in a node's resolv.conf",
+  ),
+  "kind.route-localnet": one(
+    oneOf(ROUTE_LOCALNET_SCOPES),
+    KIND_DEFAULTS.routeLocalnet,
+    "interfaces on which route_localnet is enabled in the mode loopback",
+  ),
+  "kind.expose": one(
+    BOOLEAN,
+    KIND_DEFAULTS.isExposed,
+    "answer queries from other containers on the networks of the node as well",
+  ),
+  "kind.force": one(BOOLEAN, KIND_DEFAULTS.isForced, "use port 53 of the node even if another process listens on it"),
+  "kind.host-docker-internal": one(
+    wordOrAddress(HOST_DOCKER_INTERNAL_WORDS, "is the pod itself in each pod"),
+    KIND_DEFAULTS.hostDockerInternal,
+    "how host.docker.internal resolves in pods",
+  ),
+  "rule-backend": one(
+    oneOf(RULE_BACKEND_SETTINGS),
+    "auto",
+    `how redirect rules are installed: ${RULE_BACKEND_SETTINGS.join(", ")}`,
+    { flag: "rule-backend <backend>", ...atStart },
+  ),
+  "queries.names": one(
+    oneOf(QUERY_NAMES),
+    QUERIES_DEFAULTS.names,
+    `names in the query history: ${QUERY_NAMES.join(", ")}; off: no history`,
+    { flag: "query-names <names>" },
+  ),
+  "queries.log": one(BOOLEAN, QUERIES_DEFAULTS.isLogged, "log every query", { flag: "query-log" }),
+  "log-level": one(oneOf(LOG_LEVELS), "info", `log level: ${LOG_LEVELS.join(", ")}`, { flag: "log-level <level>" }),
+  "log-format": one(oneOf(LOG_FORMATS), "auto", `log format: ${LOG_FORMATS.join(", ")}`, {
+    flag: "log-format <format>",
+    ...atStart,
+  }),
+  "metrics.addr": one(LISTEN_ADDRESS, METRICS_ADDRESS, "address of the metrics endpoint (IP:PORT), or off", {
+    flag: "metrics-addr <address>",
+  }),
+  "metrics.containers": one(
+    count(0, LIMITS.meteredContainersMax),
+    0,
+    "number of containers with metrics of their own; the others are counted together",
+  ),
+  "lame-duck": one(
+    duration(0, MINUTE_MS, 1),
+    0,
+    "how long to keep answering after SIGTERM while /ready already fails",
+    { flag: "lame-duck <time>" },
+  ),
+  capabilities: one(oneOf(CAPABILITY_SETTINGS), "drop", "drop unneeded capabilities, or keep them", {
+    flag: "capabilities <drop|keep>",
+    ...atStart,
+  }),
+  keeper: one(
+    oneOf(KEEPER_SETTINGS),
+    "on",
+    "run a second process that removes dns11's rules if this one dies or hangs, so that Docker's resolver answers again",
+    { flag: "keeper <on|off>", ...atStart },
+  ),
+  answers: one(
+    oneOf(ANSWERS_SETTINGS),
+    "auto",
+    "who answers plain queries for local names again: an eBPF program that repeats this process's answers (auto: where that works), or this process",
+    { flag: "answers <auto|kernel|process>", ...atStart },
+  ),
+  "forward.order": one(
+    oneOf(SERVER_ORDERS),
+    FORWARD_DEFAULTS.order,
+    "order of upstream servers: by health, one after the other as listed, or all at once",
+  ),
+  "forward.budget": one(
+    duration(100, MINUTE_MS, 1),
+    FORWARD_DEFAULTS.budgetMs,
+    "time limit for the answer to a query, including all retries",
+  ),
+  "forward.max-concurrent": one(
+    count(1, LIMITS.forwardQueriesShared),
+    FORWARD_DEFAULTS.queriesMax,
+    "concurrent forwarded queries per container",
+  ),
+  "forward.domain-needed": one(
+    BOOLEAN,
+    LOCAL_ONLY_DEFAULTS.keepsDotless,
+    "do not forward names without a dot, unless a route names them",
+  ),
+  "forward.bogus-priv": one(
+    BOOLEAN,
+    LOCAL_ONLY_DEFAULTS.keepsPrivateReverse,
+    "do not forward reverse queries for private addresses, unless a route names them",
+  ),
+  "forward.missing-container": one(
+    oneOf(MISSING_CONTAINER_SETTINGS),
+    FORWARD_DEFAULTS.missingContainer,
+    "names whose only upstream servers are containers that do not run: they fail, or the next route applies",
+  ),
+  "cache.size": one(size(64 * KIB, 4 * GIB), CACHE_DEFAULTS.bytesMax, "memory for cached replies of all containers"),
+  "cache.min-ttl": one(
+    duration(0, DAY_MS, SECOND_MS),
+    CACHE_DEFAULTS.ttlSecondsMin * SECOND_MS,
+    "lower limit for the TTL of cached replies",
+  ),
+  "cache.max-ttl": one(
+    duration(SECOND_MS, 7 * DAY_MS, SECOND_MS),
+    CACHE_DEFAULTS.ttlSecondsMax * SECOND_MS,
+    "upper limit for the TTL of cached replies",
+  ),
+  "cache.max-negative-ttl": one(
+    duration(0, DAY_MS, SECOND_MS),
+    CACHE_DEFAULTS.negativeSecondsMax * SECOND_MS,
+    "upper limit for the TTL of negative replies (NXDOMAIN, NODATA); 0 does not cache them",
+  ),
+  "cache.negative-ttl-without-soa": one(
+    duration(0, HOUR_MS, SECOND_MS),
+    CACHE_DEFAULTS.negativeSecondsWithoutSoa * SECOND_MS,
+    "TTL of negative replies without an SOA record",
+  ),
+  "cache.max-stale": one(
+    duration(0, 7 * DAY_MS, SECOND_MS),
+    CACHE_DEFAULTS.staleSecondsMax * SECOND_MS,
+    "how long an expired reply may be served when upstream servers fail; 0 disables it",
+  ),
+  "etcd.endpoints": list(
+    quoting(readEndpoint),
+    "client URLs of the members of an etcd cluster whose records containers resolve: [http://10.0.0.5:2379]",
+    { isOneOrMore, fallback: ETCD_DEFAULTS.endpoints },
+  ),
+  "etcd.prefix": one(quoting(readPrefix), ETCD_DEFAULTS.prefix, "first part of the keys of all records"),
+  "etcd.zones": list(
+    quoting(readEtcdZone),
+    "domains whose names are in etcd; reverse zones such as 0.10.in-addr.arpa among them",
+    { isOneOrMore, fallback: ETCD_DEFAULTS.zones },
+  ),
+  "etcd.ca": one(
+    path("/etc/dns11/etcd-ca.pem"),
+    undefined,
+    "file with the certificates of the authority that signed those of the members, in PEM",
+  ),
+  "etcd.user": one(quoting(readUser), undefined, "user of etcd; it needs permission to read the keys below the prefix"),
+  "etcd.password-file": one(path("/etc/dns11/etcd-password"), undefined, "file with that user's password"),
+  "etcd.max-stale": one(
+    duration(0, 7 * DAY_MS, SECOND_MS),
+    ETCD_DEFAULTS.staleSecondsMax * SECOND_MS,
+    "how long the last known records are answered while etcd cannot be reached; then queries fail",
+  ),
+  "etcd.quirks": list(
+    quoting(readQuirk),
+    "what CoreDNS does and dns11 does not: subtree (a name answers with all records below it), text-only (a record with a text is no CNAME)",
+    { isOneOrMore, fallback: ETCD_DEFAULTS.quirks },
+  ),
+  "etcd.publish": one(
+    BOOLEAN,
+    false,
+    "write the containers of this machine to etcd, and resolve those that other machines have written",
+  ),
+  "etcd.machine": one(
+    quoting(readMachine),
+    undefined,
+    "name of this machine in etcd; without it, the host name of the engine",
+  ),
+  "etcd.address": list(
+    quoting(readMachineAddress),
+    "addresses at which other machines reach the published ports of this one; without it, the one that connects to etcd",
+    { isOneOrMore, fallback: PUBLISH_DEFAULTS.addresses },
+  ),
+  "etcd.routed-networks": list(
+    quoting(readNetworkName),
+    "networks whose containers other machines reach at their own addresses",
+    { isOneOrMore, fallback: PUBLISH_DEFAULTS.routedNetworks },
+  ),
+  "etcd.lease": one(
+    duration(10 * SECOND_MS, 10 * MINUTE_MS, SECOND_MS),
+    PUBLISH_DEFAULTS.leaseSeconds * SECOND_MS,
+    "how long the containers of a machine are in etcd after it has failed",
+  ),
+  "etcd.nearest-first": one(
+    BOOLEAN,
+    PUBLISH_DEFAULTS.isNearestFirst,
+    "answer with the members of a service on this machine first",
+  ),
+};
+
+const SWITCH_SETTINGS = Object.fromEntries(
+  SWITCHES.map(({ key, description }) => [key, one(BOOLEAN, undefined, description)]),
+) as Record<SwitchKey, OneSetting<boolean>>;
+
+export const SETTINGS = { ...TABLE, ...SWITCH_SETTINGS };
+
+/** The settings whose values are a text or a list of texts, so that they have a variable. */
+export type PlainKey = keyof typeof SETTINGS;
+
+/** Maps, which only the settings file has. */
+export interface MapValues {
+  networks: ReadonlyMap<string, readonly RouteText[]>;
+  records: readonly DeclaredName[];
+}
+
+export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
+  networks: "upstream servers for the containers of a network, by network name: {NAME: {dns: [...]}}",
+  records:
+    "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
+};
+
+type ValueOf<S> = S extends OneSetting<infer T> ? T : S extends ListSetting<infer T> ? readonly T[] : never;
+
+/** Durations are in milliseconds, sizes in bytes. */
+export type Values = { [K in PlainKey]: ValueOf<(typeof SETTINGS)[K]> } & MapValues;
+
+export type Key = keyof Values;
+
+export function isPlain(key: Key): key is PlainKey {
+  return Object.hasOwn(SETTINGS, key);
+}
+
+/** Whether a change of this key takes effect at the next start only. */
+export function isForStart(key: string): boolean {
+  return Object.hasOwn(SETTINGS, key) && SETTINGS[key as PlainKey].isForStart;
+}
+
+/** In the form of the settings file. */
+export function writtenValue(key: PlainKey, value: unknown): unknown {
+  const { kind, form } = SETTINGS[key] as AnySetting;
+  const write = (each: unknown): unknown => kind.write?.(each) ?? each;
+  return form === "one" ? write(value) : (value as readonly unknown[]).map(write);
+}
