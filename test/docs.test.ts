@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize, relative } from "node:path";
 import { test } from "node:test";
 
 import { EXIT } from "../cmd/exit-code.ts";
@@ -28,8 +28,9 @@ const paths = [
   "ARCHITECTURE.md",
   "SECURITY.md",
   "CHANGELOG.md",
-  ...readdirSync("docs")
+  ...readdirSync("docs", { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
+    .toSorted()
     .map((name) => join("docs", name)),
 ];
 const texts = new Map(paths.map((path) => [path, readFileSync(path, "utf8")]));
@@ -235,13 +236,13 @@ test("every exit code has its row, and there is no other", () => {
 });
 
 test("every check of the doctor has its row, and there is no other", () => {
-  const checks = section("docs/troubleshooting.md", "Doctor checks");
+  const checks = section("docs/codes.md", "Doctor checks");
   const rows = [...checks.matchAll(/^\| (\S.*?) +\| `([\w-]+)`/gm)].map(([, title, code = ""]) => [code, title]);
   assert.deepEqual(Object.fromEntries(rows), CHECKS);
 });
 
 test("every code that status can report has its row, and there is no other", () => {
-  const states = section("docs/troubleshooting.md", "Container states");
+  const states = section("docs/codes.md", "Container states");
   const codes = new Set([...states.matchAll(/`([A-Z_]{4,}|[a-z]+(?:-[a-z]+)+)`/g)].map(([, code]) => code));
   assert.deepEqual(
     codes,
@@ -260,7 +261,7 @@ test("every result of a query is explained", () => {
 });
 
 test("every warning and error of the log is explained", () => {
-  const rows = section("docs/troubleshooting.md", "Log messages")
+  const rows = section("docs/codes.md", "Log messages")
     .split("\n")
     .filter((line) => /\| (?:warn|error) +\|/.test(line));
   assert.ok(rows.length > 20);
@@ -271,7 +272,7 @@ test("every warning and error of the log is explained", () => {
 });
 
 test("every error says what to do", () => {
-  const rows = section("docs/troubleshooting.md", "Errors of the command line")
+  const rows = section("docs/codes.md", "Errors of the command line")
     .split("\n")
     .filter((line) => /\| `[A-Z_]+`/.test(line));
   assert.ok(rows.length > 40);
@@ -335,8 +336,16 @@ test("links have a target, and those of shipped documents one that is shipped", 
       shipped.some((each) => path === each || path.startsWith(`${each}/`)),
       path,
     );
-  for (const name of readdirSync("docs").filter((each) => each.endsWith(".md"))) {
-    assert.ok(page("README.md").includes(`docs/${name}`), `README does not link docs/${name}`);
+});
+
+test("an index leads to every page: README to docs/README.md, and that of a folder to all pages beside it", () => {
+  assert.match(page("README.md"), /\(docs\/README\.md\)/);
+  for (const path of paths.filter((each) => each.startsWith("docs/"))) {
+    const isIndex = basename(path) === "README.md";
+    const index = join(dirname(isIndex ? dirname(path) : path), "README.md");
+    if (path === join("docs", "README.md")) continue;
+    const link = relative(dirname(index), path);
+    assert.ok(page(index).includes(`(${link})`), `${index} does not link ${path}`);
   }
 });
 
@@ -379,7 +388,7 @@ test("the documents name folders, files and tests that exist", () => {
 test("every runtime package has its reason", () => {
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { dependencies: Record<string, string> };
   for (const name of Object.keys(dependencies))
-    assert.match(page("docs/internals.md"), new RegExp(`\\| \`${name}\` +\\|`));
+    assert.match(page("docs/internals/README.md"), new RegExp(`\\| \`${name}\` +\\|`));
 });
 
 test("the version of package.json is the newest of CHANGELOG or unreleased", () => {
