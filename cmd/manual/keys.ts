@@ -66,7 +66,7 @@ function acceptedBy(key: Key): string | undefined {
 }
 
 function isMap(key: Key): boolean {
-  return key === "networks";
+  return key === "networks" || key === "records";
 }
 
 /** As in the settings file. */

@@ -80,10 +80,10 @@ export const READERS = {
   dns: (value: unknown) => parseRoute(readText(value)),
   /** One option. */
   "dns-opt": (value: unknown) => parseDnsOption(readText(value)),
-  "resolv-conf": readPath,
+  "resolv-conf": pathLike("/etc/resolv.conf"),
   "host-names": oneOf(HOST_MEANS),
   "host-domain": readHostDomain,
-  "records-dir": readFolder,
+  "records-dir": pathLike("/etc/dns11/records"),
   "forward.order": oneOf(SERVER_ORDERS, "forward.order"),
   "forward.budget": duration(100, MINUTE_MS, 1),
   "forward.max-concurrent": count(1, LIMITS.forwardQueriesShared),
@@ -111,9 +111,9 @@ export const READERS = {
   "etcd.zones": (value: unknown) => readEtcdZone(value, quoteValue),
   "etcd.quirks": (value: unknown) => readQuirk(value, quoteValue),
   "etcd.prefix": (value: unknown) => readPrefix(value, quoteValue),
-  "etcd.ca": readPath,
+  "etcd.ca": pathLike("/etc/dns11/etcd-ca.pem"),
   "etcd.user": (value: unknown) => readUser(value, quoteValue),
-  "etcd.password-file": readPath,
+  "etcd.password-file": pathLike("/etc/dns11/etcd-password"),
   "etcd.max-stale": duration(0, 7 * DAY_MS, SECOND_MS),
   "etcd.machine": (value: unknown) => readMachine(value, quoteValue),
   "etcd.address": (value: unknown) => readMachineAddress(value, quoteValue),
@@ -204,16 +204,13 @@ function readZone(value: unknown): string {
   return zoneName(text) ?? "";
 }
 
-function readPath(value: unknown): string {
-  const path = readText(value);
-  if (path.startsWith("/") && !path.includes("\0")) return path;
-  throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as /etc/resolv.conf`);
-}
-
-function readFolder(value: unknown): string {
-  const path = readText(value);
-  if (path.startsWith("/") && !path.includes("\0")) return path;
-  throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as /etc/dns11/records`);
+/** An absolute path; the example is part of the error, and of the documents. */
+function pathLike(example: string): (value: unknown) => string {
+  return (value) => {
+    const path = readText(value);
+    if (path.startsWith("/") && !path.includes("\0")) return path;
+    throw new Error(`invalid path ${quoteValue(value)}: use an absolute path, such as ${example}`);
+  };
 }
 
 function oneOf<T extends string>(words: readonly T[], key?: string): (value: unknown) => T {
