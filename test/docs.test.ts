@@ -61,7 +61,7 @@ test("every flag that a document names belongs to a command, and every command i
   const cli = page("docs/cli.md");
   // Those of programs that the documents mention.
   const others = new Set([
-    "kill-whom",
+    "kill-who",
     "signal",
     "now",
     "ignore-scripts",
@@ -219,6 +219,21 @@ async function checked(text: string, path = ""): Promise<SettingOrigins> {
     rmSync(folder, { recursive: true });
   }
 }
+
+test("every label that dns11 reads has its row, and there is no other", () => {
+  const rows = [...page("docs/labels.md").matchAll(/^\| `(io\.dns11\.[a-z-]+)`/gm)].map(([, label = ""]) => label);
+  const read = readdirSync("src", { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .flatMap((name) => [...readFileSync(join("src", name), "utf8").matchAll(/"(io\.dns11\.[a-z-]+)"/g)])
+    .map(([, label = ""]) => label);
+  assert.ok(read.length > 10);
+  assert.deepEqual(rows.toSorted(), read.toSorted());
+  for (const [path, text] of current) {
+    for (const [, label = ""] of text.matchAll(/\b(io\.dns11\.[a-z-]+)/g)) {
+      assert.ok(read.includes(label), `${path}: ${label}`);
+    }
+  }
+});
 
 test("the table of differences has a row for every switch, and the ttl", () => {
   const differences = page("docs/differences.md");
