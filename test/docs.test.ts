@@ -141,6 +141,13 @@ test("every make target in a document exists", () => {
   for (const [, target] of named) assert.match(`${stdout}  make help `, new RegExp(`make ${target} `));
 });
 
+test("every part of the bench that a document names exists", () => {
+  const sources = ["main", "data-plane"].map((name) => readFileSync(`test/bench/${name}.ts`, "utf8")).join("\n");
+  const named = [...all.matchAll(/\bmake bench ONLY=([a-z-]+)/g)].map(([, part = ""]) => part);
+  assert.ok(named.length > 10);
+  for (const part of named) assert.ok(sources.includes(`"${part}"`), part);
+});
+
 test("every key and variable that a document names is a setting", () => {
   const keys = Object.keys(mergeSettings([]).origins);
   const maps = new Set(keys.filter((key) => key.includes(".")).map((key) => key.split(".")[0] ?? ""));
