@@ -341,6 +341,28 @@ test("figures are those of the program", () => {
   assert.match(page("docs/differences.md"), new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
 });
 
+test("README has the figures of the benchmarks, and says of a killed dns11 what the other pages say", () => {
+  const readme = page("README.md");
+  const [, speed = ""] = readme.split("\n## Speed\n");
+  const cells = [...(speed.split("\n## ")[0] ?? "").matchAll(/\| ([\d.,]+(?: [um]s)?) +(?=\|)/g)].map(
+    ([, cell = ""]) => cell,
+  );
+  assert.ok(cells.length > 15);
+  const measured = page("docs/benchmarks.md") + page("docs/internals/kernel-answers.md");
+  for (const cell of cells) {
+    const inTables = / [um]s$/.test(cell) ? `| ${cell} ` : `| ${Number(cell.replaceAll(",", "")) / 1000}k at `;
+    assert.ok(measured.includes(inTables), `${cell} is in no table`);
+  }
+  const [, few = "", many = ""] =
+    /^\| with a keeper .*, (\d+) ms +\|.*, (\d+) ms +\|$/m.exec(page("docs/benchmarks.md")) ?? assert.fail();
+  for (const path of ["README.md", "docs/operations.md"]) {
+    assert.match(page(path), new RegExp(`\\b${few} ms \\(40 containers\\)(?:,| to) ${many} ms \\(1,000\\)`), path);
+  }
+  for (const path of ["README.md", "SECURITY.md", "docs/operations.md", "docs/kind.md"]) {
+    assert.match(page(path), /KIND(?:'s)?\s+(?:own rules|nodes)/, `${path} leaves out the exception of KIND`);
+  }
+});
+
 test("links have a target, and those of shipped documents one that is shipped", () => {
   const shipped = (JSON.parse(readFileSync("package.json", "utf8")) as { files: string[] }).files;
   for (const [path, text] of texts) {
