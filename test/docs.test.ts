@@ -141,6 +141,22 @@ test("every make target in a document exists", () => {
   for (const [, target] of named) assert.match(`${stdout}  make help `, new RegExp(`make ${target} `));
 });
 
+test("the rows of every table have as many cells as its head", () => {
+  for (const [path, text] of texts) {
+    const lines = text.replaceAll(/```[\s\S]*?```/g, "").split("\n");
+    for (const [at, line] of lines.entries()) {
+      if (!/^\|[ |:-]*-[ |:-]*$/.test(line)) continue;
+      const head = lines[at - 1] ?? "";
+      const rows = lines.slice(at, lines.indexOf("", at));
+      for (const row of rows) assert.equal(cellsOf(row), cellsOf(head), `${path}: ${row}`);
+    }
+  }
+});
+
+function cellsOf(row: string): number {
+  return row.replaceAll("\\|", "").split("|").length;
+}
+
 test("every part of the bench that a document names exists", () => {
   const sources = ["main", "data-plane"].map((name) => readFileSync(`test/bench/${name}.ts`, "utf8")).join("\n");
   const named = [...all.matchAll(/\bmake bench ONLY=([a-z-]+)/g)].map(([, part = ""]) => part);
