@@ -72,7 +72,7 @@ main() {
   compressed dist/man/dns11.8 "$root/usr/share/man/man8/dns11.8.gz"
   compressed dist/man/dns11.yaml.5 "$root/usr/share/man/man5/dns11.yaml.5.gz"
   # Unchanged, so that the links between them work.
-  for document in README.md ARCHITECTURE.md SECURITY.md CHANGELOG.md LICENSE docs/*.md docs/img/*.svg; do
+  for document in README.md ARCHITECTURE.md SECURITY.md CHANGELOG.md LICENSE docs/*.md docs/internals/*.md docs/img/*.svg; do
     put 644 "$document" "usr/share/doc/dns11/$document"
   done
   compressed CHANGELOG.md "$root/usr/share/doc/dns11/changelog.gz"

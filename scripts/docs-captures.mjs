@@ -19,7 +19,8 @@ import { startUpstream } from "../dist/test/support/servers/upstream.js";
 
 const PICTURE = "docs/img/demo.svg";
 const [COLUMNS, ROWS] = [100, 30];
-const LABELS = { "com.docker.compose.project": "shop" };
+/** On its network alone, and asks for "db", which is on the other one: the project of the pictures of the page. */
+const BROKEN = "shop-api-1";
 const FIREWALL =
   "table ip firewall { chain out { type filter hook output priority -200; meta l4proto { tcp, udp } th dport 53 drop; }; }";
 
@@ -27,29 +28,29 @@ const FIREWALL =
 const SCENE = `
 say() { printf '\\033[33m# %s\\033[0m\\n' "$*"; sleep 1; }
 play() { printf '\\033[36m$\\033[0m \\033[1m%s\\033[0m\\n' "$*"; sleep 0.8; eval "$*" || true; sleep "\${pause:-2}"; echo; }
-inside() { nsenter --target "$WEB_PID" --net "$@"; }
-until_state() { until dns11 status --json | grep -q "\\"name\\":\\"web\\"[^}]*\\"state\\":\\"$1\\""; do sleep 0.1; done; }
+inside() { nsenter --target "$BROKEN_PID" --net "$@"; }
+until_state() { until dns11 status --json | grep -q "\\"name\\":\\"${BROKEN}\\"[^}]*\\"state\\":\\"$1\\""; do sleep 0.1; done; }
 
-say 'web cannot reach the database'
-play docker exec web ping -c 1 db
-pause=4 play dns11 explain db web
+say 'an api container cannot reach the database'
+play docker exec ${BROKEN} ping -c 1 db
+pause=4 play dns11 explain db ${BROKEN}
 clear
 say 'the second line names the cause, the third one the fix'
-play docker network connect back web
-play docker exec web ping -c 1 db
+play docker network connect shop_back ${BROKEN}
+play docker exec ${BROKEN} ping -c 1 db
 sleep 1
 clear
 say 'something installs a firewall rule in the container'
 inside nft "$FIREWALL"
 until_state failed
-play docker exec web nslookup db
-pause=6 play 'dns11 doctor web | grep -i problem'
+play docker exec ${BROKEN} nslookup db
+pause=6 play 'dns11 doctor ${BROKEN} | grep -i problem'
 clear
 say 'without that rule, dns11 takes over again by itself'
 inside nft delete table ip firewall
 until_state attached
-play docker exec web ping -c 1 db
-pause=3 play dns11 tail web --no-follow
+play docker exec ${BROKEN} ping -c 1 db
+pause=3 play dns11 tail ${BROKEN} --no-follow
 `;
 
 const work = mkdtempSync(join(tmpdir(), "d11-captures-"));
@@ -58,35 +59,33 @@ const upstream = await startUpstream(engine);
 /** @type {import("node:child_process").ChildProcess | undefined} */
 let daemon;
 try {
-  await createNetwork(engine, "front");
-  await createNetwork(engine, "back");
-  const web = await runContainer(engine, { name: "web", networks: ["front"], labels: service("web") });
-  for (const name of ["api-1", "api-2"]) {
-    const networks = ["front", "back"].map((network) => ({ name: network, aliases: ["api"] }));
-    await runContainer(engine, { name, networks, labels: service("api") });
-  }
-  await runContainer(engine, { name: "db", networks: ["back"], labels: service("db") });
+  for (const name of ["shop_front", "shop_back"]) await createNetwork(engine, name);
+  await service("web", 1, ["shop_front"]);
+  const broken = await service("api", 1, ["shop_front"]);
+  await service("api", 2, ["shop_front", "shop_back"]);
+  await service("worker", 1, ["shop_back"]);
+  await service("db", 1, ["shop_back"]);
   const env = environment();
   daemon = start(env);
-  await untilState(env, "web", "attached");
+  await untilState(env, BROKEN, "attached");
   const capture = (/** @type {string} */ command) => `\`\`\`text\n$ ${command}\n${output(command, env)}\n\`\`\``;
 
-  for (const name of ["api", "www.ok.test", "www.ok.test", "db"]) await web.exec("nslookup", [name]);
+  for (const name of ["web", "www.ok.test", "www.ok.test", "db"]) await broken.exec("nslookup", [name]);
   /** @type {Record<string, string>} */
   const captured = {};
   captured["status"] = capture("dns11 status");
   captured["ps"] = capture("dns11 ps");
-  captured["names"] = capture("dns11 names --in web");
-  captured["explain"] = capture("dns11 explain db web");
-  captured["explain-fixed"] = capture("dns11 explain db api-1");
-  captured["tail"] = capture("dns11 tail web --no-follow");
-  await web.enter("nft", [FIREWALL]);
-  await untilState(env, "web", "failed");
-  captured["doctor"] = capture("dns11 doctor web");
-  await web.enter("nft", ["delete", "table", "ip", "firewall"]);
-  await untilState(env, "web", "attached");
+  captured["names"] = capture(`dns11 names --in ${BROKEN}`);
+  captured["explain"] = capture(`dns11 explain db ${BROKEN}`);
+  captured["explain-fixed"] = capture("dns11 explain db shop-api-2");
+  captured["tail"] = capture(`dns11 tail ${BROKEN} --no-follow`);
+  await broken.enter("nft", [FIREWALL]);
+  await untilState(env, BROKEN, "failed");
+  captured["doctor"] = capture(`dns11 doctor ${BROKEN}`);
+  await broken.enter("nft", ["delete", "table", "ip", "firewall"]);
+  await untilState(env, BROKEN, "attached");
 
-  if (!process.argv.includes("--no-recording")) record({ ...env, FIREWALL, WEB_PID: String(web.pid) });
+  if (!process.argv.includes("--no-recording")) record({ ...env, FIREWALL, BROKEN_PID: String(broken.pid) });
   for (const [path, text] of changedDocuments("captured", captured, formatted)) {
     writeFileSync(path, text);
     console.log(`docs: ${path} written`);
@@ -98,9 +97,17 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** @param {string} name */
-function service(name) {
-  return { ...LABELS, "com.docker.compose.service": name };
+/** As Compose creates it. @param {string} name @param {number} number @param {string[]} networks */
+async function service(name, number, networks) {
+  return await runContainer(engine, {
+    name: `shop-${name}-${number}`,
+    networks: networks.map((network) => ({ name: network, aliases: [name] })),
+    labels: {
+      "com.docker.compose.project": "shop",
+      "com.docker.compose.service": name,
+      "com.docker.compose.project.config_files": "/srv/shop/compose.yaml",
+    },
+  });
 }
 
 /** In the engine's network namespace, so that every setting has its default and the machine's port 9511 stays free. @param {NodeJS.ProcessEnv} env */

@@ -17,7 +17,6 @@ const changed = changedDocuments(
     commands: page("commands.md"),
     "exit-codes": page("exit-codes.md"),
     keys: page("keys.md"),
-    example: fenced("yaml", page("dns11.yaml")),
     errors: errorTable(),
     values: valueTexts()
       .map((text) => `- ${cell(text)}`)
@@ -77,9 +76,4 @@ function table(head, rows) {
 /** @param {string} text */
 function cell(text) {
   return text.replaceAll("|", "\\|").replaceAll("<", "&lt;").replaceAll("*", "\\*");
-}
-
-/** @param {string} language @param {string} text */
-function fenced(language, text) {
-  return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``;
 }

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize, relative } from "node:path";
 import { test } from "node:test";
 
 import { EXIT } from "../cmd/exit-code.ts";
@@ -27,8 +27,9 @@ const paths = [
   "ARCHITECTURE.md",
   "SECURITY.md",
   "CHANGELOG.md",
-  ...readdirSync("docs")
+  ...readdirSync("docs", { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
+    .toSorted()
     .map((name) => join("docs", name)),
 ];
 const texts = new Map(paths.map((path) => [path, readFileSync(path, "utf8")]));
@@ -59,7 +60,7 @@ test("every flag that a document names belongs to a command, and every command i
   const cli = page("docs/cli.md");
   // Those of programs that the documents mention.
   const others = new Set([
-    "kill-whom",
+    "kill-who",
     "signal",
     "now",
     "ignore-scripts",
@@ -139,6 +140,29 @@ test("every make target in a document exists", () => {
   for (const [, target] of named) assert.match(`${stdout}  make help `, new RegExp(`make ${target} `));
 });
 
+test("the rows of every table have as many cells as its head", () => {
+  for (const [path, text] of texts) {
+    const lines = text.replaceAll(/```[\s\S]*?```/g, "").split("\n");
+    for (const [at, line] of lines.entries()) {
+      if (!/^\|[ |:-]*-[ |:-]*$/.test(line)) continue;
+      const head = lines[at - 1] ?? "";
+      const rows = lines.slice(at, lines.indexOf("", at));
+      for (const row of rows) assert.equal(cellsOf(row), cellsOf(head), `${path}: ${row}`);
+    }
+  }
+});
+
+function cellsOf(row: string): number {
+  return row.replaceAll("\\|", "").split("|").length;
+}
+
+test("every part of the bench that a document names exists", () => {
+  const sources = ["main", "data-plane"].map((name) => readFileSync(`test/bench/${name}.ts`, "utf8")).join("\n");
+  const named = [...all.matchAll(/\bmake bench ONLY=([a-z-]+)/g)].map(([, part = ""]) => part);
+  assert.ok(named.length > 10);
+  for (const part of named) assert.ok(sources.includes(`"${part}"`), part);
+});
+
 test("every key and variable that a document names is a setting", () => {
   const keys = Object.keys(mergeSettings([]).origins);
   const maps = new Set(keys.filter((key) => key.includes(".")).map((key) => key.split(".")[0] ?? ""));
@@ -155,15 +179,18 @@ test("every key and variable that a document names is a setting", () => {
   }
 });
 
-test("the settings files of the documents are valid, and the example is all defaults", async () => {
+test("the settings files of the documents are valid, and the example of the program is all defaults", async () => {
   const blocks = [...page("docs/configuration.md").matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = ""]) => text);
-  assert.equal(blocks.length, 2);
-  for (const block of blocks) await checked(block);
+  assert.equal(blocks.length, 1);
+  const { stdout: example } = spawnSync(process.execPath, ["dist/cmd/dns11.js", "man", "dns11.yaml"], {
+    encoding: "utf8",
+  });
+  for (const block of [...blocks, example]) await checked(block);
   const declared = [...page("docs/names.md").matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = ""]) => text);
   assert.equal(declared.length, 1);
   for (const block of declared) await checked(`version: 1\n${block}`);
   // A key without a default has nothing behind its colon.
-  const filled = (blocks[1] ?? "")
+  const filled = example
     .replaceAll(/^#( *[a-z0-9-]+:)/gm, "$1")
     .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) =>
       /^(?:networks|resolv-conf|records-dir| +(?:ca|user|password-file|machine))/.test(line) ? "" : line,
@@ -218,6 +245,21 @@ async function checked(text: string, path = ""): Promise<SettingOrigins> {
   }
 }
 
+test("every label that dns11 reads has its row, and there is no other", () => {
+  const rows = [...page("docs/labels.md").matchAll(/^\| `(io\.dns11\.[a-z-]+)`/gm)].map(([, label = ""]) => label);
+  const read = readdirSync("src", { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .flatMap((name) => [...readFileSync(join("src", name), "utf8").matchAll(/"(io\.dns11\.[a-z-]+)"/g)])
+    .map(([, label = ""]) => label);
+  assert.ok(read.length > 10);
+  assert.deepEqual(rows.toSorted(), read.toSorted());
+  for (const [path, text] of current) {
+    for (const [, label = ""] of text.matchAll(/\b(io\.dns11\.[a-z-]+)/g)) {
+      assert.ok(read.includes(label), `${path}: ${label}`);
+    }
+  }
+});
+
 test("the table of differences has a row for every switch, and the ttl", () => {
   const differences = page("docs/differences.md");
   const rows = [...differences.matchAll(/^\| `--(?:no-)?([a-z0-9-]+)/gm)].map(([, flag = ""]) => flag);
@@ -234,13 +276,13 @@ test("every exit code has its row, and there is no other", () => {
 });
 
 test("every check of the doctor has its row, and there is no other", () => {
-  const checks = section("docs/troubleshooting.md", "Doctor checks");
+  const checks = section("docs/codes.md", "Doctor checks");
   const rows = [...checks.matchAll(/^\| (\S.*?) +\| `([\w-]+)`/gm)].map(([, title, code = ""]) => [code, title]);
   assert.deepEqual(Object.fromEntries(rows), CHECKS);
 });
 
 test("every code that status can report has its row, and there is no other", () => {
-  const states = section("docs/troubleshooting.md", "Container states");
+  const states = section("docs/codes.md", "Container states");
   const codes = new Set([...states.matchAll(/`([A-Z_]{4,}|[a-z]+(?:-[a-z]+)+)`/g)].map(([, code]) => code));
   assert.deepEqual(
     codes,
@@ -259,7 +301,7 @@ test("every result of a query is explained", () => {
 });
 
 test("every warning and error of the log is explained", () => {
-  const rows = section("docs/troubleshooting.md", "Log messages")
+  const rows = section("docs/codes.md", "Log messages")
     .split("\n")
     .filter((line) => /\| (?:warn|error) +\|/.test(line));
   assert.ok(rows.length > 20);
@@ -270,7 +312,7 @@ test("every warning and error of the log is explained", () => {
 });
 
 test("every error says what to do", () => {
-  const rows = section("docs/troubleshooting.md", "Errors of the command line")
+  const rows = section("docs/codes.md", "Errors of the command line")
     .split("\n")
     .filter((line) => /\| `[A-Z_]+`/.test(line));
   assert.ok(rows.length > 40);
@@ -314,6 +356,28 @@ test("figures are those of the program", () => {
   assert.match(page("docs/differences.md"), new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
 });
 
+test("README has the figures of the benchmarks, and says of a killed dns11 what the other pages say", () => {
+  const readme = page("README.md");
+  const [, speed = ""] = readme.split("\n## Speed\n");
+  const cells = [...(speed.split("\n## ")[0] ?? "").matchAll(/\| ([\d.,]+(?: [um]s)?) +(?=\|)/g)].map(
+    ([, cell = ""]) => cell,
+  );
+  assert.ok(cells.length > 15);
+  const measured = page("docs/benchmarks.md") + page("docs/internals/kernel-answers.md");
+  for (const cell of cells) {
+    const inTables = / [um]s$/.test(cell) ? `| ${cell} ` : `| ${Number(cell.replaceAll(",", "")) / 1000}k at `;
+    assert.ok(measured.includes(inTables), `${cell} is in no table`);
+  }
+  const [, few = "", many = ""] =
+    /^\| with a keeper .*, (\d+) ms +\|.*, (\d+) ms +\|$/m.exec(page("docs/benchmarks.md")) ?? assert.fail();
+  for (const path of ["README.md", "docs/operations.md"]) {
+    assert.match(page(path), new RegExp(`\\b${few} ms \\(40 containers\\)(?:,| to) ${many} ms \\(1,000\\)`), path);
+  }
+  for (const path of ["README.md", "SECURITY.md", "docs/operations.md", "docs/kind.md"]) {
+    assert.match(page(path), /KIND(?:'s)?\s+(?:own rules|nodes)/, `${path} leaves out the exception of KIND`);
+  }
+});
+
 test("links have a target, and those of shipped documents one that is shipped", () => {
   const shipped = (JSON.parse(readFileSync("package.json", "utf8")) as { files: string[] }).files;
   for (const [path, text] of texts) {
@@ -334,8 +398,16 @@ test("links have a target, and those of shipped documents one that is shipped", 
       shipped.some((each) => path === each || path.startsWith(`${each}/`)),
       path,
     );
-  for (const name of readdirSync("docs").filter((each) => each.endsWith(".md"))) {
-    assert.ok(page("README.md").includes(`docs/${name}`), `README does not link docs/${name}`);
+});
+
+test("an index leads to every page: README to docs/README.md, and that of a folder to all pages beside it", () => {
+  assert.match(page("README.md"), /\(docs\/README\.md\)/);
+  for (const path of paths.filter((each) => each.startsWith("docs/"))) {
+    const isIndex = basename(path) === "README.md";
+    const index = join(dirname(isIndex ? dirname(path) : path), "README.md");
+    if (path === join("docs", "README.md")) continue;
+    const link = relative(dirname(index), path);
+    assert.ok(page(index).includes(`(${link})`), `${index} does not link ${path}`);
   }
 });
 
@@ -378,7 +450,7 @@ test("the documents name folders, files and tests that exist", () => {
 test("every runtime package has its reason", () => {
   const { dependencies } = JSON.parse(readFileSync("package.json", "utf8")) as { dependencies: Record<string, string> };
   for (const name of Object.keys(dependencies))
-    assert.match(page("docs/internals.md"), new RegExp(`\\| \`${name}\` +\\|`));
+    assert.match(page("docs/internals/README.md"), new RegExp(`\\| \`${name}\` +\\|`));
 });
 
 test("the version of package.json is the newest of CHANGELOG or unreleased", () => {

@@ -12,8 +12,9 @@ import { bold, heading, italic, item, plain, section, usage, wrapped } from "./r
 const ABOUT = [
   "dns11 runs beside dockerd and answers DNS queries at 127.0.0.11 in every container on a user-defined network. It answers " +
     "the names of containers itself and forwards all other names to the servers that Docker would use.",
-  "It installs its own rules in the network namespace of each container. The kernel removes these rules when the process " +
-    "ends, and Docker's embedded DNS takes over at once. dns11 never changes or restarts a container.",
+  "It installs its own rules in the network namespace of each container. When dns11 ends, also by SIGKILL, the " +
+    "rules are removed and Docker's embedded DNS answers again; docs/operations.md lists the exceptions. dns11 never changes or " +
+    "restarts a container, except for resolv.conf in KIND nodes (--kind).",
 ];
 
 const SIGNALS = [

@@ -12,7 +12,7 @@ export function addressesIn(answers: readonly { readonly type: string; readonly 
   return answers.filter(({ type }) => type === "A" || type === "AAAA").map(({ data }) => data);
 }
 
-/** Whose an address is that no container of this engine has. */
+/** Finds the service or task of the swarm that has an address, if no container of this engine has it. */
 type ElsewhereOf = (address: string) => SwarmPlace | undefined;
 
 /**

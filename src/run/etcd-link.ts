@@ -24,9 +24,9 @@ import { publishedReport } from "./published-report.ts";
 /** Other settings that are not in force yet. */
 export interface PreparedEtcd {
   readonly names: SharedNames;
-  /** They are in force from now on. */
+  /** Puts these settings in force. */
   apply(): void;
-  /** They will not be. */
+  /** Ends what was prepared, because these settings will not be in force. */
   discard(): Promise<void>;
 }
 

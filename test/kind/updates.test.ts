@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { createNetwork } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
+import type { Dns11 } from "../support/program/dns11.ts";
 import type { KindNode } from "../support/kind/kind-node.ts";
 import {
   GATEWAY,
@@ -182,16 +183,28 @@ async function assertLikeKindAlone(node: KindNode): Promise<void> {
   for (const place of [pod, node]) assert.deepEqual(await world.webFrom(place, GATEWAY), world.found);
 }
 
-test("KIND's rewrite before dns11 starts changes nothing for node and pods, and is what remains afterwards (K26)", async () => {
-  await world.endShared();
-  await using node = await world.node("rewritten-before", { entrypoint: "kind" });
-  await node.waitForEntrypoint();
-  await using instance = await world.serve();
-  await waitForWorkingNode(instance, node.name);
-  await assertServed(node);
-  assert.equal(await instance.stop(), 0);
-  await assertLikeKindAlone(node);
-});
+for (const [how, end] of Object.entries<(instance: Dns11) => Promise<void>>({
+  SIGTERM: async (instance) => assert.equal(await instance.stop(), 0),
+  SIGKILL: async (instance) => {
+    instance.kill("SIGKILL");
+    await instance.exited;
+  },
+})) {
+  test(`KIND's rewrite before dns11 starts changes nothing for node and pods, and is what remains after ${how} (K26)`, async () => {
+    await world.endShared();
+    await using node = await world.node(`rewritten-before-${how.toLowerCase()}`, { entrypoint: "kind" });
+    await node.waitForEntrypoint();
+    await using instance = await world.serve();
+    await waitForWorkingNode(instance, node.name);
+    await assertServed(node);
+    await end(instance);
+    // After SIGKILL the kernel removes the rules.
+    await waitFor("dns11's rules to be gone", async () =>
+      (await ownTables(node.netnsPath)).length === 0 ? true : undefined,
+    );
+    await assertLikeKindAlone(node);
+  });
+}
 
 test("KIND's rewrite while a pod sends queries loses no answer, and is what remains afterwards (K26)", async () => {
   await using node = await world.node("rewritten-after");

@@ -50,6 +50,7 @@ test("dpkg -i installs all files and starts nothing", async () => {
     "/usr/share/doc/dns11/copyright",
     "/usr/share/doc/dns11/README.md",
     "/usr/share/doc/dns11/docs/install.md",
+    "/usr/share/doc/dns11/docs/internals/README.md",
     SETTINGS,
   ]) {
     assert.ok(brought.includes(path), path);

@@ -1,6 +1,6 @@
 /**
  * Emulator: boots a machine with QEMU, and returns what runs inside prints. It has no network, and its disks are as before
- * afterwards. The processor is emulated: docs/internals.md says what happened with KVM.
+ * afterwards. The processor is emulated: docs/internals/tests.md says what happened with KVM.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

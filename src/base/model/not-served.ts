@@ -1,5 +1,5 @@
 /**
- * NotServed: codes for why a container is not served, shown by status; docs/troubleshooting.md explains each.
+ * NotServed: codes for why a container is not served, shown by status; docs/codes.md explains each.
  */
 
 /** Skipped, because of what the container is or because of a setting. */

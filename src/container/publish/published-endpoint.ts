@@ -15,7 +15,7 @@ import { servicePlace } from "../facts/label-service.ts";
 interface PublishContext {
   readonly policy: PublishPolicy;
   readonly labels: LabelPolicy;
-  /** Of this machine. */
+  /** The addresses at which other machines reach published ports of this one. */
   readonly addresses: readonly string[];
   readonly networkOf: (id: string) => NetworkFact | undefined;
 }

@@ -12,7 +12,7 @@ import type { Within } from "../../kernel/net-namespace.ts";
 /** The answers of the namespace in the kernel, as the probe sees them. */
 export interface KernelProbeTarget {
   remember(answer: KnownAnswer): boolean;
-  /** So many of the answers are for queries of our own. */
+  /** Leaves out of the statistics that many answers, because they were given to dns11's own queries. */
   discount(queries: number): void;
 }
 

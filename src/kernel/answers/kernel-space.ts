@@ -170,7 +170,7 @@ export class KernelSpace implements AnswerMemory {
     this.#setPort(port);
   }
 
-  /** So many of the answers are for queries of our own. */
+  /** Leaves out of the statistics that many answers, because they were given to dns11's own queries. */
   discount(queries: number): void {
     this.#own += queries;
   }

@@ -21,7 +21,7 @@ for await (const each of dns.follow({ container: "app", signal: AbortSignal.time
 }
 `;
 
-const [, EXAMPLE = ""] = /```js\n([\s\S]*?)```/.exec(readFileSync("docs/api.md", "utf8")) ?? [];
+const [, EXAMPLE = ""] = /```js\n([\s\S]*?)```/.exec(readFileSync("docs/tests.md", "utf8")) ?? [];
 
 const MISTAKES = {
   option: { what: "an option that there is not", line: 'await dns.queries("app", { sinse: 1 });' },
@@ -38,7 +38,7 @@ before(() => {
   ({ code, output } = compile(sources));
 });
 
-test("a suite that uses the client as in docs/api.md compiles", () => {
+test("a suite that uses the client as in docs/tests.md compiles", () => {
   assert.match(EXAMPLE, /waitUntilResolves/);
   const other = output.split("\n").filter((line) => line !== "" && !isAbout(line, Object.keys(MISTAKES)));
   assert.deepEqual(other, []);

@@ -78,7 +78,7 @@ export class SwarmLists {
     return this.#lists.has(networkId);
   }
 
-  /** Whose an address is. */
+  /** Finds the service or task that has an address on a network. */
   placeOf(networkId: string, address: string): ListedPlace | undefined {
     return this.#lists.get(networkId)?.byAddress.get(address);
   }

@@ -65,7 +65,7 @@ export const MACHINE_KEY = "host";
 const MACHINES_REPORTED = 20;
 /** All that it may publish, and its own record. */
 const MACHINE_KEYS = LIMITS.etcdMachineMembers + 1;
-/** Instead of the name of one. */
+/** Stands in the place of a machine's name where a problem concerns all machines. */
 const ALL_MACHINES = "*";
 const PATH_READ = 7;
 
