@@ -89,8 +89,18 @@ export async function runContainer(host: DockerHost, options: ContainerOptions =
   const [first, ...others] = (options.networks ?? []).map(attachmentOf);
   const id = await createContainer(host, options, first, image);
   for (const other of others) await connect(host, id, other);
-  await host.post(`/containers/${id}/start`);
+  await start(host, id);
   return await Container.of(host, id);
+}
+
+/** On a busy machine a swarm's manager may not answer within the time that Docker gives it. */
+async function start(host: DockerHost, id: string, attempts = 3): Promise<void> {
+  try {
+    await host.post(`/containers/${id}/start`);
+  } catch (error) {
+    if (attempts === 1 || !String(error).includes("context deadline exceeded")) throw error;
+    await start(host, id, attempts - 1);
+  }
 }
 
 async function createContainer(
