@@ -76,14 +76,17 @@ function answerTexts({ question, reply, owners }: Explanation, isShadowed: boole
   });
 }
 
-function causeLines({ sentence, fix, lastingFix }: Cause, label: string, display: Display): string[] {
+function causeLines({ sentence, fix, advice, lastingFix }: Cause, label: string, display: Display): string[] {
+  const unwrapped = { ...display, width: Number.POSITIVE_INFINITY };
   const change =
     lastingFix === null ? null : `${lastingFix.file ?? "Compose file"}: ${lastingFix.key}: ${lastingFix.change}`;
   return [
     ...labelled(label, sentence, display),
     // A command is easier to copy from one line.
-    ...(fix === null ? [] : labelled("fix", fix, { ...display, width: Number.POSITIVE_INFINITY })),
+    ...(fix === null ? [] : labelled("fix", fix, unwrapped)),
+    ...(advice === undefined ? [] : labelled(fix === null ? "fix" : "and", advice, display)),
     ...(change === null ? [] : labelled("for good", change, display)),
+    ...(lastingFix?.command === undefined ? [] : [`${INDENT}${printable(lastingFix.command)}`]),
   ];
 }
 

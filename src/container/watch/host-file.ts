@@ -39,6 +39,26 @@ export function hostFiles(path: string | undefined): readonly string[] {
   return path === undefined ? [DEFAULT_PATH, UPLINKS_PATH] : [path];
 }
 
+/** Where a file of the host lists a nameserver. */
+export interface ListedServer {
+  readonly address: string;
+  readonly file: string;
+  /** From 1 on. */
+  readonly line: number;
+}
+
+/** Of all files that may list them, as they are now. */
+export function listedServers(host: HostRoot, path: string | undefined): ListedServer[] {
+  return hostFiles(path).flatMap((name) => {
+    const file = tryReadEngineFile(host, name);
+    if (file.kind !== "read") return [];
+    return file.text.split("\n").flatMap((text, index) => {
+      const [address] = parseResolvConf(text).nameservers;
+      return address === undefined ? [] : [{ address, file: name, line: index + 1 }];
+    });
+  });
+}
+
 export function readHostServers(host: HostRoot, path = DEFAULT_PATH): HostServers {
   const file = tryReadEngineFile(host, path);
   if (file.kind === "busy") return BUSY;

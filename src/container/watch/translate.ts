@@ -53,6 +53,7 @@ export function containerFact(
     domainName: json.Config?.Domainname ?? "",
     ...split,
     startedAt: json.State?.StartedAt ?? "",
+    ...(json.RestartCount !== undefined && json.RestartCount > 0 && { restarts: json.RestartCount }),
     resolvConfPath: json.ResolvConfPath || undefined,
     kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),
     extraHosts,
@@ -127,6 +128,7 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
       ipv4Gateway: address(endpoint.Gateway),
       ipv6Gateway: address(endpoint.IPv6Gateway),
       gatewayPriority: endpoint.GwPriority ?? 0,
+      ...(endpoint.Aliases?.includes(bareName(json.Name)) === true && { isComposed: true }),
     },
   ];
 }

@@ -3,7 +3,7 @@
  * old address.
  */
 import type { Cause } from "../../api/causes.ts";
-import type { FormerAddress } from "../../base/model/former-address.ts";
+import type { FormerAddress } from "../../container/registry/former-addresses.ts";
 import { ageText } from "../../base/lib/age.ts";
 import { commandOf } from "./fixes.ts";
 import type { KnownContainers } from "./known-containers.ts";
