@@ -33,7 +33,8 @@ function answerCauses(situation: Situation): Cause[] {
  * another machine.
  */
 function shadowCauses(situation: Situation): Cause[] {
-  const elsewhere = containerCauses(situation).find(({ isBreaking }) => isBreaking);
+  // A container that is gone is in nobody's way.
+  const elsewhere = containerCauses(situation).find(({ isBreaking, code }) => isBreaking && code !== "removed");
   if (elsewhere === undefined) return [];
   const sentence = `the answer is not a container's: an upstream server answers for "${situation.name}"; ${elsewhere.sentence}`;
   return [{ ...elsewhere, code: "shadowed", sentence }];
