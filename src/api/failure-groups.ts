@@ -27,7 +27,7 @@ export interface FailureGroup {
 /** The same for causes that one change fixes, or that nothing fixes. */
 export function causeKey({ about, code, fix, lastingFix, sentence, isBreaking }: Cause): string {
   if (about !== undefined) return JSON.stringify([code, about]);
-  if (fix !== null || lastingFix !== null) return JSON.stringify([code, fix, lastingFix]);
+  if (fix !== null || lastingFix !== null) return JSON.stringify([code, lastingFix ?? fix]);
   return JSON.stringify([code, isBreaking ? sentence : ""]);
 }
 
@@ -40,11 +40,11 @@ export function groupFailures(reports: readonly FailureReport[]): FailureGroup[]
     if (group === undefined) groups.set(key, [report]);
     else group.push(report);
   }
-  return [...groups.values()].map(groupOf).toSorted((a, b) => rankOf(a) - rankOf(b) || (a.last < b.last ? 1 : -1));
+  return [...groups.values()].map(groupOf).toSorted((a, b) => rankOf(a) - rankOf(b) || latestFirst(a, b));
 }
 
 function groupOf(all: readonly FailureReport[]): FailureGroup {
-  const reports = all.toSorted((a, b) => (a.last < b.last ? 1 : -1));
+  const reports = all.toSorted(latestFirst);
   const distinct = <T>(pick: (report: FailureReport) => T): T[] => [...new Set(reports.map(pick))];
   const causes = reports.map(({ cause }) => cause).filter((cause) => cause !== null);
   return {
@@ -70,4 +70,8 @@ function groupOf(all: readonly FailureReport[]): FailureGroup {
 function rankOf({ cause, reports: [first] }: FailureGroup): number {
   const isFixable = cause !== null && (cause.fix !== null || cause.lastingFix !== null);
   return (first?.earlier === undefined ? 0 : 3) + (isFixable ? 0 : cause?.isBreaking === true ? 1 : 2);
+}
+
+function latestFirst(a: { readonly last: string }, b: { readonly last: string }): number {
+  return a.last === b.last ? 0 : a.last < b.last ? 1 : -1;
 }

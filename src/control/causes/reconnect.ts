@@ -4,6 +4,7 @@
  * path is a label, which whoever made the container has chosen.
  */
 import type { Cause, LastingFix } from "../../api/causes.ts";
+import { isUserDefined } from "../../container/registry/fact.ts";
 import { commandOf, recreateCommand, serviceChange } from "./fixes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import type { Situation } from "./situation.ts";
@@ -38,7 +39,9 @@ export function aliasesOn(container: KnownContainer, network: string, { known, f
 
 /** Without its aliases a container would be found by its own name alone. */
 export function connectCommand(container: KnownContainer, network: string, known: Known): string {
-  const aliases = aliasesOn(container, network, known).flatMap((alias) => ["--alias", alias]);
+  // The default bridge has none, and Docker refuses to give one there.
+  const names = isUserDefined(network) ? aliasesOn(container, network, known) : [];
+  const aliases = names.flatMap((alias) => ["--alias", alias]);
   return commandOf("docker", "network", "connect", ...aliases, network, container.name);
 }
 
