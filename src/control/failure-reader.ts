@@ -11,7 +11,7 @@ import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
 import type { ComposeFilter } from "./compose-filter.ts";
 import { failureCause, ownerOf, resultOf } from "./failure-cause.ts";
-import { type Judged, judge } from "./judged-failure.ts";
+import { type CauseMemory, type Judged, isFresh, judge } from "./judged-failure.ts";
 import { misleadingNames } from "./misleading-names.ts";
 import { unwatchedContainers } from "./unwatched-containers.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -35,7 +35,7 @@ export interface FailureFilter extends Partial<ComposeFilter> {
 
 export class FailureReader {
   readonly #ports: Ports;
-  readonly #recorded: RecordedCauses;
+  readonly #recorded: CauseMemory;
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -101,9 +101,12 @@ export class FailureReader {
       .filter((record) => !isSearchStep(record, search) && isWanted(record))
       .map((record) => {
         const present = failureCause(this.#ports, table, record, situations);
+        const recorded = this.#recorded.of(table, record);
+        if (isFresh(record, recorded, nowMs) && present !== null && present.code !== "resolves-now")
+          this.#recorded.note(table, record, present);
         const judged = judge(record, {
           present,
-          recorded: this.#recorded.of(table, record),
+          recorded,
           isRunning: fact !== undefined,
           nowMs,
         });

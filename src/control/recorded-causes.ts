@@ -14,24 +14,19 @@ import { RCODE } from "../base/dns/rcode.ts";
 import type { FailureRecord } from "../base/model/failure-record.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
 import { failureCause } from "./failure-cause.ts";
+import { type CauseMemory, type RecordedCause, isFresh } from "./judged-failure.ts";
 import type { ControlPorts } from "./ports.ts";
 import { Situations } from "./situations.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;
 
-interface RecordedCause {
-  readonly cause: Cause | null;
-  /** On the clock of `performance.now`. */
-  readonly atMs: number;
-}
-
-export class RecordedCauses {
+export class RecordedCauses implements CauseMemory {
   readonly #ports: Ports;
   readonly #now: () => number;
   /** By container, the one whose failure was recorded last at the end; then by failure. */
   readonly #containers = new Map<string, Map<string, RecordedCause>>();
   #count = 0;
-  readonly #seenMs = new WeakMap<FailureTable, number>();
+  readonly #seen = new WeakMap<FailureTable, { lastMs: number; isSettled: boolean }>();
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
 
@@ -53,18 +48,16 @@ export class RecordedCauses {
   }
 
   /** The cause that a failure had when it happened last; undefined if that is not known. */
-  of({ containerId }: FailureTable, record: FailureRecord): Cause | null | undefined {
-    return this.#containers.get(containerId)?.get(keyOf(record))?.cause;
+  of({ containerId }: FailureTable, record: FailureRecord): RecordedCause | undefined {
+    return this.#containers.get(containerId)?.get(keyOf(record));
   }
 
   /** Finds out the causes of what has failed since the last time. */
   async look(): Promise<void> {
-    const pending = [...this.#ports.failures.tables()].filter(
-      (table) => table.lastMs > (this.#seenMs.get(table) ?? -1),
-    );
-    const wanted = pending.flatMap((table) => {
-      this.#seenMs.set(table, table.lastMs);
-      const records = [...table.records()].filter((record) => this.#isWanted(table, record));
+    const wanted = [...this.#ports.failures.tables()].flatMap((table) => {
+      const look = this.#lookAt(table);
+      if (look === undefined) return [];
+      const records = [...table.records()].filter((record) => this.#isWanted(table, record, look));
       const latest = records.toSorted((a, b) => b.lastMs - a.lastMs).slice(0, LIMITS.causesPerContainer);
       return latest.length === 0 ? [] : [{ table, latest }];
     });
@@ -98,10 +91,24 @@ export class RecordedCauses {
     if (first !== undefined && own.delete(first)) this.#count--;
   }
 
-  /** What no server knows has one cause, and it stays. A name that fails all the time is looked at now and then. */
-  #isWanted({ containerId }: FailureTable, record: FailureRecord): boolean {
+  /**
+   * "some" while names fail: one that fails all the time is looked at now and then. "last" once after that, because servers are
+   * known to be down only after some failures. undefined: nothing has happened.
+   */
+  #lookAt(table: FailureTable): "some" | "last" | undefined {
+    const { lastMs } = table;
+    const seen = this.#seen.get(table) ?? { lastMs: -1, isSettled: true };
+    const hasFailed = lastMs > seen.lastMs;
+    this.#seen.set(table, { lastMs, isSettled: !hasFailed });
+    if (hasFailed) return "some";
+    return seen.isSettled ? undefined : "last";
+  }
+
+  /** What no server knows has one cause, and it stays. */
+  #isWanted(table: FailureTable, record: FailureRecord, look: "some" | "last"): boolean {
     if (record.name === null || (!record.isNear && record.rcode === RCODE.NXDOMAIN)) return false;
-    const known = this.#containers.get(containerId)?.get(keyOf(record));
+    const known = this.of(table, record);
+    if (look === "last") return isFresh(record, known, this.#now());
     return known === undefined || record.lastMs - known.atMs > LIMITS.causeAgainMs;
   }
 

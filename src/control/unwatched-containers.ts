@@ -7,7 +7,7 @@ import type { Cause } from "../api/causes.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { resolverCauses } from "./causes/client-causes.ts";
-import { commandOf } from "./causes/fixes.ts";
+import { commandOf } from "../base/lib/command-line.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { cause } from "./causes/situation.ts";
 import { gatherInSlices } from "../base/lib/slices.ts";

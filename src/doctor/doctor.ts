@@ -95,7 +95,8 @@ interface Examination {
 }
 
 /** A host without a nameserver, such as a machine that is offline, is one cause, which the checks of the host report. */
-function whyNoUpstream({ isInternal }: InspectedContainer, { hostServers }: DoctorContext): string | undefined {
+function whyNoUpstream({ fact, isInternal }: InspectedContainer, { hostServers }: DoctorContext): string | undefined {
+  if (fact.endpoints.length === 0 && fact.onDefaultBridge === undefined) return "it is on no network";
   if (isInternal) return "all its networks are internal";
   return hostServers.nameservers.length === 0 ? "the Docker host has no nameserver" : undefined;
 }

@@ -84,6 +84,66 @@ test("all nameservers of the host are down", async () => {
   } finally {
     shop.upstream = await startUpstream(shop.engine);
   }
+  await waitFor("the server to be up", async () =>
+    (await dig(web, "c.ok.test")).answer.length > 0 ? true : undefined,
+  );
+  const [only] = (await shop.failures(client.name)).failures.filter(({ name }) => name === "b.ok.test");
+  assert.deepEqual([only?.cause?.code, only?.earlier], ["upstreams-down", "recovered"], "as it was");
+  const { stdout } = await shop.command("doctor", client.name);
+  assert.doesNotMatch(stdout, /does not resolve|may be broken/);
+});
+
+test("a firewall that drops TCP to the server, which a long answer needs", async () => {
+  await using client = await shop.service("long", ["shop_front"]);
+  const wall = "table inet wall { chain out { type filter hook output priority 0; tcp dport 53 drop; }; }";
+  stdoutOf(await shop.engine.enter("nft", [wall]), wall);
+  try {
+    const cause = await shop.causeIn(client.name, "tcp-blocked", async () => await dig(client, "a.tc.test"));
+    assert.match(cause.sentence, /^host\(127\.0\.0\.1\) answers over UDP, but not over TCP/);
+    const explained = unwrapped((await shop.command("explain", "a.tc.test", "--in", client.name)).stdout);
+    assert.match(explained, /^a\.tc\.test \(A\) in shop-long-1: SERVFAIL why host\(127\.0\.0\.1\) answers over UDP/);
+    assert.ok(explained.includes("fix allow TCP port 53 to host(127.0.0.1) in the firewalls on the way"), explained);
+  } finally {
+    stdoutOf(await shop.engine.enter("nft", ["delete table inet wall"]), "nft");
+  }
+  await shop.resolves(client, "a.tc.test");
+});
+
+test("a name in /etc/hosts: explain tells what the program gets", async () => {
+  await using client = await shop.service("given", ["shop_front"], { args: ["--add-host=web:192.0.2.5"] });
+  const { stdout } = await shop.command("explain", "web", "--in", client.name);
+  assert.match(stdout, /^web \(A\) in shop-given-1: 192\.0\.2\.5 {2}\(\/etc\/hosts\)\n/);
+  assert.match(
+    unwrapped(stdout),
+    /why programs in shop-given-1 get 192\.0\.2\.5: \/etc\/hosts has "web" \(--add-host, extra_hosts\)/,
+  );
+  const { stdout: program } = await client.exec("ping", ["-c", "1", "-W", "1", "web"]);
+  assert.match(program, /192\.0\.2\.5/);
+  const own = await shop.command("explain", client.name, "--in", client.name);
+  assert.doesNotMatch(own.stdout, /hosts/);
+});
+
+test("a container that has left its only network", async () => {
+  await using client = await shop.service("alone", ["shop_front"]);
+  await client.disconnect("shop_front");
+  await waitFor("it to be skipped", async () =>
+    (await shop.instance.container(client.name))?.state === "skipped" ? true : undefined,
+  );
+  const fix = "docker network connect --alias alone shop_front shop-alone-1";
+  const explained = await shop.command("explain", "web", "--in", client.name);
+  assert.ok(explained.stdout.includes(`  fix       ${fix}\n`), explained.stdout);
+  const doctor = await shop.command("doctor", client.name);
+  assert.equal(doctor.code, 1);
+  assert.match(
+    unwrapped(doctor.stdout),
+    /^PROBLEM shop-alone-1: resolver: on no network, .*; it was created on shop_front/,
+  );
+  assert.ok(doctor.stdout.includes(`Fix now:      ${fix}\n`), doctor.stdout);
+  assert.doesNotMatch(doctor.stdout, /loop|NETWORK|upstream/);
+  await shop.run(fix);
+  await shop.instance.waitFor(client.name, "attached");
+  await shop.resolves(client, "web");
+  await shop.resolves(web, "alone");
 });
 
 test("a search domain with a wildcard, and ndots", async () => {

@@ -67,6 +67,8 @@ export interface ContainerFact extends SplitLabels {
   readonly ports: PortsFact;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;
+  /** The same for its /etc/hosts. */
+  readonly hostsPath?: string;
   /** The configured search list of a KIND node. */
   readonly kindSearch: string | undefined;
   /** What `--add-host` (extra_hosts) gave it. */

@@ -10,7 +10,7 @@ import type { Server } from "../../base/model/view.ts";
 import { type EngineHost, tryReadEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 import { DebounceTimer } from "./debounce-timer.ts";
 import { PathWatch } from "./path-watch.ts";
-import { parseResolvConf } from "./resolv-conf.ts";
+import { type ListedServer, parseResolvConf } from "./resolv-conf.ts";
 
 const DEFAULT_PATH = "/etc/resolv.conf";
 const UPLINKS_PATH = "/run/systemd/resolve/resolv.conf";
@@ -37,14 +37,6 @@ const BUSY: HostServers = { servers: [], invalid: [], nameservers: [], search: [
 /** The files that may list the host's servers. */
 export function hostFiles(path: string | undefined): readonly string[] {
   return path === undefined ? [DEFAULT_PATH, UPLINKS_PATH] : [path];
-}
-
-/** Where a file of the host lists a nameserver. */
-export interface ListedServer {
-  readonly address: string;
-  readonly file: string;
-  /** From 1 on. */
-  readonly line: number;
 }
 
 /** Of all files that may list them, as they are now. */

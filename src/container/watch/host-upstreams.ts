@@ -5,16 +5,9 @@ import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile 
 import type { NameserversFact } from "../registry/fact.ts";
 import { capturedServers } from "./captured-servers.ts";
 import { DaemonDns } from "./daemon-dns.ts";
-import {
-  HostFile,
-  type HostServers,
-  type ListedServer,
-  hostFiles,
-  listedServers,
-  readHostServers,
-} from "./host-file.ts";
+import { HostFile, type HostServers, hostFiles, listedServers, readHostServers } from "./host-file.ts";
 import { nameserversOf } from "./nameservers.ts";
-import { parseResolvConf } from "./resolv-conf.ts";
+import { type ListedServer, parseResolvConf } from "./resolv-conf.ts";
 import { isOnDefaultBridgeOnly } from "./translate.ts";
 import { UnreadFiles } from "./unread-files.ts";
 import type { ContainerJson } from "./engine-json.ts";

@@ -55,6 +55,7 @@ export function containerFact(
     startedAt: json.State?.StartedAt ?? "",
     ...(json.RestartCount !== undefined && json.RestartCount > 0 && { restarts: json.RestartCount }),
     resolvConfPath: json.ResolvConfPath || undefined,
+    ...(json.HostsPath !== undefined && json.HostsPath !== "" && { hostsPath: json.HostsPath }),
     kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),
     extraHosts,
     nameservers,

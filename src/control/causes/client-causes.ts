@@ -5,7 +5,8 @@
 import type { Cause } from "../../api/causes.ts";
 import { parseQuestion, type ParsedQuestion } from "../../base/model/question-text.ts";
 import { isSameAddress } from "../../base/model/address.ts";
-import { commandOf, serviceChange } from "./fixes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { serviceChange } from "./fixes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import { ndotsOf, searchNames } from "./search-list.ts";
 import { type Situation, cause } from "./situation.ts";

@@ -4,7 +4,7 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { ageText } from "../../base/lib/age.ts";
-import { commandOf } from "./fixes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
 import type { KnownContainer } from "./known-container.ts";
 import { cause } from "./situation.ts";
 

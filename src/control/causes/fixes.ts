@@ -2,12 +2,10 @@
  * Fixes: what to do about a cause, as a command and in the words of a Compose file. Names in a command are quoted for a
  * shell, because the reader copies it.
  */
-import { dirname, isAbsolute } from "node:path";
-
 import type { Cause, LastingFix } from "../../api/causes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
 import type { KnownContainer } from "./known-container.ts";
 
-const PLAIN_WORD = /^[\w@%+=:,./-]+$/;
 /** What Compose accepts as the name of a project or a service. */
 const COMPOSE_NAME = /^[a-zA-Z0-9][\w.-]*$/;
 /** Files in one command. */
@@ -15,11 +13,6 @@ const FILES_MAX = 4;
 const FILE_LENGTH_MAX = 200;
 /** A label may hold any bytes; in a terminal, a command must be what it looks like. */
 const PLAIN_PATH = /^[\P{C}]+$/u;
-
-/** A command line of these words. */
-export function commandOf(...words: readonly string[]): string {
-  return words.map((word) => (PLAIN_WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
-}
 
 /** Makes the container of a service again: `up` alone does not if its part of the file is as it was. */
 export function recreateCommand(container: KnownContainer): string | undefined {
@@ -40,7 +33,7 @@ function composeCommand(
   const { project, service, files, folder } = compose;
   const isKnown = files.length > 0 && files.length <= FILES_MAX && files.every((file) => isPath(file));
   if (!isKnown || !COMPOSE_NAME.test(project) || !COMPOSE_NAME.test(service)) return undefined;
-  const isElsewhere = folder !== undefined && folder !== dirname(files[0] ?? "");
+  const isElsewhere = folder !== undefined && folder !== folderOf(files[0] ?? "");
   if (isElsewhere && !isPath(folder)) return undefined;
   return commandOf(
     ...["docker", "compose", "-p", project],
@@ -50,8 +43,12 @@ function composeCommand(
   );
 }
 
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
+}
+
 function isPath(text: string): boolean {
-  return isAbsolute(text) && text.length <= FILE_LENGTH_MAX && PLAIN_PATH.test(text);
+  return text.startsWith("/") && text.length <= FILE_LENGTH_MAX && PLAIN_PATH.test(text);
 }
 
 /** One change of a service of a container. */

@@ -5,7 +5,8 @@
  */
 import type { Cause, LastingFix } from "../../api/causes.ts";
 import { isUserDefined } from "../../container/registry/fact.ts";
-import { commandOf, recreateCommand, serviceChange } from "./fixes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { recreateCommand, serviceChange } from "./fixes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import type { Situation } from "./situation.ts";
 

@@ -4,7 +4,8 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import { commandOf, serviceChange } from "./fixes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { serviceChange } from "./fixes.ts";
 import { NOT_QUERIED, type Situation, cause } from "./situation.ts";
 import { serverChange } from "./upstream-fixes.ts";
 

@@ -97,6 +97,10 @@ export function insideOf(
 ): ContainerAccess {
   return {
     hostServers,
+    hostsOf: (fact) => {
+      const file = tryReadContainerFile(host(), fact.hostsPath ?? "", fact.id);
+      return file.kind === "read" ? file.text : undefined;
+    },
     open: (fact) => {
       if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));
       try {

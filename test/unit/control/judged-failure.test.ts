@@ -18,16 +18,25 @@ interface Parts {
   readonly present: Cause | null;
   readonly recorded?: Cause | null;
   readonly agoMs?: number;
+  readonly recordedMs?: number;
   readonly successMs?: number;
   readonly isRunning?: boolean;
 }
 
-function judged({ present, recorded, agoMs = MINUTE_MS, successMs, isRunning = true }: Parts): (string | undefined)[] {
+function judged({
+  present,
+  recorded,
+  agoMs = MINUTE_MS,
+  recordedMs = NOW - agoMs + 1,
+  successMs,
+  isRunning = true,
+}: Parts): (string | undefined)[] {
   const record: FailureRecord = {
     ...{ name: "db", type: 1, rcode: 3, count: 1, steps: 0, isStepLast: false, perMinute: 1, isNear: true },
     ...{ firstMs: 0, lastMs: NOW - agoMs, successMs },
   };
-  const { cause, earlier }: Judged = judge(record, { present, recorded, isRunning, nowMs: NOW });
+  const known = recorded === undefined ? undefined : { cause: recorded, atMs: recordedMs };
+  const { cause, earlier }: Judged = judge(record, { present, recorded: known, isRunning, nowMs: NOW });
   return [cause?.code, earlier];
 }
 
@@ -35,11 +44,10 @@ test("what failed while servers were down says so when they are up again, and no
   const [down, broken] = [of("upstreams-down"), of("upstream-error")];
   assert.deepEqual(judged({ present: broken, recorded: down }), ["upstreams-down", "recovered"]);
   assert.deepEqual(judged({ present: down, recorded: down }), ["upstreams-down", undefined]);
-  assert.deepEqual(
-    judged({ present: broken, recorded: down, agoMs: 10 }),
-    ["upstream-error", undefined],
-    "fails again",
-  );
+  const again = { present: broken, recorded: down, agoMs: 10, recordedMs: NOW - 100 };
+  assert.deepEqual(judged(again), ["upstream-error", undefined], "it has failed again");
+  assert.deepEqual(judged({ ...again, recordedMs: NOW - 5 }), ["upstreams-down", "recovered"]);
+  assert.deepEqual(judged({ present: down, recorded: broken, agoMs: 10 }), ["upstreams-down", undefined], "a guess");
 });
 
 test("what resolves by now is shown as it was", () => {

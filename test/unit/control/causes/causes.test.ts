@@ -7,7 +7,7 @@ import type { Cause } from "../../../../src/api/causes.ts";
 import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
 import { splitLabels } from "../../../../src/container/registry/labels.ts";
 import { causesOf } from "../../../../src/control/causes/causes.ts";
-import { commandOf } from "../../../../src/control/causes/fixes.ts";
+import { commandOf } from "../../../../src/base/lib/command-line.ts";
 import {
   type StoppedContainer,
   runningContainer,
