@@ -42,6 +42,7 @@ export interface InspectedContainer
 }
 
 const DNS_PORT = 53;
+const SHARED = "container:";
 /** The namespace belongs to the host or another container, or has no network; it is not checked under this name. */
 const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
 /** On the default bridge, where Docker has no DNS for container names. */
@@ -78,8 +79,17 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
       .map(({ json, split }) => containerFact(json, files.read(json), split))
       .toSorted(byName);
     const networks = await readNetworks(facts, engine);
+    const byId = new Map(facts.map((fact) => [fact.id, fact]));
     const reported = new Map(status?.containers.map((container) => [container.id, container]));
-    return facts.map((fact) => inspectedContainer(fact, (id) => networks.get(id), reported.get(fact.id), context));
+    return facts.map((fact) =>
+      inspectedContainer(
+        fact,
+        (id) => networks.get(id),
+        reported.get(fact.id),
+        context,
+        byId.get(fact.networkMode.slice(SHARED.length)),
+      ),
+    );
   } finally {
     upstreams.close();
     files.close();
@@ -91,6 +101,7 @@ function inspectedContainer(
   networkOf: InspectedContainer["networkOf"],
   status: ContainerStatus | undefined,
   context: DoctorContext,
+  owner: ContainerFact | undefined,
 ): InspectedContainer {
   // What a running dns11 serves there is a setting of its own.
   const isSkipped = status === undefined || status.state === "skipped";
@@ -108,7 +119,7 @@ function inspectedContainer(
     isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
-    attachment: attachmentFinding(decision, fact, status, context.status !== undefined),
+    attachment: attachmentFinding(decision, fact, status, context.status !== undefined, owner),
     servers: serversOf(fact, namespaceKind, status, networkOf, context),
   };
 }
@@ -155,10 +166,12 @@ function attachmentFinding(
   fact: ContainerFact,
   status: ContainerStatus | undefined,
   isRunning: boolean,
+  owner: ContainerFact | undefined,
 ): Finding {
   if (decision.kind === "skip" && decision.code === DEFAULT_BRIDGE_ONLY) return defaultBridgeFinding(fact);
   if (decision.kind === "skip" && NEVER_SERVED.has(decision.code)) {
-    return finding("attachment", "ok", `not served by dns11 (${decision.code}): ${decision.reason}`);
+    const detail = `not served by dns11 (${decision.code}): ${namedReason(decision, owner)}`;
+    return { ...finding("attachment", "ok", detail), isNote: true };
   }
   if (!isRunning) return finding("attachment", "ok", "Docker's resolver, because dns11 is not running");
   if (status === undefined) {
@@ -175,7 +188,10 @@ function attachmentFinding(
     }
     case "skipped": {
       const detail = `Docker's resolver (${status.code ?? ""}): ${status.reason ?? ""}`;
-      return finding("attachment", "ok", status.warning === undefined ? detail : `${detail}; ${status.warning}`);
+      return {
+        ...finding("attachment", "ok", status.warning === undefined ? detail : `${detail}; ${status.warning}`),
+        isNote: true,
+      };
     }
     case "quarantined":
       return finding(
@@ -190,6 +206,15 @@ function attachmentFinding(
     case "verifying":
       return finding("attachment", "warning", `dns11 is attaching (${status.state})`, RUN_AGAIN);
   }
+}
+
+/** Whose namespace it shares, by name: an id is not what a command takes. */
+function namedReason(
+  { code, reason }: Extract<Decision, { readonly kind: "skip" }>,
+  owner: ContainerFact | undefined,
+): string {
+  if (code !== "shares-namespace" || owner === undefined) return reason;
+  return `it shares the network namespace of ${owner.name}, and its names resolve as there: dns11 doctor ${owner.name}`;
 }
 
 function failedText({ code, since, reason, culprits = [] }: ContainerStatus): string {

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import type { CauseCode } from "../../src/api/causes.ts";
-import { type Container, createNetwork } from "../support/engine/container.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -144,6 +144,19 @@ test("a container that has left its only network", async () => {
   await shop.instance.waitFor(client.name, "attached");
   await shop.resolves(client, "web");
   await shop.resolves(web, "alone");
+});
+
+test("a container in the namespace of another one: doctor says so first", async () => {
+  await using sidecar = await runContainer(shop.engine, {
+    name: "sidecar",
+    args: ["--network", `container:${web.id}`],
+  });
+  const { code, stdout } = await shop.command("doctor", sidecar.name);
+  assert.equal(code, 0, stdout);
+  assert.match(
+    unwrapped(stdout),
+    /^NOTE sidecar: not served by dns11 \(shares-namespace\): it shares the network namespace of shop-web-1, .*: dns11 doctor shop-web-1 no problem found \(/,
+  );
 });
 
 test("a search domain with a wildcard, and ndots", async () => {
