@@ -60,6 +60,16 @@ export function resolversOf({ nameservers }: ContainerFact): readonly string[] {
   return nameservers.kind === "captured" ? nameservers.servers : [RESOLVER];
 }
 
+/** The engine reports the path of its own file, which has the container's ID in it, or of the one that is mounted over it. */
+export function mountedResolvConf(
+  { id, networkMode, resolvConfPath = "" }: ContainerFact,
+  owner: Pick<ContainerFact, "id">,
+): string | undefined {
+  if (resolvConfPath === "" || networkMode === "host") return undefined;
+  const folders = resolvConfPath.split("/");
+  return folders.includes(id) || folders.includes(owner.id) ? undefined : resolvConfPath;
+}
+
 export class Situations {
   readonly known: KnownContainers;
   readonly answers: LastAnswers;
@@ -94,6 +104,7 @@ export class Situations {
       swarmAlone: this.#ports.containers.swarm?.aloneOn(owner),
       prefersOwnProject: this.prefersOwnProject,
       resolvers: resolversOf(owner),
+      mountedResolvConf: mountedResolvConf(fact, owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };

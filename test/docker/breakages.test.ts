@@ -2,6 +2,9 @@
 // `dns11 failures` and explain show the cause and its fix, doctor shows the fix and exits with 1 if it is a problem.
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import type { CauseCode } from "../../src/api/causes.ts";
@@ -74,6 +77,33 @@ test("a resolv.conf that names another server", async () => {
   });
   const { unwatched } = await shop.failures(client.name);
   assert.deepEqual(unwatched, [], "its fix has helped");
+});
+
+test("a resolv.conf that is mounted: a restart would not remove it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "dns11-mounted-"));
+  try {
+    const file = join(folder, "resolv.conf");
+    await writeFile(file, "nameserver 10.255.255.3\n");
+    await using client = await shop.service("mounted", ["shop_front"], {
+      args: [`--volume=${file}:/etc/resolv.conf:ro`],
+    });
+    const { unwatched } = await shop.failures(client.name);
+    const [only] = unwatched;
+    assert.equal(only?.cause.code, "resolv-conf");
+    assert.ok(only.cause.sentence.startsWith(`${file} is mounted over /etc/resolv.conf of shop-mounted-1`));
+    assert.deepEqual([only.cause.fix, only.cause.lastingFix?.key], [null, "services.mounted.volumes"]);
+    const explained = unwrapped((await shop.command("explain", "web", "--in", client.name)).stdout);
+    assert.ok(explained.includes(`${file} is mounted over /etc/resolv.conf`), explained);
+    assert.ok(unwrapped((await shop.command("ps")).stdout).includes("is mounted over its resolv.conf"));
+    const { code, stdout } = await shop.command("doctor", client.name);
+    assert.equal(code, 1, stdout);
+    assert.match(
+      unwrapped(stdout),
+      /resolv\.conf: nameserver 10\.255\.255\.3; .*the file is a mount.* Fix: Remove the mount over \/etc\/resolv\.conf/,
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("all nameservers of the host are down", async () => {

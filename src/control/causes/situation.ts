@@ -88,6 +88,8 @@ export interface Situation {
   readonly prefersOwnProject: boolean;
   /** The addresses at which dns11 answers the client. */
   readonly resolvers: readonly string[];
+  /** A file of a user that is mounted over its resolv.conf: it is not read. */
+  readonly mountedResolvConf?: string | undefined;
   readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;
   readonly nowMs: number;
 }
