@@ -106,7 +106,7 @@ export function failuresText(
 /** The sentence of each failure, and what to do about all of them. */
 function groupLines(group: FailureGroup, width: number): string[] {
   const { cause, reports, sentences, fixes, lastingFixes } = group;
-  const [{ earlier = undefined } = {}] = reports;
+  const earlier = reports[0]?.earlier;
   if (cause === null) return [];
   const head = earlier === undefined ? [] : [`  now: ${EARLIER[earlier]}`];
   if (sentences.length === 1 && fixes.length < 2 && lastingFixes.length < 2)

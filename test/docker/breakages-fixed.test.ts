@@ -75,7 +75,7 @@ async function assertWhole(): Promise<void> {
       );
       const found = replies.map((reply) =>
         dataOf(reply)
-          .map((address) => owners.get(address))
+          .map((address) => owners.get(address) ?? address)
           .toSorted()
           .join(),
       );

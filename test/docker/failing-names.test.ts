@@ -60,8 +60,8 @@ test("a service that is not on the network of its client, until it is connected"
   });
   await shop.run(fix);
   await waitFor("db to resolve", async () => ((await dig(api, "db")).answer.length > 0 ? true : undefined));
-  const after = await shop.failureOf("db", "other-network");
-  assert.ok(after.earlier === "resolved" || after.earlier === "recovered", "as it was");
+  const earlier = await shop.failureOf("db", "other-network");
+  assert.ok(earlier.earlier === "resolved" || earlier.earlier === "recovered", "as it was");
   assert.equal((await shop.command("failures")).stdout.includes("why"), false);
   assert.match(
     (await shop.command("failures", "--all")).stdout,

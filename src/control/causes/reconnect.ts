@@ -17,7 +17,7 @@ const ALIASES_MAX = 16;
 const SHORT_ID_LENGTH = 12;
 
 /** The names that Compose would give a container on a network, beside its own. */
-export function aliasesOn(container: KnownContainer, network: string, { known, former = [] }: Known): string[] {
+function aliasesOn(container: KnownContainer, network: string, { known, former = [] }: Known): string[] {
   const { compose, id, name } = container;
   const aliases = new Set<string>();
   if (compose !== undefined && !compose.isOneOff) aliases.add(compose.service.toLowerCase());
