@@ -21,11 +21,12 @@ import { addressesIn, ownersOf } from "./address-owners.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { containerRef, lookup, readQuestion } from "./lookup.ts";
 import { causesOf } from "./causes/causes.ts";
+import { resolverCauses } from "./causes/client-causes.ts";
 import { causeText, serviceChange } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { NOT_QUERIED, cause } from "./causes/situation.ts";
 import { addressesInHosts } from "./hosts-file.ts";
-import { type SituationPorts, Situations } from "./situations.ts";
+import { type SituationPorts, Situations, resolversOf } from "./situations.ts";
 import type { Cause } from "../api/causes.ts";
 import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../api/names.ts";
 import type { AddressOwner } from "../api/owners.ts";
@@ -47,8 +48,11 @@ export async function explain(
   const { containers } = ports;
   const question = readQuestion(nameRequest.name, nameRequest.type);
   const fact = findContainer(containers.facts.values(), nameRequest.container);
-  const client = clientOf(ports, namespaceOwner(containers.facts, fact));
+  const owner = namespaceOwner(containers.facts, fact);
+  const client = clientOf(ports, owner);
   if (typeof client === "string") return await explainFromInside(ports, nameRequest, client, signal);
+  const other = otherServers(ports, fact, owner);
+  if (other !== undefined) return await explainFromInside(ports, nameRequest, other, signal);
   return await explanation(ports, fact, question, await queryDns11(ports, client, question));
 }
 
@@ -99,7 +103,8 @@ async function explanation(
   );
   const replied = addressesIn(reply?.answers ?? []);
   const isOther = fromFile !== undefined && fromFile.addresses.some((address) => !replied.includes(address));
-  const causes = isOther ? [hostsCause(fact, question.name, fromFile), ...why] : why;
+  const ranked = programsFirst(why);
+  const causes = isOther ? [hostsCause(fact, question.name, fromFile), ...ranked] : ranked;
   const { isTruncated: _, ...shown } = resolved;
   return {
     container: containerRef(fact, owner),
@@ -118,6 +123,26 @@ async function explanation(
 function heldBy(steps: readonly ExplainedStep[]): string | undefined {
   const step = steps.find(({ layer, isAnswer, why }) => layer === "names" && isAnswer && why.startsWith(NOT_FORWARDED));
   return step?.why.slice(NOT_FORWARDED.length);
+}
+
+/** If programs do not ask dns11, nothing else is the cause, and that the name resolves here is of no use to them. */
+function programsFirst(causes: readonly Cause[]): readonly Cause[] {
+  const elsewhere = causes.filter(({ code, isBreaking }) => code === "resolv-conf" && isBreaking);
+  if (elsewhere.length === 0) return causes;
+  const others = causes.filter((each) => !elsewhere.includes(each) && each.code !== "resolves-now");
+  return [...elsewhere, ...others];
+}
+
+/** Why the answer of dns11 is not what programs get; undefined if it is. Of a node, dns11 writes the file itself. */
+function otherServers(
+  { containers, inside }: ControlPorts,
+  fact: ContainerFact,
+  owner: ContainerFact,
+): string | undefined {
+  if (fact.networkMode === "host" || containers.nodeReportOf(owner) !== undefined) return undefined;
+  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
+  const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(owner) });
+  return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
 }
 
 /** Of the file that Docker makes; what a user mounts over it is not read. */

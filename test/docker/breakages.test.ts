@@ -66,9 +66,15 @@ test("a firewall in the container that drops queries", async () => {
 
 test("a resolv.conf that names another server", async () => {
   await using client = await shop.service("edited", ["shop_front"]);
-  const write = "echo nameserver 10.255.255.2 >/etc/resolv.conf";
+  const write = "echo nameserver 127.0.0.2 >/etc/resolv.conf";
   stdoutOf(await client.exec("sh", ["-c", write]), write);
-  await assertFound({ client, name: "web", code: "resolv-conf", doctor: /10\.255\.255\.2/, exitCode: 1 });
+  await assertFound({ client, name: "web", code: "resolv-conf", doctor: /127\.0\.0\.2/, exitCode: 1 });
+  const explained = unwrapped((await shop.command("explain", "web", "--in", client.name)).stdout);
+  assert.match(
+    explained,
+    /^web \(A\) in shop-edited-1: no reply after .* why resolv\.conf of shop-edited-1 lists 127\.0\.0\.2/,
+  );
+  assert.doesNotMatch(explained, /resolves now/);
   const namespace = (await shop.instance.container(client.name))?.namespace;
   await client.restart();
   await waitFor("it to be served again", async () => {
