@@ -69,7 +69,7 @@ export function findingsTable(findings: readonly Finding[], display: Display = P
 }
 
 function problemText(problem: DoctorProblem, showsAll: boolean, { width, paint }: Display): string {
-  const { state, title, why, subjects, symptoms, fixNow, fixForGood, remedies } = problem;
+  const { state, title, why, subjects, symptoms, fixNow, fixForGood, commandsForGood = [], remedies } = problem;
   const room = width - INDENT.length;
   const [only] = subjects;
   const isSingle = subjects.length === 1;
@@ -85,6 +85,7 @@ function problemText(problem: DoctorProblem, showsAll: boolean, { width, paint }
     // A command is easier to copy from one line.
     ...fixNow.map((command, index) => `${index === 0 ? "Fix now:     " : "             "} ${printable(command)}`),
     ...fixForGood.flatMap((text, index) => sentence(text, index === 0 ? "Fix for good: " : "              ")),
+    ...commandsForGood.map((command) => `              ${printable(command)}`),
     ...remedies.flatMap((text) => sentence(text, "Fix: ")),
   ];
   const [first = "", ...rest] = [...heading, ...lines];

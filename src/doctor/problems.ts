@@ -75,6 +75,7 @@ function problemOf({ roots, symptoms }: Group): DoctorProblem {
     [...new Set(findings.map(pick).filter((text) => text !== undefined && text !== ""))] as string[];
   const about = distinct((each) => each.shared?.about);
   const hasFixes = findings.some(({ fixNow, fixForGood }) => fixNow !== undefined || fixForGood !== undefined);
+  const commandsForGood = distinct(({ commandForGood }) => commandForGood);
   return {
     state: state as DoctorProblem["state"],
     title: shared === undefined ? `${what}: ${detail}` : titleOf(shared, about),
@@ -83,6 +84,7 @@ function problemOf({ roots, symptoms }: Group): DoctorProblem {
     symptoms: symptomsOf(roots, symptoms),
     fixNow: distinct(({ fixNow }) => fixNow),
     fixForGood: distinct(({ fixForGood }) => fixForGood),
+    ...(commandsForGood.length > 0 && { commandsForGood }),
     remedies: hasFixes ? [] : distinct(({ remedy }) => remedy),
   };
 }

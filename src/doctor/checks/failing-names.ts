@@ -89,18 +89,18 @@ function keyOf(cause: Cause): string {
   return cause.isBreaking ? causeKey(cause) : cause.code;
 }
 
-function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood"> {
+function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood" | "commandForGood"> {
   return {
     ...(fix !== null && { fixNow: fix }),
     ...(lastingFix !== null && {
       fixForGood: lastingText(lastingFix),
+      ...(lastingFix.command !== undefined && { commandForGood: lastingFix.command }),
     }),
   };
 }
 
-function lastingText({ file, key, change, command }: LastingFix): string {
-  const text = `${file ?? "the Compose file"}: ${key}: ${change}`;
-  return command === undefined ? text : `${text}: ${command}`;
+function lastingText({ file, key, change }: LastingFix): string {
+  return `${file ?? "the Compose file"}: ${key}: ${change}`;
 }
 
 function remedyOf({ fix, advice, lastingFix }: Cause): string | undefined {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { diagnosisText } from "../../../cmd/doctor-text.ts";
 import { type Finding, finding } from "../../../src/base/model/finding.ts";
-import type { Cause } from "../../../src/api/causes.ts";
+import type { Cause, LastingFix } from "../../../src/api/causes.ts";
 import { failureFindings } from "../../../src/doctor/checks/failing-names.ts";
 import { upstreamFinding } from "../../../src/doctor/checks/upstream-check.ts";
 import { serverRemedy } from "../../../src/doctor/checks/upstream-remedy.ts";
@@ -95,6 +95,13 @@ test("a container that dns11 does not serve is said to be so first, and not to b
   );
   const two = diagnosisText(diagnosis(report(HOST), report("web", skipped), report("db")), { showsAll: false });
   assert.match(two, /^healthy/, "of all containers, ps tells");
+});
+
+test("a command that applies a lasting change is on one line, after it", () => {
+  const command = `docker compose -p shop -f /srv/${"long/".repeat(20)}compose.yaml up -d api`;
+  const cause = { ...CAUSE, lastingFix: { ...(CAUSE.lastingFix as LastingFix), command } };
+  const text = diagnosisText(diagnosis(report(HOST), report("api", ...failing("api", cause))), { showsAll: false });
+  assert.ok(text.includes(`: add "back"\n                       ${command}\n`), text);
 });
 
 test("states have colours", () => {
