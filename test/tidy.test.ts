@@ -344,6 +344,7 @@ const ROOMS: readonly Room[] = [
       "src/api",
       "src/container/attach",
       FACTS,
+      "src/container/registry/former-addresses.ts",
       "src/container/watch/resolv-conf.ts",
       "src/base/log/log.ts",
       "src/query",
@@ -354,7 +355,13 @@ const ROOMS: readonly Room[] = [
   // Why a name fails, from what is known: pure functions, which send no query and read no file.
   {
     room: "src/control/causes",
-    mayImport: ["src/api/causes.ts", FACTS, "src/container/watch/resolv-conf.ts", ...BASE],
+    mayImport: [
+      "src/api/causes.ts",
+      FACTS,
+      "src/container/registry/former-addresses.ts",
+      "src/container/watch/resolv-conf.ts",
+      ...BASE,
+    ],
     modules: [],
   },
   // The page of `dns11 ui`, from the bottom up: it runs in a browser, so it takes types from the API and one small tool.
@@ -391,6 +398,7 @@ const ROOMS: readonly Room[] = [
       "src/container/namespace",
       "src/container/preflight.ts",
       FACTS,
+      "src/container/registry/label-routes.ts",
       "src/container/rules",
       "src/container/watch",
       "src/kernel",

@@ -104,8 +104,11 @@ function add(to: Map<string, FailingEntry>, key: string, entry: Omit<FailingEntr
   }
 }
 
-function isNow({ isRunning, isContainerName, last, lastSuccess, cause }: FailureReport, nowMs: number): boolean {
-  if (!isRunning || cause?.code === "resolves-now") return false;
+function isNow(
+  { earlier, isRunning, isContainerName, last, lastSuccess, cause }: FailureReport,
+  nowMs: number,
+): boolean {
+  if (earlier !== undefined || !isRunning || cause?.code === "resolves-now") return false;
   if (lastSuccess !== null && lastSuccess >= last) return false;
   return isContainerName || cause?.isBreaking === true || nowMs - Date.parse(last) < NOW_MS;
 }

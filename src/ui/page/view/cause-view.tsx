@@ -15,7 +15,7 @@ interface CauseViewProps {
 }
 
 export function CauseView({ cause, fixes = cause.fix === null ? [] : [cause.fix] }: CauseViewProps): JSX.Element {
-  const { sentence, lastingFix } = cause;
+  const { sentence, advice, lastingFix } = cause;
   const commands = fixes.filter((fix) => COMMAND.test(fix)).slice(0, FIXES_MAX);
   const others = fixes.filter((fix) => !COMMAND.test(fix)).slice(0, FIXES_MAX);
   return (
@@ -29,12 +29,18 @@ export function CauseView({ cause, fixes = cause.fix === null ? [] : [cause.fix]
         </p>
       ))}
       {commands.length > 0 && <Command lines={commands} />}
+      {advice !== undefined && (
+        <p>
+          {fixes.length === 0 ? "Fix" : "And"}: <Wire text={advice} />
+        </p>
+      )}
       {lastingFix !== null && (
         <p class="lasting">
           For good: <Wire text={lastingFix.file ?? "the Compose file"} />, <code>{lastingFix.key}</code>:{" "}
           <Wire text={lastingFix.change} />
         </p>
       )}
+      {lastingFix?.command !== undefined && <Command lines={[lastingFix.command]} />}
     </div>
   );
 }
