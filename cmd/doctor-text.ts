@@ -20,6 +20,7 @@ const WORDS: Readonly<Record<DoctorProblem["state"], string>> = {
   warning: "WARNING",
   unknown: "UNKNOWN",
 };
+const NOTE = "NOTE     ";
 const INDENT = " ".repeat("PROBLEM  ".length);
 /** Names of containers that are listed; --all lists all of them. */
 const SUBJECTS_MAX = 8;
@@ -35,13 +36,27 @@ export function diagnosisText(
   { showsAll, display = PLAIN }: TextOptions,
 ): string {
   const reports = [machine, ...containers];
+  const notes = noteTexts(containers, display);
   const parts = [
     ...(showsAll ? reports.map((report) => `${report.subject}\n${findingsTable(report.findings, display)}`) : []),
+    ...notes,
     ...problems.map((problem) => problemText(problem, showsAll, display)),
     repairText(reports),
-    `${summary(reports, problems, showsAll, display)}\n`,
+    `${summary(reports, problems, showsAll, { display, isNoted: notes.length > 0 })}\n`,
   ];
   return parts.filter((part) => part !== "").join("\n");
+}
+
+/** Of one container that was asked about: what is true of many is in `dns11 ps`. */
+function noteTexts(containers: readonly Report[], { width, paint }: Display): string[] {
+  const [only, ...others] = containers;
+  if (only === undefined || others.length > 0) return [];
+  return only.findings
+    .filter(({ isNote }) => isNote === true)
+    .map(({ detail }) => {
+      const [first = "", ...rest] = wrapped(`${printable(only.subject)}: ${printable(detail)}`, width - INDENT.length);
+      return `${paint(NOTE, "bold")}${first}\n${rest.map((line) => `${INDENT}${line}\n`).join("")}`;
+    });
 }
 
 export function findingsTable(findings: readonly Finding[], display: Display = PLAIN): string {
@@ -54,7 +69,7 @@ export function findingsTable(findings: readonly Finding[], display: Display = P
 }
 
 function problemText(problem: DoctorProblem, showsAll: boolean, { width, paint }: Display): string {
-  const { state, title, why, subjects, symptoms, fixNow, fixForGood, remedies } = problem;
+  const { state, title, why, subjects, symptoms, fixNow, fixForGood, commandsForGood = [], remedies } = problem;
   const room = width - INDENT.length;
   const [only] = subjects;
   const isSingle = subjects.length === 1;
@@ -70,6 +85,7 @@ function problemText(problem: DoctorProblem, showsAll: boolean, { width, paint }
     // A command is easier to copy from one line.
     ...fixNow.map((command, index) => `${index === 0 ? "Fix now:     " : "             "} ${printable(command)}`),
     ...fixForGood.flatMap((text, index) => sentence(text, index === 0 ? "Fix for good: " : "              ")),
+    ...commandsForGood.map((command) => `              ${printable(command)}`),
     ...remedies.flatMap((text) => sentence(text, "Fix: ")),
   ];
   const [first = "", ...rest] = [...heading, ...lines];
@@ -100,7 +116,7 @@ function summary(
   reports: readonly Report[],
   problems: readonly DoctorProblem[],
   showsAll: boolean,
-  { paint }: Display,
+  { display: { paint }, isNoted }: { readonly display: Display; readonly isNoted: boolean },
 ): string {
   const passed = reports.flatMap(({ findings }) => findings).filter(({ state }) => state === "ok").length;
   const checks = `${passed} ${passed === 1 ? "check" : "checks"} passed${showsAll ? "" : ", --all shows them"}`;
@@ -108,6 +124,8 @@ function summary(
     const count = problems.filter((each) => each.state === state).length;
     return count === 0 ? [] : [countOf(state, count)];
   });
+  // What dns11 does not serve is not healthy by dns11.
+  if (counts.length === 0 && isNoted) return `no problem found (${checks})`;
   if (counts.length === 0) return `${paint("healthy", "green")} (${checks})`;
   return `${counts.join(", ")} (${checks})`;
 }

@@ -3,9 +3,10 @@
  */
 import type { Command } from "commander";
 
-import type { FailureReport, FailuresReport } from "../src/api/failures.ts";
+import { type FailureGroup, groupFailures } from "../src/api/failure-groups.ts";
+import { type EarlierReason, type FailureReport, type FailuresReport, isFailing } from "../src/api/failures.ts";
 import { Fault } from "../src/base/lib/fault.ts";
-import { causeLines } from "./cause-lines.ts";
+import { causeLines, lastingLines, sentenceLines } from "./cause-lines.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { jsonLine, printableLines } from "./printable.ts";
@@ -43,7 +44,7 @@ async function failures(container: string | undefined, options: FailuresOptions)
     process.stdout.on("error", () => process.exit());
     for await (const each of client.followFailures(chosen, signal)) {
       if (options.json === true) process.stdout.write(jsonLine(each));
-      else if (options.all === true || each.isContainerName) process.stdout.write(followedText(each));
+      else if (options.all === true || isFailing(each)) process.stdout.write(followedText(each));
     }
     if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
     return;
@@ -55,13 +56,9 @@ async function failures(container: string | undefined, options: FailuresOptions)
   });
 }
 
-/** Failures of one name for several types with one cause are one row. */
-interface FailureGroup {
-  readonly report: FailureReport;
-  readonly types: string[];
-  count: number;
-  perMinute: number;
-}
+/** Names, containers and commands that are listed of one cause; --json has all. */
+const LISTED_MAX = 4;
+const COMMANDS_MAX = 8;
 
 const HEAD: readonly Column[] = [
   { title: "CONTAINER", min: 12 },
@@ -80,10 +77,11 @@ export function failuresText(
   nowMs = Date.now(),
   display: Display = PLAIN,
 ): string {
-  const shown = all.filter((each) => showsAll || isCurrent(each));
-  const rows = groupsOf(shown).map((group): Row => {
-    return { cells: cells(group, nowMs), notes: causeLines(group.report.cause, display.width) };
-  });
+  const shown = all.filter((each) => showsAll || isFailing(each));
+  const groups = groupFailures(shown);
+  const rowOf = (group: FailureGroup): Row => ({ cells: cells(group, nowMs), notes: groupLines(group, display.width) });
+  const current = groups.filter(({ reports: [first] }) => first?.earlier === undefined).map(rowOf);
+  const earlier = groups.filter(({ reports: [first] }) => first?.earlier !== undefined).map(rowOf);
   const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
     "",
     `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
@@ -95,49 +93,62 @@ export function failuresText(
     ...causeLines(cause, display.width),
   ]);
   const hidden = all.length - shown.length + omitted;
-  const hint = `${hidden} ${hidden === 1 ? "failure" : "failures"} of other names not shown (--all)`;
+  const hint = `${hidden} ${hidden === 1 ? "failure" : "failures"} of other names, or from earlier, not shown (--all)`;
   const isHidden = hidden > 0 && (!showsAll || omitted > 0);
   return [
-    rows.length === 0 ? "no container's name fails\n" : table(HEAD, rows, display),
+    current.length === 0 ? "no container's name fails\n" : table(HEAD, current, display),
+    earlier.length === 0 ? "" : `\nearlier\n${table(HEAD, earlier, display)}`,
     printableLines([...misleadingLines, ...unwatchedLines]),
     isHidden ? printableLines(["", ...wrapped(hint, display.width)]) : "",
   ].join("");
 }
 
-/** A name of a container that has not resolved since it failed. */
-export function isCurrent({ isContainerName, last, lastSuccess }: FailureReport): boolean {
-  return isContainerName && (lastSuccess === null || lastSuccess < last);
-}
-
-function groupsOf(reports: readonly FailureReport[]): FailureGroup[] {
-  const groups = new Map<string, FailureGroup>();
-  for (const report of reports) {
-    const key = JSON.stringify([report.containerId, report.name, report.result, report.cause?.sentence]);
-    const group = groups.get(key);
-    if (group === undefined) {
-      const { type, count, perMinute } = report;
-      groups.set(key, { report, types: [type], count, perMinute });
-    } else {
-      group.types.push(report.type);
-      group.count += report.count;
-      group.perMinute += report.perMinute;
-    }
-  }
-  return [...groups.values()];
-}
-
-function cells({ report, types, count, perMinute }: FailureGroup, nowMs: number): Cell[] {
-  const { container, name, result, first, last, isRunning } = report;
+/** The sentence of each failure, and what to do about all of them. */
+function groupLines(group: FailureGroup, width: number): string[] {
+  const { cause, reports, sentences, fixes, lastingFixes } = group;
+  const earlier = reports[0]?.earlier;
+  if (cause === null) return [];
+  const head = earlier === undefined ? [] : [`  now: ${EARLIER[earlier]}`];
+  if (sentences.length === 1 && fixes.length < 2 && lastingFixes.length < 2)
+    return [...causeLines(cause, width), ...head];
+  const more = sentences.length - LISTED_MAX;
   return [
-    isRunning ? container : `${container} (ended)`,
-    name ?? "(hidden)",
-    types.toSorted().join(","),
-    { text: result, colour: "red" },
+    ...sentences.slice(0, LISTED_MAX).flatMap((sentence) => sentenceLines(sentence, width)),
+    ...(more > 0 ? [`       and ${more} more`] : []),
+    ...fixes.slice(0, COMMANDS_MAX).map((fix) => `  fix: ${fix}`),
+    ...(cause.advice === undefined ? [] : causeLines({ ...cause, fix: null, lastingFix: null }, width).slice(1)),
+    ...lastingFixes.slice(0, COMMANDS_MAX).flatMap((each) => lastingLines(each, width)),
+    ...head,
+  ];
+}
+
+const EARLIER: Readonly<Record<EarlierReason, string>> = {
+  ended: "the container has ended",
+  resolved: "the name has resolved since",
+  recovered: "what made it fail is over; nobody has asked again",
+  idle: "it has not failed for five minutes",
+};
+
+function cells(
+  { reports, names, containers, types, results, count, perMinute, first, last }: FailureGroup,
+  nowMs: number,
+): Cell[] {
+  const isEnded = reports.every(({ isRunning }) => !isRunning);
+  return [
+    isEnded ? `${listed(containers)} (ended)` : listed(containers),
+    listed(names.map((name) => name ?? "(hidden)")),
+    types.join(","),
+    { text: results.join(","), colour: "red" },
     String(count),
     `${perMinute}/min`,
     localTime(first, nowMs),
     ago(last, nowMs),
   ];
+}
+
+function listed(texts: readonly string[]): string {
+  const more = texts.length - LISTED_MAX;
+  return `${texts.slice(0, LISTED_MAX).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function followedText(report: FailureReport): string {

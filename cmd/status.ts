@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { FailuresReport } from "../src/api/failures.ts";
+import { type FailuresReport, isFailing } from "../src/api/failures.ts";
 import type { ContainerStatus, Status } from "../src/api/status.ts";
 import type { Upstream, UpstreamReport } from "../src/api/upstreams.ts";
 import type { ControlClient } from "../src/api/control-client.ts";
@@ -15,7 +15,6 @@ import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { counted } from "../src/base/lib/counted.ts";
 import { etcdLines } from "./etcd-lines.ts";
-import { isCurrent } from "./failures.ts";
 import { type Line, lines } from "./lines.ts";
 import { jsonLine } from "./printable.ts";
 import { whyOf, wideOption } from "./ps.ts";
@@ -177,7 +176,7 @@ function queriesLine({ containers }: Status): Line {
 function failingLine(report: FailuresReport | undefined): Line {
   const label = "failing";
   if (report === undefined) return { label, text: "unknown, because queries.names is off" };
-  const current = report.failures.filter(isCurrent);
+  const current = report.failures.filter(isFailing);
   const names = new Set(current.map(({ name }) => name)).size;
   const containers = new Set(current.map(({ containerId }) => containerId)).size;
   const [misleading, unwatched] = [report.misleading.length, report.unwatched.length];

@@ -75,6 +75,8 @@ test("every flag that a document names belongs to a command, and every command i
     "context",
     "config",
     "add-host",
+    "alias",
+    "force-recreate",
     "expose",
     "check",
     "no",

@@ -41,7 +41,7 @@ export function explanationText(explained: Explanation, isVerbose: boolean, disp
 
 /** The question and the answer; several addresses or records are listed below. */
 function verdictLines(explained: Explanation, { width, paint }: Display): string[] {
-  const { container, question, reply, ms, notQueried, causes } = explained;
+  const { container, question, reply, ms, notQueried, causes, fromFile } = explained;
   const shared = container.sharedWith === undefined ? "" : ` (network namespace of ${container.sharedWith})`;
   const head = printable(`${question.name} (${question.type}) in ${container.name}${shared}: `);
   const verdict = (text: string, colour: Colour): string => {
@@ -49,6 +49,7 @@ function verdictLines(explained: Explanation, { width, paint }: Display): string
     const begin = first.startsWith(head) ? paint(head, "bold") + paint(first.slice(head.length), colour) : first;
     return [begin, ...rest].join("\n");
   };
+  if (fromFile !== undefined) return [verdict(`${fromFile.addresses.join(", ")}  (${fromFile.path})`, "yellow")];
   if (notQueried !== null) return [verdict("not queried", "yellow")];
   if (reply === null) return [verdict(`no reply after ${milliseconds(ms)}`, "red")];
   if (reply.rcode !== "NOERROR") return [verdict(reply.rcode, "red")];
@@ -76,14 +77,17 @@ function answerTexts({ question, reply, owners }: Explanation, isShadowed: boole
   });
 }
 
-function causeLines({ sentence, fix, lastingFix }: Cause, label: string, display: Display): string[] {
+function causeLines({ sentence, fix, advice, lastingFix }: Cause, label: string, display: Display): string[] {
+  const unwrapped = { ...display, width: Number.POSITIVE_INFINITY };
   const change =
     lastingFix === null ? null : `${lastingFix.file ?? "Compose file"}: ${lastingFix.key}: ${lastingFix.change}`;
   return [
     ...labelled(label, sentence, display),
     // A command is easier to copy from one line.
-    ...(fix === null ? [] : labelled("fix", fix, { ...display, width: Number.POSITIVE_INFINITY })),
+    ...(fix === null ? [] : labelled("fix", fix, unwrapped)),
+    ...(advice === undefined ? [] : labelled(fix === null ? "fix" : "and", advice, display)),
     ...(change === null ? [] : labelled("for good", change, display)),
+    ...(lastingFix?.command === undefined ? [] : [`${INDENT}${printable(lastingFix.command)}`]),
   ];
 }
 

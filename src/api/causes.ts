@@ -50,7 +50,23 @@ export type CauseCode =
   | "resolv-conf"
   /** Programs query other names because of a search list. */
   | "search-list"
-  | "truncated";
+  | "truncated"
+  /** The container is on the network, but no longer has the name of its service there. */
+  | "lost-alias"
+  /** The container ends and is started again, over and over. */
+  | "crash-loop"
+  /** The container with this name was removed lately. */
+  | "removed"
+  /** What was looked up is a URL, or has a port. */
+  | "not-a-name"
+  /** A name for the machine itself that containers on Linux have to be given. */
+  | "host-gateway"
+  /** A program's own files answer before any server is asked. */
+  | "hosts-file"
+  /** A server answers over UDP, but not over TCP, which this answer needs. */
+  | "tcp-blocked"
+  /** The client is on no network with names. */
+  | "no-network";
 
 /** A change of the Compose file. */
 export interface LastingFix {
@@ -60,14 +76,20 @@ export interface LastingFix {
   /** The key to change, such as `services.api.networks`. */
   readonly key: string;
   readonly change: string;
+  /** The command that applies it; missing if the labels of the container do not tell. */
+  readonly command?: string;
 }
 
 export interface Cause {
   readonly code: CauseCode;
   readonly sentence: string;
-  /** A command. */
+  /** A command that can be run as it is. */
   readonly fix: string | null;
+  /** What to do where no command can do it. */
+  readonly advice?: string;
   readonly lastingFix: LastingFix | null;
+  /** What has to change, such as a network: causes with the same code and this have one fix. Missing where `fix` says it. */
+  readonly about?: string;
   /** It keeps the name of a container from resolving, until it is fixed. */
   readonly isBreaking: boolean;
 }

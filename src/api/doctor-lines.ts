@@ -14,6 +14,8 @@ export interface DoctorProblem {
   readonly symptoms: readonly { readonly text: string; readonly subjects: readonly string[] }[];
   readonly fixNow: readonly string[];
   readonly fixForGood: readonly string[];
+  /** Commands that apply those changes; missing if none is known. */
+  readonly commandsForGood?: readonly string[];
   /** For a cause without such fixes. */
   readonly remedies: readonly string[];
 }

@@ -25,8 +25,25 @@ export interface FailureReport {
   readonly lastSuccess: string | null;
   /** A name like a container's: a single label, or one that is known on this engine. */
   readonly isContainerName: boolean;
-  /** The most likely cause; null if names are hidden. */
+  /** The most likely cause, by the facts of the last failure; null if names are hidden. */
   readonly cause: Cause | null;
+  /** Why it no longer counts; missing while it fails. */
+  readonly earlier?: EarlierReason;
+}
+
+export type EarlierReason =
+  /** The container has ended. */
+  | "ended"
+  /** The name has resolved since. */
+  | "resolved"
+  /** Nobody has asked again, and what made it fail is over. */
+  | "recovered"
+  /** It has not failed for five minutes. */
+  | "idle";
+
+/** A name like a container's that fails now. Only these count, in all commands and on the page. */
+export function isFailing({ isContainerName, earlier }: FailureReport): boolean {
+  return isContainerName && earlier === undefined;
 }
 
 /**

@@ -80,6 +80,8 @@ export interface Explanation {
   readonly reply: ReplyText | null;
   /** The containers that have the addresses of the answer. */
   readonly owners: readonly AddressOwner[];
+  /** What programs get before they query any server; missing if none of the container's files has the name. */
+  readonly fromFile?: { readonly path: string; readonly addresses: readonly string[] };
   /** What other machines know through etcd of those that are on this one; missing where nothing is published. */
   readonly published?: readonly (PublishedReport & { readonly container: string })[];
   /**

@@ -326,6 +326,8 @@ export const LIMITS = {
   /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
   historiesLingering: 256,
   historyLingerMs: 60_000,
+  /** For how long a failure over TCP explains failures of names. */
+  tcpFailureMs: 10_000,
   /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
   formerAddresses: 256,
   formerAddressMs: 600_000,
@@ -334,6 +336,13 @@ export const LIMITS = {
   /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
   failureTables: 1_024,
   failureLingerMs: 600_000,
+  /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
+  recordedCauses: 4_096,
+  causesPerContainer: 64,
+  causesEveryMs: 500,
+  causeAgainMs: 2_000,
+  /** A name that has not failed for so long no longer counts as one that fails. */
+  failureIdleMs: 300_000,
   /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
   tailEveryMs: 50,
   /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */

@@ -13,6 +13,7 @@ import type { View } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { namedContainer, sharedOwner } from "./find-container.ts";
+import { mountedResolvConf } from "./situations.ts";
 import type { Containers } from "./ports.ts";
 
 /** What has become of a container. */
@@ -59,7 +60,9 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   const swarm = swarmOf(fact, containers);
   const published = containers.publishedOf(fact.id);
   const attachment = decision.kind === "serve" ? containers.attachmentOf(fact.id) : undefined;
-  const warning = [decision.warning, attachment?.warning].filter((text) => text !== undefined).join("; ");
+  const mounted = attachment === undefined ? undefined : mountedResolvConf(fact, fact);
+  const mount = mounted === undefined ? undefined : `${mounted} is mounted over its resolv.conf`;
+  const warning = [decision.warning, attachment?.warning, mount].filter((text) => text !== undefined).join("; ");
   const base = {
     id: fact.id,
     name: fact.name,

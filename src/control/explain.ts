@@ -21,16 +21,24 @@ import { addressesIn, ownersOf } from "./address-owners.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { containerRef, lookup, readQuestion } from "./lookup.ts";
 import { causesOf } from "./causes/causes.ts";
-import { causeText } from "./causes/fixes.ts";
-import { NOT_QUERIED } from "./causes/situation.ts";
-import { type SituationPorts, Situations } from "./situations.ts";
+import { resolverCauses } from "./causes/client-causes.ts";
+import { causeText, serviceChange } from "./causes/fixes.ts";
+import { runningContainer } from "./causes/known-container.ts";
+import { NOT_QUERIED, cause } from "./causes/situation.ts";
+import { addressesInHosts } from "./hosts-file.ts";
+import { type SituationPorts, Situations, resolversOf } from "./situations.ts";
+import type { Cause } from "../api/causes.ts";
 import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../api/names.ts";
 import type { AddressOwner } from "../api/owners.ts";
 
 const PUBLISHED_SHOWN = 8;
+const HOSTS = "/etc/hosts";
 
 /** What came of the question, before it is known why. */
-type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried">;
+type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"> & {
+  /** Over UDP; the reply is the one over TCP. */
+  readonly isTruncated?: boolean;
+};
 
 export async function explain(
   ports: ControlPorts,
@@ -40,8 +48,11 @@ export async function explain(
   const { containers } = ports;
   const question = readQuestion(nameRequest.name, nameRequest.type);
   const fact = findContainer(containers.facts.values(), nameRequest.container);
-  const client = clientOf(ports, namespaceOwner(containers.facts, fact));
+  const owner = namespaceOwner(containers.facts, fact);
+  const client = clientOf(ports, owner);
   if (typeof client === "string") return await explainFromInside(ports, nameRequest, client, signal);
+  const other = otherServers(ports, fact, owner);
+  if (other !== undefined) return await explainFromInside(ports, nameRequest, other, signal);
   return await explanation(ports, fact, question, await queryDns11(ports, client, question));
 }
 
@@ -74,8 +85,9 @@ async function explanation(
     (address) => containers.swarm?.placeOf(owner, address),
   );
   const published = publishedOf(owners, ports);
+  const fromFile = fileAnswer(ports, fact, question);
   const isAnswered = reply !== null && reply.answers.length > 0;
-  const causes = causesOf(
+  const why = causesOf(
     situations.of(fact, owner, {
       name: question.name,
       typeName: question.typeName,
@@ -84,17 +96,23 @@ async function explanation(
       isFromUpstream:
         notServed === null ? answeredBy === "servers" || answeredBy === "cache" : isAnswered && owners.length === 0,
       isDenied: notServed === null && (answeredBy === "names" || answeredBy === "reverse"),
-      isTruncated: reply?.isTruncated === true,
+      isTruncated: resolved.isTruncated === true || reply?.isTruncated === true,
       isSpecial: answeredBy === "special",
       held: heldBy(resolved.steps),
     }),
   );
+  const replied = addressesIn(reply?.answers ?? []);
+  const isOther = fromFile !== undefined && fromFile.addresses.some((address) => !replied.includes(address));
+  const ranked = programsFirst(why);
+  const causes = isOther ? [hostsCause(fact, question.name, fromFile), ...ranked] : ranked;
+  const { isTruncated: _, ...shown } = resolved;
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
     networks: containers.viewOf(owner).names.flatMap(({ places }) => places),
-    ...resolved,
+    ...shown,
     owners,
+    ...(fromFile !== undefined && isOther && { fromFile }),
     ...(published.length > 0 && { published }),
     causes,
     hints: causes.map((each) => causeText(each)),
@@ -105,6 +123,51 @@ async function explanation(
 function heldBy(steps: readonly ExplainedStep[]): string | undefined {
   const step = steps.find(({ layer, isAnswer, why }) => layer === "names" && isAnswer && why.startsWith(NOT_FORWARDED));
   return step?.why.slice(NOT_FORWARDED.length);
+}
+
+/** If programs do not ask dns11, nothing else is the cause, and that the name resolves here is of no use to them. */
+function programsFirst(causes: readonly Cause[]): readonly Cause[] {
+  const elsewhere = causes.filter(({ code, isBreaking }) => code === "resolv-conf" && isBreaking);
+  if (elsewhere.length === 0) return causes;
+  const others = causes.filter((each) => !elsewhere.includes(each) && each.code !== "resolves-now");
+  return [...elsewhere, ...others];
+}
+
+/** Why the answer of dns11 is not what programs get; undefined if it is. Of a node, dns11 writes the file itself. */
+function otherServers(
+  { containers, inside }: ControlPorts,
+  fact: ContainerFact,
+  owner: ContainerFact,
+): string | undefined {
+  if (fact.networkMode === "host" || containers.nodeReportOf(owner) !== undefined) return undefined;
+  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
+  const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(owner) });
+  return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
+}
+
+/** Of the file that Docker makes; what a user mounts over it is not read. */
+function fileAnswer(
+  { inside }: SituationPorts,
+  fact: ContainerFact,
+  question: ParsedQuestion,
+): Explanation["fromFile"] {
+  const addresses = addressesInHosts(inside.hostsOf?.(fact) ?? "", question);
+  return addresses.length === 0 ? undefined : { path: HOSTS, addresses };
+}
+
+function hostsCause(
+  fact: ContainerFact,
+  name: string,
+  { path, addresses }: NonNullable<Explanation["fromFile"]>,
+): Cause {
+  const bare = name.toLowerCase().replace(/\.$/, "");
+  const isGiven = fact.extraHosts.some((each) => each.name.toLowerCase() === bare);
+  const origin = isGiven ? " (--add-host, extra_hosts)" : "";
+  const sentence = `programs in ${fact.name} get ${addresses.join(", ")}: ${path} has "${name}"${origin}, and they read it before they query`;
+  const lastingFix = isGiven
+    ? serviceChange(runningContainer(fact), "extra_hosts", `remove "${name}", if it is not meant`)
+    : null;
+  return cause("hosts-file", sentence, { lastingFix, advice: `remove "${name}" from it, if it is not meant` });
 }
 
 /** Of those on this machine that are members of services. */
@@ -121,21 +184,33 @@ function publishedOf(
 }
 
 async function queryDns11(ports: ControlPorts, client: Client, question: ParsedQuestion): Promise<Resolved> {
-  const trace = new Trace();
+  const traces = [new Trace()];
   const began = performance.now();
   const { answerer, forward } = ports.resolver();
-  const message = await resolveQuery(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace });
+  const ask = async (trace: Trace, transport: "udp" | "tcp"): Promise<Buffer | undefined> =>
+    await resolveQuery(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace, transport });
+  let message = await ask(traces[0] as Trace, "udp");
+  const isTruncated = message !== undefined && replyText(message)?.isTruncated === true;
+  if (isTruncated) {
+    // As the client does, which has no use for half an answer.
+    traces.push(new Trace());
+    message = (await ask(traces[1] as Trace, "tcp")) ?? message;
+  }
   const ms = performance.now() - began;
-  const steps = trace.steps.map((step): ExplainedStep => {
-    const { events } = step;
-    return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
-  });
+  const trace = traces.at(-1) as Trace;
+  const steps = traces
+    .flatMap((each) => each.steps)
+    .map((step): ExplainedStep => {
+      const { events } = step;
+      return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
+    });
   return {
     steps,
     answeredBy: steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null,
     server: trace.server ?? null,
     ms,
     reply: (message === undefined ? undefined : replyText(message)) ?? null,
+    isTruncated,
     notServed: null,
     notQueried: null,
   };
@@ -183,17 +258,20 @@ function reasonNotServed(decision: Decision | undefined, attachment: Attachment 
   return attachment?.state.kind === "failed" ? attachment.state.reason : "it is being attached; try again";
 }
 
-type ExplainContext = Pick<ActiveResolver, "answerer" | "forward"> & { readonly trace: Trace };
+type ExplainContext = Pick<ActiveResolver, "answerer" | "forward"> & {
+  readonly trace: Trace;
+  readonly transport: "udp" | "tcp";
+};
 
-/** The reply that a client would get over UDP; undefined if it would get none. */
+/** The reply that a client would get; undefined if it would get none. */
 async function resolveQuery(
   client: Client,
   query: Buffer,
-  { answerer, forward, trace }: ExplainContext,
+  { answerer, forward, trace, transport }: ExplainContext,
 ): Promise<Buffer | undefined> {
   const block = Buffer.alloc(SLOT_BYTES);
   query.copy(block);
-  const result = answerer.explain(client, block, query.length, false, trace);
+  const result = answerer.explain(client, block, query.length, transport === "tcp", trace);
   if (typeof result === "number") return result === DROPPED ? undefined : block.subarray(0, result);
-  return await new Promise((resolve) => forward(client, result, "udp", (reply) => resolve(Buffer.from(reply))));
+  return await new Promise((resolve) => forward(client, result, transport, (reply) => resolve(Buffer.from(reply))));
 }

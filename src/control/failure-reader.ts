@@ -5,21 +5,23 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 
 import type { FailureReport, FailuresReport } from "../api/failures.ts";
-import { rcodeName } from "../base/dns/rcode.ts";
 import { typeName } from "../base/dns/record-type.ts";
 import type { FailureRecord } from "../base/model/failure-record.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
 import type { ComposeFilter } from "./compose-filter.ts";
-import { causesOf } from "./causes/causes.ts";
-import { isSpecialName } from "./causes/situation.ts";
-import { namespaceOwner } from "./find-container.ts";
+import { failureCause, ownerOf, resultOf } from "./failure-cause.ts";
+import { type CauseMemory, type Judged, isFresh, judge } from "./judged-failure.ts";
 import { misleadingNames } from "./misleading-names.ts";
 import { unwatchedContainers } from "./unwatched-containers.ts";
 import type { ControlPorts } from "./ports.ts";
+import { RecordedCauses } from "./recorded-causes.ts";
 import { Situations } from "./situations.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories">;
+type Ports = Pick<
+  ControlPorts,
+  "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile" | "recordedCauses"
+>;
 
 /** Failures in one response: those that happened last. */
 const RETURNED_MAX = 1_000;
@@ -33,9 +35,11 @@ export interface FailureFilter extends Partial<ComposeFilter> {
 
 export class FailureReader {
   readonly #ports: Ports;
+  readonly #recorded: CauseMemory;
 
   constructor(ports: Ports) {
     this.#ports = ports;
+    this.#recorded = ports.recordedCauses ?? new RecordedCauses(ports);
   }
 
   /** Of one container, or of all. */
@@ -91,42 +95,43 @@ export class FailureReader {
     const fact = facts.get(table.containerId);
     const owner = fact === undefined ? undefined : ownerOf(facts, fact);
     const search = fact === undefined ? [] : searchDomains(situations, fact, owner ?? fact);
-    const wallMs = Date.now() - performance.now();
+    const nowMs = performance.now();
+    const wallMs = Date.now() - nowMs;
     return [...table.records()]
       .filter((record) => !isSearchStep(record, search) && isWanted(record))
-      .map((record) => report(record, { table, fact, owner: owner ?? fact, situations, wallMs }));
+      .map((record) => {
+        const present = failureCause(this.#ports, table, record, situations);
+        const recorded = this.#recorded.of(table, record);
+        if (isFresh(record, recorded, nowMs) && present !== null && present.code !== "resolves-now")
+          this.#recorded.note(table, record, present);
+        const judged = judge(record, {
+          present,
+          recorded,
+          isRunning: fact !== undefined,
+          nowMs,
+        });
+        return report(record, judged, { table, fact, situations, wallMs });
+      });
   }
 }
 
 interface ReportContext {
   readonly table: FailureTable;
   readonly fact: ContainerFact | undefined;
-  readonly owner: ContainerFact | undefined;
   readonly situations: Situations;
   /** The time origin of `performance.now`. */
   readonly wallMs: number;
 }
 
-function report(record: FailureRecord, { table, fact, owner, situations, wallMs }: ReportContext): FailureReport {
-  const { name, rcode, count, steps, perMinute, firstMs, lastMs, successMs } = record;
+function report(
+  record: FailureRecord,
+  { cause, earlier }: Judged,
+  { table, fact, situations, wallMs }: ReportContext,
+): FailureReport {
+  const { name, count, steps, perMinute, firstMs, lastMs, successMs } = record;
   const known = situations.known.byId(table.containerId);
   const compose = known?.compose;
-  const result = rcode === 0 ? "NODATA" : rcodeName(rcode);
-  const type = typeName(record.type);
   const iso = (ms: number): string => new Date(wallMs + ms).toISOString();
-  const [cause = null] =
-    name === null || fact === undefined
-      ? []
-      : causesOf(
-          situations.of(fact, owner ?? fact, {
-            name,
-            typeName: type,
-            failure: result,
-            isFromUpstream: false,
-            isTruncated: false,
-            isSpecial: isSpecialName(name),
-          }),
-        );
   return {
     container: fact?.name ?? table.containerName ?? known?.name ?? table.containerId.slice(0, 12),
     containerId: table.containerId,
@@ -134,19 +139,18 @@ function report(record: FailureRecord, { table, fact, owner, situations, wallMs 
     project: compose?.project ?? null,
     service: compose?.service ?? null,
     name,
-    type,
-    result,
+    type: typeName(record.type),
+    result: resultOf(record),
     count: count - steps,
     perMinute,
     first: iso(firstMs),
     last: iso(lastMs),
     lastSuccess: successMs === undefined ? null : iso(successMs),
-    isContainerName: isContainerName(
-      record,
-      situations,
-      cause?.code === "no-ipv4" && hasResolved(record, table, situations),
-    ),
+    isContainerName:
+      cause?.isBreaking === true ||
+      isContainerName(record, situations, cause?.code === "no-ipv4" && hasResolved(record, table, situations)),
     cause,
+    ...(earlier !== undefined && { earlier }),
   };
 }
 
@@ -158,15 +162,6 @@ function hasResolved({ name }: FailureRecord, { containerId }: FailureTable, { a
 function isContainerName({ name, isNear }: FailureRecord, { known }: Situations, onlyLacksIpv4: boolean): boolean {
   if (onlyLacksIpv4) return false;
   return isNear || (name !== null && known.places(name).length > 0);
-}
-
-function ownerOf(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact {
-  try {
-    return namespaceOwner(facts, fact);
-  } catch {
-    // Its owner has ended, so it will, too.
-    return fact;
-  }
 }
 
 function searchDomains(situations: Situations, fact: ContainerFact, owner: ContainerFact): readonly string[] {

@@ -9,6 +9,7 @@ import { causesOf } from "./causes/causes.ts";
 import { searchShadowCause } from "./causes/client-causes.ts";
 import { ambiguity, pausedCause } from "./causes/container-causes.ts";
 import type { KnownContainer, KnownEndpoint } from "./causes/known-container.ts";
+import { lostAliasCause, networksWithout, othersWithAlias } from "./causes/lost-aliases.ts";
 import { moveCause } from "./causes/moves.ts";
 import { gatherInSlices } from "../base/lib/slices.ts";
 import type { ControlPorts } from "./ports.ts";
@@ -29,6 +30,7 @@ export async function misleadingNames(
   const clients = running.filter(({ id }) => isWanted(id));
   return [
     ...ambiguousNames(running, clients, situations.prefersOwnProject),
+    ...lostAliases(situations, running, clients),
     ...(await pausedNames(situations, running, clients)),
     ...(await movedNames(situations, clients)),
     ...(await shadowedNames(ports, situations, clients)),
@@ -58,6 +60,26 @@ function ambiguousNames(
     if (cause === undefined || !networks.has(network)) return [];
     return [{ name, network, containers: owners.map((each) => each.name), clients: [], cause }];
   });
+}
+
+/** Names of services that lead to some of their containers only. Where all have lost theirs, it fails. */
+function lostAliases(
+  { known, former }: Situations,
+  running: readonly KnownContainer[],
+  clients: readonly KnownContainer[],
+): MisleadingName[] {
+  const networks = new Set(clients.flatMap(({ endpoints }) => endpoints.map(({ networkName }) => networkName)));
+  return running.flatMap((container) =>
+    networksWithout(container)
+      .filter((network) => networks.has(network) && othersWithAlias(container, network, known).length > 0)
+      .map((network) => ({
+        name: container.compose?.service ?? "",
+        network,
+        containers: [container.name],
+        clients: [],
+        cause: lostAliasCause(container, network, { known, former }),
+      })),
+  );
 }
 
 async function pausedNames(

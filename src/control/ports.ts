@@ -6,8 +6,8 @@ import type { Attachment } from "../container/attach/attachment.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact, NetworkFact } from "../container/registry/fact.ts";
-import type { FormerAddress } from "../base/model/former-address.ts";
-import type { ResolvConf } from "../container/watch/resolv-conf.ts";
+import type { FormerAddress } from "../container/registry/former-addresses.ts";
+import type { ListedServer, ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { OwnName } from "../base/model/visible-names.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
@@ -26,6 +26,7 @@ import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "./causes/known-container.ts";
 import type { EventRing } from "./event-ring.ts";
 import type { QueryReader } from "./query-reader.ts";
+import type { CauseMemory } from "./judged-failure.ts";
 
 /** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
 interface SwarmView {
@@ -107,6 +108,10 @@ export interface ContainerAccess {
   readonly open: (fact: ContainerFact) => OpenNamespace;
   /** The resolv.conf of its programs; undefined if it cannot be determined. */
   readonly resolvConfOf: (fact: ContainerFact) => ResolvConf | undefined;
+  /** The text of the /etc/hosts that the engine made; undefined if it cannot be read, or another file is mounted over it. */
+  readonly hostsOf?: (fact: ContainerFact) => string | undefined;
+  /** Where the host's files list its nameservers. */
+  readonly hostServers?: () => readonly ListedServer[];
 }
 
 export interface ControlPorts {
@@ -119,9 +124,13 @@ export interface ControlPorts {
   readonly reader: QueryReader;
   /** The failing names of containers. */
   readonly failures: FailureTables;
+  /** Why they failed; without one, by what is known when somebody reads it. */
+  readonly recordedCauses?: CauseMemory;
   /** What has happened, and the last minutes as samples. */
   readonly events: EventRing;
   readonly history: { readonly report: () => HistoryReport };
   readonly status: () => Promise<Status>;
+  /** Undefined or null without one. */
+  readonly settingsFile?: () => string | null;
   readonly reload: () => Promise<ReloadReport>;
 }

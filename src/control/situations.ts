@@ -5,7 +5,7 @@
 import { presentation } from "../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import { LOCAL_SOURCES } from "../base/model/local-source.ts";
-import { missingText, serverText } from "../base/model/server-text.ts";
+import { DNS_PORT, missingText, serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
@@ -24,6 +24,7 @@ import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
 export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
   readonly resolver: () => Pick<ActiveResolver, "upstreamState" | "behaviour">;
+  readonly settingsFile?: ControlPorts["settingsFile"];
   readonly histories: AnswerHistories;
 }
 
@@ -59,11 +60,22 @@ export function resolversOf({ nameservers }: ContainerFact): readonly string[] {
   return nameservers.kind === "captured" ? nameservers.servers : [RESOLVER];
 }
 
+/** The engine reports the path of its own file, which has the container's ID in it, or of the one that is mounted over it. */
+export function mountedResolvConf(
+  { id, networkMode, resolvConfPath = "" }: ContainerFact,
+  owner: Pick<ContainerFact, "id">,
+): string | undefined {
+  if (resolvConfPath === "" || networkMode === "host") return undefined;
+  const folders = resolvConfPath.split("/");
+  return folders.includes(id) || folders.includes(owner.id) ? undefined : resolvConfPath;
+}
+
 export class Situations {
   readonly known: KnownContainers;
   readonly answers: LastAnswers;
   readonly #ports: SituationPorts;
   #moves: readonly Move[] | undefined;
+  #places: NonNullable<RouteState["places"]> | undefined;
   readonly #resolvConfs = new Map<string, ResolvConf | undefined>();
 
   private constructor(ports: SituationPorts, known: KnownContainers) {
@@ -87,10 +99,12 @@ export class Situations {
       ownZone: this.#ownZoneOf(owner, question.name),
       moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
       known: this.known,
+      former: this.former,
       swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
       swarmAlone: this.#ports.containers.swarm?.aloneOn(owner),
       prefersOwnProject: this.prefersOwnProject,
       resolvers: resolversOf(owner),
+      mountedResolvConf: mountedResolvConf(fact, owner),
       resolvConf: this.resolvConfOf(fact, owner),
       nowMs: Date.now(),
     };
@@ -98,6 +112,10 @@ export class Situations {
 
   get prefersOwnProject(): boolean {
     return this.#ports.resolver().behaviour.prefersOwnProject;
+  }
+
+  get former(): NonNullable<Situation["former"]> {
+    return this.#ports.containers.formerAddresses();
   }
 
   get moves(): readonly Move[] {
@@ -124,6 +142,16 @@ export class Situations {
       this.#resolvConfs.set(fact.id, inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner));
     }
     return this.#resolvConfs.get(fact.id);
+  }
+
+  /** Read at most once for a report. */
+  #hostPlaces(): NonNullable<RouteState["places"]> {
+    this.#places ??= (this.#ports.inside.hostServers?.() ?? []).map(({ address, file, line }) => ({
+      server: serverText({ from: "host", address, port: DNS_PORT }),
+      file,
+      line,
+    }));
+    return this.#places;
   }
 
   #ownZoneOf(owner: ContainerFact, name: string): Situation["ownZone"] {
@@ -157,8 +185,11 @@ export class Situations {
       servers: route.servers.map((server) => {
         const health = upstreamState?.pool.find(client, server)?.health;
         const isDown = health?.checkIsDown(now, client?.number) === true;
-        return { server: serverText(server), isDown, reason: isDown ? health?.reason : undefined };
+        const isTcpBlocked = !isDown && upstreamState?.pool.find(client, server)?.isTcpBlocked(now) === true;
+        return { server: serverText(server), isDown, reason: isDown ? health?.reason : undefined, isTcpBlocked };
       }),
+      places: this.#hostPlaces(),
+      settingsFile: this.#ports.settingsFile?.() ?? undefined,
     };
   }
 }

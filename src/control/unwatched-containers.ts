@@ -7,12 +7,12 @@ import type { Cause } from "../api/causes.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
 import type { ContainerFact } from "../container/registry/fact.ts";
 import { resolverCauses } from "./causes/client-causes.ts";
-import { commandOf } from "./causes/fixes.ts";
+import { commandOf } from "../base/lib/command-line.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { cause } from "./causes/situation.ts";
 import { gatherInSlices } from "../base/lib/slices.ts";
 import type { ControlPorts } from "./ports.ts";
-import { type Situations, resolversOf } from "./situations.ts";
+import { type Situations, mountedResolvConf, resolversOf } from "./situations.ts";
 
 type Ports = Pick<ControlPorts, "containers">;
 
@@ -44,8 +44,13 @@ function* eachUnwatched(
     if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
       continue;
     const resolvConf = situations.resolvConfOf(fact, fact);
-    const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(fact) });
-    if (first !== undefined) yield { container: fact.name, cause: first };
+    const mounted = mountedResolvConf(fact, fact);
+    const client = runningContainer(fact);
+    const resolvers = resolversOf(fact);
+    const [first] = resolverCauses({ client, mountedResolvConf: mounted, resolvConf, resolvers });
+    // One whose queries arrive has mounted a file that lists dns11's address.
+    const isSeen = mounted !== undefined && (containers.attachmentOf(fact.id)?.counters?.["queries"] ?? 0) > 0;
+    if (first !== undefined && !isSeen) yield { container: fact.name, cause: first };
   }
 }
 

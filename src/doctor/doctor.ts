@@ -18,6 +18,7 @@ import {
   upstreamFinding,
 } from "./checks/upstream-check.ts";
 import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
 import { isReached } from "./port-probe.ts";
 import { publishedFindings } from "./checks/etcd-publishing.ts";
@@ -95,7 +96,8 @@ interface Examination {
 }
 
 /** A host without a nameserver, such as a machine that is offline, is one cause, which the checks of the host report. */
-function whyNoUpstream({ isInternal }: InspectedContainer, { hostServers }: DoctorContext): string | undefined {
+function whyNoUpstream({ fact, isInternal }: InspectedContainer, { hostServers }: DoctorContext): string | undefined {
+  if (fact.endpoints.length === 0 && fact.onDefaultBridge === undefined) return "it is on no network";
   if (isInternal) return "all its networks are internal";
   return hostServers.nameservers.length === 0 ? "the Docker host has no nameserver" : undefined;
 }
@@ -127,7 +129,7 @@ async function examineAll(
             context.client,
             only === undefined ? (project === undefined ? {} : { project }) : { container: only },
           );
-    const hostFindings = await upstreamFindings(context.hostServers.servers, -1, context, queryOnce);
+    const hostFindings = await upstreamFindings(context.hostServers.servers, undefined, context, queryOnce);
     const projectFindings = await projectNamesFindings(
       context.status,
       inspected.map(({ fact }) => fact),
@@ -205,7 +207,7 @@ async function diagnoseContainer(
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
     const [findings, upstream] = await Promise.all([
       checkNamespace(each, target, tools, context),
-      upstreamFindings(servers, fd, context, queryOnce),
+      upstreamFindings(servers, { fd, fact }, context, queryOnce),
     ]);
     return report([
       attachment,
@@ -250,17 +252,20 @@ function announcing(container: string, { client, status }: DoctorContext): Annou
 
 async function upstreamFindings(
   servers: readonly Server[],
-  fd: number,
-  { runner, host }: DoctorContext,
+  container: Pick<ContainerTarget, "fd" | "fact"> | undefined,
+  { runner, host, status, listedServers: listed }: DoctorContext,
   queryOnce: QueryOnce,
 ): Promise<Finding[]> {
+  const { fd = -1, fact } = container ?? {};
+  const places = { fact, listed, settingsFile: status?.config ?? undefined };
   return await Promise.all(
     servers.map(async (server) => {
       const from = server.from === "host" ? host.network : fd;
       const key = `${server.from === "host" ? "host" : `${fd}${server.from}`} ${server.address} ${server.port}`;
       const within = <T>(work: () => T): T => runner.within(from, work);
       try {
-        return upstreamFinding(server, await queryOnce(key, async () => await queryServer(within, server)));
+        const legs = await queryOnce(key, async () => await queryServer(within, server));
+        return upstreamFinding(server, legs, serverRemedy(server, places));
       } catch (error) {
         return finding("upstream", "unknown", `${server.address}: ${reasonOf(error)}`);
       }

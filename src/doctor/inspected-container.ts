@@ -3,6 +3,7 @@
  * there, and its upstream servers. A running dns11 reports both; without one, they follow from the engine's facts.
  */
 import { byName } from "../base/lib/by-name.ts";
+import { commandOf } from "../base/lib/command-line.ts";
 import { type Decision, decide } from "../container/attach/decision.ts";
 import type { ContainerServers } from "./checks/upstream-check.ts";
 import type { ContainerTarget } from "./checks/container-target.ts";
@@ -41,6 +42,7 @@ export interface InspectedContainer
 }
 
 const DNS_PORT = 53;
+const SHARED = "container:";
 /** The namespace belongs to the host or another container, or has no network; it is not checked under this name. */
 const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
 /** On the default bridge, where Docker has no DNS for container names. */
@@ -50,7 +52,7 @@ const DEFAULT_BRIDGE: ReadonlySet<string> = new Set([DEFAULT_BRIDGE_ONLY, "no-na
 /** Containers that dns11 does not serve, and that is no fault. */
 const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, ...DEFAULT_BRIDGE]);
 const LEAVE_DEFAULT_BRIDGE =
-  "docker run --network NETWORK; in Compose, without network_mode: bridge; or dns11 run --default-bridge names";
+  "In Compose, remove network_mode: bridge, so that it is on the network of its project; or run dns11 with --default-bridge names.";
 const RUN_AGAIN = "Run `dns11 doctor` again in a moment.";
 const RELEASE = "Fix the cause, then run `dns11 doctor --fix` to release the container.";
 const RETRIES = "Fix the cause. dns11 then retries on its own; `dns11 doctor --fix` retries at once.";
@@ -77,8 +79,17 @@ export async function inspectContainers(context: DoctorContext): Promise<readonl
       .map(({ json, split }) => containerFact(json, files.read(json), split))
       .toSorted(byName);
     const networks = await readNetworks(facts, engine);
+    const byId = new Map(facts.map((fact) => [fact.id, fact]));
     const reported = new Map(status?.containers.map((container) => [container.id, container]));
-    return facts.map((fact) => inspectedContainer(fact, (id) => networks.get(id), reported.get(fact.id), context));
+    return facts.map((fact) =>
+      inspectedContainer(
+        fact,
+        (id) => networks.get(id),
+        reported.get(fact.id),
+        context,
+        byId.get(fact.networkMode.slice(SHARED.length)),
+      ),
+    );
   } finally {
     upstreams.close();
     files.close();
@@ -90,6 +101,7 @@ function inspectedContainer(
   networkOf: InspectedContainer["networkOf"],
   status: ContainerStatus | undefined,
   context: DoctorContext,
+  owner: ContainerFact | undefined,
 ): InspectedContainer {
   // What a running dns11 serves there is a setting of its own.
   const isSkipped = status === undefined || status.state === "skipped";
@@ -107,7 +119,7 @@ function inspectedContainer(
     isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
-    attachment: attachmentFinding(decision, fact, status, context.status !== undefined),
+    attachment: attachmentFinding(decision, fact, status, context.status !== undefined, owner),
     servers: serversOf(fact, namespaceKind, status, networkOf, context),
   };
 }
@@ -118,19 +130,29 @@ function namespaceKindOf(decision: Decision, { nameservers }: ContainerFact): Na
   return DEFAULT_BRIDGE.has(decision.code) ? "default-bridge" : "with-resolver";
 }
 
+/** It has left its last network, and its resolv.conf still names Docker's resolver. The one that it was created on is known. */
+function noNetworkFinding({ name, networkMode, ...labels }: ContainerFact): Finding {
+  const detail = "on no network, so no name resolves there, and none leads to it";
+  if (!isUserDefined(networkMode) || networkMode.includes(":")) return finding("attachment", "warning", detail);
+  const { service } = composePlaceOf(labels) ?? {};
+  const alias = service === undefined ? [] : ["--alias", service];
+  const fixNow = commandOf("docker", "network", "connect", ...alias, networkMode, name);
+  return {
+    ...finding("attachment", "problem", `${detail}; it was created on ${networkMode}`, `Run: ${fixNow}`),
+    fixNow,
+  };
+}
+
 /** A service is meant to be found by its name; other containers there may well not need one. */
 function defaultBridgeFinding(fact: ContainerFact): Finding {
-  const { name } = fact;
-  const connect = `docker network connect NETWORK ${name}`;
+  if (fact.onDefaultBridge === undefined) return noNetworkFinding(fact);
   const why = "Docker has no DNS for container names there, so it finds no container by name, and none finds it";
   const detail = `on the default bridge (${DEFAULT_BRIDGE_ONLY}): ${why}`;
   if (composePlaceOf(fact) === undefined) {
     return finding("attachment", "ok", `${detail}; dns11 gives them names with default-bridge: names`);
   }
   return {
-    ...finding("attachment", "warning", detail, `Run: ${connect}`),
-    fixNow: connect,
-    fixForGood: LEAVE_DEFAULT_BRIDGE,
+    ...finding("attachment", "warning", detail, LEAVE_DEFAULT_BRIDGE),
     shared: {
       key: DEFAULT_BRIDGE_ONLY,
       title: "on the default bridge, where Docker has no DNS for container names{}",
@@ -144,10 +166,12 @@ function attachmentFinding(
   fact: ContainerFact,
   status: ContainerStatus | undefined,
   isRunning: boolean,
+  owner: ContainerFact | undefined,
 ): Finding {
   if (decision.kind === "skip" && decision.code === DEFAULT_BRIDGE_ONLY) return defaultBridgeFinding(fact);
   if (decision.kind === "skip" && NEVER_SERVED.has(decision.code)) {
-    return finding("attachment", "ok", `not served by dns11 (${decision.code}): ${decision.reason}`);
+    const detail = `not served by dns11 (${decision.code}): ${namedReason(decision, owner)}`;
+    return { ...finding("attachment", "ok", detail), isNote: true };
   }
   if (!isRunning) return finding("attachment", "ok", "Docker's resolver, because dns11 is not running");
   if (status === undefined) {
@@ -164,7 +188,10 @@ function attachmentFinding(
     }
     case "skipped": {
       const detail = `Docker's resolver (${status.code ?? ""}): ${status.reason ?? ""}`;
-      return finding("attachment", "ok", status.warning === undefined ? detail : `${detail}; ${status.warning}`);
+      return {
+        ...finding("attachment", "ok", status.warning === undefined ? detail : `${detail}; ${status.warning}`),
+        isNote: true,
+      };
     }
     case "quarantined":
       return finding(
@@ -181,6 +208,15 @@ function attachmentFinding(
   }
 }
 
+/** Whose namespace it shares, by name: an id is not what a command takes. */
+function namedReason(
+  { code, reason }: Extract<Decision, { readonly kind: "skip" }>,
+  owner: ContainerFact | undefined,
+): string {
+  if (code !== "shares-namespace" || owner === undefined) return reason;
+  return `it shares the network namespace of ${owner.name}, and its names resolve as there: dns11 doctor ${owner.name}`;
+}
+
 function failedText({ code, since, reason, culprits = [] }: ContainerStatus): string {
   const what = `dns11 could not attach${code === undefined ? "" : ` (${code})`}, so Docker's resolver answers`;
   const why = [reason, ...culprits].filter((text) => text !== undefined).join(": ");
@@ -194,13 +230,17 @@ function serversOf(
   networkOf: InspectedContainer["networkOf"],
   context: DoctorContext,
 ): readonly Server[] {
-  if (namespaceKind === "elsewhere") return [];
+  if (namespaceKind === "elsewhere" || isWithoutNetwork(fact)) return [];
   if (namespaceKind === "default-bridge" && status?.upstreams === undefined) {
     const { nameservers } = parseResolvConf(readContainerResolvConf(fact, context).text ?? "");
     return nameservers.map((address) => ({ from: "container", address, port: DNS_PORT }));
   }
   if (status?.upstreams !== undefined) return status.upstreams.flatMap((text) => serversIn(text));
   return serversOfDocker(fact, isInternal(fact, networkOf), context);
+}
+
+function isWithoutNetwork({ endpoints, onDefaultBridge, nameservers }: ContainerFact): boolean {
+  return endpoints.length === 0 && onDefaultBridge === undefined && nameservers.kind !== "captured";
 }
 
 function serversOfDocker(

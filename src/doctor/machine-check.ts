@@ -16,7 +16,8 @@ import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/na
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
-import { type HostServers, readHostServers } from "../container/watch/host-file.ts";
+import { type HostServers, listedServers, readHostServers } from "../container/watch/host-file.ts";
+import type { ListedServer } from "../container/watch/resolv-conf.ts";
 import { tryLock } from "../kernel/libc.ts";
 import { outerUser } from "../kernel/user-namespace.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
@@ -38,6 +39,8 @@ export interface DoctorContext {
   readonly status: Status | undefined;
   readonly client: ControlClient;
   readonly hostServers: HostServers;
+  /** Where the host's files list them. */
+  readonly listedServers: readonly ListedServer[];
   close(): void;
 }
 
@@ -91,7 +94,8 @@ export async function checkMachine(
   );
   if (host === undefined) return { findings, context: undefined };
   if (info.isRootless) findings.push(rootlessFinding());
-  const hostServers = readHostServers(host, hostResolvConfPath(instance.status));
+  const path = hostResolvConfPath(instance.status);
+  const hostServers = readHostServers(host, path);
   findings.push(
     hostFileFinding(hostServers),
     ...kernelAnswersFindings(instance.status),
@@ -104,7 +108,9 @@ export async function checkMachine(
     runner.close();
     closeEngineHost(host);
   };
-  return { findings, context: { ...instance, engine, info, host, runner, memory, hostServers, close } };
+  const listed = listedServers(host, path);
+  const context = { ...instance, engine, info, host, runner, memory, hostServers, listedServers: listed, close };
+  return { findings, context };
 }
 
 /** The host's resolv.conf as set for the running dns11, a path as the engine sees it. */

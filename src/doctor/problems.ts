@@ -31,7 +31,7 @@ const EXPLAINED_BY: Partial<Record<CheckCode, readonly CheckCode[]>> = {
   "failing-names": ["upstream"],
 };
 /** Names that fail for one of these causes fail because of the servers. */
-const UPSTREAM_CAUSES: ReadonlySet<string> = new Set(["upstreams-down", "upstream-error"]);
+const UPSTREAM_CAUSES: ReadonlySet<string> = new Set(["upstreams-down", "upstream-error", "tcp-blocked"]);
 const ORDER: readonly DoctorProblem["state"][] = ["problem", "warning", "unknown"];
 
 /** Problems first, then warnings, then what could not be checked. */
@@ -75,6 +75,7 @@ function problemOf({ roots, symptoms }: Group): DoctorProblem {
     [...new Set(findings.map(pick).filter((text) => text !== undefined && text !== ""))] as string[];
   const about = distinct((each) => each.shared?.about);
   const hasFixes = findings.some(({ fixNow, fixForGood }) => fixNow !== undefined || fixForGood !== undefined);
+  const commandsForGood = distinct(({ commandForGood }) => commandForGood);
   return {
     state: state as DoctorProblem["state"],
     title: shared === undefined ? `${what}: ${detail}` : titleOf(shared, about),
@@ -83,6 +84,7 @@ function problemOf({ roots, symptoms }: Group): DoctorProblem {
     symptoms: symptomsOf(roots, symptoms),
     fixNow: distinct(({ fixNow }) => fixNow),
     fixForGood: distinct(({ fixForGood }) => fixForGood),
+    ...(commandsForGood.length > 0 && { commandsForGood }),
     remedies: hasFixes ? [] : distinct(({ remedy }) => remedy),
   };
 }

@@ -181,7 +181,7 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, history } = serving;
+    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, history, recordedCauses } = serving;
     const guard = new HangGuard();
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -213,6 +213,7 @@ export class Service {
       }));
       this.#serving = serving;
       history.begin();
+      recordedCauses.begin();
       this.#logServing(containerSide, controlPath(folder));
       trimMallocOnce(() => containerSide.synced.isOpen && containerSide.isSettled);
       await following;
@@ -230,6 +231,7 @@ export class Service {
       records.close();
       await withdrawn;
       history.end();
+      recordedCauses.end();
       queryLog.stop();
       guard.stop();
       internalErrors.end();
@@ -278,6 +280,8 @@ export class Service {
       histories: querySide.histories,
       reader,
       failures: querySide.failures,
+      recordedCauses: serving.recordedCauses,
+      settingsFile: () => this.#reloads.settings.config ?? null,
       status: async () => await this.#status(serving, platform),
       reload: async () => await this.reload(),
     };

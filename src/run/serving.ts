@@ -12,6 +12,7 @@ import { EventRing } from "../control/event-ring.ts";
 import { HistoryRings } from "../control/history-rings.ts";
 import { QueryLog } from "../control/query-log.ts";
 import { QueryReader } from "../control/query-reader.ts";
+import { RecordedCauses } from "../control/recorded-causes.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { DeclaredRecords } from "./declared-records.ts";
@@ -33,6 +34,7 @@ export interface Serving {
   readonly etcd: EtcdLink;
   readonly events: EventRing;
   readonly history: HistoryRings;
+  readonly recordedCauses: RecordedCauses;
 }
 
 interface ComposeParts {
@@ -95,5 +97,14 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     onNames: (declared) => containerSide.declare(declared),
   });
   const history = new HistoryRings({ containers: containerSide.containers, resolver: querySide.pipeline });
-  return { querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history };
+  const { containers, inside } = containerSide;
+  const { failures, histories, pipeline: resolver } = querySide;
+  const recordedCauses = new RecordedCauses({
+    ...{ containers, inside, resolver, failures, histories },
+    settingsFile: () => settings.config ?? null,
+  });
+  return {
+    ...{ querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history },
+    recordedCauses,
+  };
 }

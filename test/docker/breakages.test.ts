@@ -2,10 +2,13 @@
 // `dns11 failures` and explain show the cause and its fix, doctor shows the fix and exits with 1 if it is a problem.
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import type { CauseCode } from "../../src/api/causes.ts";
-import { type Container, createNetwork } from "../support/engine/container.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -63,9 +66,15 @@ test("a firewall in the container that drops queries", async () => {
 
 test("a resolv.conf that names another server", async () => {
   await using client = await shop.service("edited", ["shop_front"]);
-  const write = "echo nameserver 10.255.255.2 >/etc/resolv.conf";
+  const write = "echo nameserver 127.0.0.2 >/etc/resolv.conf";
   stdoutOf(await client.exec("sh", ["-c", write]), write);
-  await assertFound({ client, name: "web", code: "resolv-conf", doctor: /10\.255\.255\.2/, exitCode: 1 });
+  await assertFound({ client, name: "web", code: "resolv-conf", doctor: /127\.0\.0\.2/, exitCode: 1 });
+  const explained = unwrapped((await shop.command("explain", "web", "--in", client.name)).stdout);
+  assert.match(
+    explained,
+    /^web \(A\) in shop-edited-1: no reply after .* why resolv\.conf of shop-edited-1 lists 127\.0\.0\.2/,
+  );
+  assert.doesNotMatch(explained, /resolves now/);
   const namespace = (await shop.instance.container(client.name))?.namespace;
   await client.restart();
   await waitFor("it to be served again", async () => {
@@ -76,6 +85,33 @@ test("a resolv.conf that names another server", async () => {
   assert.deepEqual(unwatched, [], "its fix has helped");
 });
 
+test("a resolv.conf that is mounted: a restart would not remove it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "dns11-mounted-"));
+  try {
+    const file = join(folder, "resolv.conf");
+    await writeFile(file, "nameserver 10.255.255.3\n");
+    await using client = await shop.service("mounted", ["shop_front"], {
+      args: [`--volume=${file}:/etc/resolv.conf:ro`],
+    });
+    const { unwatched } = await shop.failures(client.name);
+    const [only] = unwatched;
+    assert.equal(only?.cause.code, "resolv-conf");
+    assert.ok(only.cause.sentence.startsWith(`${file} is mounted over /etc/resolv.conf of shop-mounted-1`));
+    assert.deepEqual([only.cause.fix, only.cause.lastingFix?.key], [null, "services.mounted.volumes"]);
+    const explained = unwrapped((await shop.command("explain", "web", "--in", client.name)).stdout);
+    assert.ok(explained.includes(`${file} is mounted over /etc/resolv.conf`), explained);
+    assert.ok(unwrapped((await shop.command("ps")).stdout).includes("is mounted over its resolv.conf"));
+    const { code, stdout } = await shop.command("doctor", client.name);
+    assert.equal(code, 1, stdout);
+    assert.match(
+      unwrapped(stdout),
+      /resolv\.conf: nameserver 10\.255\.255\.3; .*the file is a mount.* Fix: Remove the mount over \/etc\/resolv\.conf/,
+    );
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 test("all nameservers of the host are down", async () => {
   await using client = await shop.service("outside", ["shop_front"]);
   await shop.upstream[Symbol.asyncDispose]();
@@ -84,6 +120,79 @@ test("all nameservers of the host are down", async () => {
   } finally {
     shop.upstream = await startUpstream(shop.engine);
   }
+  await waitFor("the server to be up", async () =>
+    (await dig(web, "c.ok.test")).answer.length > 0 ? true : undefined,
+  );
+  const only = (await shop.failures(client.name)).failures.find(({ name }) => name === "b.ok.test");
+  assert.deepEqual([only?.cause?.code, only?.earlier], ["upstreams-down", "recovered"], "as it was");
+  const { stdout } = await shop.command("doctor", client.name);
+  assert.doesNotMatch(stdout, /does not resolve|may be broken/);
+});
+
+test("a firewall that drops TCP to the server, which a long answer needs", async () => {
+  await using client = await shop.service("long", ["shop_front"]);
+  const wall = "table inet wall { chain out { type filter hook output priority 0; tcp dport 53 drop; }; }";
+  stdoutOf(await shop.engine.enter("nft", [wall]), wall);
+  try {
+    const cause = await shop.causeIn(client.name, "tcp-blocked", async () => await dig(client, "a.tc.test"));
+    assert.match(cause.sentence, /^host\(127\.0\.0\.1\) answers over UDP, but not over TCP/);
+    const explained = unwrapped((await shop.command("explain", "a.tc.test", "--in", client.name)).stdout);
+    assert.match(explained, /^a\.tc\.test \(A\) in shop-long-1: SERVFAIL why host\(127\.0\.0\.1\) answers over UDP/);
+    assert.ok(explained.includes("fix allow TCP port 53 to host(127.0.0.1) in the firewalls on the way"), explained);
+  } finally {
+    stdoutOf(await shop.engine.enter("nft", ["delete table inet wall"]), "nft");
+  }
+  await shop.resolves(client, "a.tc.test");
+});
+
+test("a name in /etc/hosts: explain tells what the program gets", async () => {
+  await using client = await shop.service("given", ["shop_front"], { args: ["--add-host=web:192.0.2.5"] });
+  const { stdout } = await shop.command("explain", "web", "--in", client.name);
+  assert.match(stdout, /^web \(A\) in shop-given-1: 192\.0\.2\.5 {2}\(\/etc\/hosts\)\n/);
+  assert.match(
+    unwrapped(stdout),
+    /why programs in shop-given-1 get 192\.0\.2\.5: \/etc\/hosts has "web" \(--add-host, extra_hosts\)/,
+  );
+  const { stdout: program } = await client.exec("ping", ["-c", "1", "-W", "1", "web"]);
+  assert.match(program, /192\.0\.2\.5/);
+  const own = await shop.command("explain", client.name, "--in", client.name);
+  assert.doesNotMatch(own.stdout, /hosts/);
+});
+
+test("a container that has left its only network", async () => {
+  await using client = await shop.service("alone", ["shop_front"]);
+  await client.disconnect("shop_front");
+  await waitFor("it to be skipped", async () =>
+    (await shop.instance.container(client.name))?.state === "skipped" ? true : undefined,
+  );
+  const fix = "docker network connect --alias alone shop_front shop-alone-1";
+  const explained = await shop.command("explain", "web", "--in", client.name);
+  assert.ok(explained.stdout.includes(`  fix       ${fix}\n`), explained.stdout);
+  const doctor = await shop.command("doctor", client.name);
+  assert.equal(doctor.code, 1);
+  assert.match(
+    unwrapped(doctor.stdout),
+    /^PROBLEM shop-alone-1: resolver: on no network, .*; it was created on shop_front/,
+  );
+  assert.ok(doctor.stdout.includes(`Fix now:      ${fix}\n`), doctor.stdout);
+  assert.doesNotMatch(doctor.stdout, /loop|NETWORK|upstream/);
+  await shop.run(fix);
+  await shop.instance.waitFor(client.name, "attached");
+  await shop.resolves(client, "web");
+  await shop.resolves(web, "alone");
+});
+
+test("a container in the namespace of another one: doctor says so first", async () => {
+  await using sidecar = await runContainer(shop.engine, {
+    name: "sidecar",
+    args: ["--network", `container:${web.id}`],
+  });
+  const { code, stdout } = await shop.command("doctor", sidecar.name);
+  assert.equal(code, 0, stdout);
+  assert.match(
+    unwrapped(stdout),
+    /^NOTE sidecar: not served by dns11 \(shares-namespace\): it shares the network namespace of shop-web-1, .*: dns11 doctor shop-web-1 no problem found \(/,
+  );
 });
 
 test("a search domain with a wildcard, and ndots", async () => {

@@ -80,7 +80,7 @@ test("without failures all is well, and the token is not in the address", async 
 
 test("a service that is not on the network of its client, until it is connected", async () => {
   await dig(api, "db");
-  const fix = "docker network connect shop_back shop-api-1";
+  const fix = "docker network connect --alias api shop_back shop-api-1";
   const entry = await untilFailure("shop-db-1", fix);
   assert.match(await entry.innerText(), /NXDOMAIN/);
   await untilVerdict("1 name fails in 1 container");
@@ -88,7 +88,7 @@ test("a service that is not on the network of its client, until it is connected"
   await page.locator(".chip-fails", { hasText: "shop-api-1" }).waitFor();
   assert.equal(await page.locator(".fail-arrow").count(), 1);
   await page.waitForFunction("document.title.includes('1 name fails')");
-  await shop.engine.docker("network", "connect", "shop_back", "shop-api-1");
+  await shop.run(fix);
   await untilMended(api, "db");
   await page.getByRole("button", { name: "shop-api-1 resolves db to 1 container" }).waitFor();
   await page.locator(".event", { hasText: "shop-api-1 joined shop_back" }).waitFor();
@@ -107,7 +107,7 @@ test("a service that is stopped, until it is started", async () => {
 
 test("a typo, with the name that is meant", async () => {
   await dig(api, "wbe");
-  const entry = await untilFailure("wbe", 'Fix: use the name "web"');
+  const entry = await untilFailure("wbe", 'Fix: change the name to "web"');
   await entry.getByRole("button", { name: "Mute" }).click();
   await page.getByText("Show 1 muted").waitFor();
 });
@@ -136,7 +136,10 @@ test("any name is explained, with the way of its query", async () => {
   await page.locator("#ask-name").fill("db");
   await ask.getByRole("button", { name: "Explain" }).click();
   await ask.locator(".station-fail, .station-answer").waitFor();
-  assert.match(await ask.locator(".answer").innerText(), /NXDOMAIN[\s\S]*docker network connect shop_back shop-web-1/);
+  assert.match(
+    await ask.locator(".answer").innerText(),
+    /NXDOMAIN[\s\S]*docker network connect --alias web shop_back shop-web-1/,
+  );
   await page.getByRole("button", { name: "shop-web-1 resolves api to 1 container" }).click();
   await ask.locator(".records", { hasText: "shop-api-1 on shop_front" }).waitFor();
 });

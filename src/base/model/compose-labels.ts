@@ -11,4 +11,8 @@ export const COMPOSE_LABEL = {
   oneOff: `${COMPOSE_PREFIX}oneoff`,
   /** Its files, separated by commas. */
   files: `${COMPOSE_PREFIX}project.config_files`,
+  /** The folder that paths in them start from. */
+  folder: `${COMPOSE_PREFIX}project.working_dir`,
+  /** Of the service's part of the files: the same for all containers that one `up` has made. */
+  hash: `${COMPOSE_PREFIX}config-hash`,
 } as const;

@@ -61,6 +61,10 @@ export interface Finding {
   /** The remedy as a command, and as a change that lasts, where both are known. */
   readonly fixNow?: string;
   readonly fixForGood?: string;
+  /** The command that applies the lasting change. */
+  readonly commandForGood?: string;
+  /** All is well, and whoever asks about the container should know first. */
+  readonly isNote?: boolean;
   /** What it has in common with findings of other containers; by default the detail. */
   readonly shared?: SharedCause;
 }

@@ -10,6 +10,12 @@ export interface ComposePlace {
   readonly service: string;
   /** The first of its Compose files. */
   readonly file: string | null;
+  readonly files: readonly string[];
+  readonly folder: string | undefined;
+  /** The same for all containers that were made from the same text of the files. */
+  readonly configHash: string | undefined;
+  /** Made by `docker compose run`, which gives no name of the service. */
+  readonly isOneOff: boolean;
 }
 
 /** undefined for a container that no Compose project has created. */
@@ -17,7 +23,16 @@ function composePlace(labels: Labels): ComposePlace | undefined {
   const project = labels[COMPOSE_LABEL.project];
   const service = labels[COMPOSE_LABEL.service];
   if (!project || !service) return undefined;
-  return { project, service, file: labels[COMPOSE_LABEL.files]?.split(",", 1)[0] || null };
+  const files = (labels[COMPOSE_LABEL.files] ?? "").split(",").filter(Boolean);
+  return {
+    project,
+    service,
+    file: files[0] ?? null,
+    files,
+    folder: labels[COMPOSE_LABEL.folder] || undefined,
+    configHash: labels[COMPOSE_LABEL.hash] || undefined,
+    isOneOff: labels[COMPOSE_LABEL.oneOff]?.toLowerCase() === "true",
+  };
 }
 
 /**
@@ -36,6 +51,6 @@ export function projectOf(labels: SplitLabels, policy: LabelPolicy): string | un
 /** SERVICE.PROJECT. The containers of `docker compose run` have no name of their service, as in Compose. */
 export function serviceName(labels: Labels): string | undefined {
   const place = composePlace(labels);
-  if (place === undefined || labels[COMPOSE_LABEL.oneOff]?.toLowerCase() === "true") return undefined;
+  if (place === undefined || place.isOneOff) return undefined;
   return `${place.service}.${place.project}`.toLowerCase();
 }

@@ -21,6 +21,8 @@ export interface EndpointFact {
   readonly ipv4Gateway: string | undefined;
   readonly ipv6Gateway: string | undefined;
   readonly gatewayPriority: number;
+  /** Compose has connected it: it alone lists a container's own name among its aliases. */
+  readonly isComposed?: boolean;
 }
 
 /** One name with one address; several entries can have one name. */
@@ -52,6 +54,8 @@ export interface ContainerFact extends SplitLabels {
   readonly name: string;
   /** A new one for each start. */
   readonly startedAt: string;
+  /** How often its restart policy has started it again. */
+  readonly restarts?: number;
   readonly isPaused: boolean;
   /** The result of Docker's health check; undefined without one. */
   readonly health: Health | undefined;
@@ -63,6 +67,8 @@ export interface ContainerFact extends SplitLabels {
   readonly ports: PortsFact;
   /** The engine's path to the container's resolv.conf. */
   readonly resolvConfPath: string | undefined;
+  /** The same for its /etc/hosts. */
+  readonly hostsPath?: string;
   /** The configured search list of a KIND node. */
   readonly kindSearch: string | undefined;
   /** What `--add-host` (extra_hosts) gave it. */

@@ -1,10 +1,29 @@
 /**
  * FormerAddresses: addresses that containers have given up lately. A program that keeps the address of a name, and does not
- * query it again, still connects to one of them; no query fails then, so only this tells why.
+ * query it again, still connects to one of them; no query fails then, so only this tells why. It also tells what a container
+ * was called on a network that it has left, and whose name it is that a removed container had.
  */
 import { LIMITS } from "../../base/limits.ts";
-import type { FormerAddress } from "../../base/model/former-address.ts";
+import { type ComposePlace, composePlaceOf } from "./compose.ts";
 import { type ContainerFact, isUserDefined } from "./fact.ts";
+
+/** An address that a container had on a network until lately. */
+export interface FormerAddress {
+  readonly containerId: string;
+  readonly container: string;
+  readonly compose: ComposePlace | undefined;
+  readonly networkName: string;
+  /** Lower case. */
+  readonly names: readonly string[];
+  /** Compose has connected it, not an operator. */
+  readonly isComposed: boolean;
+  readonly address: string;
+  /** On the clock of `performance.now`. */
+  readonly atMs: number;
+}
+
+/** Names that are kept of one container on one network: a creator may give it thousands. */
+const NAMES_MAX = 16;
 
 export class FormerAddresses {
   readonly #now: () => number;
@@ -20,10 +39,13 @@ export class FormerAddresses {
     const kept = new Set(after?.endpoints.flatMap((each) => addressesOf(each).map((at) => `${each.networkId} ${at}`)));
     for (const endpoint of before.endpoints) {
       if (!isUserDefined(endpoint.networkName)) continue;
-      const { networkId, networkName } = endpoint;
+      const { networkId, networkName, isComposed = false } = endpoint;
+      const names = endpoint.names.slice(0, NAMES_MAX).map((name) => name.toLowerCase());
       for (const address of addressesOf(endpoint)) {
         if (kept.has(`${networkId} ${address}`)) continue;
-        this.#all.push({ container: before.name, networkName, address, atMs: this.#now() });
+        const { id: containerId, name: container } = before;
+        const place = { containerId, container, compose: composePlaceOf(before), networkName, names, isComposed };
+        this.#all.push({ ...place, address, atMs: this.#now() });
       }
     }
     if (this.#all.length > LIMITS.formerAddresses) this.#all = this.#all.slice(-LIMITS.formerAddresses);

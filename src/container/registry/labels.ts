@@ -4,7 +4,7 @@
  * If the image cannot be inspected, or has too many labels to compare, every label counts as the image's: otherwise its
  * author would only have to make the comparison fail.
  */
-import { COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
+import { COMPOSE_LABEL, COMPOSE_PREFIX } from "../../base/model/compose-labels.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ export interface SplitLabels {
  * Compose puts these labels into the images that it builds and sets the same ones on every container that it creates.
  * It sets its config hash on containers only; with that label from the creator, these count as the creator's as well.
  */
-const COMPOSE_HASH = `${COMPOSE_PREFIX}config-hash`;
+const COMPOSE_HASH = COMPOSE_LABEL.hash;
 const COMPOSE_SHARED = new Set(["project", "service", "version"].map((name) => `${COMPOSE_PREFIX}${name}`));
 
 /** `image` are the image's labels; undefined if they are not known. */

@@ -8,6 +8,7 @@ export interface ContainerJson {
   readonly Id: string;
   readonly Name: string;
   readonly Created?: string;
+  readonly RestartCount?: number;
   readonly State?: {
     readonly Running?: boolean;
     readonly Paused?: boolean;

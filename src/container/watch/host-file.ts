@@ -10,7 +10,7 @@ import type { Server } from "../../base/model/view.ts";
 import { type EngineHost, tryReadEngineFile, readEngineFile } from "../namespace/engine-host.ts";
 import { DebounceTimer } from "./debounce-timer.ts";
 import { PathWatch } from "./path-watch.ts";
-import { parseResolvConf } from "./resolv-conf.ts";
+import { type ListedServer, parseResolvConf } from "./resolv-conf.ts";
 
 const DEFAULT_PATH = "/etc/resolv.conf";
 const UPLINKS_PATH = "/run/systemd/resolve/resolv.conf";
@@ -37,6 +37,18 @@ const BUSY: HostServers = { servers: [], invalid: [], nameservers: [], search: [
 /** The files that may list the host's servers. */
 export function hostFiles(path: string | undefined): readonly string[] {
   return path === undefined ? [DEFAULT_PATH, UPLINKS_PATH] : [path];
+}
+
+/** Of all files that may list them, as they are now. */
+export function listedServers(host: HostRoot, path: string | undefined): ListedServer[] {
+  return hostFiles(path).flatMap((name) => {
+    const file = tryReadEngineFile(host, name);
+    if (file.kind !== "read") return [];
+    return file.text.split("\n").flatMap((text, index) => {
+      const [address] = parseResolvConf(text).nameservers;
+      return address === undefined ? [] : [{ address, file: name, line: index + 1 }];
+    });
+  });
 }
 
 export function readHostServers(host: HostRoot, path = DEFAULT_PATH): HostServers {

@@ -5,9 +5,9 @@ import { type EngineFile, type EngineHost, tryReadContainerFile, readEngineFile 
 import type { NameserversFact } from "../registry/fact.ts";
 import { capturedServers } from "./captured-servers.ts";
 import { DaemonDns } from "./daemon-dns.ts";
-import { HostFile, type HostServers, hostFiles, readHostServers } from "./host-file.ts";
+import { HostFile, type HostServers, hostFiles, listedServers, readHostServers } from "./host-file.ts";
 import { nameserversOf } from "./nameservers.ts";
-import { parseResolvConf } from "./resolv-conf.ts";
+import { type ListedServer, parseResolvConf } from "./resolv-conf.ts";
 import { isOnDefaultBridgeOnly } from "./translate.ts";
 import { UnreadFiles } from "./unread-files.ts";
 import type { ContainerJson } from "./engine-json.ts";
@@ -59,6 +59,11 @@ export class HostUpstreams {
   /** What the host's own programs read in its resolv.conf. */
   get resolvConf(): Pick<HostServers, "nameservers" | "search"> {
     return this.#now;
+  }
+
+  /** Where they are listed. */
+  get listed(): readonly ListedServer[] {
+    return listedServers(this.#parts.host(), this.#settings.resolvConf);
   }
 
   nameserversOf(json: ContainerJson): NameserversFact {

@@ -16,6 +16,14 @@ export interface ResolvConf {
   readonly isNdotsSet: boolean;
 }
 
+/** Where a file of the host lists a nameserver. */
+export interface ListedServer {
+  readonly address: string;
+  readonly file: string;
+  /** From 1 on. */
+  readonly line: number;
+}
+
 export function parseResolvConf(text: string): ResolvConf {
   const nameservers: string[] = [];
   const invalid: string[] = [];

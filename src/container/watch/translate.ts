@@ -53,7 +53,9 @@ export function containerFact(
     domainName: json.Config?.Domainname ?? "",
     ...split,
     startedAt: json.State?.StartedAt ?? "",
+    ...(json.RestartCount !== undefined && json.RestartCount > 0 && { restarts: json.RestartCount }),
     resolvConfPath: json.ResolvConfPath || undefined,
+    ...(json.HostsPath !== undefined && json.HostsPath !== "" && { hostsPath: json.HostsPath }),
     kindSearch: variable(json.Config?.Env ?? [], KIND_SEARCH),
     extraHosts,
     nameservers,
@@ -127,6 +129,7 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
       ipv4Gateway: address(endpoint.Gateway),
       ipv6Gateway: address(endpoint.IPv6Gateway),
       gatewayPriority: endpoint.GwPriority ?? 0,
+      ...(endpoint.Aliases?.includes(bareName(json.Name)) === true && { isComposed: true }),
     },
   ];
 }

@@ -4,8 +4,9 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import { resolverCauses, searchCauses } from "./client-causes.ts";
-import { ambiguousCauses, containerCauses, pausedCauses, similarCauses } from "./container-causes.ts";
+import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCauses } from "./container-causes.ts";
 import { moveCause } from "./moves.ts";
+import { hostGatewayCauses, notNameCauses } from "./not-names.ts";
 import { type Situation, cause } from "./situation.ts";
 import { upstreamCauses } from "./upstream-causes.ts";
 
@@ -24,7 +25,7 @@ function answerCauses(situation: Situation): Cause[] {
   if (situation.isFromUpstream) return shadowCauses(situation);
   const { name, owner, moves } = situation;
   const moved = moves.map((move) => moveCause(name, move, [owner.name], move.agoMs));
-  return [...pausedCauses(situation), ...moved, ...ambiguousCauses(situation)];
+  return [...pausedCauses(situation), ...crashCauses(situation), ...moved, ...ambiguousCauses(situation)];
 }
 
 /**
@@ -32,7 +33,8 @@ function answerCauses(situation: Situation): Cause[] {
  * another machine.
  */
 function shadowCauses(situation: Situation): Cause[] {
-  const elsewhere = containerCauses(situation).find(({ isBreaking }) => isBreaking);
+  // A container that is gone is in nobody's way.
+  const elsewhere = containerCauses(situation).find(({ isBreaking, code }) => isBreaking && code !== "removed");
   if (elsewhere === undefined) return [];
   const sentence = `the answer is not a container's: an upstream server answers for "${situation.name}"; ${elsewhere.sentence}`;
   return [{ ...elsewhere, code: "shadowed", sentence }];
@@ -41,6 +43,8 @@ function shadowCauses(situation: Situation): Cause[] {
 function failureCauses(situation: Situation): Cause[] {
   const causes = containerCauses(situation);
   if (causes.length > 0) return causes;
+  const others = [...notNameCauses(situation), ...hostGatewayCauses(situation)];
+  if (others.length > 0) return others;
   const isSingle = !situation.name.replace(/\.$/, "").includes(".");
   // A name with dots that resembles a container's is more likely one of the outside world.
   const similar = isSingle ? similarCauses(situation) : [];

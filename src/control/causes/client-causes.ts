@@ -5,7 +5,8 @@
 import type { Cause } from "../../api/causes.ts";
 import { parseQuestion, type ParsedQuestion } from "../../base/model/question-text.ts";
 import { isSameAddress } from "../../base/model/address.ts";
-import { commandOf, serviceChange } from "./fixes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { serviceChange } from "./fixes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import { ndotsOf, searchNames } from "./search-list.ts";
 import { type Situation, cause } from "./situation.ts";
@@ -15,9 +16,11 @@ export const RESOLVER = "127.0.0.11";
 
 export function resolverCauses({
   client,
+  mountedResolvConf: path,
   resolvConf,
   resolvers,
-}: Pick<Situation, "client" | "resolvConf" | "resolvers">): Cause[] {
+}: Pick<Situation, "client" | "mountedResolvConf" | "resolvConf" | "resolvers">): Cause[] {
+  if (path !== undefined) return [mountCause(client, path, resolvers)];
   if (resolvConf === undefined) return [];
   if (resolvConf.nameservers.some((server) => resolvers.some((ours) => isSameAddress(server, ours)))) return [];
   const named = resolvConf.nameservers.join(", ") || "no nameserver";
@@ -25,10 +28,19 @@ export function resolverCauses({
   return [
     cause("resolv-conf", sentence, {
       fix: commandOf("docker", "restart", client.name),
-      lastingFix: serviceChange(client, "volumes", "remove the mount over /etc/resolv.conf, if there is one"),
       isBreaking: true,
     }),
   ];
+}
+
+/** What the file says is not known, and a restart does not remove a mount. */
+function mountCause(client: KnownContainer, path: string, resolvers: readonly string[]): Cause {
+  const sentence =
+    `${path} is mounted over /etc/resolv.conf of ${client.name}: its programs use dns11 only if it lists ` +
+    resolvers.join(", ");
+  const lastingFix = serviceChange(client, "volumes", "remove the mount over /etc/resolv.conf");
+  if (lastingFix !== null) return cause("resolv-conf", sentence, { lastingFix });
+  return cause("resolv-conf", sentence, { advice: `create ${client.name} again without that mount` });
 }
 
 /** An upstream server answers the first name of a search list, so programs never get to the container's. */
@@ -37,7 +49,7 @@ export function searchShadowCause(client: KnownContainer, name: string, complete
     `programs in ${client.name} query "${completed}" before "${name}", because of its search list and ndots, and an upstream ` +
     `server has an answer: usually a wildcard`;
   return cause("search-list", sentence, {
-    fix: `use the name "${name}."`,
+    advice: `a trailing dot prevents that: "${name}."`,
     lastingFix: serviceChange(client, "dns_opt", 'add "ndots:0", or remove the domain from dns_search'),
     isBreaking: true,
   });

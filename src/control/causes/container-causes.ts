@@ -5,9 +5,14 @@
 import type { Cause } from "../../api/causes.ts";
 import { nearest } from "../../base/lib/nearest.ts";
 import { ageText } from "../../base/lib/age.ts";
-import { commandOf, joinNetwork, serviceChange } from "./fixes.ts";
+import { crashCause } from "./crash-loops.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { recreateCommand, serviceChange } from "./fixes.ts";
 import type { EndedState, KnownContainer } from "./known-container.ts";
 import type { NamePlace } from "./known-containers.ts";
+import { lostAliasCauses } from "./lost-aliases.ts";
+import { connectCommand, joinNetwork } from "./reconnect.ts";
+import { removedCauses } from "./removed.ts";
 import { type Situation, cause } from "./situation.ts";
 
 const CAUSES_PER_NAME_MAX = 5;
@@ -23,6 +28,9 @@ export function containerCauses(situation: Situation): Cause[] {
     (place) => isRunning(place) && place.endpoints.some((each) => own.has(each.networkName)),
   );
   if (reachable.length > 0) return resolvingCauses(situation, reachable, own);
+  const lost = lostAliasCauses(situation, own);
+  if (lost.length > 0) return lost;
+  if (places.length === 0) return removedCauses(situation, own);
   const ranked = places
     .map((place) => ({ place, rank: rankOf(place, situation, own) }))
     .toSorted((a, b) => a.rank - b.rank)
@@ -35,16 +43,21 @@ export function similarCauses({ known, name, owner, typeName }: Situation): Caus
   if (typeName === "PTR") return [];
   const own = networksOf(owner);
   const names = new Set<string>();
-  for (const { endpoints, ended, id } of known.all) {
-    if (ended !== undefined || id === owner.id || names.size > NEIGHBOURS_MAX) continue;
+  for (const { endpoints, ended } of known.all) {
+    if (ended !== undefined || names.size > NEIGHBOURS_MAX) continue;
     for (const each of endpoints) if (own.has(each.networkName)) for (const other of each.names) names.add(other);
   }
   const [first = ""] = name.toLowerCase().split(".");
   if (names.has(name.toLowerCase()) || names.has(first)) return [];
   const similar = nearest(name.toLowerCase(), [...names]);
   if (similar === undefined) return [];
-  const sentence = `no container has the name "${name}", but there is "${similar}" on the networks of ${owner.name}`;
-  return [cause("similar-name", sentence, { fix: `use the name "${similar}"`, isBreaking: true })];
+  const isOwn = owner.endpoints.some((each) => each.names.includes(similar));
+  const place = isOwn
+    ? `is "${similar}", which is ${owner.name} itself`
+    : `is "${similar}" on the networks of ${owner.name}`;
+  const sentence = `no container has the name "${name}", but there ${place}`;
+  const advice = `change the name to "${similar}" where ${owner.name} is given it: its environment, arguments or settings`;
+  return [cause("similar-name", sentence, { advice, isBreaking: true })];
 }
 
 /** Containers with the name that resolve it but do not respond. */
@@ -54,6 +67,15 @@ export function pausedCauses({ known, name, owner }: Situation): Cause[] {
     .places(name.toLowerCase())
     .filter(({ container, endpoints }) => container.isPaused && endpoints.some((each) => own.has(each.networkName)))
     .map(({ container }) => pausedCause(container));
+}
+
+/** Containers with the name that resolve it until they end again. */
+export function crashCauses({ known, name, owner, nowMs }: Situation): Cause[] {
+  const own = networksOf(owner);
+  return known
+    .places(name.toLowerCase())
+    .filter(({ endpoints }) => endpoints.some((each) => own.has(each.networkName)))
+    .flatMap(({ container }) => (container.ended === undefined ? (crashCause(name, container, nowMs) ?? []) : []));
 }
 
 export function pausedCause({ name }: KnownContainer): Cause {
@@ -108,30 +130,48 @@ export function ambiguity(
 }
 
 /** A name that fails but would resolve: for another type of address, or by now. */
-function resolvingCauses(
-  { name, failure, typeName }: Situation,
-  places: readonly NamePlace[],
-  own: Set<string>,
-): Cause[] {
+function resolvingCauses(situation: Situation, places: readonly NamePlace[], own: Set<string>): Cause[] {
+  const { name, failure, typeName } = situation;
   const endpoints = places.flatMap((place) => place.endpoints).filter(({ networkName }) => own.has(networkName));
   const owners = places.map(({ container }) => container.name).join(", ");
   if (failure === "NODATA" && typeName === "A" && endpoints.every(({ ipv4 }) => ipv4 === undefined)) {
-    const fix = `query type AAAA, or connect ${owners} to a network with IPv4`;
-    return [cause("no-ipv4", `"${name}" is container ${owners}, which has an IPv6 address only`, { fix })];
+    return [noIpv4Cause(situation, places, owners)];
   }
+  const crashing = places.flatMap(({ container }) => crashCause(name, container, situation.nowMs) ?? []);
+  if (crashing.length > 0) return crashing.slice(0, CAUSES_PER_NAME_MAX);
   const networks = [...new Set(endpoints.map(({ networkName }) => networkName))].join(", ");
   return [cause("resolves-now", `"${name}" resolves now: it is container ${owners} on network ${networks}`)];
+}
+
+/** A network of the client with IPv4 is one that the container can be connected to. */
+function noIpv4Cause({ name, owner, ...known }: Situation, [place]: readonly NamePlace[], owners: string): Cause {
+  const sentence = `"${name}" is container ${owners}, which has an IPv6 address only`;
+  const shared = owner.endpoints.find(
+    ({ ipv4, networkName }) =>
+      ipv4 !== undefined && !place?.container.endpoints.some((each) => each.networkName === networkName),
+  );
+  if (place === undefined || shared === undefined) {
+    const networks = place?.endpoints.map(({ networkName }) => networkName).join(", ") ?? "";
+    const advice = `query type AAAA, or create network ${networks} again with IPv4`;
+    return cause("no-ipv4", sentence, { advice });
+  }
+  return cause("no-ipv4", sentence, {
+    fix: connectCommand(place.container, shared.networkName, known),
+    lastingFix: joinNetwork(place.container, shared.networkName, known),
+  });
 }
 
 function placeCause(situation: Situation, { container, endpoints }: NamePlace): Cause {
   const { name, owner, nowMs } = situation;
   const networks = endpoints.map(({ networkName }) => networkName);
+  const crashing = crashCause(name, container, nowMs);
+  if (crashing !== undefined) return crashing;
   if (container.ended !== undefined) {
     const on = networks.length === 0 ? "" : ` (network ${networks.join(", ")})`;
     const sentence = `"${name}" is container ${container.name}, which ${endedText(container.ended, nowMs)}${on}`;
-    const isUp = container.ended.state === "restarting";
     return cause("not-running", sentence, {
-      fix: commandOf("docker", isUp ? "logs" : "start", container.name),
+      about: container.name,
+      fix: commandOf("docker", "start", container.name),
       lastingFix: restartFix(container, container.ended),
       isBreaking: true,
     });
@@ -145,11 +185,12 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
       "no-dns-name",
       `"${name}" is container ${container.name}, which has no DNS name, because it is on no user-defined network${hint}`,
       {
-        fix: first === undefined ? null : commandOf("docker", "network", "connect", first.networkName, container.name),
+        fix: first === undefined ? null : connectCommand(container, first.networkName, situation),
         lastingFix: serviceChange(
           container,
           "network_mode",
-          "remove it, so that the service is on the project's network",
+          "remove it, if it is there, so that the service is on the project's network",
+          recreateCommand(container),
         ),
         isBreaking: true,
       },
@@ -162,8 +203,9 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
   const project = isElsewhere ? ` (project ${container.compose?.project ?? ""})` : "";
   const sentence = `"${name}" is container ${container.name}${project} on network ${networks.join(", ")}; ${owner.name} is not on ${network}`;
   return cause(isElsewhere ? "other-project" : "other-network", sentence, {
-    fix: commandOf("docker", "network", "connect", network, owner.name),
-    lastingFix: joinNetwork(owner, network),
+    about: network,
+    fix: connectCommand(owner, network, situation),
+    lastingFix: joinNetwork(owner, network, situation),
     isBreaking: true,
   });
 }
@@ -180,8 +222,10 @@ function restartFix(container: KnownContainer, { exitCode, state }: EndedState):
 function endedText({ state, exitCode, atMs }: EndedState, nowMs: number): string {
   if (state === "created") return "was created but never started";
   const code = exitCode === undefined || state !== "exited" ? "" : ` with code ${exitCode}`;
-  const ago = atMs === undefined ? "" : ` ${ageText(nowMs - atMs)} ago`;
-  return state === "exited" ? `exited${code}${ago === "" ? "" : `,${ago}`}` : `is not running (${state})${ago}`;
+  const ago = atMs === undefined ? "" : `, ${ageText(nowMs - atMs)} ago`;
+  return state === "exited"
+    ? `exited${code}${ago}`
+    : `is not running (${state})${atMs === undefined ? "" : `; it ended${ago.slice(1)}`}`;
 }
 
 /** Related containers first, then running ones. */

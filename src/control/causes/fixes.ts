@@ -3,35 +3,69 @@
  * shell, because the reader copies it.
  */
 import type { Cause, LastingFix } from "../../api/causes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
 import type { KnownContainer } from "./known-container.ts";
 
-const PLAIN_WORD = /^[\w@%+=:,./-]+$/;
+/** What Compose accepts as the name of a project or a service. */
+const COMPOSE_NAME = /^[a-zA-Z0-9][\w.-]*$/;
+/** Files in one command. */
+const FILES_MAX = 4;
+const FILE_LENGTH_MAX = 200;
+/** A label may hold any bytes; in a terminal, a command must be what it looks like. */
+const PLAIN_PATH = /^[\P{C}]+$/u;
 
-/** A command line of these words. */
-export function commandOf(...words: readonly string[]): string {
-  return words.map((word) => (PLAIN_WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+/** Makes the container of a service again: `up` alone does not if its part of the file is as it was. */
+export function recreateCommand(container: KnownContainer): string | undefined {
+  return composeCommand(container, "--force-recreate");
 }
 
-/** Adds a network to a client's service. A network of another project is external to this one. */
-export function joinNetwork({ compose }: KnownContainer, network: string): LastingFix | null {
-  if (compose === undefined) return null;
-  const { project, service, file } = compose;
-  const key = `services.${service}.networks`;
-  const isOwn = network.startsWith(`${project}_`);
-  const change = isOwn
-    ? `add "${network.slice(project.length + 1)}"`
-    : `add "${network}", and declare networks.${network} with "external: true"`;
-  return { file, service, key, change };
+/** Applies a change of the Compose file, or makes the container that is not there. */
+export function upCommand(container: Pick<KnownContainer, "compose">): string | undefined {
+  return composeCommand(container);
+}
+
+/** As whoever ran Compose may run it again, in any folder; undefined if its labels are not what Compose writes. */
+function composeCommand(
+  { compose }: Pick<KnownContainer, "compose">,
+  ...options: readonly string[]
+): string | undefined {
+  if (compose === undefined) return undefined;
+  const { project, service, files, folder } = compose;
+  const isKnown = files.length > 0 && files.length <= FILES_MAX && files.every((file) => isPath(file));
+  if (!isKnown || !COMPOSE_NAME.test(project) || !COMPOSE_NAME.test(service)) return undefined;
+  const isElsewhere = folder !== undefined && folder !== folderOf(files[0] ?? "");
+  if (isElsewhere && !isPath(folder)) return undefined;
+  return commandOf(
+    ...["docker", "compose", "-p", project],
+    ...(isElsewhere ? ["--project-directory", folder] : []),
+    ...files.flatMap((file) => ["-f", file]),
+    ...["up", "-d", ...options, service],
+  );
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/")) || "/";
+}
+
+function isPath(text: string): boolean {
+  return text.startsWith("/") && text.length <= FILE_LENGTH_MAX && PLAIN_PATH.test(text);
 }
 
 /** One change of a service of a container. */
-export function serviceChange({ compose }: KnownContainer, key: string, change: string): LastingFix | null {
+export function serviceChange(
+  container: Pick<KnownContainer, "compose">,
+  key: string,
+  change: string,
+  command = upCommand(container),
+): LastingFix | null {
+  const { compose } = container;
   if (compose === undefined) return null;
   const { service, file } = compose;
-  return { file, service, key: `services.${service}.${key}`, change };
+  return { file, service, key: `services.${service}.${key}`, change, ...(command !== undefined && { command }) };
 }
 
 /** A cause with its fix in one line. */
-export function causeText({ sentence, fix }: Cause): string {
-  return fix === null ? sentence : `${sentence}; to fix it: ${fix}`;
+export function causeText({ sentence, fix, advice }: Cause): string {
+  if (fix !== null) return `${sentence}; to fix it: ${fix}`;
+  return advice === undefined ? sentence : `${sentence}; ${advice}`;
 }

@@ -13,6 +13,9 @@ export interface KnownEndpoint {
   readonly names: readonly string[];
   readonly ipv4: string | undefined;
   readonly ipv6: string | undefined;
+  /** Compose has connected it, not an operator. */
+  readonly isComposed?: boolean;
+  readonly ipv4Gateway?: string | undefined;
 }
 
 /** How a container ended; it may also not have been started yet. */
@@ -26,7 +29,12 @@ export interface KnownContainer {
   readonly id: string;
   readonly name: string;
   readonly compose: ComposePlace | undefined;
+  /** The network that it was created on. */
+  readonly networkMode?: string;
   readonly isPaused: boolean;
+  /** Starts by its restart policy, and the last start on the clock of `Date.now`. */
+  readonly restarts?: number;
+  readonly startedMs?: number;
   /** It is on the default bridge, whether that has names or not. */
   readonly isOnDefaultBridge: boolean;
   /** On networks with names. */
@@ -44,17 +52,32 @@ export interface StoppedContainer extends EndedState, SplitLabels {
 
 export function runningContainer(fact: ContainerFact, setting: DefaultBridgeSetting = "off"): KnownContainer {
   const { onDefaultBridge } = fact;
-  const bridge = onDefaultBridge && { ...onDefaultBridge, networkName: DEFAULT_BRIDGE };
+  const bridge = onDefaultBridge && {
+    ...onDefaultBridge,
+    networkName: DEFAULT_BRIDGE,
+    isComposed: false,
+    ipv4Gateway: undefined,
+  };
   return {
     id: fact.id,
     name: fact.name,
     compose: composePlaceOf(fact),
+    networkMode: fact.networkMode,
+    restarts: fact.restarts ?? 0,
+    startedMs: Date.parse(fact.startedAt) || 0,
     isPaused: fact.isPaused,
     isOnDefaultBridge: bridge !== undefined,
     endpoints: [
       ...fact.endpoints.filter(({ networkName }) => isUserDefined(networkName)),
       ...(setting === "off" || bridge === undefined ? [] : [bridge]),
-    ].map(({ networkName, names, ipv4, ipv6 }) => ({ networkName, names: lowered(names), ipv4, ipv6 })),
+    ].map(({ networkName, names, ipv4, ipv6, ipv4Gateway, isComposed = false }) => ({
+      networkName,
+      names: lowered(names),
+      ipv4,
+      ipv6,
+      ipv4Gateway,
+      isComposed,
+    })),
     ended: undefined,
   };
 }

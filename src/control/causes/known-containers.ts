@@ -23,6 +23,8 @@ export class KnownContainers {
   readonly #byName = new Map<string, Set<KnownContainer>>();
   readonly #byId = new Map<string, KnownContainer>();
   readonly #byAddress = new Map<string, AddressPlace[]>();
+  /** Of Compose, by the name of the service in lower case. */
+  readonly #byService = new Map<string, KnownContainer[]>();
 
   constructor(all: Iterable<KnownContainer>) {
     for (const container of all) this.#add(container);
@@ -37,6 +39,11 @@ export class KnownContainers {
 
   byId(id: string): KnownContainer | undefined {
     return this.#byId.get(id);
+  }
+
+  /** The containers of Compose services with this name, of all projects; `service` is in lower case. */
+  ofService(service: string): readonly KnownContainer[] {
+    return this.#byService.get(service) ?? [];
   }
 
   /** The endpoints with an address; several if networks have the same subnet. */
@@ -75,6 +82,12 @@ export class KnownContainers {
   #add(container: KnownContainer): void {
     this.all.push(container);
     this.#byId.set(container.id, container);
+    const service = container.compose?.service.toLowerCase();
+    if (service !== undefined) {
+      const others = this.#byService.get(service);
+      if (others === undefined) this.#byService.set(service, [container]);
+      else others.push(container);
+    }
     this.#addName(container.name.toLowerCase(), container);
     for (const endpoint of container.endpoints) {
       for (const name of endpoint.names) this.#addName(name, container);

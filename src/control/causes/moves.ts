@@ -3,9 +3,9 @@
  * old address.
  */
 import type { Cause } from "../../api/causes.ts";
-import type { FormerAddress } from "../../base/model/former-address.ts";
+import type { FormerAddress } from "../../container/registry/former-addresses.ts";
 import { ageText } from "../../base/lib/age.ts";
-import { commandOf } from "./fixes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
 import type { KnownContainers } from "./known-containers.ts";
 import { type Move, cause } from "./situation.ts";
 

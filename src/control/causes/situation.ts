@@ -4,6 +4,7 @@
  */
 import type { Cause, CauseCode, LastingFix } from "../../api/causes.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
+import type { FormerAddress } from "../../container/registry/former-addresses.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { KnownContainer } from "./known-container.ts";
 import type { KnownContainers } from "./known-containers.ts";
@@ -18,7 +19,13 @@ export interface RouteState {
     readonly server: string;
     readonly isDown: boolean;
     readonly reason: string | undefined;
+    /** It answers over UDP, and a moment ago did not over TCP. */
+    readonly isTcpBlocked?: boolean;
   }[];
+  /** Where servers of the host are listed. */
+  readonly places?: readonly { readonly server: string; readonly file: string; readonly line: number }[];
+  /** The settings file of dns11, if it has one. */
+  readonly settingsFile?: string | undefined;
   /** Left out, because the container has no external network. */
   readonly withheld: readonly string[];
   /** Containers that cannot be queried, each with the reason. */
@@ -71,6 +78,8 @@ export interface Situation {
   /** Containers with the name that have moved since the client last queried it. */
   readonly moves: readonly (Move & { readonly agoMs: number })[];
   readonly known: KnownContainers;
+  /** What containers have left lately, the oldest first. */
+  readonly former?: readonly FormerAddress[];
   /** The swarm service that has the name, as the engine listed it last. */
   readonly swarmService: SwarmPlace | undefined;
   /** A swarm network of the client of which gossip has lost all other machines. */
@@ -79,12 +88,16 @@ export interface Situation {
   readonly prefersOwnProject: boolean;
   /** The addresses at which dns11 answers the client. */
   readonly resolvers: readonly string[];
+  /** A file of a user that is mounted over its resolv.conf: it is not read. */
+  readonly mountedResolvConf?: string | undefined;
   readonly resolvConf: Pick<ResolvConf, "nameservers" | "search" | "options"> | undefined;
   readonly nowMs: number;
 }
 
 interface CauseParts {
   readonly fix?: string | null;
+  readonly advice?: string;
+  readonly about?: string;
   readonly lastingFix?: LastingFix | null;
   readonly isBreaking?: boolean;
 }

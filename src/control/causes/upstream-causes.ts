@@ -4,8 +4,10 @@
  */
 import type { Cause } from "../../api/causes.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
-import { commandOf, serviceChange } from "./fixes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { serviceChange } from "./fixes.ts";
 import { NOT_QUERIED, type Situation, cause } from "./situation.ts";
+import { serverChange } from "./upstream-fixes.ts";
 
 /** Results that mean of a single label that no container has it. */
 const DENIED: ReadonlySet<string> = new Set(["NXDOMAIN", "NODATA", NOT_QUERIED]);
@@ -15,9 +17,6 @@ const IN_OWN_ZONE: ReadonlyMap<string, string> = new Map([
   ["NXDOMAIN", "and it, or what it points to, does not exist"],
   ["SERVFAIL", "and it, or what it points to, fails: etcd may be away, or names may point to each other"],
 ]);
-
-/** The origin of servers that a container has by --dns. */
-const OWN_SERVERS = "--dns of the container";
 
 export function upstreamCauses(situation: Situation): Cause[] {
   const { name, failure, route, owner, isSpecial, ownZone, swarmService, swarmAlone, held } = situation;
@@ -35,6 +34,12 @@ export function upstreamCauses(situation: Situation): Cause[] {
   }
   if (failure === undefined || route === undefined) return [];
   const { servers, withheld, missing, isLocal, by, domain } = route;
+  const change = (some: readonly { readonly server: string }[]): ReturnType<typeof serverChange> =>
+    serverChange(
+      route,
+      owner,
+      some.map(({ server }) => server),
+    );
   if (isLocal) {
     const source = by === undefined ? "" : ` (${by})`;
     return [cause("not-forwarded", `names in "${domain}" are never forwarded${source}`)];
@@ -42,23 +47,30 @@ export function upstreamCauses(situation: Situation): Cause[] {
   if (failure === "NXDOMAIN") return notFound(situation);
   if (failure !== "SERVFAIL" && failure !== "REFUSED") return [];
   if (servers.length === 0 && withheld.length > 0) {
-    const sentence = `${owner.name} is on internal networks only, so ${withheld.join(", ")} is not queried for it`;
-    return [
-      cause("internal-network", sentence, { fix: commandOf("docker", "network", "connect", "NETWORK", owner.name) }),
-    ];
+    const sentence = `${owner.name} is on internal networks only, so ${withheld.join(", ")} ${withheld.length === 1 ? "is" : "are"} not queried for it`;
+    const lastingFix = serviceChange(owner, "networks", "add one that is not internal, if it may reach the outside");
+    const advice = `connect ${owner.name} to a network that is not internal, if it may reach the outside`;
+    return [cause("internal-network", sentence, lastingFix === null ? { advice } : { lastingFix })];
   }
   if (servers.length === 0 && missing.length > 0) {
     return [cause("no-upstream", `there is no upstream server for "${name}": ${missing.join("; ")}`)];
   }
-  if (servers.length === 0) return [cause("no-upstream", `there is no upstream server for "${name}"`)];
+  if (servers.length === 0) {
+    const advice = "add a nameserver to the Docker host's resolv.conf, or run dns11 with --dns";
+    return [cause("no-upstream", `there is no upstream server for "${name}"`, { advice })];
+  }
   const down = servers.filter(({ isDown }) => isDown);
   const list = (some: typeof servers): string => some.map(({ server }) => server).join(", ");
   if (down.length === servers.length) {
     const reason = down[0]?.reason === undefined ? "" : `: ${down[0].reason}`;
-    const sentence = `all ${servers.length} upstream servers are down (${list(down)})${reason}`;
-    const change = `replace or remove ${down.map(({ server }) => server).join(", ")}`;
-    const lastingFix = by === OWN_SERVERS ? serviceChange(owner, "dns", change) : null;
-    return [cause("upstreams-down", sentence, { fix: "dns11 upstreams", lastingFix })];
+    const which = down.length === 1 ? "the only upstream server is" : `all ${down.length} upstream servers are`;
+    return [cause("upstreams-down", `${which} down (${list(down)})${reason}`, change(down))];
+  }
+  const blocked = servers.filter(({ isTcpBlocked }) => isTcpBlocked === true);
+  if (blocked.length > 0) {
+    const sentence = `${list(blocked)} ${blocked.length === 1 ? "answers" : "answer"} over UDP, but not over TCP, which a long answer such as that for "${name}" needs`;
+    const advice = `allow TCP port 53 to ${list(blocked)} in the firewalls on the way`;
+    return [cause("tcp-blocked", sentence, { advice })];
   }
   return [
     cause(

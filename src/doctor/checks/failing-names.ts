@@ -2,12 +2,12 @@
  * Failing names: what fails in containers according to a running dns11, and why. It is a problem only if the cause is known,
  * a container's name fails for it, and the name has failed lately and not resolved since.
  */
-import type { Cause } from "../../api/causes.ts";
+import type { Cause, LastingFix } from "../../api/causes.ts";
 import type { ContainersRequest, ControlClient } from "../../api/control-client.ts";
 import type { FailureReport, FailuresReport, MisleadingName } from "../../api/failures.ts";
+import { causeKey } from "../../api/failure-groups.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
-const RECENT_MS = 300_000;
 const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
 
 /** Of some containers, or of all; undefined if they are unknown. */
@@ -31,7 +31,7 @@ export function failureFindings(
 ): Finding[] {
   const groups = new Map<string, FailureReport[]>();
   for (const each of failures) {
-    if (each.containerId !== containerId || !isFailing(each, nowMs)) continue;
+    if (each.containerId !== containerId || !counts(each)) continue;
     const key = JSON.stringify([each.name, each.result, each.cause?.sentence]);
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
@@ -54,11 +54,9 @@ export function misleadingFindings({ misleading }: FailuresReport = NO_FAILURES)
   }));
 }
 
-/** It has failed lately and not resolved since. Names that the outside world does not know are not a fault here. */
-function isFailing({ last, lastSuccess, isContainerName, result, isRunning }: FailureReport, nowMs: number): boolean {
-  if (!isRunning || nowMs - Date.parse(last) > RECENT_MS) return false;
-  if (lastSuccess !== null && lastSuccess >= last) return false;
-  return isContainerName || result !== "NXDOMAIN";
+/** Names that the outside world does not know are not a fault here. */
+function counts({ earlier, isContainerName, result }: FailureReport): boolean {
+  return earlier === undefined && (isContainerName || result !== "NXDOMAIN");
 }
 
 function failureFinding(reports: readonly FailureReport[], nowMs: number): Finding {
@@ -72,7 +70,7 @@ function failureFinding(reports: readonly FailureReport[], nowMs: number): Findi
   const isProblem = isContainerName && cause?.isBreaking === true;
   const state = isProblem ? "problem" : "warning";
   const shared = {
-    key: keyOf(name, cause),
+    key: cause === null ? "" : keyOf(cause),
     title: "{} does not resolve",
     titleOfMany: "{} do not resolve",
     about,
@@ -86,28 +84,33 @@ function failureFinding(reports: readonly FailureReport[], nowMs: number): Findi
   };
 }
 
-/** Replicas of a service, and all names of a container that is down, have one cause. */
-function keyOf(name: string | null, cause: Cause | null): string {
-  if (cause === null) return "";
-  const { code, fix, lastingFix } = cause;
-  if (!cause.isBreaking) return code;
-  return JSON.stringify([code, code === "not-running" ? fix : [name, lastingFix ?? fix]]);
+/** Problems are grouped by upstream causes, too, which have no fix of their own. */
+function keyOf(cause: Cause): string {
+  return cause.isBreaking ? causeKey(cause) : cause.code;
 }
 
-function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood"> {
+function fixesOf({ fix, lastingFix }: Cause): Pick<Finding, "fixNow" | "fixForGood" | "commandForGood"> {
   return {
     ...(fix !== null && { fixNow: fix }),
     ...(lastingFix !== null && {
-      fixForGood: `${lastingFix.file ?? "the Compose file"}: ${lastingFix.key}: ${lastingFix.change}`,
+      fixForGood: lastingText(lastingFix),
+      ...(lastingFix.command !== undefined && { commandForGood: lastingFix.command }),
     }),
   };
 }
 
-function remedyOf({ fix, lastingFix }: Cause): string | undefined {
+function lastingText({ file, key, change }: LastingFix): string {
+  return `${file ?? "the Compose file"}: ${key}: ${change}`;
+}
+
+function remedyOf({ fix, advice, lastingFix }: Cause): string | undefined {
   const now = fix === null ? [] : [`To fix it now: ${fix}`];
-  const lasting =
-    lastingFix === null
-      ? []
-      : [`To fix it for good, in ${lastingFix.file ?? "the Compose file"}: ${lastingFix.key}: ${lastingFix.change}`];
-  return now.length + lasting.length === 0 ? undefined : [...now, ...lasting].join(". ");
+  const words = advice === undefined ? [] : [capitalized(advice)];
+  const lasting = lastingFix === null ? [] : [`To fix it for good, in ${lastingText(lastingFix)}`];
+  const all = [...now, ...words, ...lasting];
+  return all.length === 0 ? undefined : all.join(". ");
+}
+
+function capitalized(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

@@ -29,17 +29,20 @@ const PLAIN = new Set([
 ]);
 const MOUNTED = "; the file is a mount, not the one that Docker wrote";
 const EDITED = "; the file was edited after Docker wrote it";
-const LET_DOCKER_REWRITE = "Remove the mount or the edit and restart the container; Docker then rewrites the file.";
+const LET_DOCKER_REWRITE = "Restart the container: Docker then writes the file again.";
+const REMOVE_MOUNT =
+  "Remove the mount over /etc/resolv.conf, and create the container again: a restart keeps its mounts.";
 
 /** `isServed`: the container has Docker's resolver, so its file must name 127.0.0.11. */
 export function resolvConfFindings({ text, origin }: ContainerResolvConf, isServed: boolean): Finding[] {
+  const rewrite = origin === "mounted" ? REMOVE_MOUNT : LET_DOCKER_REWRITE;
   if (text === undefined) {
     const detail = "the file is missing or unreadable, so the C library queries 127.0.0.1";
-    return [finding("resolv-conf", origin === "unknown" ? "unknown" : "problem", detail, LET_DOCKER_REWRITE)];
+    return [finding("resolv-conf", origin === "unknown" ? "unknown" : "problem", detail, rewrite)];
   }
   const conf = parseResolvConf(text);
   return [
-    targetFinding(conf, originText(text, origin, isServed), isServed),
+    targetFinding(conf, { origin: originText(text, origin, isServed), isServed, rewrite }),
     optionsFinding(conf.options),
     searchFinding(conf.search, conf.options),
   ];
@@ -58,12 +61,21 @@ function originText(text: string, origin: ContainerResolvConf["origin"], isServe
   return isServed && (isDoubled || !directives.includes("nameserver")) ? EDITED : "";
 }
 
-function targetFinding({ nameservers: servers, invalid }: ResolvConf, origin: string, isServed: boolean): Finding {
+interface FileParts {
+  readonly origin: string;
+  readonly isServed: boolean;
+  /** What brings Docker's own file back. */
+  readonly rewrite: string;
+}
+
+function targetFinding(
+  { nameservers: servers, invalid }: ResolvConf,
+  { origin, isServed, rewrite }: FileParts,
+): Finding {
   const report = (state: FindingState, text: string, remedy?: string): Finding =>
     finding("resolv-conf", state, text + origin, remedy);
   const listed = `nameserver ${servers.join(", ")}`;
-  if (servers.length === 0)
-    return report("problem", "no nameserver, so the C library queries 127.0.0.1", LET_DOCKER_REWRITE);
+  if (servers.length === 0) return report("problem", "no nameserver, so the C library queries 127.0.0.1", rewrite);
   if (invalid.length > 0) {
     return report(
       "problem",
@@ -74,7 +86,7 @@ function targetFinding({ nameservers: servers, invalid }: ResolvConf, origin: st
   if (!isServed) return report("ok", listed);
   if (!servers.slice(0, SERVERS_MAX).includes(DOCKER_RESOLVER)) {
     const detail = `${listed}; ${DOCKER_RESOLVER} is not among the first ${SERVERS_MAX}, so container names cannot resolve`;
-    return report("problem", detail, LET_DOCKER_REWRITE);
+    return report("problem", detail, rewrite);
   }
   if (servers.length > 1) {
     const detail = `${listed}; a C library that queries all of them at once, as musl does, may take another server's NXDOMAIN for a container name`;

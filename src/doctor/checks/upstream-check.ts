@@ -15,14 +15,13 @@ import type { ContainerFact } from "../../container/registry/fact.ts";
 import { type ExchangeResult, exchange } from "../../container/rules/exchange.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import { type Announce, REPLY_TIMEOUT_MS } from "./own-name.ts";
+import { ADD_A_SERVER } from "./upstream-remedy.ts";
 
 /** A container with its upstream servers. */
 export interface ContainerServers {
   readonly fact: ContainerFact;
   readonly servers: readonly Server[];
 }
-
-const USE_ANOTHER_SERVER = "Set a server that answers: docker run --dns, the host's resolv.conf, or dns11's settings.";
 
 /** A verb phrase about one server, and about several. */
 type OneOrMany = readonly [one: string, many: string];
@@ -33,28 +32,29 @@ export async function queryServer(within: Within, { from, address, port }: Serve
   return await exchange(within, { destination: address, port, message: rootQuery, mark, waitMs: REPLY_TIMEOUT_MS });
 }
 
-export function upstreamFinding(server: Server, legs: readonly ExchangeResult[]): Finding {
+/** `remedy`: where the server is set. */
+export function upstreamFinding(server: Server, legs: readonly ExchangeResult[], remedy: string): Finding {
   const replies = legs.map((leg) => ({
     leg,
     code: leg.reply === undefined ? undefined : replyCode(leg.reply, leg.id),
   }));
   const detail = `${serverText(server)}: ${replies.map(({ leg, code }) => legText(leg, code)).join(", ")}`;
   const [udp, tcp] = replies;
-  const report = (state: FindingState, [one, many]: OneOrMany, remedy: string): Finding => {
+  const report = (state: FindingState, [one, many]: OneOrMany, what = remedy): Finding => {
     const titles = { title: `upstream {} ${one}`, titleOfMany: `upstreams {} ${many}` };
     return {
-      ...finding("upstream", state, detail, remedy),
+      ...finding("upstream", state, detail, what),
       shared: { key: one, ...titles, about: serverText(server) },
     };
   };
-  if (udp?.code === undefined) return report("problem", failureText(udp?.leg), USE_ANOTHER_SERVER);
+  if (udp?.code === undefined) return report("problem", failureText(udp?.leg));
   if (tcp?.code === undefined) {
-    const remedy = "Allow TCP port 53 to this server; replies that do not fit into a UDP packet need it.";
+    const allow = "Allow TCP port 53 to this server; replies that do not fit into a UDP packet need it.";
     const [one, many] = failureText(tcp?.leg);
-    return report("warning", [`${one} over TCP`, `${many} over TCP`], remedy);
+    return report("warning", [`${one} over TCP`, `${many} over TCP`], allow);
   }
   if (udp.code === "SERVFAIL" || udp.code === "REFUSED") {
-    return report("warning", [`answers ${udp.code}`, `answer ${udp.code}`], USE_ANOTHER_SERVER);
+    return report("warning", [`answers ${udp.code}`, `answer ${udp.code}`]);
   }
   return finding("upstream", "ok", detail);
 }
@@ -73,7 +73,7 @@ function failureText(leg: ExchangeResult | undefined): OneOrMany {
 export function noUpstreamFinding(explained: string | undefined): Finding {
   const detail = "none: only container names resolve";
   if (explained !== undefined) return finding("upstream", "ok", `${detail}; ${explained}`);
-  return finding("upstream", "warning", detail, USE_ANOTHER_SERVER);
+  return finding("upstream", "warning", detail, ADD_A_SERVER);
 }
 
 function legText({ protocol, reply, failure, tookMs }: ExchangeResult, code: string | undefined): string {

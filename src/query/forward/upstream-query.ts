@@ -264,6 +264,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
     const { clientNumber, checksReplies, fetchesWhole } = this.#plan;
     const now = this.#hooks.now();
     const isFailure = REFUSALS.has(reply.rcode);
+    if (isStream) nameserver.noteTcp(now, true);
     this.#hooks.meter?.recordReply(nameserver.server, isStream, reply.rcode, now - sentMs);
     const tookMs = isStream ? undefined : now - sentMs;
     candidate.queue?.recordAnswer(candidate, now);
@@ -315,6 +316,7 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #onUnreachable(candidate: UpstreamCandidate, reason: string, sentMs: number, isStream: boolean): void {
     if (!isStream || !this.#isDone) this.#meterFailure(candidate, "error", sentMs, isStream);
+    if (isStream && !this.#isDone) candidate.nameserver.noteTcp(this.#hooks.now(), false);
     // A server that answers over UDP is up, and only unavailable over TCP.
     if (isStream && !this.#plan.usesTcp) return this.#fail(candidate, reason);
     if (isStream) return this.#giveUpOn(candidate, reason, true);
@@ -365,7 +367,10 @@ export class UpstreamQuery implements DeadlineTarget, AttemptListener<UpstreamCa
 
   #giveUp(why?: string): void {
     for (const candidate of this.#candidates) {
-      if (candidate.state === "pending") this.#meterFailure(candidate, "timeout", this.startMs, this.#plan.usesTcp);
+      if (candidate.state !== "pending") continue;
+      this.#meterFailure(candidate, "timeout", this.startMs, this.#plan.usesTcp);
+      const isOverTcp = this.#plan.usesTcp || this.#truncated?.server === candidate.nameserver.server;
+      if (isOverTcp) candidate.nameserver.noteTcp(this.#hooks.now(), false);
     }
     this.#isClientLimit ||= isAny(this.#candidates, "waiting");
     const truncated = why === undefined ? this.#truncated : undefined;

@@ -17,6 +17,8 @@ export class Nameserver {
   /** Per container: the authoritative servers behind a shared resolver may reject EDNS for one container's names. */
   readonly #withoutEdnsUntilMs = new Map<number, number>();
   #loopsUntilMs = -Infinity;
+  /** When TCP last failed, without a reply over TCP since. */
+  #tcpFailedMs = -Infinity;
 
   constructor(server: Server, parts: SocketPoolParts, onHealth: OnHealth) {
     this.server = server;
@@ -39,6 +41,15 @@ export class Nameserver {
   speaksEdns(nowMs: number, client?: number): boolean {
     if (client !== undefined) return nowMs >= (this.#withoutEdnsUntilMs.get(client) ?? -Infinity);
     return [...this.#withoutEdnsUntilMs.values()].every((untilMs) => nowMs >= untilMs);
+  }
+
+  noteTcp(nowMs: number, hasReplied: boolean): void {
+    this.#tcpFailedMs = hasReplied ? -Infinity : nowMs;
+  }
+
+  /** It did not reply over TCP a moment ago: for explanations, because a container may have caused it. */
+  isTcpBlocked(nowMs: number): boolean {
+    return nowMs - this.#tcpFailedMs < LIMITS.tcpFailureMs;
   }
 
   /** A query to it came back to us through a container. */

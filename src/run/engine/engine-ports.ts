@@ -13,6 +13,7 @@ import { openHostNetwork, readEngineFile, tryReadContainerFile } from "../../con
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { Roster } from "../../container/roster.ts";
+import { listedServers } from "../../container/watch/host-file.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Containers, ContainerAccess, Repairs } from "../../control/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
@@ -89,8 +90,17 @@ async function attachAfterRelease(
   return "failed";
 }
 
-export function insideOf({ host }: Pick<EngineAccess, "host">, { runner }: Pick<Platform, "runner">): ContainerAccess {
+export function insideOf(
+  { host }: Pick<EngineAccess, "host">,
+  { runner }: Pick<Platform, "runner">,
+  hostServers: NonNullable<ContainerAccess["hostServers"]> = () => listedServers(host(), undefined),
+): ContainerAccess {
   return {
+    hostServers,
+    hostsOf: (fact) => {
+      const file = tryReadContainerFile(host(), fact.hostsPath ?? "", fact.id);
+      return file.kind === "read" ? file.text : undefined;
+    },
     open: (fact) => {
       if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));
       try {

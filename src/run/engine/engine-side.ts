@@ -109,7 +109,7 @@ export class EngineSide implements ContainerSide {
     this.synced = this.follower.synced;
     this.containers = containersOf(this, parts.publishedOf);
     this.repairs = repairsOf(this, parts.quarantines);
-    this.inside = insideOf(link, parts.platform);
+    this.inside = insideOf(link, parts.platform, () => this.hostUpstreams.listed);
   }
 
   get engine(): ContainerSide["engine"] {

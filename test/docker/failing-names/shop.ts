@@ -3,6 +3,7 @@
  * fail. What users have to find the cause is asked of each: `dns11 failures`, explain and doctor.
  */
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 
 import type { Cause, CauseCode } from "../../../src/api/causes.ts";
 import { ControlClient } from "../../../src/api/control-client.ts";
@@ -17,7 +18,7 @@ import {
 } from "../../support/engine/container.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
 import { dig } from "../../support/client/dig.ts";
-import type { CommandResult } from "../../support/program/command.ts";
+import { type CommandResult, run, stdoutOf } from "../../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../../support/program/dns11.ts";
 import { UiCommand, type UiOptions } from "../../support/program/ui-command.ts";
 import { waitFor } from "../../support/rig/wait.ts";
@@ -25,8 +26,11 @@ import { type Upstream, startUpstream } from "../../support/servers/upstream.ts"
 
 export const COMPOSE_FILE = "/srv/shop/compose.yaml";
 
-interface ServiceOptions extends Pick<ContainerOptions, "args" | "dns" | "labels"> {
+interface ServiceOptions extends Pick<ContainerOptions, "args" | "command" | "dns" | "labels"> {
   readonly project?: string;
+  readonly number?: number;
+  /** Not waited for, because it ends again. */
+  readonly isShort?: boolean;
 }
 
 /** Where a user can read a cause. */
@@ -55,29 +59,40 @@ export class Shop implements AsyncDisposable {
     return new Shop(engine, upstream, await startDns11(engine, { args }));
   }
 
-  /** A running container as Compose creates it: its labels, and its service as an alias on each network. */
+  /** A running container as Compose creates it: its labels, and its name and service as aliases on each network. */
   async service(
     service: string,
     networks: readonly string[],
-    { project = "shop", labels, ...options }: ServiceOptions = {},
+    { project = "shop", number = 1, isShort = false, labels, ...options }: ServiceOptions = {},
   ): Promise<Container> {
     const container = await runContainer(this.engine, {
       ...options,
-      name: `${project}-${service}-1`,
-      networks: networks.map((name): NetworkAttachment => ({ name, aliases: [service] })),
+      name: `${project}-${service}-${number}`,
+      networks: networks.map((name): NetworkAttachment => ({
+        name,
+        aliases: [`${project}-${service}-${number}`, service],
+      })),
       labels: {
         ...labels,
         "com.docker.compose.project": project,
         "com.docker.compose.service": service,
         "com.docker.compose.project.config_files": COMPOSE_FILE,
+        "com.docker.compose.project.working_dir": dirname(COMPOSE_FILE),
+        "com.docker.compose.config-hash": `${project} ${service}`,
       },
     });
-    await this.instance.waitFor(container.name, "attached");
+    if (!isShort) await this.instance.waitFor(container.name, "attached");
     return container;
   }
 
   async command(...args: string[]): Promise<CommandResult> {
     return await dns11([...args, "-H", this.engine.host, "--state-dir", this.instance.stateDir]);
+  }
+
+  /** Runs a command line as whoever copies it does. */
+  async run(line: string): Promise<void> {
+    const env = { DOCKER_HOST: this.engine.host, DOCKER_CONTEXT: undefined, DOCKER_API_VERSION: undefined };
+    stdoutOf(await run("sh", ["-c", line], { env }), line);
   }
 
   async ui(options?: UiOptions): Promise<UiCommand> {

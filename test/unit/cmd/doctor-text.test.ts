@@ -5,9 +5,10 @@ import { test } from "node:test";
 
 import { diagnosisText } from "../../../cmd/doctor-text.ts";
 import { type Finding, finding } from "../../../src/base/model/finding.ts";
-import type { Cause } from "../../../src/api/causes.ts";
+import type { Cause, LastingFix } from "../../../src/api/causes.ts";
 import { failureFindings } from "../../../src/doctor/checks/failing-names.ts";
 import { upstreamFinding } from "../../../src/doctor/checks/upstream-check.ts";
+import { serverRemedy } from "../../../src/doctor/checks/upstream-remedy.ts";
 import { NOW, OTHER_NETWORK as CAUSE, aFailure, before } from "../support/failures.ts";
 import { assertGolden } from "../support/golden.ts";
 import { problemsIn } from "../../../src/doctor/problems.ts";
@@ -26,7 +27,9 @@ function refused(address: string): Finding {
     failure: "ECONNREFUSED",
     tookMs: 1,
   }));
-  return upstreamFinding({ from: "host", address, port: 53 }, legs);
+  const listed = [{ address, file: "/etc/resolv.conf", line: Number(address.at(-1)) }];
+  const server = { from: "host", address, port: 53 } as const;
+  return upstreamFinding(server, legs, serverRemedy(server, { fact: undefined, listed, settingsFile: undefined }));
 }
 
 function report(subject: string, ...findings: readonly Finding[]): Report {
@@ -78,6 +81,27 @@ test("without problems there is one line", () => {
     diagnosisText(healthy, { showsAll: true }),
     /^Docker host\nSTATE +CHECK[^]*\nhealthy \(2 checks passed\)\n$/,
   );
+});
+
+test("a container that dns11 does not serve is said to be so first, and not to be healthy", () => {
+  const skipped = {
+    ...finding("attachment", "ok", "not served by dns11 (host-network): it uses the host's network"),
+    isNote: true,
+  };
+  const text = diagnosisText(diagnosis(report(HOST), report("web", skipped)), { showsAll: false });
+  assert.equal(
+    text,
+    "NOTE     web: not served by dns11 (host-network): it uses the host's network\n\nno problem found (3 checks passed, --all shows them)\n",
+  );
+  const two = diagnosisText(diagnosis(report(HOST), report("web", skipped), report("db")), { showsAll: false });
+  assert.match(two, /^healthy/, "of all containers, ps tells");
+});
+
+test("a command that applies a lasting change is on one line, after it", () => {
+  const command = `docker compose -p shop -f /srv/${"long/".repeat(20)}compose.yaml up -d api`;
+  const cause = { ...CAUSE, lastingFix: { ...(CAUSE.lastingFix as LastingFix), command } };
+  const text = diagnosisText(diagnosis(report(HOST), report("api", ...failing("api", cause))), { showsAll: false });
+  assert.ok(text.includes(`: add "back"\n                       ${command}\n`), text);
 });
 
 test("states have colours", () => {

@@ -24,25 +24,52 @@ test("types of one name are one row, with its cause and fixes below", () => {
   ]);
 });
 
-test("names of the outside world, and names that have resolved since, are counted and shown with --all", () => {
+test("names of the outside world, and names from earlier, are counted and shown with --all", () => {
   const outside = aFailure({ name: "nx.example", isContainerName: false, cause: null });
-  const mended = aFailure({ name: "web", lastSuccess: new Date(NOW).toISOString() });
-  assert.equal(text([outside, mended]), "no container's name fails\n\n2 failures of other names not shown (--all)\n");
-  assert.match(text([outside, mended], true), /nx\.example[^]*web/);
-  assert.match(text([aFailure({ lastSuccess: new Date(NOW - 5_000).toISOString() })]), /^shop-api-1 +db/m);
+  const mended = aFailure({ name: "web", earlier: "resolved" });
+  const hint = "2 failures of other names, or from earlier, not shown (--all)\n";
+  assert.equal(text([outside, mended]), `no container's name fails\n\n${hint}`);
+  assert.match(
+    text([outside, mended], true),
+    /nx\.example[^]*\nearlier\n[^]*web[^]* {2}now: the name has resolved since/,
+  );
+});
+
+test("one missing network is one cause, with its names and containers; what can be fixed comes first", () => {
+  const unknown = { ...CAUSE, code: "unknown-name", fix: null, lastingFix: null, isBreaking: false } as const;
+  const of = (container: string, name: string): FailureReport => {
+    const sentence = `"${name}" is on shop_back, ${container} is not`;
+    const cause = { ...CAUSE, about: "shop_back", sentence, fix: `docker network connect shop_back ${container}` };
+    return aFailure({ container, containerId: container, name, cause });
+  };
+  const lines = text([
+    ...["a", "b", "c", "d", "e"].map((name) =>
+      aFailure({ name, last: new Date(NOW).toISOString(), cause: { ...unknown, sentence: `no container "${name}"` } }),
+    ),
+    ...["shop-api-1", "shop-web-1"].flatMap((container) => ["db", "cache"].map((name) => of(container, name))),
+  ]).split("\n");
+  const rows = lines.filter((line) => line.startsWith("shop-"));
+  assert.equal(rows.length, 2);
+  assert.match(rows[0] ?? "", /^shop-api-1, shop-web-1 +db, cache +A +NXDOMAIN +236 /);
+  assert.match(rows[1] ?? "", /^shop-api-1 +a, b, c, d and 1 more +A /);
+  const fixes = lines.filter((line) => line.startsWith("  fix: "));
+  assert.deepEqual(
+    fixes,
+    ["shop-api-1", "shop-web-1"].map((name) => `  fix: docker network connect shop_back ${name}`),
+  );
 });
 
 test("an ended container, a hidden name, and a name of two projects", () => {
   const shown = failuresText(
     {
-      failures: [aFailure({ isRunning: false, name: null, cause: null })],
+      failures: [aFailure({ isRunning: false, earlier: "ended", name: null, cause: null })],
       misleading: [
         { name: "db", network: "shared", containers: ["shop-db-1", "other-db-1"], clients: [], cause: CAUSE },
       ],
       unwatched: [{ container: "deaf", cause: CAUSE }],
       omitted: 0,
     },
-    false,
+    true,
     NOW,
   );
   assert.match(shown, /^shop-api-1 \(ended\) +\(hidden\) /m);

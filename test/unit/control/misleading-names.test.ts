@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { MisleadingName } from "../../../src/api/failures.ts";
 import type { QueryRecord } from "../../../src/base/model/query-record.ts";
 import type { ContainerFact } from "../../../src/container/registry/fact.ts";
-import type { FormerAddress } from "../../../src/base/model/former-address.ts";
+import type { FormerAddress } from "../../../src/container/registry/former-addresses.ts";
 import { runningContainer } from "../../../src/control/causes/known-container.ts";
 import { KnownContainers } from "../../../src/control/causes/known-containers.ts";
 import { movesOf } from "../../../src/control/causes/moves.ts";
@@ -62,7 +62,17 @@ test("a paused container misleads those that have resolved it within five minute
 });
 
 test("a container that has moved misleads those that have not queried it since", async () => {
-  const former = { container: "db", networkName: "back", address: "172.20.0.4", atMs: performance.now() - MINUTE_MS };
+  const former = {
+    ...{
+      containerId: "db",
+      container: "db",
+      compose: undefined,
+      networkName: "back",
+      names: ["db"],
+      isComposed: false,
+    },
+    ...{ address: "172.20.0.4", atMs: performance.now() - MINUTE_MS },
+  };
   const facts = [on("db", {}, ["db", "postgres"]), on("api"), on("fresh")];
   const answered: Answered = {
     api: [["postgres.back", 2 * MINUTE_MS]],

@@ -25,11 +25,11 @@ const AGO = /\d+ \w+ ago/g;
 
 export function causeKey(cause: Cause | null, pair: FailingPair, result: string): string {
   if (cause === null) return JSON.stringify([null, result, pair]);
-  const { code, fix, sentence } = cause;
+  const { code, about, fix, sentence } = cause;
   if (UNKNOWN[code] !== undefined) return JSON.stringify([code]);
   if (OF_SERVERS.has(code)) return JSON.stringify([code, fix]);
-  const network = networkOf(cause);
-  if (network !== undefined) return JSON.stringify([code, network]);
+  const what = about ?? networkOf(cause);
+  if (what !== undefined) return JSON.stringify([code, what]);
   return JSON.stringify([code, withoutNames(sentence, pair), withoutNames(fix ?? "", pair)]);
 }
 
@@ -47,8 +47,9 @@ export function causeSentence(cause: Cause, names: readonly string[], containers
 }
 
 /** The network that a client is not on. */
-function networkOf({ code, fix }: Cause): string | undefined {
-  return ELSEWHERE.has(code) && fix !== null ? CONNECT.exec(fix)?.[1] : undefined;
+function networkOf({ code, about, fix }: Cause): string | undefined {
+  if (!ELSEWHERE.has(code)) return undefined;
+  return about ?? CONNECT.exec(fix ?? "")?.[1];
 }
 
 function withoutNames(text: string, { container, name }: FailingPair): string {

@@ -116,8 +116,11 @@ function isSame(a: LastingFix, b: LastingFix): boolean {
   return a.file === b.file && a.key === b.key && a.change === b.change;
 }
 
-function isNow({ isRunning, isContainerName, last, lastSuccess, cause }: FailureReport, nowMs: number): boolean {
-  if (!isRunning || cause?.code === "resolves-now") return false;
+function isNow(
+  { earlier, isRunning, isContainerName, last, lastSuccess, cause }: FailureReport,
+  nowMs: number,
+): boolean {
+  if (earlier !== undefined || !isRunning || cause?.code === "resolves-now") return false;
   if (lastSuccess !== null && lastSuccess >= last) return false;
   return isContainerName || cause?.isBreaking === true || nowMs - Date.parse(last) < NOW_MS;
 }

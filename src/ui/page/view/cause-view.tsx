@@ -24,6 +24,8 @@ export function CauseView({
   lastingFixes = cause.lastingFix === null ? [] : [cause.lastingFix],
 }: CauseViewProps): JSX.Element {
   const commands = fixes.filter((fix) => COMMAND.test(fix));
+  const { advice } = cause;
+  const applied = [...new Set(lastingFixes.flatMap(({ command }) => command ?? []))];
   const others = fixes.filter((fix) => !COMMAND.test(fix)).slice(0, FIXES_MAX);
   return (
     <div class="cause">
@@ -37,6 +39,11 @@ export function CauseView({
       ))}
       {commands.length > 0 && <Command lines={commands.slice(0, FIXES_MAX)} />}
       {commands.length > FIXES_MAX && <p class="note">{commands.length - FIXES_MAX} more: dns11 failures</p>}
+      {advice !== undefined && (
+        <p>
+          {fixes.length === 0 ? "Fix" : "And"}: <Wire text={advice} />
+        </p>
+      )}
       {byChange(lastingFixes).map(([{ file, change }, keys]) => (
         <p class="lasting" key={`${file} ${change}`}>
           For good: <Wire text={file ?? "the Compose file"} />,{" "}
@@ -50,6 +57,7 @@ export function CauseView({
           <Wire text={change} />
         </p>
       ))}
+      {applied.length > 0 && <Command lines={applied.slice(0, FIXES_MAX)} />}
     </div>
   );
 }

@@ -7,12 +7,12 @@ import { composePlaceOf } from "../../../../src/container/registry/compose.ts";
 import { splitLabels } from "../../../../src/container/registry/labels.ts";
 
 const PLACE = { "com.docker.compose.project": "shop", "com.docker.compose.service": "db" };
-const EXPECTED = { project: "shop", service: "db", file: null };
+const EXPECTED = { project: "shop", service: "db", file: null, files: [], folder: undefined, isOneOff: false };
 
 test("the creator's labels count, also those that Compose gives its images, too", () => {
-  assert.deepEqual(composePlaceOf(splitLabels(PLACE, {})), EXPECTED);
+  assert.deepEqual(composePlaceOf(splitLabels(PLACE, {})), { ...EXPECTED, configHash: undefined });
   const built = { ...PLACE, "com.docker.compose.config-hash": "1" };
-  assert.deepEqual(composePlaceOf(splitLabels(built, PLACE)), EXPECTED);
+  assert.deepEqual(composePlaceOf(splitLabels(built, PLACE)), { ...EXPECTED, configHash: "1" });
 });
 
 test("labels that are the image's, or may be, do not count", () => {

@@ -7,7 +7,7 @@ import type { Cause } from "../../../../src/api/causes.ts";
 import type { ContainerFact } from "../../../../src/container/registry/fact.ts";
 import { splitLabels } from "../../../../src/container/registry/labels.ts";
 import { causesOf } from "../../../../src/control/causes/causes.ts";
-import { commandOf } from "../../../../src/control/causes/fixes.ts";
+import { commandOf } from "../../../../src/base/lib/command-line.ts";
 import {
   type StoppedContainer,
   runningContainer,
@@ -17,6 +17,7 @@ import { KnownContainers } from "../../../../src/control/causes/known-containers
 import type { RouteState, Situation } from "../../../../src/control/causes/situation.ts";
 import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
 
+const FILES = "/srv/shop/compose.yaml -f /srv/shop/other.yaml";
 const RESOLVER = { nameservers: ["127.0.0.11"], search: [], options: ["ndots:0"] };
 const ROUTE: RouteState = {
   domain: ".",
@@ -139,12 +140,13 @@ test("a name on another network of the project, with and without the network, in
     const { code, sentence, fix, lastingFix, isBreaking } = first(name);
     assert.deepEqual([code, isBreaking], ["other-network", true], name);
     assert.equal(sentence, `"${name}" is container shop-db-1 on network shop_back; shop-web-1 is not on shop_back`);
-    assert.equal(fix, "docker network connect shop_back shop-web-1");
+    assert.equal(fix, `docker network connect --alias web shop_back shop-web-1`);
     assert.deepEqual(lastingFix, {
       file: "/srv/shop/compose.yaml",
       service: "web",
       key: "services.web.networks",
-      change: 'add "back"',
+      change: 'add "back"; if it is there, create the container again',
+      command: `docker compose -p shop -f ${FILES} up -d --force-recreate web`,
     });
   }
 });
@@ -180,7 +182,10 @@ test("a name that exists only in another project", () => {
   const { code, sentence, lastingFix } = first("queue", { containers: [web, queue] });
   assert.equal(code, "other-project");
   assert.match(sentence, /is container other-queue-1 \(project other\) on network other_net/);
-  assert.equal(lastingFix?.change, 'add "other_net", and declare networks.other_net with "external: true"');
+  assert.equal(
+    lastingFix?.change,
+    'add "other_net", and declare networks.other_net with "external: true"; if it is there, create the container again',
+  );
 });
 
 test("a container on the default bridge has no DNS name", () => {
@@ -248,7 +253,7 @@ test("an upstream's wildcard that answers for a container elsewhere", () => {
   const { code, sentence, fix } = first("db", { failure: undefined, isFromUpstream: true });
   assert.equal(code, "shadowed");
   assert.match(sentence, /an upstream server answers for "db"; "db" is container shop-db-1 on network shop_back/);
-  assert.equal(fix, "docker network connect shop_back shop-web-1");
+  assert.equal(fix, "docker network connect --alias web shop_back shop-web-1");
   assert.deepEqual(causes("example.com", { failure: undefined, isFromUpstream: true }), []);
 });
 
@@ -271,7 +276,10 @@ test("what upstream servers are, and in what state, for names of the outside wor
     "not-forwarded",
   );
   const down = [{ server: "host(10.0.0.1)", isDown: true, reason: "does not answer" }];
-  assert.match(first("a.test", route({ servers: down })).sentence, /all 1 upstream servers are down .*does not answer/);
+  assert.match(
+    first("a.test", route({ servers: down })).sentence,
+    /the only upstream server is down .*does not answer/,
+  );
   assert.equal(first("a.test", route({ servers: [] })).code, "no-upstream");
   const internal = first("a.test", route({ servers: [], withheld: ["host(10.0.0.1)"] }));
   assert.equal(internal.code, "internal-network");
@@ -359,4 +367,130 @@ test("a name that may be a swarm's, while Docker's resolver does not answer", ()
   const { code, sentence } = first("rr.mesh", { failure: "SERVFAIL", held: "Docker's resolver: timed out" });
   assert.equal(code, "not-forwarded");
   assert.match(sentence, /may be a name of the swarm, so it is not forwarded while Docker's resolver: timed out/);
+});
+
+test("where the servers of a name come from decides what to change", () => {
+  const down = [{ server: "host(10.0.0.1)", isDown: true, reason: "does not answer" }];
+  const change = (parts: Partial<RouteState>, owner = runningContainer(web)): Cause =>
+    first("a.test", { failure: "SERVFAIL", owner, route: { ...ROUTE, servers: down, ...parts } });
+  const places = [{ server: "host(10.0.0.1)", file: "/etc/resolv.conf", line: 3 }];
+  assert.match(
+    change({ by: "the host's current resolv.conf", places }).advice ?? "",
+    /^on the Docker host, replace host\(10\.0\.0\.1\) in line 3 of \/etc\/resolv\.conf/,
+  );
+  assert.match(
+    change({ by: "the setting dns", settingsFile: "/etc/dns11.yaml" }).advice ?? "",
+    /"dns" in \/etc\/dns11\.yaml, then run: dns11 reload$/,
+  );
+  assert.match(change({ by: "the setting dns" }).advice ?? "", /--dns of dns11 run/);
+  const own = change({ by: "--dns of the container" });
+  assert.deepEqual([own.lastingFix?.key, own.fix], ["services.web.dns", null]);
+  assert.match(
+    change({ by: "--dns of the container" }, runningContainer(plain)).advice ?? "",
+    /^create plain again with another --dns/,
+  );
+  assert.equal(change({ by: "label io.dns11.dns of the container" }).lastingFix?.key, "services.web.labels");
+  assert.match(change({ by: "Docker's list for this container" }).advice ?? "", /dockerd/);
+});
+
+test("a server that does not answer over TCP is named, not the zone", () => {
+  const servers = [{ server: "host(10.0.0.1)", isDown: false, reason: undefined, isTcpBlocked: true }];
+  assert.equal(first("a.test", { failure: "SERVFAIL", route: { ...ROUTE, servers } }).code, "tcp-blocked");
+});
+
+test("a container that has lost the name of its service, and one that is meant to have none", () => {
+  const lost = composed("db", "front", {
+    endpoints: [anEndpoint({ networkName: "shop_front", names: ["shop-db-1"] })],
+  });
+  const { code, fix } = first("db", { containers: [web, lost] });
+  assert.deepEqual(
+    [code, fix],
+    [
+      "lost-alias",
+      "docker network disconnect shop_front shop-db-1 && docker network connect --alias db shop_front shop-db-1",
+    ],
+  );
+  const oneOff = { ...lost, labels: { ...lost.labels, "com.docker.compose.oneoff": "True" } };
+  assert.equal(first("db", { containers: [web, oneOff] }).code, "unknown-name");
+});
+
+test("a network is said to be in the file if Compose has connected this container, or one of the same text, to it", () => {
+  const on = (name: string, networks: readonly string[], isComposed: boolean, hash = "1"): ContainerFact =>
+    composed("web", "front", {
+      id: name,
+      name,
+      labels: { ...web.labels, "com.docker.compose.config-hash": hash },
+      endpoints: networks.map((networkName) => anEndpoint({ networkName, names: [name, "web", "www"], isComposed })),
+    });
+  const one = on("shop-web-1", ["shop_front"], true);
+  const change = (other: ContainerFact): string | undefined =>
+    first("db", { containers: [one, other, db], owner: runningContainer(one) }).lastingFix?.change;
+  const said = '"back" was there when Compose made it: create it again';
+  const both = ["shop_front", "shop_back"];
+  assert.equal(change(on("shop-web-2", both, true)), said);
+  assert.notEqual(change(on("shop-web-2", both, false)), said, "an operator has connected it");
+  assert.notEqual(change(on("shop-web-2", both, true, "2")), said, "of another text");
+  const { fix } = first("db", { containers: [one, on("shop-web-2", both, true), db], owner: runningContainer(one) });
+  assert.equal(fix, "docker network connect --alias web --alias www shop_back shop-web-1", "with its other aliases");
+});
+
+test("no alias takes away a name that a container of another project has", () => {
+  const other = composed("web", "net", { project: "other" });
+  const queue = composed("queue", "net", { project: "other" });
+  const { fix } = first("queue", { containers: [web, other, queue] });
+  assert.equal(fix, "docker network connect other_net shop-web-1");
+});
+
+test("labels that Compose would not write are in no command", () => {
+  const labels = (parts: Record<string, string>): ContainerFact =>
+    composed("web", "front", { labels: { ...web.labels, ...parts } });
+  for (const parts of [
+    { "com.docker.compose.service": "--help" },
+    { "com.docker.compose.project": "a b" },
+    { "com.docker.compose.project.config_files": "compose.yaml" },
+    { "com.docker.compose.project.config_files": "/srv/\u001b[2Jcompose.yaml" },
+    { "com.docker.compose.project.config_files": "/a,/b,/c,/d,/e" },
+  ]) {
+    const owner = runningContainer(labels(parts));
+    assert.equal(first("db", { owner }).lastingFix?.command, undefined, JSON.stringify(parts));
+  }
+  const spaced = runningContainer(labels({ "com.docker.compose.project.config_files": "/srv/my shop/$(id).yaml" }));
+  assert.match(first("db", { owner: spaced }).lastingFix?.command ?? "", / -f '\/srv\/my shop\/\$\(id\)\.yaml' up /);
+});
+
+test("a container that was removed lately, and one that crashes", () => {
+  const former = [
+    {
+      ...{ containerId: "gone", container: "shop-cache-1", compose: undefined, networkName: "shop_front" },
+      ...{
+        names: ["shop-cache-1", "cache"],
+        isComposed: true,
+        address: "172.20.0.9",
+        atMs: performance.now() - 12_500,
+      },
+    },
+  ];
+  assert.match(first("cache", { former }).sentence, /^"cache" was container shop-cache-1, which was removed 12 s ago/);
+  assert.equal(first("cache.shop_front", { former }).code, "removed");
+  const crashing = composed("cache", "front", { restarts: 4, startedAt: new Date(NOW - 2_000).toISOString() });
+  const parts = { containers: [web, crashing] };
+  assert.match(first("cache", parts).sentence, /over and over: 4 times so far, the last time 2 s ago$/);
+  assert.equal(first("cache", { ...parts, failure: undefined }).code, "crash-loop", "while its name resolves");
+  assert.equal(first("cache", { ...parts, nowMs: NOW + 120_000 }).code, "resolves-now");
+  const waiting = stopped({ state: "restarting", exitCode: 1, atMs: NOW - 1_000 });
+  assert.match(first("cache", { gone: [waiting] }).sentence, /it has ended with code 1, 1 s ago, and Docker waits/);
+});
+
+test("what is no name says what the host in it is", () => {
+  for (const [name, host] of [
+    ["db:5432", "db"],
+    ["http://api", "api"],
+    ["postgres://u:p@db:5432/shop", "db"],
+    ["redis://cache.shop_back:6379", "cache.shop_back"],
+  ] as const) {
+    const { code, advice } = first(name);
+    assert.equal(code, "not-a-name", name);
+    assert.ok(advice?.startsWith(`give shop-web-1 "${host}" where`), advice);
+  }
+  for (const name of ["_db._tcp", "1:2:3", "a/b", "ab:"]) assert.notEqual(first(name).code, "not-a-name", name);
 });

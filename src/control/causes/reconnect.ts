@@ -1,0 +1,119 @@
+/**
+ * Reconnect: how a container comes back to a network with the names that Compose gives it there. They follow from labels,
+ * from the other containers of its service, and from what it was called there before it left. No Compose file is read: its
+ * path is a label, which whoever made the container has chosen.
+ */
+import type { Cause, LastingFix } from "../../api/causes.ts";
+import { isUserDefined } from "../../container/registry/fact.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { recreateCommand, serviceChange } from "./fixes.ts";
+import type { KnownContainer } from "./known-container.ts";
+import type { Situation } from "./situation.ts";
+
+type Known = Pick<Situation, "known" | "former">;
+
+/** In one command. */
+const ALIASES_MAX = 16;
+const SHORT_ID_LENGTH = 12;
+
+/** The names that Compose would give a container on a network, beside its own. */
+function aliasesOn(container: KnownContainer, network: string, { known, former = [] }: Known): string[] {
+  const { compose, id, name } = container;
+  const aliases = new Set<string>();
+  if (compose !== undefined && !compose.isOneOff) aliases.add(compose.service.toLowerCase());
+  for (const each of former) {
+    if (each.containerId !== id || each.networkName !== network) continue;
+    for (const alias of each.names) aliases.add(alias);
+  }
+  for (const replica of replicasOf(container, known)) {
+    const own = ownNames(replica);
+    for (const endpoint of replica.endpoints) {
+      if (endpoint.networkName !== network) continue;
+      for (const alias of endpoint.names) if (!own.has(alias)) aliases.add(alias);
+    }
+  }
+  const own = ownNames({ id, name });
+  return [...aliases]
+    .filter((alias) => !own.has(alias) && !isOthers(alias, container, network, known))
+    .slice(0, ALIASES_MAX);
+}
+
+/** Without its aliases a container would be found by its own name alone. */
+export function connectCommand(container: KnownContainer, network: string, known: Known): string {
+  // The default bridge has none, and Docker refuses to give one there.
+  const names = isUserDefined(network) ? aliasesOn(container, network, known) : [];
+  const aliases = names.flatMap((alias) => ["--alias", alias]);
+  return commandOf("docker", "network", "connect", ...aliases, network, container.name);
+}
+
+/** An alias is given only while a container is being connected. */
+export function reconnectCommand(container: KnownContainer, network: string, known: Known): string {
+  const leave = commandOf("docker", "network", "disconnect", network, container.name);
+  return `${leave} && ${connectCommand(container, network, known)}`;
+}
+
+/**
+ * The change by which `up` connects a client's service. What the file says now is not known: what Compose has made from it says
+ * whether the network was in it.
+ */
+export function joinNetwork(container: KnownContainer, network: string, known: Known): LastingFix | null {
+  const { compose } = container;
+  if (compose === undefined) return null;
+  const isOwn = network.startsWith(`${compose.project}_`);
+  const key = isOwn ? network.slice(compose.project.length + 1) : network;
+  const recreate = recreateCommand(container);
+  if (isDeclared(container, network, known)) {
+    return serviceChange(container, "networks", `"${key}" was there when Compose made it: create it again`, recreate);
+  }
+  const change = isOwn ? `add "${key}"` : `add "${key}", and declare networks.${key} with "external: true"`;
+  return serviceChange(container, "networks", `${change}; if it is there, create the container again`, recreate);
+}
+
+/** A container that has lost a name which Compose has given it. */
+export function recreated(container: KnownContainer): Pick<Cause, "lastingFix"> {
+  const change = "it is right: create the container again";
+  return { lastingFix: serviceChange(container, "networks", change, recreateCommand(container)) };
+}
+
+/** Whether Compose has connected this container, or one that it has made from the same text, to the network. */
+function isDeclared(container: KnownContainer, network: string, { known, former = [] }: Known): boolean {
+  if (container.networkMode === network) return true;
+  const { configHash } = container.compose ?? {};
+  return (
+    former.some((each) => each.containerId === container.id && each.networkName === network && each.isComposed) ||
+    (configHash !== undefined &&
+      replicasOf(container, known).some(
+        ({ compose, endpoints }) =>
+          compose?.configHash === configHash &&
+          endpoints.some((each) => each.networkName === network && each.isComposed === true),
+      ))
+  );
+}
+
+/** The other running containers of its service. */
+export function replicasOf({ id, compose }: KnownContainer, known: Situation["known"]): KnownContainer[] {
+  if (compose === undefined || compose.isOneOff) return [];
+  return known
+    .ofService(compose.service.toLowerCase())
+    .filter(
+      (each) =>
+        each.id !== id &&
+        each.ended === undefined &&
+        each.compose?.project === compose.project &&
+        !each.compose.isOneOff,
+    );
+}
+
+/** A name that a container of another project has on the network stays that container's alone. */
+function isOthers(alias: string, { compose }: KnownContainer, network: string, known: Situation["known"]): boolean {
+  return known
+    .places(alias)
+    .some(
+      ({ container, endpoints }) =>
+        container.compose?.project !== compose?.project && endpoints.some(({ networkName }) => networkName === network),
+    );
+}
+
+function ownNames({ id, name }: Pick<KnownContainer, "id" | "name">): Set<string> {
+  return new Set([name.toLowerCase(), id.slice(0, SHORT_ID_LENGTH)]);
+}

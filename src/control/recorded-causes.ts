@@ -1,0 +1,130 @@
+/**
+ * RecordedCauses: why a name failed, by the facts of that moment. Servers come back and containers are removed, so a cause that is
+ * found out when somebody reads it may be of something else. Failures are recorded on the query path, which knows no causes:
+ * this looks at what has been added, a few times a second.
+ *
+ * Each cause is about a kilobyte. There are as many as there is room for; a container's own share keeps the others'.
+ */
+import { setImmediate as turn } from "node:timers/promises";
+
+import type { Cause } from "../api/causes.ts";
+import { guard } from "../base/lib/guard.ts";
+import { LIMITS } from "../base/limits.ts";
+import { RCODE } from "../base/dns/rcode.ts";
+import type { FailureRecord } from "../base/model/failure-record.ts";
+import type { FailureTable } from "../query/failures/failure-table.ts";
+import { failureCause } from "./failure-cause.ts";
+import { type CauseMemory, type RecordedCause, isFresh } from "./judged-failure.ts";
+import type { ControlPorts } from "./ports.ts";
+import { Situations } from "./situations.ts";
+
+type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;
+
+export class RecordedCauses implements CauseMemory {
+  readonly #ports: Ports;
+  readonly #now: () => number;
+  /** By container, the one whose failure was recorded last at the end; then by failure. */
+  readonly #containers = new Map<string, Map<string, RecordedCause>>();
+  #count = 0;
+  readonly #seen = new WeakMap<FailureTable, { lastMs: number; isSettled: boolean }>();
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+
+  constructor(ports: Ports, now: () => number = () => performance.now()) {
+    this.#ports = ports;
+    this.#now = now;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  begin(): void {
+    this.#timer = setInterval(() => void this.#tick(), LIMITS.causesEveryMs).unref();
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The cause that a failure had when it happened last; undefined if that is not known. */
+  of({ containerId }: FailureTable, record: FailureRecord): RecordedCause | undefined {
+    return this.#containers.get(containerId)?.get(keyOf(record));
+  }
+
+  /** Finds out the causes of what has failed since the last time. */
+  async look(): Promise<void> {
+    const wanted = [...this.#ports.failures.tables()].flatMap((table) => {
+      const look = this.#lookAt(table);
+      if (look === undefined) return [];
+      const records = [...table.records()].filter((record) => this.#isWanted(table, record, look));
+      const latest = records.toSorted((a, b) => b.lastMs - a.lastMs).slice(0, LIMITS.causesPerContainer);
+      return latest.length === 0 ? [] : [{ table, latest }];
+    });
+    if (wanted.length === 0) return;
+    const situations = await Situations.open(this.#ports);
+    for (const { table, latest } of wanted) {
+      for (const record of latest) this.note(table, record, failureCause(this.#ports, table, record, situations));
+      await turn();
+    }
+  }
+
+  note({ containerId }: FailureTable, record: FailureRecord, cause: Cause | null): void {
+    const own = this.#containers.get(containerId) ?? new Map<string, RecordedCause>();
+    this.#containers.delete(containerId);
+    this.#containers.set(containerId, own);
+    const key = keyOf(record);
+    if (own.delete(key)) this.#count--;
+    own.set(key, { cause, atMs: this.#now() });
+    this.#count++;
+    if (own.size > LIMITS.causesPerContainer) this.#forgetFirst(own);
+    while (this.#count > LIMITS.recordedCauses) {
+      const [oldest] = this.#containers;
+      if (oldest === undefined) break;
+      this.#forgetFirst(oldest[1]);
+      if (oldest[1].size === 0) this.#containers.delete(oldest[0]);
+    }
+  }
+
+  #forgetFirst(own: Map<string, RecordedCause>): void {
+    const [first] = own.keys();
+    if (first !== undefined && own.delete(first)) this.#count--;
+  }
+
+  /**
+   * "some" while names fail: one that fails all the time is looked at now and then. "last" once after that, because servers are
+   * known to be down only after some failures. undefined: nothing has happened.
+   */
+  #lookAt(table: FailureTable): "some" | "last" | undefined {
+    const { lastMs } = table;
+    const seen = this.#seen.get(table) ?? { lastMs: -1, isSettled: true };
+    const hasFailed = lastMs > seen.lastMs;
+    this.#seen.set(table, { lastMs, isSettled: !hasFailed });
+    if (hasFailed) return "some";
+    return seen.isSettled ? undefined : "last";
+  }
+
+  /** What no server knows has one cause, and it stays. */
+  #isWanted(table: FailureTable, record: FailureRecord, look: "some" | "last"): boolean {
+    if (record.name === null || (!record.isNear && record.rcode === RCODE.NXDOMAIN)) return false;
+    const known = this.of(table, record);
+    if (look === "last") return isFresh(record, known, this.#now());
+    return known === undefined || record.lastMs - known.atMs > LIMITS.causeAgainMs;
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      await this.look();
+    } catch (error) {
+      guard.report(error, "control");
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+}
+
+function keyOf({ name, type, rcode }: FailureRecord): string {
+  return `${type} ${rcode} ${name ?? ""}`;
+}
