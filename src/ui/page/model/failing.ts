@@ -135,7 +135,7 @@ function severityOf({ isContainerName, result, cause }: FailureReport): Severity
 
 function sorted(entries: ReadonlyMap<string, FailingEntry>): FailingEntry[] {
   const time = ({ last }: FailingEntry): number => (last === null ? Infinity : Date.parse(last));
-  const isFixed = ({ fixes }: FailingEntry): number => (fixes.length > 0 ? 0 : 1);
+  const isFixed = ({ fixes, cause }: FailingEntry): number => (fixes.length > 0 || cause?.advice !== undefined ? 0 : 1);
   return [...entries.values()].toSorted(
     (a, b) =>
       RANK[a.severity] - RANK[b.severity] || isFixed(a) - isFixed(b) || b.perMinute - a.perMinute || time(b) - time(a),
