@@ -81,8 +81,8 @@ function reportText(report: CacheReport, display: Display): string {
   const lookups = hits + misses;
   const share = lookups === 0 ? "" : ` (${Math.round((100 * hits) / lookups)} %)`;
   const head =
-    `${entries} entries, ${kib(bytes)} of ${kib(bytesMax)}\n` +
-    `${hits} hits${share}, ${misses} misses, ${stale} stale, ${failures} cached failures\n` +
+    `${many(entries, "entry", "entries")}, ${kib(bytes)} of ${kib(bytesMax)}\n` +
+    `${many(hits, "hit", "hits")}${share}, ${many(misses, "miss", "misses")}, ${stale} stale, ${failures} cached failures\n` +
     `${prefetches} prefetches, ${evictions} evictions\n`;
   const rows = containers.map((each) => [
     each.container ?? "(removed)",
@@ -126,7 +126,11 @@ function flushText({ isCaching, name, replies, inFlight }: FlushReport): string 
   const scope = name === null ? "" : ` for ${name}`;
   const pending =
     inFlight === 0 ? "" : `; ${inFlight} in-flight ${inFlight === 1 ? "reply" : "replies"} will not be cached`;
-  return `${replies} ${replies === 1 ? "entry" : "entries"}${scope} removed${pending}\n`;
+  return `${many(replies, "entry", "entries")}${scope} removed${pending}\n`;
+}
+
+function many(count: number, one: string, several: string): string {
+  return `${count} ${count === 1 ? one : several}`;
 }
 
 function kib(bytes: number): string {
