@@ -63,7 +63,7 @@ interface Table {
 /** Names have failed in each container; to find out a cause takes so long. */
 function looking(
   tables: readonly Table[],
-  { takesMs = 0, cause = () => CAUSE as Cause }: { takesMs?: number; cause?: () => Cause } = {},
+  { takesMs = 0, cause = () => CAUSE }: { takesMs?: number; cause?: () => Cause } = {},
 ): { recorded: RecordedCauses; found: string[]; clock: { ms: number } } {
   const clock = { ms: 0 };
   const found: string[] = [];
