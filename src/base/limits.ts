@@ -339,6 +339,9 @@ export const LIMITS = {
   /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
   recordedCauses: 4_096,
   causesPerContainer: 64,
+  /** Of one container in one look, and how long a look takes; what is left is for the next. */
+  causesAtOnce: 8,
+  causesMs: 10,
   causesEveryMs: 500,
   causeAgainMs: 2_000,
   /** A name that has not failed for so long no longer counts as one that fails. */

@@ -39,7 +39,7 @@ export class FailureReader {
 
   constructor(ports: Ports) {
     this.#ports = ports;
-    this.#recorded = ports.recordedCauses ?? new RecordedCauses(ports);
+    this.#recorded = ports.recordedCauses ?? RecordedCauses.of(ports);
   }
 
   /** Of one container, or of all. */

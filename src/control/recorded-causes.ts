@@ -20,19 +20,40 @@ import { Situations } from "./situations.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;
 
+type FindCause = (table: FailureTable, record: FailureRecord) => Cause | null;
+
 export class RecordedCauses implements CauseMemory {
-  readonly #ports: Ports;
+  readonly #tables: () => Iterable<FailureTable>;
+  readonly #open: () => Promise<FindCause>;
   readonly #now: () => number;
   /** By container, the one whose failure was recorded last at the end; then by failure. */
   readonly #containers = new Map<string, Map<string, RecordedCause>>();
   #count = 0;
   readonly #seen = new WeakMap<FailureTable, { lastMs: number; isSettled: boolean }>();
+  /** The container to begin with. */
+  #nextId: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
 
-  constructor(ports: Ports, now: () => number = () => performance.now()) {
-    this.#ports = ports;
+  /** `open` collects what causes are derived from, for one look. */
+  constructor(
+    tables: () => Iterable<FailureTable>,
+    open: () => Promise<FindCause>,
+    now: () => number = () => performance.now(),
+  ) {
+    this.#tables = tables;
+    this.#open = open;
     this.#now = now;
+  }
+
+  static of(ports: Ports): RecordedCauses {
+    return new RecordedCauses(
+      () => ports.failures.tables(),
+      async () => {
+        const situations = await Situations.open(ports);
+        return (table, record) => failureCause(ports, table, record, situations);
+      },
+    );
   }
 
   get count(): number {
@@ -52,21 +73,37 @@ export class RecordedCauses implements CauseMemory {
     return this.#containers.get(containerId)?.get(keyOf(record));
   }
 
-  /** Finds out the causes of what has failed since the last time. */
+  /**
+   * Finds out the causes of what has failed since the last time. A container chooses what it looks up, and so how long that takes:
+   * of each a few at a time, until the time of this look is used up; the next one goes on with the container after it.
+   */
   async look(): Promise<void> {
-    const wanted = [...this.#ports.failures.tables()].flatMap((table) => {
+    let find: FindCause | undefined;
+    let spentMs = 0;
+    for (const table of this.#inTurn()) {
+      if (spentMs >= LIMITS.causesMs) {
+        this.#nextId = table.containerId;
+        return;
+      }
       const look = this.#lookAt(table);
-      if (look === undefined) return [];
-      const records = [...table.records()].filter((record) => this.#isWanted(table, record, look));
-      const latest = records.toSorted((a, b) => b.lastMs - a.lastMs).slice(0, LIMITS.causesPerContainer);
-      return latest.length === 0 ? [] : [{ table, latest }];
-    });
-    if (wanted.length === 0) return;
-    const situations = await Situations.open(this.#ports);
-    for (const { table, latest } of wanted) {
-      for (const record of latest) this.note(table, record, failureCause(this.#ports, table, record, situations));
-      await turn();
+      if (look === undefined) continue;
+      const wanted = [...table.records()].filter((record) => this.#isWanted(table, record, look));
+      for (const record of wanted.toSorted((a, b) => b.lastMs - a.lastMs).slice(0, LIMITS.causesAtOnce)) {
+        find ??= await this.#open();
+        const beganMs = this.#now();
+        this.note(table, record, find(table, record));
+        spentMs += this.#now() - beganMs;
+        // Let pending queries run first.
+        await turn();
+      }
     }
+    this.#nextId = undefined;
+  }
+
+  #inTurn(): FailureTable[] {
+    const tables = [...this.#tables()];
+    const first = tables.findIndex(({ containerId }) => containerId === this.#nextId);
+    return first <= 0 ? tables : [...tables.slice(first), ...tables.slice(0, first)];
   }
 
   note({ containerId }: FailureTable, record: FailureRecord, cause: Cause | null): void {

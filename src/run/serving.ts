@@ -99,7 +99,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const history = new HistoryRings({ containers: containerSide.containers, resolver: querySide.pipeline });
   const { containers, inside } = containerSide;
   const { failures, histories, pipeline: resolver } = querySide;
-  const recordedCauses = new RecordedCauses({
+  const recordedCauses = RecordedCauses.of({
     ...{ containers, inside, resolver, failures, histories },
     settingsFile: () => settings.config ?? null,
   });

@@ -17,7 +17,9 @@ import { type Situation, cause } from "./situation.ts";
 
 const CAUSES_PER_NAME_MAX = 5;
 /** Names on the client's networks that are compared with a mistyped one. */
-const NEIGHBOURS_MAX = 2_000;
+const NEIGHBOURS_MAX = 512;
+/** Nobody means to type one. */
+const SHORT_ID = /^[0-9a-f]{12}$/;
 
 /** The places of a name where the client does not find it. */
 export function containerCauses(situation: Situation): Cause[] {
@@ -45,7 +47,8 @@ export function similarCauses({ known, name, owner, typeName }: Situation): Caus
   const names = new Set<string>();
   for (const { endpoints, ended } of known.all) {
     if (ended !== undefined || names.size > NEIGHBOURS_MAX) continue;
-    for (const each of endpoints) if (own.has(each.networkName)) for (const other of each.names) names.add(other);
+    for (const each of endpoints)
+      if (own.has(each.networkName)) for (const other of each.names) if (!SHORT_ID.test(other)) names.add(other);
   }
   const [first = ""] = name.toLowerCase().split(".");
   if (names.has(name.toLowerCase()) || names.has(first)) return [];

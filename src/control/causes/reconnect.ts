@@ -15,6 +15,8 @@ type Known = Pick<Situation, "known" | "former">;
 /** In one command. */
 const ALIASES_MAX = 16;
 const SHORT_ID_LENGTH = 12;
+/** Docker takes any text; what a name in DNS cannot be is no loss, and in no command. */
+const PLAIN_ALIAS = /^(?!-)[\w.*-]+$/;
 
 /** The names that Compose would give a container on a network, beside its own. */
 function aliasesOn(container: KnownContainer, network: string, { known, former = [] }: Known): string[] {
@@ -34,6 +36,7 @@ function aliasesOn(container: KnownContainer, network: string, { known, former =
   }
   const own = ownNames({ id, name });
   return [...aliases]
+    .filter((alias) => PLAIN_ALIAS.test(alias))
     .filter((alias) => !own.has(alias) && !isOthers(alias, container, network, known))
     .slice(0, ALIASES_MAX);
 }

@@ -441,6 +441,17 @@ test("no alias takes away a name that a container of another project has", () =>
   assert.equal(fix, "docker network connect other_net shop-web-1");
 });
 
+test("an alias that is no name is in no command", () => {
+  const former = ["--help", "a b", "x'; rm -rf /; '", "ok.alias", "*.shop"].map((alias) => ({
+    ...{ containerId: "shop-web-1", container: "shop-web-1", compose: undefined, networkName: "shop_back" },
+    ...{ names: [alias], isComposed: true, address: "172.20.0.9", atMs: 0 },
+  }));
+  assert.equal(
+    first("db", { former }).fix,
+    "docker network connect --alias web --alias ok.alias --alias '*.shop' shop_back shop-web-1",
+  );
+});
+
 test("labels that Compose would not write are in no command", () => {
   const labels = (parts: Record<string, string>): ContainerFact =>
     composed("web", "front", { labels: { ...web.labels, ...parts } });
