@@ -1,14 +1,14 @@
 /**
- * dns11 cache: statistics of the reply cache, and flushing it.
+ * dns11 cache: statistics of the reply cache, its entries, and flushing it.
  */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 
-import type { CacheReport, FlushReport } from "../src/api/cache.ts";
+import type { CacheEntriesReport, CacheReport, FlushReport } from "../src/api/cache.ts";
 import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { jsonLine } from "./printable.ts";
+import { jsonLine, printable } from "./printable.ts";
 import { type Column, table } from "./table.ts";
-import { type Display, displayOf } from "./terminal.ts";
+import { type Display, PLAIN, displayOf } from "./terminal.ts";
 
 const OFF = "the cache is off (switch cache; --strict turns it off)\n";
 const KIB = 1024;
@@ -18,11 +18,25 @@ const HEAD: readonly Column[] = [
   { title: "SIZE" },
   { title: "HITS", isNumber: true },
 ];
+const ENTRIES_HEAD: readonly Column[] = [
+  { title: "NAME", min: 16 },
+  { title: "TYPE" },
+  { title: "EXPIRES", isNumber: true },
+  { title: "CONTAINER", min: 12, drop: 2 },
+  { title: "SIZE", drop: 3 },
+  { title: "ANSWER" },
+];
+const SHOWN = 100;
+const SHOWN_MAX = 1_000;
+
+interface ShowOptions extends ControlOptions {
+  readonly limit?: number;
+}
 
 export function addCache(program: Command): void {
   const cache = program
     .command("cache")
-    .description("Show cache statistics (stats) or empty it (flush)")
+    .description("Show the reply cache (stats, show) or empty it (flush)")
     .helpCommand(false);
   const stats = cache
     .command("stats")
@@ -32,6 +46,17 @@ export function addCache(program: Command): void {
     const client = await clientFor(options);
     const report = ofProject(await client.cache(), await namesOfProject(client, options));
     process.stdout.write(options.json === true ? jsonLine(report) : reportText(report, displayOf(process.stdout)));
+  });
+  const show = cache
+    .command("show")
+    .description("Show the cached replies, by name")
+    .argument("[pattern]", "only names that match it (* any text, ? one character); all names if omitted")
+    .addOption(new Option("--limit <number>", `show at most so many (default: ${SHOWN})`).argParser(readCount))
+    .exitOverride();
+  addJsonOption(addControlOptions(show)).action(async (pattern: string | undefined, options: ShowOptions) => {
+    const report = await (await clientFor(options)).cacheEntries(options.limit ?? SHOWN, pattern);
+    const isJson = options.json === true;
+    process.stdout.write(isJson ? jsonLine(report) : entriesText(report, pattern, displayOf(process.stdout)));
   });
   const flush = cache
     .command("flush")
@@ -56,8 +81,8 @@ function reportText(report: CacheReport, display: Display): string {
   const lookups = hits + misses;
   const share = lookups === 0 ? "" : ` (${Math.round((100 * hits) / lookups)} %)`;
   const head =
-    `${entries} entries, ${kib(bytes)} of ${kib(bytesMax)}\n` +
-    `${hits} hits${share}, ${misses} misses, ${stale} stale, ${failures} cached failures\n` +
+    `${many(entries, "entry", "entries")}, ${kib(bytes)} of ${kib(bytesMax)}\n` +
+    `${many(hits, "hit", "hits")}${share}, ${many(misses, "miss", "misses")}, ${stale} stale, ${failures} cached failures\n` +
     `${prefetches} prefetches, ${evictions} evictions\n`;
   const rows = containers.map((each) => [
     each.container ?? "(removed)",
@@ -68,12 +93,44 @@ function reportText(report: CacheReport, display: Display): string {
   return rows.length === 0 ? head : `${head}\n${table(HEAD, rows, display)}`;
 }
 
+function entriesText(
+  { isCaching, entries, omitted }: CacheEntriesReport,
+  pattern: string | undefined,
+  display: Display = PLAIN,
+): string {
+  if (!isCaching) return OFF;
+  if (entries.length === 0)
+    return pattern === undefined ? "the cache is empty\n" : printable(`no cached name matches ${pattern}`) + "\n";
+  const rows = entries.map(({ name, type, rcode, answers, expiresInS, bytes, container }) => [
+    name,
+    type,
+    expiresInS < 0 ? "expired" : `${Math.round(expiresInS)} s`,
+    container ?? "(removed)",
+    kib(bytes),
+    answers.length === 0 ? (rcode === "NOERROR" ? "no records of this type" : rcode) : answers.join(", "),
+  ]);
+  const more =
+    omitted === 0
+      ? ""
+      : `${omitted} more ${omitted === 1 ? "entry is" : "entries are"} not shown (--limit, or a pattern)\n`;
+  return table(ENTRIES_HEAD, rows, display) + more;
+}
+
+function readCount(text: string): number {
+  if (/^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= SHOWN_MAX) return Number(text);
+  throw new InvalidArgumentError(`Use a whole number from 1 to ${SHOWN_MAX}.`);
+}
+
 function flushText({ isCaching, name, replies, inFlight }: FlushReport): string {
   if (!isCaching) return OFF;
   const scope = name === null ? "" : ` for ${name}`;
   const pending =
     inFlight === 0 ? "" : `; ${inFlight} in-flight ${inFlight === 1 ? "reply" : "replies"} will not be cached`;
-  return `${replies} ${replies === 1 ? "entry" : "entries"}${scope} removed${pending}\n`;
+  return `${many(replies, "entry", "entries")}${scope} removed${pending}\n`;
+}
+
+function many(count: number, one: string, several: string): string {
+  return `${count} ${count === 1 ? one : several}`;
 }
 
 function kib(bytes: number): string {

@@ -4,6 +4,7 @@
  */
 import { CommanderError } from "commander";
 
+import { refuseAbsent } from "./absent-commands.ts";
 import { EXIT, errorText, exitCodeOf } from "./exit-code.ts";
 import { endProcess } from "./own-process.ts";
 import { createProgram } from "./program.ts";
@@ -14,6 +15,7 @@ const isPlugin = /\/docker-dns(\.js)?$/.test(process.argv[1] ?? "");
 const program = createProgram(isPlugin ? "docker dns" : "dns11", process.argv[2]);
 
 try {
+  refuseAbsent(program, process.argv[2] ?? "");
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {

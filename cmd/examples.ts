@@ -49,11 +49,13 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   top: [
     ["dns11 top", "the busiest containers and names, live"],
+    ["dns11 top web", "one container, or those of a service"],
     ["dns11 top --once", "one snapshot, for a script"],
   ],
   upstreams: [["dns11 upstreams", "which servers are used, and how they do"]],
   cache: [
     ["dns11 cache stats", "how much is cached, and how often it is used"],
+    ["dns11 cache show '*.example.com'", "what is cached of one domain"],
     ["dns11 cache flush example.com", "remove one name"],
   ],
   ui: [
@@ -61,6 +63,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 ui --static snapshot", "the same as a folder, for a bug report"],
   ],
   "cache stats": [["dns11 cache stats", "how much is cached, and how often it is used"]],
+  "cache show": [
+    ["dns11 cache show", "every cached reply"],
+    ["dns11 cache show '*.example.com'", "those of one domain"],
+  ],
   "cache flush": [
     ["dns11 cache flush example.com", "remove one name"],
     ["dns11 cache flush", "remove everything"],

@@ -9,7 +9,7 @@ export const EXIT = {
   ok: 0,
   /** The operation failed, or a check found a problem. */
   failure: 1,
-  /** The command line, the environment or the settings file is invalid. */
+  /** The command line, the environment or the settings file is invalid, or names a container that there is not. */
   usage: 2,
   /** dns11 cannot work here: capabilities, kernel, platform, or an engine whose namespaces are elsewhere. */
   cannotServe: 3,
@@ -35,6 +35,10 @@ const BY_CODE = new Map<string, number>([
   ["BAD_BODY", EXIT.usage],
   ["BAD_SETTINGS", EXIT.usage],
   ["BAD_ENGINE", EXIT.usage],
+  ["NO_SUCH_CONTAINER", EXIT.usage],
+  ["NO_SUCH_NODE", EXIT.usage],
+  ["NO_SUCH_PROJECT", EXIT.usage],
+  ["AMBIGUOUS_CONTAINER", EXIT.usage],
   ["ENGINE_ELSEWHERE", EXIT.cannotServe],
   ["ENGINE_ROOTLESS", EXIT.cannotServe],
   ["ENGINE_TOO_OLD", EXIT.cannotServe],

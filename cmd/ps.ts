@@ -11,7 +11,7 @@ import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { jsonLine } from "./printable.ts";
 import { publishedCell } from "./published-text.ts";
-import { type Cell, type Column, table } from "./table.ts";
+import { type Cell, type Column, fits, table } from "./table.ts";
 import { type Colour, type Display, PLAIN, displayOf } from "./terminal.ts";
 import { age, ago } from "./time.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
@@ -64,6 +64,8 @@ interface PsView {
 /** A column and its cell of a container. */
 interface PsColumn extends Column {
   readonly cell: (container: ContainerStatus) => Cell;
+  /** Without the project, which is in another column. */
+  readonly short?: (container: ContainerStatus) => Cell;
 }
 
 export function psText(status: Status, { isWide = false, display = PLAIN, nowMs = Date.now() }: PsView = {}): string {
@@ -77,19 +79,42 @@ export function psText(status: Status, { isWide = false, display = PLAIN, nowMs 
     ...(isWide ? wideColumns(status, nowMs) : []),
     ...(containers.some((each) => whyOf(each) !== "") ? WHY : []),
   ];
-  const rows = containers.toSorted(byPlace).map((container) => columns.map(({ cell }) => cell(container)));
-  return table(columns, rows, display);
+  const sorted = containers.toSorted(byPlace);
+  const rows = sorted.map((container) => columns.map(({ cell }) => cell(container)));
+  if (fits(columns, rows, display)) return table(columns, rows, display);
+  const few = columns.filter((column) => column !== SERVICE || !isInNames(containers));
+  const short = sorted.map((container) => few.map(({ cell, short: own = cell }) => own(container)));
+  return table(few, short, display);
 }
 
+const SERVICE: PsColumn = { title: "SERVICE", min: 9, drop: 2, cell: ({ service }) => service ?? "-" };
 const PLACE: readonly PsColumn[] = [
-  { title: "PROJECT", min: 8, drop: 3, cell: ({ project }) => project ?? "-" },
-  { title: "SERVICE", min: 9, drop: 2, cell: ({ service }) => service ?? "-" },
+  { title: "PROJECT", min: 8, isCut: true, drop: 3, cell: ({ project }) => project ?? "-" },
+  SERVICE,
 ];
 
+/** Whether the name of each container says its service, as Compose names them. */
+function isInNames(containers: readonly ContainerStatus[]): boolean {
+  return containers.every(
+    ({ name, project, service }) => service === null || name.startsWith(`${project}-${service}-`),
+  );
+}
+
 const COMMON: readonly PsColumn[] = [
-  { title: "CONTAINER", min: 14, cell: ({ name }) => name },
+  {
+    title: "CONTAINER",
+    min: 14,
+    cell: ({ name }) => name,
+    short: ({ name, project }) => withoutPrefix(name, `${project}-`),
+  },
   { title: "STATE", cell: stateCell },
-  { title: "NETWORKS", min: 12, drop: 4, cell: ({ networks }) => networks.join(",") || "-" },
+  {
+    title: "NETWORKS",
+    min: 12,
+    drop: 4,
+    cell: ({ networks }) => networks.join(",") || "-",
+    short: ({ networks, project }) => networks.map((each) => withoutPrefix(each, `${project}_`)).join(",") || "-",
+  },
   { title: "Q/MIN", isNumber: true, cell: (each) => countCell(each, "queries") },
   { title: "NX", isNumber: true, drop: 1, cell: (each) => countCell(each, "nxdomain") },
   { title: "FAIL", isNumber: true, cell: (each) => countCell(each, "failures", "red") },
@@ -116,6 +141,10 @@ const PUBLISHED_AS: readonly PsColumn[] = [
 const WHY: readonly PsColumn[] = [
   { title: "WHY", below: 40, cell: (each) => ({ text: whyOf(each), colour: colourOf(each) }) },
 ];
+
+function withoutPrefix(name: string, prefix: string): string {
+  return name.startsWith(prefix) && name.length > prefix.length ? name.slice(prefix.length) : name;
+}
 
 function wideColumns(status: Status, nowMs: number): PsColumn[] {
   const total = (title: string, ...keys: string[]): PsColumn => ({

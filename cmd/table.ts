@@ -2,6 +2,7 @@
  * Table: rows of text in columns that fit the terminal. If they do not, columns that may be wrapped become narrower; then
  * columns are dropped, the least important first. Without a terminal nothing is wrapped or dropped.
  */
+import { cutMiddle } from "../src/base/lib/cut-middle.ts";
 import { printable } from "./printable.ts";
 import { type Colour, type Display, PLAIN, type Paint } from "./terminal.ts";
 import { wrapped } from "./wrap.ts";
@@ -12,6 +13,8 @@ export interface Column {
   readonly drop?: number;
   /** Its cells may be wrapped to this width. The last column may always be wrapped. */
   readonly min?: number;
+  /** They lose their middle instead, because it is one name that nobody has to copy from there. */
+  readonly isCut?: boolean;
   /** Numbers are aligned on the right. */
   readonly isNumber?: boolean;
   /** Of the last column: where less than this is left for it, its texts are on lines of their own below their rows. */
@@ -53,6 +56,13 @@ export function table(
     ...all.flatMap((row) => [...cellLines(row.cells, columns, display), ...notesOf(row, display)]),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** Whether every text has room on one line, in every column but one whose texts may be below their rows. */
+export function fits(head: readonly Column[], rows: readonly (readonly Cell[])[], { width }: Display): boolean {
+  const all = rows.map((cells) => ({ cells }));
+  const widths = head.flatMap(({ title, below }, index) => (below === undefined ? [widest(title, all, index)] : []));
+  return sum(widths) + gaps(widths) <= width;
 }
 
 function columnsOf(head: readonly (string | Column)[]): Column[] {
@@ -119,8 +129,12 @@ function narrow(columns: readonly ShownColumn[], room: number): void {
 }
 
 function cellLines(cells: readonly Cell[], columns: readonly ShownColumn[], { paint }: Display): string[] {
-  const lines = columns.map(({ index, width, min }) =>
-    min === undefined ? [textOf(cells[index])] : wrapped(textOf(cells[index]), width),
+  const lines = columns.map(({ index, width, min, isCut = false }) =>
+    min === undefined
+      ? [textOf(cells[index])]
+      : isCut
+        ? [cutMiddle(textOf(cells[index]), width, "..")]
+        : wrapped(textOf(cells[index]), width),
   );
   const height = Math.max(...lines.map((each) => each.length));
   return Array.from({ length: height }, (_, at) =>

@@ -3,9 +3,11 @@
  */
 import type { Command } from "commander";
 
-import type { ControlClient } from "../src/api/control-client.ts";
+import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
+import type { CountersReport } from "../src/api/queries.ts";
 import { Fault, codeOf } from "../src/base/lib/fault.ts";
-import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
+import { containersCalled } from "../src/base/model/container-choice.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
 import { errorText } from "./exit-code.ts";
 import { explanationText } from "./explain/explanation-text.ts";
@@ -31,20 +33,22 @@ const PLAIN_COLUMNS = 80;
 
 export function addTop(program: Command): void {
   const command = program
-    .command("top")
+    .command("top [container]")
     .summary("Live view of the busiest containers and names")
     .description(
       "Live view of the busiest containers and names: rates, cache hits, failures, latency. Press ? for the keys, q to quit.",
     )
     .option("--once", "print one snapshot after a second and exit; the default without a terminal")
     .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
-  addControlOptions(addProjectOption(command)).action(async (options: TopOptions) => await top(options));
+  addControlOptions(addProjectOption(command)).action(
+    async (container: string | undefined, options: TopOptions) => await top(container, options),
+  );
 }
 
-async function top(options: TopOptions): Promise<void> {
+async function top(container: string | undefined, options: TopOptions): Promise<void> {
   const client = await clientFor(options);
   const signal = abortOnSignal();
-  const places = options.project === undefined ? {} : { project: options.project };
+  const places = await placesOf(client, container, options);
   const isJson = options.json === true;
   if (options.once === true || (!isJson && !process.stdout.isTTY)) {
     await watch(client, places, signal, (snapshot) => {
@@ -59,13 +63,34 @@ async function top(options: TopOptions): Promise<void> {
   }
 }
 
+/** The containers that are shown. */
+interface Places {
+  readonly request: ContainersRequest;
+  /** The name of the only one; its counters are chosen here, because those of all come in one reply. */
+  readonly only?: string;
+}
+
+async function placesOf(client: ControlClient, word: string | undefined, options: TopOptions): Promise<Places> {
+  const request = await containersRequest(client, word, options);
+  if (request.container === undefined) return { request };
+  const { containers } = await client.status();
+  const [only] = containersCalled(containers, request.container);
+  return { request, ...(only !== undefined && { only: only.name }) };
+}
+
+async function countersOf(client: ControlClient, { request, only }: Places): Promise<CountersReport> {
+  const { container: _, ...filter } = request;
+  const report = await client.counters(filter);
+  return only === undefined ? report : { containers: report.containers.filter(({ container }) => container === only) };
+}
+
 function plain(snapshot: Snapshot): string {
   const columns = process.stdout.columns || Number(process.env["COLUMNS"]) || PLAIN_COLUMNS;
   const lines = renderSnapshot(snapshot, { columns, rows: undefined }, painterFor(process.stdout));
   return `${lines.map((line) => line.trimEnd()).join("\n")}\n`;
 }
 
-async function live(client: ControlClient, places: ProjectOptions, signal: AbortSignal): Promise<void> {
+async function live(client: ControlClient, places: Places, signal: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const paint = painterFor(process.stdout);
   const draw = (): void => screen.draw(view.frame(screen.size, paint));
@@ -99,7 +124,7 @@ async function answerTo(client: ControlClient, inquiry: Inquiry, width: number):
 /** Passes a snapshot to `show` every second until `show` returns false. */
 async function watch(
   client: ControlClient,
-  places: ProjectOptions,
+  places: Places,
   signal: AbortSignal,
   show: (snapshot: Snapshot) => boolean,
 ): Promise<void> {
@@ -108,7 +133,7 @@ async function watch(
   const end = AbortSignal.any([signal, done.signal]);
   let failure: unknown;
   const following = (async () => {
-    for await (const each of client.follow({ ...places, last: LAST_COUNTED }, end))
+    for await (const each of client.follow({ ...places.request, last: LAST_COUNTED }, end))
       statistics.addQuery(each, Date.now());
     if (!end.aborted) throw new Fault("ENDED", "dns11 has stopped");
   })().catch((error: unknown) => {
@@ -116,12 +141,12 @@ async function watch(
     done.abort();
   });
   try {
-    statistics.addCounters(await client.counters(places), Date.now());
+    statistics.addCounters(await countersOf(client, places), Date.now());
     await addState(client, places, statistics);
     for (let second = 1; ; second++) {
       await pause(INTERVAL_MS, end);
       if (end.aborted) break;
-      statistics.addCounters(await client.counters(places), Date.now());
+      statistics.addCounters(await countersOf(client, places), Date.now());
       if (second % STATE_EVERY_S === 0) await addState(client, places, statistics);
       if (!show(statistics.snapshot(Date.now()))) break;
     }
@@ -133,10 +158,10 @@ async function watch(
 }
 
 /** What fails, and which servers are down. */
-async function addState(client: ControlClient, places: ProjectOptions, statistics: QueryStatistics): Promise<void> {
+async function addState(client: ControlClient, places: Places, statistics: QueryStatistics): Promise<void> {
   statistics.setUpstreams(await client.upstreams());
   try {
-    statistics.setFailures(await client.failures(places));
+    statistics.setFailures(await client.failures(places.request));
   } catch (error) {
     // Failures are not recorded; the stream of queries says so, too.
     if (codeOf(error) !== "QUERIES_OFF") throw error;

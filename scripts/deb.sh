@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 
 readonly OUT=${1:-.cache/deb}
 work=''
+part=''
 
 fail() {
   printf 'deb: %s\n' "$*" >&2
@@ -52,14 +53,14 @@ END
 }
 
 main() {
-  local version maintainer root command document
+  local version maintainer root command document file
   for command in node dpkg-deb dpkg gzip install find; do
     command -v "$command" >/dev/null || fail "$command is missing"
   done
   version=${DEB_VERSION:-$(node -p "require('./package.json').version")}
   maintainer=${DEB_MAINTAINER:-dns11 <root@localhost>}
   work=$(mktemp -d "${TMPDIR:-/tmp}/d11-deb-XXXXXX")
-  trap 'rm -rf "$work"' EXIT
+  trap 'rm -rf "$work" "$part"' EXIT
   root=$work/root
   umask 022
   node scripts/stage.mjs "$root"
@@ -92,8 +93,16 @@ main() {
   for command in postinst prerm postrm; do put 755 "scripts/deb/$command" "DEBIAN/$command"; done
   # Files of npm packages may have any permissions.
   chmod -R u=rwX,go=rX "$root"
-  mkdir -p "$OUT"
-  dpkg-deb --root-owner-group "-Z${DEB_COMPRESS:-xz}" --build "$root" "$OUT"
+  mkdir -p "$OUT" "$work/built"
+  dpkg-deb --root-owner-group "-Z${DEB_COMPRESS:-xz}" --build "$root" "$work/built" >/dev/null
+  file=$(basename "$work"/built/*.deb)
+  # Whoever finds a file of this name has a whole package.
+  part=$OUT/.$file.part
+  cp "$work/built/$file" "$part"
+  mv "$part" "$OUT/$file"
+  printf 'deb: wrote %s (%s)\n' "$OUT/$file" "$(du -h "$OUT/$file" | cut -f1)"
+  case $OUT in /* | ./*) file=$OUT/$file ;; *) file=./$OUT/$file ;; esac
+  printf 'deb: install it with: sudo apt install %s\n' "$file"
 }
 
 main "$@"

@@ -1,6 +1,7 @@
 /**
  * Render: formats a snapshot as lines that fit the screen, with containers above names, or beside them on a wide screen.
  */
+import { cutMiddle } from "../../src/base/lib/cut-middle.ts";
 import { printable } from "../printable.ts";
 import type { Colour, Paint } from "../terminal.ts";
 import { localTime } from "../time.ts";
@@ -38,6 +39,8 @@ interface Panel {
   readonly cells: readonly (readonly string[])[];
   readonly hasFailures: readonly boolean[];
   readonly selected: number | undefined;
+  /** Names that are too long are shown without what all of them begin with: the project. */
+  readonly isSame?: boolean;
 }
 
 export function renderSnapshot(
@@ -129,6 +132,7 @@ function containerPanel({ containers }: Rows, focus: Focus | undefined): Panel {
     cells: containers.map((each) => [each.container, rate(each.perSecond), count(each.queries), ...figures(each)]),
     hasFailures: containers.map(({ failed }) => failed > 0),
     selected: focus?.panel === "containers" ? focus.index : undefined,
+    isSame: true,
   };
 }
 
@@ -152,7 +156,7 @@ function figures({ cached, stale, nxdomain, failed, p50Ms, p99Ms }: Figures): st
 
 /** The lines of a panel, each padded to its width; the selected row is among them. */
 function linesOf(
-  { head, cells, hasFailures, selected }: Panel,
+  { head, cells, hasFailures, selected, isSame }: Panel,
   width: number,
   maxLines: number,
   paint: Paint,
@@ -166,9 +170,12 @@ function linesOf(
   const isCut = cells.length > maxLines;
   const height = isCut ? Math.max(0, maxLines - 1) : cells.length;
   const start = Math.max(0, Math.min((selected ?? 0) - height + 1, cells.length - height));
+  const common = isSame === true ? commonStart(cells.map(([name = ""]) => name)) : 0;
+  const isTooLong = cells.some(([name = ""]) => name.length > nameWidth);
   const rows = cells.slice(start, start + height).map((row, offset) => {
     const index = start + offset;
-    const text = write(row);
+    const [name = "", ...figuresOf] = row;
+    const text = write([isTooLong ? name.slice(common) : name, ...figuresOf]);
     if (index === selected) return paint(text, "inverse");
     return hasFailures[index] === true ? paint(text, "red") : text;
   });
@@ -176,8 +183,18 @@ function linesOf(
   return [paint(write(head), "bold"), ...rows, ...(isCut ? [paint(more, "dim")] : [])];
 }
 
+/** The length of the words that all of several names begin with, such as `shop-`. */
+function commonStart(names: readonly string[]): number {
+  const [first = "", ...others] = names;
+  if (others.length === 0) return 0;
+  let start = first.lastIndexOf("-") + 1;
+  while (start > 0 && others.some((each) => !each.startsWith(first.slice(0, start)) || each.length === start))
+    start = first.lastIndexOf("-", start - 2) + 1;
+  return start;
+}
+
 function fitted(text: string, width: number): string {
-  return text.length > width ? `${text.slice(0, width - 2)}..` : text.padEnd(width);
+  return cutMiddle(text, width, "..").padEnd(width);
 }
 
 function rate(perSecond: number | null): string {

@@ -7,10 +7,12 @@
 /** What to do about an error whose text does not say so, by its code. @type {Readonly<Record<string, string>>} */
 export const ERROR_REMEDIES = {
   BAD_BODY: "Control socket: correct the request; the API page lists what each route takes.",
+  BAD_OPTION: "Client library: correct the option; the API page lists all.",
   BAD_QUERY: "Control socket: correct the parameters of GET /v1/queries.",
   BAD_QUESTION: "Correct the name or the type; a type is a word such as A or MX, or TYPE and its number.",
   BAD_RCODE: "Use response codes such as NXDOMAIN,SERVFAIL.",
   BAD_SERVER: "Name the server by its IP address.",
+  CLOSED: "Client library: connect again; nothing works after close.",
   CONTROL: "Look at the log of dns11. A process of another version may still be running; restart it.",
   EACCES: "Run the command as root.",
   EMFILE: "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell.",

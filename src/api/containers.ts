@@ -39,6 +39,9 @@ export interface ContainerReport {
   /** Why dns11 does not serve it. */
   readonly code: string | null;
   readonly reason: string | null;
+  /** The name of the container whose network namespace it uses, if that is not its own. */
+  readonly sharesWith?: string;
+  /** None if it uses the namespace of another one. */
   readonly networks: readonly ContainerNetwork[];
   /** The servers that its queries are forwarded to, as in `GET /v1/status`. */
   readonly upstreams: readonly string[];

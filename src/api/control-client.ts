@@ -7,7 +7,7 @@ import type { CountersReport, MissedReport, QueriesReport, QueryReport } from ".
 import type { FailureReport, FailuresReport } from "./failures.ts";
 import type { ProbesReport, ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
-import type { CacheReport, FlushReport } from "./cache.ts";
+import type { CacheEntriesReport, CacheReport, FlushReport } from "./cache.ts";
 import type { ContainersReport } from "./containers.ts";
 import type { EventsReport } from "./events.ts";
 import type { HistoryReport } from "./history.ts";
@@ -47,10 +47,12 @@ export interface QueriesRequest extends ContainersRequest {
 
 export class ControlClient {
   readonly #path: string;
+  readonly #closed: AbortSignal | undefined;
 
-  /** `path` is the path of the control socket. */
-  constructor(path: string) {
+  /** `path` is the path of the control socket; `closed` ends all requests. */
+  constructor(path: string, closed?: AbortSignal) {
     this.#path = path;
+    this.#closed = closed;
   }
 
   async status(): Promise<Status> {
@@ -131,8 +133,8 @@ export class ControlClient {
   }
 
   /** How dns11 resolves a name for a container. */
-  async explain(nameRequest: NameRequest): Promise<Explanation> {
-    return (await this.#call("POST", "/v1/explain", nameRequest, QUERY_TIMEOUT_MS)) as Explanation;
+  async explain(nameRequest: NameRequest, timeoutMs = QUERY_TIMEOUT_MS): Promise<Explanation> {
+    return (await this.#call("POST", "/v1/explain", nameRequest, timeoutMs)) as Explanation;
   }
 
   /** Every upstream server with its state. */
@@ -142,6 +144,11 @@ export class ControlClient {
 
   async cache(): Promise<CacheReport> {
     return (await this.#call("GET", "/v1/cache")) as CacheReport;
+  }
+
+  /** Cached replies, of names that match the pattern if there is one. */
+  async cacheEntries(last: number, name?: string): Promise<CacheEntriesReport> {
+    return (await this.#call("GET", `/v1/cache/entries?${parametersOf({ last, name })}`)) as CacheEntriesReport;
   }
 
   /** The containers of the engine, also those that are not running. */
@@ -191,6 +198,7 @@ export class ControlClient {
     try {
       text = await textOf(answer);
     } catch (cause) {
+      if (this.#closed?.aborted === true) throw closedFault();
       throw new Fault("CONTROL", `dns11 at "${this.#path}" stopped before it responded`, { cause });
     }
     try {
@@ -205,7 +213,8 @@ export class ControlClient {
   async #open(method: string, path: string, body?: unknown, timeout = TIMEOUT_MS): Promise<IncomingMessage> {
     return await new Promise((resolve, reject) => {
       // An agent would have its own timeout for kept connections.
-      const options = { socketPath: this.#path, path, method, timeout, agent: false };
+      const signal = this.#closed;
+      const options = { socketPath: this.#path, path, method, timeout, agent: false, ...(signal && { signal }) };
       const outgoing = request(options, resolve);
       outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
       outgoing.on("error", (error) => reject(this.#fault(error)));
@@ -224,6 +233,7 @@ export class ControlClient {
   }
 
   #fault(cause: Error): Fault {
+    if (this.#closed?.aborted === true) return closedFault();
     const code = codeOf(cause);
     if (code === "ENOENT" || code === "ECONNREFUSED") {
       return new Fault("NOT_RUNNING", `dns11 is not running for this engine (nothing listens at "${this.#path}")`, {
@@ -236,6 +246,10 @@ export class ControlClient {
       ...(isDenied && { remedy: "Run the command as root or as a member of the group docker." }),
     });
   }
+}
+
+function closedFault(): Fault {
+  return new Fault("CLOSED", "The client is closed");
 }
 
 function parametersOf(filter: object): string {

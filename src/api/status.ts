@@ -28,6 +28,8 @@ export interface ContainerStatus {
   readonly code?: string;
   readonly reason?: string;
   readonly warning?: string;
+  /** The name of the container whose network namespace it uses, if that is not its own. */
+  readonly sharesWith?: string;
   /** Of the host: how its programs get container names, and why so. */
   readonly hostNames?: HostMeansReport;
   /** What may prevent queries from reaching dns11, if that is why it failed. */

@@ -9,16 +9,20 @@
  *   const { last } = await dns.queries("app");
  *   ... let the app do its work ...
  *   const { queries } = await dns.queries("app", { since: last });
+ *   dns.close();
  */
-import { setTimeout as sleep } from "node:timers/promises";
+import { setMaxListeners } from "node:events";
 
+import type { Cause, LastingFix } from "./causes.ts";
+import { refuseUnknownOptions, readTimeout } from "./known-options.ts";
+import type { NotResolved } from "./not-resolved.ts";
+import { waitUntilResolves } from "./resolve-wait.ts";
 import type { MissedReport, QueriesReport, QueryReport } from "./queries.ts";
 import { locateControl } from "./locate.ts";
-import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { defaultStateDir } from "./state-paths.ts";
 import { ControlClient } from "./control-client.ts";
 
-export type { MissedReport, QueriesReport, QueryReport };
+export type { Cause, LastingFix, MissedReport, NotResolved, QueriesReport, QueryReport };
 
 export interface ConnectOptions {
   /** The Docker socket, as in `docker -H`; by default it is found as the docker command does. */
@@ -64,58 +68,52 @@ export interface ResolvedRecord {
 
 export interface Suite {
   /**
-   * Waits until a name resolves to records in a container, and returns them. The container need not be running yet. After
-   * the timeout it fails with the code NOT_RESOLVED and the last result. The lookups are not among the container's queries.
+   * Waits until a name resolves to records in a container, and returns them; of a Compose service, in each of its containers. The
+   * container need not be running yet. After the timeout it fails with the code NOT_RESOLVED, the last result, and in `causes` (see
+   * `NotResolved`) why. The lookups are not among the container's queries.
    */
   waitUntilResolves(container: string, name: string, options?: WaitOptions): Promise<readonly ResolvedRecord[]>;
   /** The past queries of a container, oldest first, also of one that has just stopped. */
   queries(container: string, options?: ReadOptions): Promise<QueriesReport>;
-  /** Queries as they arrive, of one container or of all; ends when dns11 stops. */
+  /** Queries as they arrive, of one container or of all; ends when dns11 stops, or when the client is closed. */
   follow(options?: FollowOptions): AsyncIterable<QueryReport | MissedReport>;
+  /** Ends everything that is under way. What is called afterwards fails with the code CLOSED. */
+  close(): void;
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
-const RETRY_INTERVAL_MS = 100;
-/** Error codes that waiting does not resolve. */
-const PERMANENT_CODES = new Set(["CONTROL_PERMISSION", "BAD_QUESTION", "BAD_BODY"]);
+const CONNECT_OPTIONS = ["engine", "socketPath", "stateDir"];
+const WAIT_OPTIONS = ["type", "timeoutMs"];
+const READ_OPTIONS = ["since", "name", "rcode"];
+const FOLLOW_OPTIONS = ["container", "name", "rcode", "last", "signal"];
 
 /** Connects to the dns11 that serves an engine; fails with the code NOT_RUNNING if there is none. */
 export async function connect(options: ConnectOptions = {}): Promise<Suite> {
+  refuseUnknownOptions("connect", options, CONNECT_OPTIONS);
   const path =
     options.socketPath ?? (await locateControl(options.stateDir ?? defaultStateDir(options.engine), options.engine));
-  const client = new ControlClient(path);
+  const closing = new AbortController();
+  const { signal: closed } = closing;
+  // Each request listens to it.
+  setMaxListeners(0, closed);
+  const client = new ControlClient(path, closed);
   await client.counters();
   return {
-    waitUntilResolves: async (container, name, waiting) =>
-      await waitUntilResolves(client, { container, name }, waiting),
-    queries: async (container, reading) => await client.queries({ container, ...reading }),
-    follow: ({ signal, ...filter } = {}) => client.follow(filter, signal),
+    waitUntilResolves: async (container, name, waiting = {}) => {
+      refuseUnknownOptions("waitUntilResolves", waiting, WAIT_OPTIONS);
+      const { type = "A", timeoutMs = DEFAULT_TIMEOUT_MS } = waiting;
+      const limitMs = readTimeout("waitUntilResolves", timeoutMs);
+      return await waitUntilResolves(client, { container, name, type }, limitMs, closed);
+    },
+    queries: async (container, reading) => {
+      refuseUnknownOptions("queries", reading, READ_OPTIONS);
+      return await client.queries({ container, ...reading });
+    },
+    follow: (following = {}) => {
+      refuseUnknownOptions("follow", following, FOLLOW_OPTIONS);
+      const { signal, ...filter } = following;
+      return client.follow(filter, signal);
+    },
+    close: () => closing.abort(),
   };
-}
-
-async function waitUntilResolves(
-  client: ControlClient,
-  question: { readonly container: string; readonly name: string },
-  { type = "A", timeoutMs = DEFAULT_TIMEOUT_MS }: WaitOptions = {},
-): Promise<readonly ResolvedRecord[]> {
-  const endMs = performance.now() + timeoutMs;
-  for (;;) {
-    let result: string;
-    try {
-      // A server that does not reply takes longer than the remaining time.
-      const restMs = Math.max(RETRY_INTERVAL_MS, Math.ceil(endMs - performance.now()));
-      const { rcode, answers } = await client.lookup({ ...question, type }, restMs);
-      if (rcode === "NOERROR" && answers.length > 0) return answers;
-      result = rcode === "NOERROR" ? "no records" : (rcode ?? "no reply");
-    } catch (error) {
-      if (PERMANENT_CODES.has(codeOf(error) ?? "")) throw error;
-      result = reasonOf(error);
-    }
-    if (performance.now() + RETRY_INTERVAL_MS > endMs) {
-      const { container, name } = question;
-      const what = `"${name}" (${type}) did not resolve in "${container}" within ${timeoutMs} ms`;
-      throw new Fault("NOT_RESOLVED", `${what}; last result: ${result}`);
-    }
-    await sleep(RETRY_INTERVAL_MS);
-  }
 }

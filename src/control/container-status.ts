@@ -4,7 +4,7 @@
 import { byName } from "../base/lib/by-name.ts";
 import type { ContainerStatus, RecentQueries } from "../api/status.ts";
 import type { Attachment } from "../container/attach/attachment.ts";
-import type { Decision } from "../container/attach/decision.ts";
+import { type Decision, sharedText } from "../container/attach/decision.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";
 import { gatherInSlices } from "../base/lib/slices.ts";
 import type { SwarmPlace } from "../base/model/swarm-place.ts";
@@ -12,7 +12,7 @@ import { serverText } from "../base/model/server-text.ts";
 import type { View } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
-import { namedContainer } from "./find-container.ts";
+import { namedContainer, sharedOwner } from "./find-container.ts";
 import { mountedResolvConf } from "./situations.ts";
 import type { Containers } from "./ports.ts";
 
@@ -74,7 +74,11 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...(swarm.length > 0 && { swarm }),
     ...(published !== undefined && { published }),
   };
-  if (decision.kind === "skip") return { ...base, ...stateOf(decision, undefined) };
+  if (decision.kind === "skip") {
+    const owner = sharedOwner(containers.facts, fact)?.name;
+    const shared = owner === undefined ? {} : { reason: sharedText(owner), sharesWith: owner };
+    return { ...base, ...stateOf(decision, undefined), ...shared };
+  }
   return {
     ...base,
     ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),

@@ -27,7 +27,7 @@ const SHARED_PREFIX = "container:";
 export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: ContainerFact): ContainerFact {
   if (!fact.networkMode.startsWith(SHARED_PREFIX)) return fact;
   const other = fact.networkMode.slice(SHARED_PREFIX.length);
-  const owner = facts.get(other) ?? [...facts.values()].find(({ name, id }) => name === other || id.startsWith(other));
+  const owner = sharedOwner(facts, fact);
   if (owner === undefined) {
     throw new Fault(
       "NO_SUCH_CONTAINER",
@@ -36,4 +36,14 @@ export function namespaceOwner(facts: ReadonlyMap<string, ContainerFact>, fact: 
     );
   }
   return owner;
+}
+
+/** The other container whose namespace this one uses; undefined if there is none, or if that one does not run. */
+export function sharedOwner(
+  facts: ReadonlyMap<string, ContainerFact>,
+  { networkMode }: ContainerFact,
+): ContainerFact | undefined {
+  if (!networkMode.startsWith(SHARED_PREFIX)) return undefined;
+  const other = networkMode.slice(SHARED_PREFIX.length);
+  return facts.get(other) ?? [...facts.values()].find(({ name, id }) => name === other || id.startsWith(other));
 }

@@ -79,6 +79,7 @@ function runningReport(fact: ContainerFact, status: ContainerStatus | undefined)
     dns: status?.state ?? "opening",
     code: status?.code ?? null,
     reason: status?.reason === undefined ? null : failureText({ reason: status.reason, culprits: status.culprits }),
+    ...(status?.sharesWith !== undefined && { sharesWith: status.sharesWith }),
     networks: isBridgeMissing
       ? [...endpoints, networkOf(DEFAULT_BRIDGE, false, [], bridge.ipv4, bridge.ipv6)]
       : endpoints,

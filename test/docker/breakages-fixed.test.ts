@@ -108,11 +108,12 @@ async function assertShown(
   name: string,
   { sentence, fix, advice, lastingFix }: Cause,
 ): Promise<void> {
-  const texts = [
-    (await shop.command("failures", client.name)).stdout,
-    (await shop.command("explain", name, "--in", client.name)).stdout,
-    (await shop.command("doctor", client.name)).stdout,
-  ].map((text) => unwrapped(text));
+  const shown = await Promise.all([
+    shop.command("failures", client.name),
+    shop.command("explain", name, "--in", client.name),
+    shop.command("doctor", client.name),
+  ]);
+  const texts = shown.map(({ stdout }) => unwrapped(stdout));
   for (const [index, text] of texts.entries()) {
     assert.ok(text.includes(unwrapped(sentence)), text);
     if (fix !== null) assert.ok(text.includes(unwrapped(fix)), text);

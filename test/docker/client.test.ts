@@ -7,7 +7,7 @@ import { createConnection } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type QueryReport, type Suite, connect } from "dns11/client";
+import { type NotResolved, type QueryReport, type Suite, connect } from "dns11/client";
 
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
@@ -31,6 +31,7 @@ before(async () => {
   dns = await connect({ engine: engine.host, stateDir: instance.stateDir });
 });
 after(async () => {
+  dns.close();
   await instance[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
@@ -79,6 +80,68 @@ for (const [name, type, got] of [
     });
   });
 }
+
+test("waiting in a service covers each of its containers, and a failure says which one and why", async () => {
+  await createNetwork(engine, "n2");
+  const replica = async (number: number, network: string): Promise<Container> => {
+    const labels = { "com.docker.compose.project": "shop", "com.docker.compose.service": "api" };
+    const container = await runContainer(engine, { name: `shop-api-${number}`, networks: [network], labels });
+    await instance.waitFor(container.name, "attached");
+    return container;
+  };
+  await using _one = await replica(1, "n1");
+  await using two = await replica(2, "n2");
+  // On a busy machine there may be no answer in time.
+  const { message, causes } = await waitFor("a failure with its cause", async () => {
+    const failed = await dns.waitUntilResolves("api", "app", { timeoutMs: 1_000 }).catch((error: NotResolved) => error);
+    assert.ok(failed instanceof Error, "it does not resolve in the second one");
+    assert.equal(failed.code, "NOT_RESOLVED");
+    return failed.causes.length > 0 ? failed : undefined;
+  });
+  assert.equal(causes[0]?.code, "other-network");
+  assert.match(message, /^"app" \(A\) did not resolve in "shop-api-2" of "api" within 1000 ms; last result: /);
+  assert.ok(message.endsWith(`; ${causes[0]?.sentence}`), message);
+  await engine.docker("network", "connect", "n1", two.name);
+  const records = await dns.waitUntilResolves("api", "app", { timeoutMs: WAIT_TIMEOUT_MS });
+  assert.deepEqual(
+    records.map(({ data }) => data),
+    [app.address("n1")],
+    "once, though both have it",
+  );
+});
+
+test("options that there are not, and times that no timer can have, are errors", async () => {
+  const wrong = { timeout: 5 } as object;
+  await assert.rejects(connect({ host: engine.host } as object), {
+    code: "BAD_OPTION",
+    message: 'Unknown option "host" of connect: use engine, socketPath, stateDir',
+  });
+  await assert.rejects(dns.waitUntilResolves("app", "app", wrong), {
+    code: "BAD_OPTION",
+    message: 'Unknown option "timeout" of waitUntilResolves: did you mean "timeoutMs"?',
+  });
+  await assert.rejects(dns.waitUntilResolves("app", "app", { timeoutMs: Number.NaN }), { code: "BAD_OPTION" });
+  await assert.rejects(dns.queries("app", { snce: 1 } as object), {
+    code: "BAD_OPTION",
+    message: /did you mean "since"/,
+  });
+  assert.throws(() => dns.follow(wrong), { code: "BAD_OPTION" });
+});
+
+test("closing ends what is under way, and nothing works afterwards", async () => {
+  await dig(app, "already.ok.test");
+  const own = await connect({ engine: engine.host, stateDir: instance.stateDir });
+  const following = (async () => {
+    let count = 0;
+    for await (const _ of own.follow({ last: 1 })) if ((count += 1) === 1) own.close();
+    return count;
+  })();
+  const waiting = own.waitUntilResolves("app", "nobody.nx.test", { timeoutMs: WAIT_TIMEOUT_MS });
+  await assert.rejects(waiting, { code: "CLOSED" });
+  assert.equal(await following, 1);
+  await assert.rejects(own.queries("app"), { code: "CLOSED" });
+  await assert.rejects(own.waitUntilResolves("app", "app"), { code: "CLOSED" });
+});
 
 test("queries of a container are read from a sequence number on", async () => {
   await dig(app, "before.ok.test");

@@ -95,7 +95,7 @@ test("ps has projects, services and the queries of the last minute; -p and a ser
   const unknown = await command("ps", "-p", "shpo");
   assert.deepEqual(
     [unknown.code, unknown.stderr.split("\n")[0]],
-    [1, 'dns11: No running container belongs to the Compose project "shpo"; did you mean "shop"?'],
+    [2, 'dns11: No running container belongs to the Compose project "shpo"; did you mean "shop"?'],
   );
 });
 

@@ -304,7 +304,7 @@ test("an answer of an upstream server to a container's name elsewhere is explain
 test("the last word is the container; a word that is none is an error that says so", async () => {
   const instance = await shared.with();
   const unknown = await command(instance, "explain", "web", "db", "nobody");
-  assert.equal(unknown.code, 1);
+  assert.equal(unknown.code, 2);
   assert.match(unknown.stderr, /No running container or service named "nobody"/);
   assert.match(unknown.stderr, /The last word is the container.*explain web db nobody --in CONTAINER/);
   const alone = await command(instance, "explain", "web");
@@ -331,7 +331,7 @@ test("without a running dns11, causes and the reply of Docker's resolver are exp
   const nobody = await standalone("lookup", "web", "nobody");
   assert.deepEqual(
     [nobody.code, /No running container or service named "nobody"/.test(nobody.stderr)],
-    [1, true],
+    [2, true],
     nobody.stderr,
   );
 });

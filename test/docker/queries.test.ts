@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import type { QueryReport } from "../../src/api/queries.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import type { Snapshot } from "../../cmd/top/query-statistics.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Dns11, dns11, startDns11, WITHOUT_KEEPER } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
@@ -165,7 +166,7 @@ test("queries of a new container are followed, and stay listed after it is remov
 
 test("tail fails with a reason for containers without queries and for invalid options", async () => {
   for (const [args, expected, message] of [
-    [["tail", "nobody"], 1, /No running container or service named "nobody"/],
+    [["tail", "nobody"], 2, /No running container or service named "nobody"/],
     [["tail", "plain"], 1, /dns11 does not serve "plain": it is on no user-defined network/],
     [["tail", "--rcode", "bogus"], 2, /Invalid response code "bogus": use one of NOERROR, /],
   ] as const) {
@@ -173,6 +174,36 @@ test("tail fails with a reason for containers without queries and for invalid op
     assert.deepEqual([code, message.test(stderr)], [expected, true], stderr);
   }
   assert.equal((await command(["tail", "--last", "many"])).code, 2);
+});
+
+test("a container that there is not is the same mistake for every command", async () => {
+  for (const words of [
+    "status nobody",
+    "ps nobody",
+    "top nobody --once",
+    "failures nobody",
+    "names --in nobody",
+    "doctor nobody",
+  ]) {
+    const { code, stderr } = await command(words.split(" "));
+    assert.deepEqual(
+      [code, /No running container or service named "nobody"/.test(stderr)],
+      [2, true],
+      `${words}: ${stderr}`,
+    );
+  }
+});
+
+test("top shows one container, if one is named", async () => {
+  await dig(web, "one.ok.test");
+  await dig(db, "two.ok.test");
+  const { stdout } = await command(["top", "web", "--once", "--json"]);
+  const { containers, names } = JSON.parse(stdout) as Snapshot;
+  assert.deepEqual(
+    containers.map(({ container }) => container),
+    ["web"],
+  );
+  assert.ok(names.some(({ name }) => name === "one.ok.test") && names.every(({ name }) => name !== "two.ok.test"));
 });
 
 test("escape sequences in names are printed escaped by tail and top, on a terminal and elsewhere", async () => {
@@ -183,7 +214,7 @@ test("escape sequences in names are printed escaped by tail and top, on a termin
   assert.ok(tail.stdout.includes(written), tail.stdout);
   assert.doesNotMatch(tail.stdout, /[^\P{Cc}\n]/u);
   const top = await command(["top", "--once"]);
-  assert.match(top.stdout, /^\\027\[2J\\027\[31m/m);
+  assert.match(top.stdout, /^\\027\[2J\\\.\./m, "and without its middle");
   assert.doesNotMatch(top.stdout, /[^\P{Cc}\n]/u);
   const json = await command(["top", "--once", "--json"]);
   assert.ok((JSON.parse(json.stdout) as { names: { name: string }[] }).names.some(({ name }) => name === written));

@@ -67,6 +67,13 @@ test("cache entries and hits are counted, in total and per container", async () 
   assert.deepEqual(report.containers, [{ container: fixture.container.name, entries: 2, bytes, hits: 2 }]);
   const { stdout } = await command(instance, "cache", "stats");
   assert.match(stdout, /^2 entries, [\d.]+ KiB of 32768 KiB\n2 hits \(50 %\), 2 misses, 0 stale/);
+  const shown = await command(instance, "cache", "show", "a*");
+  assert.match(
+    shown.stdout,
+    /^NAME +TYPE +EXPIRES +CONTAINER +SIZE +ANSWER\na\.test +A +\d+ s +\S+ +[\d.]+ KiB +A \S+\n$/,
+  );
+  assert.match((await command(instance, "cache", "show", "--limit", "1")).stdout, /\n1 more entry is not shown/);
+  assert.equal((await command(instance, "cache", "show", "c*")).stdout, "no cached name matches c*\n");
 });
 
 test("the host's servers are listed once, a container's own servers per container, with their domains", async () => {

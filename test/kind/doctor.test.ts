@@ -217,8 +217,8 @@ test("status shows nodes; detach restores one, attach and a restart serve it aga
   await untilSame("the node to be as it was", async () => await stateOf(node), untouched);
   assert.deepEqual(dataOf(await dig(node, "plain")), [other.address(NETWORK)], "by Docker's resolver");
   assert.match(await control(instance, "status"), /\nworker +skipped .*detached/);
-  assert.match(await control(instance, "detach", "plain"), /^1 dns11: "plain" is not a KIND node served by this dns11/);
-  assert.match(await control(instance, "detach", "nobody"), /^1 dns11: No running container or service named "nobody"/);
+  assert.match(await control(instance, "detach", "plain"), /^2 dns11: "plain" is not a KIND node served by this dns11/);
+  assert.match(await control(instance, "detach", "nobody"), /^2 dns11: No running container or service named "nobody"/);
   assert.equal(await control(instance, "attach", "worker"), "worker is served again\n");
   await instance.waitFor("worker", "attached");
   await control(instance, "detach", "worker");

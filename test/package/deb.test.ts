@@ -3,8 +3,7 @@
 // even of a killed instance.
 
 import assert from "node:assert/strict";
-import { readlinkSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readlinkSync } from "node:fs";
 import { after, before, test } from "node:test";
 
 import { check, run } from "../support/program/command.ts";
@@ -118,8 +117,10 @@ async function build(version: string): Promise<string> {
     built.get(version) ??
     check("scripts/deb.sh", [engine.folder], { env: { DEB_VERSION: version, DEB_COMPRESS: "none" } });
   built.set(version, building);
-  const [, name = ""] = /in '.*\/([^/]+\.deb)'/.exec(await building) ?? [];
-  return join(engine.folder, name);
+  const [, path = ""] = /^deb: install it with: sudo apt install (\S+\.deb)$/m.exec(await building) ?? [];
+  const left = readdirSync(engine.folder).filter((each) => each.endsWith(".part"));
+  assert.deepEqual(left, [], "a file that is not complete has another name");
+  return path;
 }
 
 function inHost(command: string): string[] {

@@ -40,7 +40,7 @@ test("everything is reached with the keyboard, and tables are one stop each", as
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowRight");
   const cell = await page.evaluate<string>("document.activeElement.getAttribute('aria-label')");
-  assert.match(cell, /^shop-api-1 resolves web to 1 container$/);
+  assert.match(cell, /^shop-web-1 cannot resolve db$/);
 
   await page.keyboard.press("/");
   assert.equal(await page.evaluate("document.activeElement.id"), "ask-name");

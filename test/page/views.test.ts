@@ -95,7 +95,7 @@ test("a project is chosen, and names become short", async () => {
   await using open = await shown({ ...SHOP, containers: [...SHOP.containers, ...manyContainers(25)] });
   const { page } = open;
   await page.getByLabel("Compose project").selectOption("shop");
-  await page.locator(".chip", { hasText: /^api-1$/ }).waitFor();
+  await page.locator(".chip > text", { hasText: /^api-1$/ }).waitFor();
   assert.equal(await page.locator(".chip").count(), 3);
   assert.equal(await page.locator(".matrix tbody tr").count(), 3);
 });

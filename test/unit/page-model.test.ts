@@ -6,10 +6,14 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { drawingOf } from "../../src/ui/page/model/drawing.ts";
-import { failingOf } from "../../src/ui/page/model/failing.ts";
+import { causeSentence } from "../../src/ui/page/model/cause-key.ts";
+import { CHIP_HEIGHT } from "../../src/ui/page/model/chip.ts";
+import { failingIn, failingOf, partsOf } from "../../src/ui/page/model/failing.ts";
+import { sharingOf } from "../../src/ui/page/model/sharing.ts";
+import { measuredRtt, runsOf } from "../../src/ui/page/model/spark-runs.ts";
 import { verdictOf } from "../../src/ui/page/model/verdict.ts";
 import { visibilityOf } from "../../src/ui/page/model/visibility.ts";
-import { type Sample, type SampleFailure, manyContainers, sampleSnapshot } from "../support/page/sample.ts";
+import { type Sample, type SampleFailure, longNames, manyContainers, sampleSnapshot } from "../support/page/sample.ts";
 
 const ALL = { project: null };
 const NOW_MS = Date.parse("2026-01-01T12:00:00Z");
@@ -33,14 +37,62 @@ function failing(failures: readonly SampleFailure[]): ReturnType<typeof failingO
   return failingOf(sampleSnapshot({ ...SHOP, failures }).failures, ALL, new Set(), NOW_MS);
 }
 
-test("containers of one service that fail for one reason are one entry with all fixes", () => {
-  const { now } = failing([notOnBack("shop-api-1"), notOnBack("shop-api-2"), notOnBack("shop-web-1")]);
+test("one missing network is one entry, with all names, containers and fixes", () => {
+  const { now } = failing([
+    notOnBack("shop-api-1"),
+    notOnBack("shop-api-2"),
+    { ...notOnBack("shop-api-1"), name: "cache" },
+    { ...notOnBack("shop-web-1"), fix: "docker network connect --alias web shop_back shop-web-1" },
+    { ...notOnBack("shop-web-1"), fix: "docker network connect other_back shop-web-1" },
+  ]);
+  const found = now.map((entry) => {
+    const { names, containers } = partsOf(entry);
+    const { cause, fixes } = entry;
+    return [names, containers, fixes.length, cause === null ? "" : causeSentence(cause, names, containers)];
+  });
+  const all = "these names are on network shop_back; these containers are not on it";
+  assert.deepEqual(found, [
+    [["db", "cache"], ["shop-api-1", "shop-api-2", "shop-web-1"], 3, all],
+    [["db"], ["shop-web-1"], 1, "shop-web-1 is not on shop_back"],
+  ]);
+});
+
+test("names that nothing has are one entry after those with a fix, and a cause keeps its key while time passes", () => {
+  const gone = (name: string): SampleFailure => {
+    const sentence = `no container on this engine has the name "${name}"`;
+    return { container: "shop-web-1", name, code: "unknown-name", sentence };
+  };
+  const exited = (container: string, ago: string): SampleFailure => {
+    const sentence = `"cache" is container shop-cache-1, which exited with code 137, ${ago} ago`;
+    return { container, name: "cache", code: "not-running", sentence, fix: "docker start shop-cache-1" };
+  };
+  const { now } = failing([
+    gone("a"),
+    gone("b"),
+    gone("c"),
+    exited("shop-api-1", "26 s"),
+    exited("shop-web-1", "27 s"),
+  ]);
   assert.deepEqual(
-    now.map(({ pairs, fixes }) => [pairs.map(({ container }) => container), fixes.length]),
+    now.map(({ cause, pairs }) => [cause?.code, pairs.length]),
     [
-      [["shop-api-1", "shop-api-2"], 2],
-      [["shop-web-1"], 1],
+      ["not-running", 2],
+      ["unknown-name", 3],
     ],
+  );
+  assert.equal(failing([exited("shop-api-1", "3 min")]).now[0]?.key, now[0]?.key);
+});
+
+test("a container is told its own sentence and fix, and nothing of the others", () => {
+  const { failures, containers } = sampleSnapshot({
+    ...SHOP,
+    failures: [notOnBack("shop-web-1"), notOnBack("shop-api-1")],
+  });
+  const api = containers?.containers.find(({ name }) => name === "shop-api-1") ?? assert.fail();
+  const own = failingIn(failures, api, NOW_MS);
+  assert.deepEqual(
+    own.map(({ pairs, fixes, cause }) => [pairs.length, fixes, cause?.sentence]),
+    [[1, ["docker network connect shop_back shop-api-1"], "shop-api-1 is not on shop_back"]],
   );
 });
 
@@ -76,14 +128,19 @@ test("the outside world counts less than a container's name, and what resolves n
 
 test("the verdict counts what containers need, and is silent about the rest", () => {
   const { containers, upstreams } = sampleSnapshot(SHOP);
-  const known = { scope: ALL, status: null, containers, upstreams };
+  const known = { scope: ALL, muted: 0, status: null, containers, upstreams };
   const broken = failing([notOnBack("shop-api-1"), notOnBack("shop-api-2")]);
-  assert.equal(verdictOf({ ...known, failing: broken }).text, "1 name fails in 2 containers");
+  assert.equal(verdictOf({ ...known, shown: broken.now }).text, "1 name fails in 2 containers");
+  const muted = verdictOf({ ...known, shown: [], muted: 1 });
+  assert.deepEqual([muted.level, muted.text], ["ok", "All other names of containers resolve"]);
+  assert.match(muted.detail, /^1 cause muted, /);
+  const off = verdictOf({ ...known, shown: [], areFailuresOff: true });
+  assert.equal(off.text, "Failures are not recorded");
   const external = failing([
     { container: "shop-web-1", name: "nx.example.com", code: "does-not-exist", sentence: "it does not exist" },
   ]);
-  assert.equal(verdictOf({ ...known, failing: external }).level, "ok");
-  assert.equal(verdictOf({ ...known, failing: external, containers: null }).level, "none");
+  assert.equal(verdictOf({ ...known, shown: external.now }).level, "ok");
+  assert.equal(verdictOf({ ...known, shown: external.now, containers: null }).level, "none");
 });
 
 test("the table merges containers that see the same, and marks what is looked up and fails", () => {
@@ -91,7 +148,7 @@ test("the table merges containers that see the same, and marks what is looked up
   const { rows, columns } = visibilityOf(matrix, failing([notOnBack("shop-api-1")]).now, ALL);
   assert.deepEqual(
     columns.map(({ name }) => name),
-    ["web", "api", "db", "cache"],
+    ["db", "web", "api", "cache"],
   );
   assert.deepEqual(
     rows.map((row) => [
@@ -99,10 +156,10 @@ test("the table merges containers that see the same, and marks what is looked up
       row.cells.map(({ kind }) => kind).join(" "),
     ]),
     [
-      ["shop-web-1", "self sees none stopped"],
-      ["shop-api-1", "sees sees fails stopped"],
-      ["shop-api-2", "sees sees none stopped"],
-      ["shop-db-1", "none none self stopped"],
+      ["shop-api-1", "fails sees sees stopped"],
+      ["shop-web-1", "none self sees stopped"],
+      ["shop-api-2", "none sees sees stopped"],
+      ["shop-db-1", "self none none stopped"],
     ],
   );
 });
@@ -149,6 +206,26 @@ test("the drawing has each network and container once, inside its width, and lin
   }
 });
 
+test("a container in the namespace of another one is where that one is, and fails as that one does", () => {
+  const { networks, containers, matrix, failures } = sampleSnapshot(longNames());
+  const { now } = failingOf(failures, ALL, new Set(), Date.now());
+  const { chips } = drawingOf({ networks, containers, failing: now, scope: ALL }, 2_000);
+  const [mail, proxy] = ["mail-1", "mail-proxy-1"].map((label) => chips.find((each) => each.label === label));
+  assert.deepEqual([proxy?.state, proxy?.y], ["fails", mail?.y]);
+  const { rows } = visibilityOf(matrix, now, ALL, sharingOf(containers));
+  const row = rows.find((each) => each.rows[0]?.container === "acme-platform-checkout-mail-proxy-1");
+  assert.equal(row?.cells.filter(({ kind }) => kind === "fails").length, 4);
+});
+
+test("a server that nobody queries has no latency, and what is known is drawn in parts", () => {
+  const values = measuredRtt({ rttMs: [null, 2, 3, 3, 3, 4], queries: [0, 5, 5, 0, 0, 1] });
+  assert.deepEqual(values, [null, 2, 3, null, null, 4]);
+  assert.deepEqual(
+    runsOf(values).map((run) => run.map(({ index }) => index)),
+    [[1, 2], [5]],
+  );
+});
+
 test("an arrow leads from what fails to what it needs", () => {
   const { networks, containers } = sampleSnapshot(SHOP);
   const known = {
@@ -160,6 +237,31 @@ test("an arrow leads from what fails to what it needs", () => {
   const { arrows, chips } = drawingOf(known, 600);
   assert.equal(arrows.length, 1);
   assert.equal(chips.find(({ label }) => label.startsWith("api"))?.state, "fails");
+});
+
+test("no arrow crosses a chip or the name of a network, whatever the width", () => {
+  const { networks, containers, failures } = sampleSnapshot(longNames());
+  const known = { networks, containers, failing: failingOf(failures, ALL, new Set(), Date.now()).now, scope: ALL };
+  for (const width of [320, 600, 1_200]) {
+    const { arrows, chips, lines, textX } = drawingOf(known, width);
+    assert.ok(arrows.length > 4);
+    const boxes = [
+      ...chips.map(({ x, y, width: wide, label }) => ({ x, y, right: x + wide, bottom: y + CHIP_HEIGHT, label })),
+      ...lines.map(({ startY, label, note }) => {
+        const right = textX + 4 + (label.length + (note === "" ? 0 : note.length + 2)) * 7.25;
+        return { x: textX + 4, y: startY - 8, right, bottom: startY + 8, label };
+      }),
+    ];
+    for (const { key, path } of arrows) {
+      for (const [x1, y1, x2, y2] of segmentsOf(path)) {
+        const hit = boxes.find(
+          ({ x, y, right, bottom }) =>
+            Math.max(x1, x2) > x && Math.min(x1, x2) < right && Math.max(y1, y2) > y && Math.min(y1, y2) < bottom,
+        );
+        assert.equal(hit?.label, undefined, `${width} pixels: ${key}`);
+      }
+    }
+  }
 });
 
 test("every text has enough contrast on every background, in both schemes", () => {
@@ -187,6 +289,17 @@ test("every text has enough contrast on every background, in both schemes", () =
     }
   }
 });
+
+/** The straight parts of a path. */
+function* segmentsOf(path: string): Generator<readonly [number, number, number, number]> {
+  let [x, y] = [0, 0];
+  for (const [, kind = "", rest = ""] of path.matchAll(/([MHV])([\d.,-]+)/g)) {
+    const [first = 0, second = 0] = rest.split(",").map(Number);
+    const [nextX, nextY] = kind === "M" ? [first, second] : kind === "H" ? [first, y] : [x, first];
+    if (kind !== "M") yield [x, y, nextX, nextY];
+    [x, y] = [nextX, nextY];
+  }
+}
 
 /** As WCAG defines it. */
 function contrast(a: string, b: string): number {

@@ -25,12 +25,27 @@ function leaf<T>(read: (value: unknown) => T): z.ZodType<T> {
   });
 }
 
+/** A longer list hides the mistake. */
+const KEYS_LISTED_MAX = 8;
 const EMPTY = "has no value: set one, or remove the key to use the default";
 
 function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodType<T>>> {
   return z
-    .array(leaf(read), { error: ({ input }) => wrongType(`a list, such as ${listExample(input)}`, input) })
+    .array(leaf(read), {
+      error: ({ input }) => mistakeOf(read, input) ?? wrongType(`a list, such as ${listExample(input)}`, input),
+    })
     .optional();
+}
+
+/** What is wrong with a single value, which a list of it would not mend; undefined if nothing is. */
+function mistakeOf(read: (value: unknown) => unknown, value: unknown): string | undefined {
+  if (typeof value !== "string" && typeof value !== "number") return undefined;
+  try {
+    read(value);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 /** A list, or its only value. */
@@ -48,8 +63,10 @@ function wrongType(expected: string, value: unknown): string {
 }
 
 function map<S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strict> {
-  const keys = Object.keys(shape).join(", ");
-  return z.strictObject(shape, { error: ({ input }) => wrongType(`a map with the keys ${keys}`, input) });
+  const keys = Object.keys(shape);
+  const which =
+    keys.length > KEYS_LISTED_MAX ? `a map with keys such as ${keys[0]}` : `a map with the keys ${keys.join(", ")}`;
+  return z.strictObject(shape, { error: ({ input }) => wrongType(which, input) });
 }
 
 /** A map by the names of networks or projects. */
@@ -138,7 +155,8 @@ export function unknownKey(key: string, path: readonly PropertyKey[], root: z.Zo
   if (key === "dns-search") return `is not supported: ${NO_SEARCH}`;
   const keys = keysAt(root, path) ?? [];
   const suggestion = nearest(key, keys);
-  return suggestion === undefined
-    ? `unknown key; use one of ${keys.join(", ")}`
-    : `unknown key; did you mean "${suggestion}"?`;
+  if (suggestion !== undefined) return `unknown key; did you mean "${suggestion}"?`;
+  return keys.length > KEYS_LISTED_MAX
+    ? "unknown key; dns11 man dns11.yaml prints all keys"
+    : `unknown key; use one of ${keys.join(", ")}`;
 }

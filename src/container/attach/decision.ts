@@ -23,6 +23,11 @@ export const ENABLE_LABEL = "io.dns11.enable";
 const YES = new Set(["true", "1", "yes", "on"]);
 const NO = new Set(["false", "0", "no", "off"]);
 
+/** `other` is an ID, or the name where that is known. */
+export function sharedText(other: string): string {
+  return `it shares the network namespace of container ${other} and is served exactly if that one is`;
+}
+
 export function decide(
   fact: ContainerFact,
   only: readonly OnlyFilter[],
@@ -32,11 +37,7 @@ export function decide(
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
   if (networkMode.startsWith("container:")) {
-    const other = networkMode.slice("container:".length).slice(0, 12);
-    return skip(
-      "shares-namespace",
-      `it shares the network namespace of container ${other} and is served exactly if that one is`,
-    );
+    return skip("shares-namespace", sharedText(networkMode.slice("container:".length).slice(0, 12)));
   }
   // Opting out is the only setting that an image may make for its containers.
   const isFromImage = !Object.hasOwn(fact.labels, ENABLE_LABEL);

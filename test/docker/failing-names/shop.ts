@@ -125,12 +125,12 @@ export class Shop implements AsyncDisposable {
 
   /** What each command says about the cause. */
   async diagnose(container: string, name: string, cause: Cause): Promise<Diagnosis> {
-    return {
-      cause,
-      failures: await this.command("failures", container, "--all"),
-      explain: await this.command("explain", name, "--in", container),
-      doctor: await this.command("doctor", container),
-    };
+    const [failures, explain, doctor] = await Promise.all([
+      this.command("failures", container, "--all"),
+      this.command("explain", name, "--in", container),
+      this.command("doctor", container),
+    ]);
+    return { cause, failures, explain, doctor };
   }
 
   async resolves(from: Container, name: string): Promise<void> {

@@ -18,6 +18,8 @@ export interface SampleContainer {
   readonly project?: string;
   readonly service?: string;
   readonly networks: readonly string[];
+  /** The name of the one in whose network namespace it is. */
+  readonly sharesWith?: string;
   /** The exit code of one that does not run. */
   readonly exitCode?: number;
 }
@@ -83,6 +85,72 @@ export const EXPLANATION_SAMPLE: Explanation = {
   causes: [],
   hints: [],
 };
+
+const TEAMS = ["acme-platform-checkout", "acme-platform-warehouse", "shop", "observability"];
+const SERVICES: readonly (readonly [name: string, networks: readonly string[]])[] = [
+  ["web-frontend-public", ["front"]],
+  ["web-frontend-internal", ["front"]],
+  ["mail", ["front"]],
+  ["api", ["front", "back"]],
+  ["payments-gateway-primary", ["front", "back"]],
+  ["payments-gateway-fallback", ["front", "back"]],
+  ["worker", ["front", "back"]],
+  ["db", ["back"]],
+  ["cache", ["back"]],
+  ["queue", ["back"]],
+  ["search-indexer-nightly", ["back"]],
+];
+
+/** 44 containers with names that differ at their ends, and a sidecar; in two projects three services are not on a network that they need. */
+export function longNames(): Sample {
+  const containers = TEAMS.flatMap((project) =>
+    SERVICES.map(([service, networks]): SampleContainer => {
+      const name = `${project}-${service}-1`;
+      return { name, project, service, networks: networks.map((each) => `${project}_${each}`) };
+    }),
+  );
+  const [first = "", second = "", third = ""] = TEAMS;
+  const mail = `${first}-mail-1`;
+  const sidecar = {
+    name: `${first}-mail-proxy-1`,
+    project: first,
+    service: "mail-proxy",
+    networks: [],
+    sharesWith: mail,
+  };
+  return {
+    containers: [...containers, sidecar],
+    failures: [
+      ...[first, second].flatMap((project) =>
+        ["web-frontend-public", "web-frontend-internal", "mail"].flatMap((service) =>
+          ["db", "cache", "queue", "search-indexer-nightly"].map((name) => notOn(project, service, name)),
+        ),
+      ),
+      ...["one", "two", "three", "four", "five"].map((name): SampleFailure => ({
+        container: `${third}-worker-1`,
+        name: `gone-${name}`,
+        code: "unknown-name",
+        sentence: `no container on this engine has the name "gone-${name}"`,
+      })),
+      { container: `${third}-api-1`, name: "nx.example.com", code: "does-not-exist", sentence: "it does not exist" },
+    ],
+    queries: Array.from({ length: 40 }, (_, index) => ({
+      container: `${first}-payments-gateway-fallback-1`,
+      name: `search-indexer-nightly.${first}.internal.region-${index}.example.com`,
+    })),
+  };
+}
+
+function notOn(project: string, service: string, name: string): SampleFailure {
+  const [container, network] = [`${project}-${service}-1`, `${project}_back`];
+  return {
+    container,
+    name,
+    code: "other-network",
+    sentence: `"${name}" is container ${project}-${name}-1 on network ${network}; ${container} is not on ${network}`,
+    fix: `docker network connect ${network} ${container}`,
+  };
+}
 
 /** Many projects, each with a network in front and one behind. */
 export function manyContainers(count: number): SampleContainer[] {
@@ -175,7 +243,7 @@ const QUERY: QueryReport = {
 };
 
 function containerReport(sample: SampleContainer, index: number, since: string): ContainerReport {
-  const { name, project = null, service = null, networks, exitCode = null } = sample;
+  const { name, project = null, service = null, networks, sharesWith, exitCode = null } = sample;
   const isRunning = exitCode === null;
   return {
     id: index.toString(16).padStart(64, "0"),
@@ -186,7 +254,8 @@ function containerReport(sample: SampleContainer, index: number, since: string):
     exitCode,
     since,
     health: null,
-    dns: isRunning ? "attached" : null,
+    dns: !isRunning ? null : sharesWith === undefined ? "attached" : "skipped",
+    ...(sharesWith !== undefined && { sharesWith }),
     code: null,
     reason: null,
     networks: networks.map((network): ContainerNetwork => ({
@@ -235,8 +304,9 @@ function matrixOf(reports: readonly ContainerReport[]): { columns: MatrixColumn[
   });
   const rows = reports
     .filter(({ dns }) => dns !== null)
-    .map(({ name, id, project, service, networks }): MatrixRow => {
-      const own = networks.filter(({ hasNames }) => hasNames).map(({ network }) => network);
+    .map(({ name, id, project, service, networks, sharesWith }): MatrixRow => {
+      const joined = reports.find((each) => each.name === sharesWith)?.networks ?? networks;
+      const own = joined.filter(({ hasNames }) => hasNames).map(({ network }) => network);
       const cells = [...targets.values()].map(
         (members) =>
           members.filter((each) => each.dns !== null && each.networks.some(({ network }) => own.includes(network)))

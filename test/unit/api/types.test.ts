@@ -9,16 +9,19 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 
 const GOOD = `
-import { connect } from "dns11/client";
+import { type NotResolved, connect } from "dns11/client";
 const dns = await connect({ engine: "unix:///run/docker.sock" });
 const records = await dns.waitUntilResolves("app", "db", { type: "AAAA", timeoutMs: 10 });
 export const ttls: number[] = records.map(({ ttl }) => ttl);
 const { queries, last } = await dns.queries("app", { since: 1 });
 export const names: (string | null)[] = queries.map(({ name }) => name);
 await dns.queries("app", last === null ? {} : { since: last });
+const failed = await dns.waitUntilResolves("app", "db").catch((error: NotResolved) => error);
+export const why: string | undefined = "causes" in failed ? failed.causes[0]?.sentence : undefined;
 for await (const each of dns.follow({ container: "app", signal: AbortSignal.timeout(5) })) {
   if ("missed" in each) throw new Error(\`\${each.missed} are missing\`);
 }
+dns.close();
 `;
 
 const [, EXAMPLE = ""] = /```js\n([\s\S]*?)```/.exec(readFileSync("docs/tests.md", "utf8")) ?? [];

@@ -63,6 +63,18 @@ test("the page of all help texts has what a user sees", async () => {
   }
 });
 
+test("words of other programs are answered with what there is instead", async () => {
+  for (const [word, answer] of [
+    ["stop", /there is no command 'stop': [\s\S]*Ctrl-C[\s\S]*systemctl stop dns11[\s\S]*docker stop dns11/],
+    ["logs", /there is no command 'logs': [\s\S]*journalctl -u dns11[\s\S]*docker logs dns11[\s\S]*dns11 tail/],
+    ["kill", /systemctl stop dns11/],
+  ] as const) {
+    const { code, stdout, stderr } = await dns11([word]);
+    assert.deepEqual([code, stdout], [2, ""]);
+    assert.match(stderr, answer);
+  }
+});
+
 test("run shows the differences from Docker only with --help-all", async () => {
   const [short, long] = [(await dns11(["run", "--help"])).stdout, (await dns11(["run", "--help-all"])).stdout];
   assert.match(short, /^  --help-all +show 26 more options$/m);

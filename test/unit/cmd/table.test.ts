@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Column, table } from "../../../cmd/table.ts";
+import { type Column, fits, table } from "../../../cmd/table.ts";
 import { PLAIN } from "../../../cmd/terminal.ts";
 import { wrapped } from "../../../cmd/wrap.ts";
 
@@ -93,4 +93,18 @@ test("a text is wrapped after blanks, commas and slashes, otherwise cut; nothing
   assert.deepEqual(wrapped("/etc/dns11/dns11.yaml", 12), ["/etc/dns11/", "dns11.yaml"]);
   assert.deepEqual(wrapped("aaaaaaaaaa b", 4), ["aaaa", "aaaa", "aa b"]);
   assert.deepEqual(wrapped("", 4), [""]);
+});
+
+test("a column of names is cut in the middle, and one whose texts may be below does not count as too wide", () => {
+  const head: readonly Column[] = [
+    { title: "PROJECT", min: 8, isCut: true },
+    { title: "CONTAINER" },
+    { title: "WHY", below: 40 },
+  ];
+  const rows = [["acme-platform-checkout", "web-1", "a reason that is longer than what is left for it"]];
+  assert.match(table(head, rows, { ...PLAIN, width: 24 }), /^acm\S*\.\.\S*kout +web-1$/m);
+  assert.deepEqual(
+    [24, 60].map((width) => fits(head, rows, { ...PLAIN, width })),
+    [false, true],
+  );
 });

@@ -103,10 +103,23 @@ test("control characters are escaped, wherever they come from", () => {
   assert.match(text, /\\x1b\]0;owned\\x07\\x9b2J\.example/);
 });
 
+test("names that are too long keep their ends, and lose the project that all of them have", () => {
+  const shown = (...containers: string[]): string[] => {
+    const statistics = new QueryStatistics();
+    statistics.addCounters(counted(Object.fromEntries(containers.map((name) => [name, { queries: 1 }]))), START_MS);
+    const lines = renderSnapshot(statistics.snapshot(START_MS), { columns: 80, rows: undefined }, plain);
+    return lines.slice(4, 4 + containers.length).map((line) => line.split(" ")[0] ?? "");
+  };
+  const services = ["payments-fallback-1", "payments-primary-1", "web-1"];
+  assert.deepEqual(shown(...services.map((each) => `acme-platform-checkout-${each}`)), services);
+  assert.deepEqual(shown("acme-platform-checkout-web-1", "shop-web-1"), ["acme-pla..heckout-web-1", "shop-web-1"]);
+  assert.deepEqual(shown("shop-api-1", "shop-web-1"), ["shop-api-1", "shop-web-1"]);
+});
+
 test("without a screen every line is shown", () => {
   const lines = renderSnapshot(crowded(), { columns: 80, rows: undefined }, plain);
   assert.doesNotMatch(lines.join("\n"), /more\)/);
-  assert.equal(lines.filter((line) => line.startsWith("container-")).length, 200, "containers, and names");
+  assert.equal(lines.length, 2 + 2 * (1 + 1 + 100), "the title, and a head and 100 rows of containers and of names");
 });
 
 test("colours are only for terminals, and not with NO_COLOR", () => {

@@ -134,3 +134,28 @@ test("networks are listed with their running members, also those without any", a
     ["b"],
   );
 });
+
+test("a container in the namespace of another one names it, also where the engine knows it by its ID", async () => {
+  const sidecar = aContainer({
+    id: "c".repeat(64),
+    name: "sidecar",
+    endpoints: [],
+    networkMode: `container:${WEB.id}`,
+  });
+  const orphan = aContainer({ id: "d".repeat(64), name: "orphan", endpoints: [], networkMode: "container:gone" });
+  const ports = servedPorts([WEB, sidecar, orphan]);
+  const reason = "it shares the network namespace of container gone and is served exactly if that one is";
+  Object.assign(ports.containers, {
+    decisionOf: (id: string) =>
+      id === WEB.id ? { kind: "serve" } : { kind: "skip", code: "shares-namespace", reason },
+  });
+  const { containers } = await listed("", ports);
+  const found = ["orphan", "sidecar"].map((name) => containers.find((each) => each.name === name));
+  assert.deepEqual(
+    found.map((each) => [each?.sharesWith, each?.reason]),
+    [
+      [undefined, reason],
+      [WEB.name, reason.replace("gone", WEB.name)],
+    ],
+  );
+});

@@ -52,6 +52,8 @@ export class Board {
   readonly networks = new Cell<NetworksReport | null>(null);
   readonly matrix = new Cell<MatrixReport | null>(null);
   readonly failures = new Cell<FailuresReport | null>(null);
+  /** The settings keep dns11 from recording names. */
+  readonly areFailuresOff = new Cell(false);
   readonly upstreams = new Cell<UpstreamReport | null>(null);
   readonly history = new Cell<HistoryReport | null>(null);
   /** The last one first. */

@@ -22,6 +22,8 @@ const PAST_QUERIES = 50;
 const OWN_QUERIES = 20;
 /** Events come in bursts: a project starts. */
 const AFTER_EVENT_MS = 500;
+/** dns11 runs, and records no names. */
+const FAILURES_OFF = "QUERIES_OFF";
 const FAILING = "SERVFAIL,NXDOMAIN,REFUSED,FORMERR,NOTIMP,BADVERS";
 
 export class LiveRun implements Run {
@@ -43,7 +45,8 @@ export class LiveRun implements Run {
       const made = new Poll(api, `v1/${path}`, cell, everyMs, (error) => {
         this.#unfilled.delete(made);
         onPolled?.(error);
-        if (this.#unfilled.size === 0) board.isFilled.set(true);
+        // Without dns11 every request has been answered, and nothing is known.
+        if (this.#unfilled.size === 0 && board.containers.value !== null) board.isFilled.set(true);
       });
       this.#unfilled.add(made);
       return made;
@@ -128,8 +131,9 @@ export class LiveRun implements Run {
   }
 
   #onPolled(error: ApiError | undefined): void {
-    const { connection } = this.#board;
+    const { connection, areFailuresOff } = this.#board;
     const before = connection.value;
+    areFailuresOff.set(error?.code === FAILURES_OFF);
     const state = stateOf(error);
     if (before.state === state) return;
     connection.set(state === "live" ? { state } : { state, sinceMs: Date.now() });
@@ -141,7 +145,7 @@ export class LiveRun implements Run {
 }
 
 function stateOf(error: ApiError | undefined): Exclude<Connection["state"], "connecting" | "snapshot"> {
-  if (error === undefined) return "live";
+  if (error === undefined || error.code === FAILURES_OFF) return "live";
   if (error.code === "UI_TOKEN") return "denied";
   return error.code === "UNREACHABLE" ? "no-server" : "no-daemon";
 }

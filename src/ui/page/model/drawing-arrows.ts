@@ -1,9 +1,13 @@
-/** DrawingArrows: from the container whose lookup fails to the one that it needs, around the chips that are in between. */
+/** DrawingArrows: from the container whose lookup fails to the one that it needs, around the chips and labels that are in between. */
 import type { ContainerReport } from "../../../api/containers.ts";
-import { CHIP_HEIGHT, type Chip, ROW_GAP } from "./chip.ts";
+import { CHIP_HEIGHT, type Chip } from "./chip.ts";
 import type { FailingEntry } from "./failing.ts";
 
 const ARROWS_MAX = 12;
+/** Of arrows beside each other. */
+const LANES = 4;
+/** From a chip down to the middle of the lanes below it. */
+const BELOW = 8;
 
 export interface Arrow {
   readonly key: string;
@@ -12,13 +16,17 @@ export interface Arrow {
 
 export function arrowsOf(failing: readonly FailingEntry[], chips: readonly Chip[], width: number): Arrow[] {
   const arrows = new Map<string, Arrow>();
-  for (const { pairs } of failing.filter(({ severity }) => severity === "bad")) {
-    for (const { container, name } of pairs) {
+  const bad = failing.filter(({ severity }) => severity === "bad");
+  const longest = Math.max(0, ...bad.map(({ pairs }) => pairs.length));
+  // Each cause has one before any has a second.
+  for (let index = 0; index < longest && arrows.size < ARROWS_MAX; index++) {
+    for (const { container, name } of bad.flatMap(({ pairs }) => pairs[index] ?? [])) {
       const [from, to] = endsOf(chips, container, name);
       if (from === undefined || to === undefined || from === to || arrows.size >= ARROWS_MAX) continue;
       const key = `${from.key} ${to.key}`;
-      const lane = arrows.size % 4;
-      if (!arrows.has(key)) arrows.set(key, { key, path: pathOf(from, to, width - 8 - lane * 5, lane * 2 - 3) });
+      const lane = arrows.size % LANES;
+      if (!arrows.has(key))
+        arrows.set(key, { key, path: pathOf(from, to, width - 8 - lane * 5, (lane - (LANES - 1) / 2) * 3) });
     }
   }
   return [...arrows.values()];
@@ -34,14 +42,14 @@ function endsOf(chips: readonly Chip[], container: string, name: string): [Chip 
   return [from, find((each) => isNamed(each) && each.project === project) ?? find(isNamed)];
 }
 
-/** Through the gaps between the rows, and from row to row along the right side, so that it crosses no chip. */
+/**
+ * Each end is below its chip, where there is never a label; from row to row it goes along the right side. So it crosses neither chips nor
+ * texts.
+ */
 function pathOf(from: Chip, to: Chip, right: number, shift: number): string {
   const [x1, x2] = [from.x + from.width / 2 + shift, to.x + to.width / 2 + shift];
-  const gap = ROW_GAP / 2 + shift;
-  const [isDown, isUp] = [to.y > from.y, to.y < from.y];
-  const [start, firstY] = isUp ? [from.y, from.y - gap] : [from.y + CHIP_HEIGHT, from.y + CHIP_HEIGHT + gap];
-  const [end, lastY] = isDown ? [to.y - 3, to.y - gap] : [to.y + CHIP_HEIGHT + 3, to.y + CHIP_HEIGHT + gap];
-  const isNext = Math.abs(lastY - firstY) <= ROW_GAP;
-  const way = isNext ? `V${firstY} H${x2}` : `V${firstY} H${right} V${lastY} H${x2}`;
-  return `M${x1},${start} ${way} V${end}`;
+  const [start, end] = [from.y + CHIP_HEIGHT, to.y + CHIP_HEIGHT];
+  const [lane, last] = [start + BELOW + shift, end + BELOW + shift];
+  const way = from.y === to.y ? `H${x2}` : `H${right} V${last} H${x2}`;
+  return `M${x1},${start} V${lane} ${way} V${end + 3}`;
 }

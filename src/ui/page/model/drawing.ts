@@ -3,12 +3,14 @@
  * the lines of these networks. A line begins where it is first needed and ends where it is last needed, and then leaves its place to
  * another one; containers of one service are one chip. So 200 containers take the room of their services.
  */
+import { cutMiddle } from "../../../base/lib/cut-middle.ts";
 import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
 import type { NetworkReport, NetworksReport } from "../../../api/networks.ts";
 import { CHIP_HEIGHT, type Chip, type ChipState, ROW_GAP } from "./chip.ts";
 import { type Arrow, arrowsOf } from "./drawing-arrows.ts";
 import type { FailingEntry } from "./failing.ts";
 import { type Scope, inScope, shortName } from "./scope.ts";
+import { type Sharing, sharingOf } from "./sharing.ts";
 
 const LINE_EVERY = 16;
 const LABEL_HEIGHT = 26;
@@ -18,12 +20,19 @@ const MARGIN = 10;
 const CHARACTER_WIDTH = 7.25;
 const CHIP_PADDING = 30;
 const CHIP_CHARACTERS_MAX = 28;
+/** Of a screen that is too narrow for anything. */
+const CHARACTERS_MIN = 8;
+/** Between the lines of chips of one row: wide enough for arrows. */
+const LANE = 16;
 /** For arrows, on the right. */
 const GUTTER = 34;
 const CHIPS_MAX = 400;
 const COLOURS = 8;
 export interface Line {
   readonly network: NetworkReport;
+  readonly label: string;
+  /** What kind of network it is; "" where there is no room for it. */
+  readonly note: string;
   readonly colour: number;
   readonly x: number;
   readonly startY: number;
@@ -63,12 +72,14 @@ interface Group {
 
 export function drawingOf({ networks, containers, failing, scope }: Known, width: number): Drawing {
   const shown = (containers?.containers ?? []).filter((each) => inScope(scope, each) && !isLeftOver(each));
-  const groups = groupsOf(shown, (networks?.networks ?? []).toSorted(byProject));
+  const sharing = sharingOf(containers);
+  const groups = groupsOf(shown, (networks?.networks ?? []).toSorted(byProject), sharing);
   const slots = slotsOf(groups);
   const textX = MARGIN + 6 + (Math.max(-1, ...slots.values()) + 1) * LINE_EVERY + 8;
   const failed = new Set(
     failing.flatMap((each) => (each.severity === "bad" ? each.pairs.map(({ container }) => container) : [])),
   );
+  const characters = Math.max(CHARACTERS_MIN, Math.floor((width - GUTTER - textX) / CHARACTER_WIDTH));
   const lines = new Map<string, Line>();
   const [chips, rows]: [Chip[], Row[]] = [[], []];
   let y = MARGIN;
@@ -77,7 +88,8 @@ export function drawingOf({ networks, containers, failing, scope }: Known, width
     for (const network of group.networks.filter(({ id }) => !lines.has(id))) {
       const startY = y + LABEL_HEIGHT / 2;
       const x = MARGIN + 6 + (slots.get(network.id) ?? 0) * LINE_EVERY;
-      lines.set(network.id, { network, colour: lines.size % COLOURS, x, startY, endY: startY });
+      const place = { colour: lines.size % COLOURS, x, startY, endY: startY };
+      lines.set(network.id, { network, ...lineTexts(network, characters), ...place });
       y += LABEL_HEIGHT;
     }
     const row = { y: y + CHIP_HEIGHT / 2, stops: group.networks.flatMap(({ id }) => lines.get(id) ?? []) };
@@ -89,13 +101,14 @@ export function drawingOf({ networks, containers, failing, scope }: Known, width
         omitted += members.length;
         continue;
       }
-      const label = labelOf(members, scope);
+      const label = labelOf(members, group.networks, scope, characters - CHIP_PADDING / CHARACTER_WIDTH);
       const chipWidth = CHIP_PADDING + label.length * CHARACTER_WIDTH;
       if (x > textX && x + chipWidth > width - GUTTER) {
         x = textX;
-        y += CHIP_HEIGHT + CHIP_GAP;
+        y += CHIP_HEIGHT + LANE;
       }
-      chips.push({ key, label, containers: members, state: stateOf(members, failed), x, y, width: chipWidth });
+      const state = stateOf(members, failed, sharing);
+      chips.push({ key, label, containers: members, state, x, y, width: chipWidth });
       x += chipWidth + CHIP_GAP;
     }
     y += CHIP_HEIGHT + ROW_GAP;
@@ -118,10 +131,11 @@ function isLeftOver({ dns, service, state }: ContainerReport): boolean {
   return dns === null && state !== "running" && service === null;
 }
 
-function groupsOf(shown: readonly ContainerReport[], networks: readonly NetworkReport[]): Group[] {
+function groupsOf(shown: readonly ContainerReport[], networks: readonly NetworkReport[], sharing: Sharing): Group[] {
   const groups = new Map<string, Group>();
   for (const container of shown) {
-    const own = networks.filter(({ name }) => container.networks.some(({ network }) => network === name));
+    const joined = (sharing.get(container.name) ?? container).networks;
+    const own = networks.filter(({ name }) => joined.some(({ network }) => network === name));
     const key = own.map(({ id }) => id).join(" ");
     const group = groups.get(key) ?? { networks: own, chips: new Map<string, ContainerReport[]>() };
     groups.set(key, group);
@@ -152,15 +166,37 @@ function slotsOf(groups: readonly Group[]): ReadonlyMap<string, number> {
   return slots;
 }
 
-function labelOf(members: readonly ContainerReport[], scope: Scope): string {
+/** Without the project where that of its networks says it. */
+function labelOf(
+  members: readonly ContainerReport[],
+  networks: readonly NetworkReport[],
+  scope: Scope,
+  room: number,
+): string {
   const [first] = members;
-  const name = members.length > 1 ? (first?.service ?? "") : shortName(first?.name ?? "", scope);
-  const short = name.length > CHIP_CHARACTERS_MAX ? `${name.slice(0, CHIP_CHARACTERS_MAX - 1)}…` : name;
-  return members.length > 1 ? `${short} ×${members.length}` : short;
+  const project = first?.project ?? null;
+  const isClear = scope.project !== null || (networks.length > 0 && networks.every((each) => isOf(each, project)));
+  const one = shortName(first?.name ?? "", { project: isClear ? project : null });
+  const name = members.length > 1 ? (first?.service ?? "") : one;
+  const times = members.length > 1 ? ` ×${members.length}` : "";
+  const max = Math.min(CHIP_CHARACTERS_MAX, Math.floor(room) - times.length);
+  return cutMiddle(name, Math.max(CHARACTERS_MIN, max)) + times;
 }
 
-function stateOf(members: readonly ContainerReport[], failed: ReadonlySet<string>): ChipState {
-  if (members.some(({ name }) => failed.has(name))) return "fails";
+/** A network that was made by hand has a name like one of Compose. */
+function isOf({ project, name }: NetworkReport, wanted: string | null): boolean {
+  return wanted !== null && (project === wanted || (project === null && name.startsWith(`${wanted}_`)));
+}
+
+/** The kind of network is left out first, then the middle of its name. */
+function lineTexts(network: NetworkReport, characters: number): Pick<Line, "label" | "note"> {
+  const { name, driver, isInternal, hasNames } = network;
+  const note = [driver, ...(isInternal ? ["internal"] : []), ...(hasNames ? [] : ["no names"])].join(", ");
+  return { label: cutMiddle(name, characters), note: name.length + 2 + note.length <= characters ? note : "" };
+}
+
+function stateOf(members: readonly ContainerReport[], failed: ReadonlySet<string>, sharing: Sharing): ChipState {
+  if (members.some(({ name }) => failed.has(sharing.get(name)?.name ?? name))) return "fails";
   if (members.some(({ dns }) => dns === "failed" || dns === "quarantined")) return "unserved";
   return members.every(({ dns }) => dns === null) ? "stopped" : "ok";
 }

@@ -1,9 +1,10 @@
 /**
- * Failing: what fails now, as a person needs it: one entry for each cause, whatever number of containers and names it hits, the worst
- * first; and what failed earlier.
+ * Failing: what fails now, as a person needs it: one entry for each cause, whatever number of containers and names it hits; those that
+ * break something first, and of these the ones with a fix; and what failed earlier.
  */
-import type { Cause, CauseCode } from "../../../api/causes.ts";
+import type { Cause, LastingFix } from "../../../api/causes.ts";
 import type { FailureReport, FailuresReport } from "../../../api/failures.ts";
+import { type FailingPair, causeKey } from "./cause-key.ts";
 import { type Scope, inScope } from "./scope.ts";
 
 /** How long a failure of the outside world is one of now, after its last query. */
@@ -12,26 +13,21 @@ const NOW_MS = 120_000;
 /** bad: a name that containers need does not resolve. info: perhaps nobody needs it, such as a typo of an external name. */
 type Severity = "bad" | "warn" | "info";
 
-/** A container and the name that it looks up; "" where it concerns all of them. */
-export interface FailingPair {
-  readonly container: string;
-  readonly name: string;
-}
-
 export interface FailingEntry {
   /** The same for the same cause, so that it stays muted. */
   readonly key: string;
-  readonly severity: Severity;
+  severity: Severity;
   readonly pairs: FailingPair[];
-  /** A response code, or what it is instead. */
-  readonly result: string;
+  /** Response codes, or what it is instead. */
+  readonly results: string[];
   perMinute: number;
-  readonly first: string | null;
-  readonly last: string | null;
+  first: string | null;
+  last: string | null;
   /** Of the first pair; those of the others differ in names only. */
   readonly cause: Cause | null;
   /** What fixes it for all pairs. */
   readonly fixes: string[];
+  readonly lastingFixes: LastingFix[];
 }
 
 export interface Failing {
@@ -54,54 +50,70 @@ export function failingOf(
   for (const { container, cause } of report.unwatched) {
     if (!concerns([container])) continue;
     const severity = cause.isBreaking ? "bad" : "warn";
-    add(now, keyOf(cause, [container]), {
-      ...NO_TIMES,
-      severity,
-      pairs: [{ container, name: "" }],
-      result: "not seen",
-      cause,
-    });
+    add(now, { ...NO_TIMES, severity, pair: { container, name: "" }, result: "not seen", cause });
   }
   for (const failure of report.failures) {
     if (!inScope(scope, failure)) continue;
-    const { container, name, result, perMinute, first, last, cause, project, service } = failure;
+    const { container, name, result, perMinute, first, last, cause } = failure;
+    const pair = { container, name: name ?? "(hidden)" };
     const to = isNow(failure, nowMs) ? now : earlier;
-    const key = keyOf(cause, [result, name, project, service ?? container]);
-    const pairs = [{ container, name: name ?? "(hidden)" }];
-    add(to, key, { severity: severityOf(failure), pairs, result, perMinute, first, last, cause });
+    add(to, { severity: severityOf(failure), pair, result, perMinute, first, last, cause });
   }
-  for (const { name, network, clients, containers, cause } of report.misleading) {
+  for (const { name, clients, containers, cause } of report.misleading) {
     if (!concerns([...clients, ...containers])) continue;
-    const pairs = (clients.length === 0 ? [""] : clients).map((container) => ({ container, name }));
-    add(now, keyOf(cause, [name, network]), { ...NO_TIMES, severity: "warn", pairs, result: "misleads", cause });
+    for (const container of clients.length === 0 ? [""] : clients)
+      add(now, { ...NO_TIMES, severity: "warn", pair: { container, name }, result: "misleads", cause });
   }
   return { now: sorted(now), earlier: sorted(earlier) };
 }
 
-const NO_TIMES = { perMinute: 0, first: null, last: null };
-/** These have one cause, whatever is looked up. */
-const OF_ALL_NAMES: ReadonlySet<CauseCode> = new Set(["upstreams-down", "no-upstream"]);
-
-/** What has the same key is one entry: containers of one service that look up one name fail for one reason. */
-function keyOf(cause: Cause | null, what: readonly (string | null)[]): string {
-  if (cause !== null && OF_ALL_NAMES.has(cause.code)) return JSON.stringify([cause.code, cause.fix]);
-  return JSON.stringify([cause?.code, ...what]);
+/** What fails now in one container, with the sentence and the fix for this container. */
+export function failingIn(
+  report: FailuresReport | null,
+  { id, name: container }: { readonly id: string; readonly name: string },
+  nowMs: number,
+): readonly FailingEntry[] {
+  if (report === null) return [];
+  const own: FailuresReport = {
+    failures: report.failures.filter(({ containerId }) => containerId === id),
+    misleading: report.misleading
+      .filter(({ clients }) => clients.includes(container))
+      .map((each) => ({ ...each, clients: [container] })),
+    unwatched: report.unwatched.filter((each) => each.container === container),
+    omitted: 0,
+  };
+  return failingOf(own, { project: null }, new Set(), nowMs).now;
 }
 
-function add(to: Map<string, FailingEntry>, key: string, entry: Omit<FailingEntry, "key" | "fixes">): void {
-  const fix = entry.cause?.fix ?? null;
-  const known = to.get(key);
-  if (known === undefined) {
-    to.set(key, { ...entry, key, fixes: fix === null ? [] : [fix] });
-    return;
-  }
-  known.perMinute += entry.perMinute;
+/** One failure, before it is part of an entry. */
+interface Found extends Pick<FailingEntry, "severity" | "perMinute" | "first" | "last" | "cause"> {
+  readonly pair: FailingPair;
+  readonly result: string;
+}
+
+const NO_TIMES = { perMinute: 0, first: null, last: null };
+
+function add(to: Map<string, FailingEntry>, found: Found): void {
+  const { pair, result, severity, perMinute, first, last, cause } = found;
+  const key = causeKey(cause, pair, result);
+  const { fix = null, lastingFix = null } = cause ?? {};
+  const known = to.get(key) ?? { ...found, key, pairs: [], results: [], perMinute: 0, fixes: [], lastingFixes: [] };
+  if (!to.has(key)) to.set(key, known);
+  if (RANK[severity] < RANK[known.severity]) known.severity = severity;
+  known.perMinute += perMinute;
+  if (first !== null && (known.first === null || first < known.first)) known.first = first;
+  if (last !== null && (known.last === null || last > known.last)) known.last = last;
   if (fix !== null && !known.fixes.includes(fix)) known.fixes.push(fix);
-  for (const pair of entry.pairs) {
-    // One name fails once for each type.
-    const isKnown = known.pairs.some((each) => each.container === pair.container && each.name === pair.name);
-    if (!isKnown) known.pairs.push(pair);
-  }
+  if (lastingFix !== null && !known.lastingFixes.some((each) => isSame(each, lastingFix)))
+    known.lastingFixes.push(lastingFix);
+  if (!known.results.includes(result)) known.results.push(result);
+  // One name fails once for each type.
+  if (!known.pairs.some(({ container, name }) => container === pair.container && name === pair.name))
+    known.pairs.push(pair);
+}
+
+function isSame(a: LastingFix, b: LastingFix): boolean {
+  return a.file === b.file && a.key === b.key && a.change === b.change;
 }
 
 function isNow(
@@ -123,15 +135,27 @@ function severityOf({ isContainerName, result, cause }: FailureReport): Severity
 
 function sorted(entries: ReadonlyMap<string, FailingEntry>): FailingEntry[] {
   const time = ({ last }: FailingEntry): number => (last === null ? Infinity : Date.parse(last));
+  const isFixed = ({ fixes, cause }: FailingEntry): number => (fixes.length > 0 || cause?.advice !== undefined ? 0 : 1);
   return [...entries.values()].toSorted(
-    (a, b) => RANK[a.severity] - RANK[b.severity] || b.perMinute - a.perMinute || time(b) - time(a),
+    (a, b) =>
+      RANK[a.severity] - RANK[b.severity] || isFixed(a) - isFixed(b) || b.perMinute - a.perMinute || time(b) - time(a),
   );
 }
 
-/** What a person would say that the pairs are: `api-1 -> db`, or how many of each there are. */
-export function countsOf(pairs: readonly FailingPair[]): { readonly containers: number; readonly names: number } {
+/** The containers and names of an entry, each once. */
+export function partsOf({ pairs }: Pick<FailingEntry, "pairs">): {
+  readonly containers: readonly string[];
+  readonly names: readonly string[];
+} {
+  const once = (all: readonly string[]): string[] => [...new Set(all)].filter((each) => each !== "");
+  return { containers: once(pairs.map(({ container }) => container)), names: once(pairs.map(({ name }) => name)) };
+}
+
+/** A name counts once for each cause: `db` of two projects are two names. */
+export function countsOf(entries: readonly FailingEntry[]): { readonly containers: number; readonly names: number } {
+  const parts = entries.map(partsOf);
   return {
-    containers: new Set(pairs.map(({ container }) => container).filter((each) => each !== "")).size,
-    names: new Set(pairs.map(({ name }) => name).filter((each) => each !== "")).size,
+    containers: new Set(parts.flatMap(({ containers }) => containers)).size,
+    names: parts.reduce((sum, { names }) => sum + names.length, 0),
   };
 }

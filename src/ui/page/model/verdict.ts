@@ -2,7 +2,7 @@
 import type { ContainersReport } from "../../../api/containers.ts";
 import type { Status } from "../../../api/status.ts";
 import type { UpstreamReport } from "../../../api/upstreams.ts";
-import { type Failing, countsOf } from "./failing.ts";
+import { type FailingEntry, countsOf } from "./failing.ts";
 import { plural } from "./format.ts";
 import { type Scope, inScope } from "./scope.ts";
 
@@ -16,20 +16,32 @@ export interface Verdict {
 
 export interface Known {
   readonly scope: Scope;
-  readonly failing: Failing;
+  /** What is not muted. */
+  readonly shown: readonly FailingEntry[];
+  /** How many entries are muted. */
+  readonly muted: number;
+  readonly areFailuresOff?: boolean;
   readonly status: Status | null;
   readonly containers: ContainersReport | null;
   readonly upstreams: UpstreamReport | null;
 }
 
-export function verdictOf({ scope, failing, status, containers, upstreams }: Known): Verdict {
-  if (status === null && containers === null) return { level: "none", text: "Waiting for dns11", detail: "" };
-  const bad = failing.now.filter(({ severity }) => severity === "bad");
-  const warnings = failing.now.filter(({ severity }) => severity === "warn");
-  const running = (containers?.containers ?? []).filter((each) => inScope(scope, each) && each.dns !== null);
+export function verdictOf({
+  scope,
+  shown,
+  muted,
+  areFailuresOff = false,
+  status,
+  containers,
+  upstreams,
+}: Known): Verdict {
+  if (containers === null) return { level: "none", text: "Waiting for dns11", detail: "" };
+  const running = containers.containers.filter((each) => inScope(scope, each) && each.dns !== null);
   const unserved = running.filter(({ dns }) => dns === "failed" || dns === "quarantined");
-  const detail = `${plural(running.length, "container")}, ${plural(queriesOf(status, scope), "query", "queries")} in the last minute`;
-  if (bad.length > 0) return { level: "bad", text: failureText(bad.flatMap(({ pairs }) => pairs)), detail };
+  const counts = `${plural(running.length, "container")}, ${plural(queriesOf(status, scope), "query", "queries")} in the last minute`;
+  const detail = muted === 0 ? counts : `${plural(muted, "cause")} muted, ${counts}`;
+  const needed = neededOf(shown);
+  if (needed.some(({ severity }) => severity === "bad")) return { level: "bad", text: countText(needed), detail };
   if (unserved.length > 0) {
     const text = `${plural(unserved.length, "container")} cannot use dns11`;
     return { level: "bad", text, detail: "Docker's resolver answers there" };
@@ -39,17 +51,29 @@ export function verdictOf({ scope, failing, status, containers, upstreams }: Kno
   if (status?.engine?.isConnected === false) {
     return { level: "warn", text: "The engine does not respond", detail: "names are those of before" };
   }
-  if (warnings.length > 0) {
-    const { names } = countsOf(warnings.flatMap(({ pairs }) => pairs));
-    const count = Math.max(names, 1);
-    return { level: "warn", text: `${plural(count, "name")} ${count === 1 ? "needs" : "need"} attention`, detail };
-  }
+  if (needed.length > 0) return { level: "warn", text: countText(needed), detail };
   if (status?.isReady === false) return { level: "warn", text: "dns11 is starting", detail };
-  return { level: "ok", text: "All names of containers resolve", detail };
+  if (areFailuresOff) return { level: "none", text: "Failures are not recorded", detail: "queries.names is off" };
+  return { level: "ok", text: `All ${muted === 0 ? "" : "other "}names of containers resolve`, detail };
 }
 
-function failureText(pairs: Parameters<typeof countsOf>[0]): string {
-  const { containers, names } = countsOf(pairs);
+/** What somebody should do something about. */
+export function neededOf(entries: readonly FailingEntry[]): readonly FailingEntry[] {
+  return entries.filter(({ severity }) => severity !== "info");
+}
+
+/** Such as `3 names fail in 2 containers, 1 name needs attention`: the same words wherever it is counted. */
+export function countText(needed: readonly FailingEntry[]): string {
+  const bad = needed.filter(({ severity }) => severity === "bad");
+  const names = Math.max(1, countsOf(needed.filter(({ severity }) => severity === "warn")).names);
+  return [
+    ...(bad.length === 0 ? [] : [failureText(bad)]),
+    ...(bad.length === needed.length ? [] : [`${plural(names, "name")} ${names === 1 ? "needs" : "need"} attention`]),
+  ].join(", ");
+}
+
+function failureText(bad: readonly FailingEntry[]): string {
+  const { containers, names } = countsOf(bad);
   const where = plural(containers, "container");
   if (names === 0) return `Queries of ${where} do not arrive`;
   return `${plural(names, "name")} ${names === 1 ? "fails" : "fail"} in ${where}`;

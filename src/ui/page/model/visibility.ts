@@ -1,10 +1,11 @@
 /**
  * Visibility: who sees whom, as a table of services. Containers of one service with the same cells are one row; a name that is looked up and
- * fails is marked. Bounded: what fails comes first, and the rest is counted.
+ * fails is marked. What fails comes first: projects, and in each of them rows and columns. Bounded; the rest is counted.
  */
 import type { MatrixColumn, MatrixReport, MatrixRow } from "../../../api/matrix.ts";
 import type { FailingEntry } from "./failing.ts";
-import { type Scope, inScope } from "./scope.ts";
+import { type Scope, inScope, shortName } from "./scope.ts";
+import type { Sharing } from "./sharing.ts";
 
 const ROWS_MAX = 40;
 const COLUMNS_MAX = 40;
@@ -30,25 +31,40 @@ export interface Visibility {
   readonly omitted: number;
 }
 
-export function visibilityOf(report: MatrixReport | null, failing: readonly FailingEntry[], scope: Scope): Visibility {
+export function visibilityOf(
+  report: MatrixReport | null,
+  failing: readonly FailingEntry[],
+  scope: Scope,
+  sharing: Sharing = new Map(),
+): Visibility {
   if (report === null) return { columns: [], rows: [], omitted: 0 };
-  const fails = new FailingNames(failing, report);
-  const numbered = report.columns
+  const fails = new FailingNames(failing, report, sharing);
+  const columns = report.columns
     .map((column, index) => ({ column, index }))
     .filter(({ column }) => inScope(scope, column))
-    .toSorted((a, b) => byProject(a.column, b.column));
-  const chosen = first(numbered, ({ column }) => report.rows.some((row) => fails.has(row, column)), COLUMNS_MAX);
+    .map((each) => ({
+      ...each,
+      project: each.column.project,
+      isFailing: report.rows.some((row) => fails.has(row, each.column)),
+    }));
+  const unsorted = report.rows
+    .filter((row) => inScope(scope, row))
+    .map((row) => ({ row, project: row.project, isFailing: columns.some(({ column }) => fails.has(row, column)) }));
+  const projects = new Set(
+    [...unsorted, ...columns].filter(({ isFailing }) => isFailing).map(({ project }) => project),
+  );
+  const sorted = columns.toSorted((a, b) => byFailing(projects, a, b));
+  const chosen = first(sorted, ({ isFailing }) => isFailing, COLUMNS_MAX);
   const rows = merged(
-    report.rows
-      .filter((row) => inScope(scope, row))
-      .toSorted(byProject)
-      .map((row) => ({
+    unsorted
+      .toSorted((a, b) => byFailing(projects, a, b))
+      .map(({ row }) => ({
         row,
         cells: chosen.map(({ column, index }) => cellOf(row, column, row.cells[index] ?? 0, fails.has(row, column))),
       })),
   );
   const shown = first(rows, ({ cells }) => cells.some(({ kind }) => kind === "fails"), ROWS_MAX);
-  const omitted = rows.length - shown.length + numbered.length - chosen.length;
+  const omitted = rows.length - shown.length + columns.length - chosen.length;
   return {
     columns: chosen.map(({ column }) => column),
     rows: shown,
@@ -60,18 +76,35 @@ export function visibilityOf(report: MatrixReport | null, failing: readonly Fail
 class FailingNames {
   readonly #pairs: ReadonlySet<string>;
   readonly #own: ReadonlySet<string>;
+  readonly #sharing: Sharing;
 
-  constructor(failing: readonly FailingEntry[], { columns }: MatrixReport) {
+  constructor(failing: readonly FailingEntry[], { columns }: MatrixReport, sharing: Sharing) {
+    this.#sharing = sharing;
     this.#pairs = new Set(failing.flatMap(({ pairs }) => pairs.map(({ container, name }) => keyOf(container, name))));
     this.#own = new Set(columns.map(({ project, name }) => keyOf(project ?? "", name)));
   }
 
-  has({ container, project }: MatrixRow, column: MatrixColumn): boolean {
+  has({ container: own, project }: MatrixRow, column: MatrixColumn): boolean {
     const { name, containers } = column;
+    const container = this.#sharing.get(own)?.name ?? own;
     if (containers.some((each) => this.#pairs.has(keyOf(container, each)))) return true;
     if (!this.#pairs.has(keyOf(container, name))) return false;
     return column.project === project || !this.#own.has(keyOf(project ?? "", name));
   }
+}
+
+interface Sortable {
+  readonly project: string | null;
+  readonly isFailing: boolean;
+}
+
+/** Projects stay together: those in which something fails first, and what fails first in each. */
+function byFailing(projects: ReadonlySet<string | null>, a: Sortable, b: Sortable): number {
+  return (
+    Number(projects.has(b.project)) - Number(projects.has(a.project)) ||
+    byProject(a, b) ||
+    Number(b.isFailing) - Number(a.isFailing)
+  );
 }
 
 function byProject(a: { readonly project: string | null }, b: { readonly project: string | null }): number {
@@ -126,9 +159,9 @@ export function projectRuns(
   return runs;
 }
 
-/** `api-1`, or `api ×2`. */
+/** `api-1`, or `api ×2`: the project is in the heading above, or it is the only one. */
 export function rowTitle({ rows }: VisibleRow): { readonly name: string; readonly times: number } {
   const [only] = rows;
-  if (rows.length === 1 || only?.service == null) return { name: only?.container ?? "", times: 1 };
-  return { name: only.service, times: rows.length };
+  if (rows.length > 1 && only?.service != null) return { name: only.service, times: rows.length };
+  return { name: shortName(only?.container ?? "", { project: only?.project ?? null }), times: 1 };
 }

@@ -14,6 +14,7 @@ import { EventsPanel } from "./events-panel.tsx";
 import { FailingPanel } from "./failing-panel.tsx";
 import { Footer } from "./footer.tsx";
 import { LivePanel } from "./live-panel.tsx";
+import { useMuted } from "./muted.ts";
 import { ServersPanel } from "./servers-panel.tsx";
 import { ConnectionNotice, VerdictBar } from "./verdict-bar.tsx";
 import { VisibilityPanel } from "./visibility-panel.tsx";
@@ -54,6 +55,7 @@ export function App({ board }: { readonly board: Board }): JSX.Element {
 function usePageContext(board: Board, scope: Scope, open: (container: string) => void): PageContext {
   const [report, containers] = [useCell(board.failures), useCell(board.containers)];
   const question = useMemo(() => new Cell<Question | null>(null), []);
+  const { keys, mute, unmuteAll } = useMuted();
   const failing = useMemo(() => {
     const inProject = (containers?.containers ?? []).filter((each) => inScope(scope, each)).map(({ name }) => name);
     return failingOf(report, scope, new Set(inProject), Date.now());
@@ -63,11 +65,14 @@ function usePageContext(board: Board, scope: Scope, open: (container: string) =>
       board,
       scope,
       failing,
+      shown: failing.now.filter(({ key }) => !keys.has(key)),
+      mute,
+      unmuteAll,
       question,
       open,
       explain: (container, name, type = "A") => question.set({ container, name, type }),
     }),
-    [board, scope, failing, question, open],
+    [board, scope, failing, keys, mute, unmuteAll, question, open],
   );
 }
 
@@ -75,6 +80,7 @@ const KEYS: Readonly<Record<string, (() => void) | undefined>> = {
   "/": () => document.querySelector<HTMLElement>("#ask-name")?.focus(),
   f: () => document.querySelector<HTMLElement>("#live-filter")?.focus(),
   p: () => document.querySelector<HTMLElement>("#live-pause")?.click(),
+  "?": () => document.querySelector<HTMLElement>("#keys")?.click(),
 };
 
 /** Not while somebody types, or while a dialog is open. */

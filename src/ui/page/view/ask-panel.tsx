@@ -62,7 +62,8 @@ function AskForm({ asked }: { readonly asked: Question | null }): JSX.Element {
     setName(asked.name);
     setType(asked.type);
   }, [asked]);
-  const shown = running.filter((each) => inScope(scope, each));
+  // What somebody has chosen stays, whatever project they look at next.
+  const shown = running.filter((each) => inScope(scope, each) || each.name === container);
   const chosen = shown.some((each) => each.name === container) ? container : (shown[0]?.name ?? "");
   const names = [...new Set((matrix?.columns ?? []).filter((each) => inScope(scope, each)).map((each) => each.name))];
   return (

@@ -4,7 +4,7 @@ import { useContext } from "preact/hooks";
 
 import type { Board } from "../data/board.ts";
 import type { Cell } from "../data/cell.ts";
-import type { Failing } from "../model/failing.ts";
+import type { Failing, FailingEntry } from "../model/failing.ts";
 import type { Scope } from "../model/scope.ts";
 
 /** A question to explain. Each is a new object, so that the same one can be asked again. */
@@ -18,6 +18,10 @@ export interface PageContext {
   readonly board: Board;
   readonly scope: Scope;
   readonly failing: Failing;
+  /** Of what fails now, what is not muted. */
+  readonly shown: readonly FailingEntry[];
+  readonly mute: (key: string) => void;
+  readonly unmuteAll: () => void;
   readonly question: Cell<Question | null>;
   /** Explains a name and shows the result. */
   readonly explain: (container: string, name: string, type?: string) => void;

@@ -5,6 +5,8 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ContainerReport } from "../../../api/containers.ts";
 import { useCell } from "../data/cell.ts";
 import type { TapeRow } from "../data/query-tape.ts";
+import { causeSentence } from "../model/cause-key.ts";
+import { type FailingEntry, failingIn, partsOf } from "../model/failing.ts";
 import { clock } from "../model/format.ts";
 import { usePage } from "./context.ts";
 import { useNow } from "./hooks.ts";
@@ -42,11 +44,12 @@ export function Drawer({ container, onClose }: DrawerProps): JSX.Element {
 }
 
 function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly onClose: () => void }): JSX.Element {
-  const { board, failing, explain } = usePage();
+  const { board, explain } = usePage();
   const known = useCell(board.containers)?.containers.find(({ id, name }) => id === wanted || name === wanted);
   const { detail, queries } = useDetail(known?.id ?? wanted);
   const nowMs = useNow(10_000);
-  const fails = failing.now.filter(({ pairs }) => pairs.some((each) => each.container === known?.name));
+  const report = useCell(board.failures);
+  const fails = known === undefined ? [] : failingIn(report, known, nowMs);
   return (
     <div class="drawer-body">
       <header>
@@ -64,20 +67,8 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
           <State container={known} nowMs={nowMs} />
           {fails.length > 0 && (
             <Part title="Fails">
-              {fails.map(({ key, pairs, result, cause }) => (
-                <div key={key}>
-                  <p>
-                    <b class="result">{result}</b>{" "}
-                    <Wire
-                      text={pairs
-                        .filter((each) => each.container === known.name)
-                        .map((each) => each.name)
-                        .join(", ")}
-                      class="name"
-                    />
-                  </p>
-                  {cause !== null && <CauseView cause={cause} />}
-                </div>
+              {fails.map((entry) => (
+                <Fails key={entry.key} entry={entry} />
               ))}
             </Part>
           )}
@@ -111,6 +102,26 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
             </Part>
           )}
         </>
+      )}
+    </div>
+  );
+}
+
+function Fails({ entry }: { readonly entry: FailingEntry }): JSX.Element {
+  const { results, cause, fixes, lastingFixes } = entry;
+  const { names, containers } = partsOf(entry);
+  return (
+    <div>
+      <p>
+        <b class="result">{results.join(", ")}</b> <Wire text={names.join(", ")} class="name" />
+      </p>
+      {cause !== null && (
+        <CauseView
+          cause={cause}
+          sentence={causeSentence(cause, names, containers)}
+          fixes={fixes}
+          lastingFixes={lastingFixes}
+        />
       )}
     </div>
   );

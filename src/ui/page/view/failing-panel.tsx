@@ -1,74 +1,127 @@
 /** FailingPanel: what fails now: each cause once, with its fix to copy, an explanation, and a way to mute it in this page. */
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 
-import { type FailingEntry, countsOf } from "../model/failing.ts";
+import { useCell } from "../data/cell.ts";
+import { causeSentence } from "../model/cause-key.ts";
+import { type FailingEntry, partsOf } from "../model/failing.ts";
 import { clock, plural, rate } from "../model/format.ts";
+import { countText, neededOf } from "../model/verdict.ts";
 import { usePage } from "./context.ts";
 import { CauseView } from "./cause-view.tsx";
 import { ContainerLink, Empty, Panel, Wire } from "./parts.tsx";
 import { useNow } from "./hooks.ts";
 
-const PAIRS_MAX = 4;
-const MUTED_KEY = "dns11-muted";
-const MUTED_MAX = 500;
+/** Of the containers and of the names of one cause. */
+const LISTED_MAX = 6;
+const OFF = "Not recorded, because queries.names is off.";
 
 export function FailingPanel(): JSX.Element {
-  const { failing } = usePage();
-  const [muted, setMuted] = useMuted();
-  const shown = failing.now.filter(({ key }) => !muted.has(key));
-  const hidden = failing.now.length - shown.length;
-  const mute = (key: string): void => setMuted(new Set([...muted, key].slice(-MUTED_MAX)));
+  const { board, failing, shown, mute, unmuteAll } = usePage();
+  const [report, isOff] = [useCell(board.failures), useCell(board.areFailuresOff)];
+  const needed = neededOf(shown);
+  const others = shown.filter((each) => !needed.includes(each));
+  const muted = failing.now.length - shown.length;
   return (
     <Panel
       id="failing"
       title="Failing now"
-      note={failing.now.length === 0 ? undefined : plural(shown.length, "cause")}
+      note={needed.length === 0 ? undefined : `${plural(needed.length, "cause")}: ${countText(needed)}`}
       tools={
-        hidden > 0 && (
-          <button type="button" class="quiet" onClick={() => setMuted(new Set())}>
-            Show {hidden} muted
+        muted > 0 && (
+          <button type="button" class="quiet" onClick={unmuteAll}>
+            Show {muted} muted
           </button>
         )
       }
     >
-      {shown.length === 0 && <Empty>No name of a container fails.</Empty>}
-      <ul class="failures">
-        {shown.map((entry) => (
-          <Failure key={entry.key} entry={entry} onMute={() => mute(entry.key)} />
-        ))}
-      </ul>
+      {needed.length === 0 && <Empty>{isOff ? OFF : emptyText(report !== null, muted)}</Empty>}
+      <Failures entries={needed} onMute={mute} />
+      {others.length > 0 && (
+        <More
+          summary={`${plural(namesOf(others), "name")} of the outside world that perhaps nobody needs`}
+          entries={others}
+          onMute={mute}
+        />
+      )}
       {failing.earlier.length > 0 && (
-        <details class="earlier">
-          <summary>{plural(failing.earlier.length, "earlier failure")}, mended since or no longer queried</summary>
-          <ul class="failures">
-            {failing.earlier.map((entry) => (
-              <Failure key={entry.key} entry={entry} />
-            ))}
-          </ul>
-        </details>
+        <More
+          summary={`${plural(failing.earlier.length, "earlier failure")}, mended since or no longer queried`}
+          entries={failing.earlier}
+        />
       )}
     </Panel>
+  );
+}
+
+function emptyText(isKnown: boolean, muted: number): string {
+  if (!isKnown) return "Nothing is known yet.";
+  return muted === 0 ? "No name of a container fails." : "Nothing else fails.";
+}
+
+function namesOf(entries: readonly FailingEntry[]): number {
+  return entries.reduce((sum, each) => sum + partsOf(each).names.length, 0);
+}
+
+interface FailuresProps {
+  readonly entries: readonly FailingEntry[];
+  /** Missing for those of earlier. */
+  readonly onMute?: (key: string) => void;
+}
+
+function Failures({ entries, onMute }: FailuresProps): JSX.Element {
+  return (
+    <ul class="failures">
+      {entries.map((entry) => (
+        <Failure key={entry.key} entry={entry} {...(onMute !== undefined && { onMute: () => onMute(entry.key) })} />
+      ))}
+    </ul>
+  );
+}
+
+function More({ summary, ...failures }: FailuresProps & { readonly summary: string }): JSX.Element {
+  return (
+    <details class="earlier">
+      <summary>{summary}</summary>
+      <Failures {...failures} />
+    </details>
   );
 }
 
 function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onMute?: () => void }): JSX.Element {
   const { board, explain } = usePage();
   const nowMs = useNow(10_000);
-  const { severity, pairs, result, perMinute, first, last, cause } = entry;
+  const { severity, pairs, results, perMinute, first, last, cause, fixes, lastingFixes } = entry;
+  const { containers, names } = partsOf(entry);
   const [one] = pairs;
   return (
     <li class={`failure failure-${severity}`}>
       <div class="failure-head">
-        <Pairs entry={entry} />
+        <span class="pairs">
+          <Containers names={containers} />
+          {names.length > 0 && (
+            <>
+              <span class="arrow" aria-label="looks up">
+                →
+              </span>
+              <Listed what={names} item={(name) => <Wire text={name} class="name" />} />
+            </>
+          )}
+        </span>
         <span class="failure-facts">
-          <b class="result">{result}</b>
+          <b class="result">{results.join(", ")}</b>
           {perMinute > 0 && <span>{rate(perMinute)}</span>}
           {first !== null && <span>since {clock(first, nowMs)}</span>}
           {onMute === undefined && last !== null && <span>last {clock(last, nowMs)}</span>}
         </span>
       </div>
-      {cause !== null && <CauseView cause={cause} fixes={entry.fixes} />}
+      {cause !== null && (
+        <CauseView
+          cause={cause}
+          sentence={causeSentence(cause, names, containers)}
+          fixes={fixes}
+          lastingFixes={lastingFixes}
+        />
+      )}
       <span class="failure-tools">
         {board.run !== null && one !== undefined && one.name !== "" && one.container !== "" && (
           <button type="button" onClick={() => explain(one.container, one.name)}>
@@ -85,61 +138,35 @@ function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onM
   );
 }
 
-/** `api-1, api-2 → db`; of many only some. */
-function Pairs({ entry: { pairs } }: { readonly entry: FailingEntry }): JSX.Element {
-  const { containers, names } = countsOf(pairs);
-  const isMany = pairs.length > PAIRS_MAX;
-  const some = pairs.slice(0, PAIRS_MAX);
-  const byName = new Map(some.map(({ name }) => [name, some.filter((each) => each.name === name)]));
+/** Of one project: its name once, and the containers without it. */
+function Containers({ names }: { readonly names: readonly string[] }): JSX.Element {
+  const { board, scope } = usePage();
+  const all = useCell(board.containers)?.containers ?? [];
+  const projects = new Set(all.filter(({ name }) => names.includes(name)).map(({ project }) => project));
+  const [project = null] = projects;
+  const isOne = names.length > 1 && projects.size === 1 && project !== null && scope.project === null;
   return (
-    <span class="pairs">
-      {isMany && (
-        <span>
-          {plural(containers, "container")} → {plural(names, "name")}:
-        </span>
-      )}
-      {[...byName].map(([name, of]) => (
-        <span class="pair" key={name}>
-          {of
-            .filter(({ container }) => container !== "")
-            .map(({ container }) => (
-              <ContainerLink key={container} name={container} />
-            ))}
-          {name !== "" && (
-            <>
-              <span class="arrow" aria-label="looks up">
-                →
-              </span>
-              <Wire text={name} class="name" />
-            </>
-          )}
-        </span>
-      ))}
-      {isMany && <span class="note">and {pairs.length - PAIRS_MAX} more</span>}
-    </span>
+    <>
+      {isOne && <Wire text={project} class="note" />}
+      <Listed what={names} item={(name) => <ContainerLink name={name} project={isOne ? project : null} />} />
+    </>
   );
 }
 
-/** Kept for this tab, so that a reload does not bring them back. */
-function useMuted(): [ReadonlySet<string>, (muted: ReadonlySet<string>) => void] {
-  const [muted, setMuted] = useState<ReadonlySet<string>>(() => new Set(storedMuted()));
-  return [
-    muted,
-    (next) => {
-      setMuted(next);
-      try {
-        sessionStorage.setItem(MUTED_KEY, JSON.stringify([...next]));
-      } catch {
-        // Without storage they are forgotten at a reload.
-      }
-    },
-  ];
+interface ListedProps {
+  readonly what: readonly string[];
+  readonly item: (name: string) => JSX.Element;
 }
 
-function storedMuted(): string[] {
-  try {
-    return JSON.parse(sessionStorage.getItem(MUTED_KEY) ?? "[]") as string[];
-  } catch {
-    return [];
-  }
+/** `api-1, api-2 and 5 more` */
+function Listed({ what, item }: ListedProps): JSX.Element {
+  const more = what.length - LISTED_MAX;
+  return (
+    <>
+      {what.slice(0, LISTED_MAX).map((name) => (
+        <span key={name}>{item(name)}</span>
+      ))}
+      {more > 0 && <span class="note">and {more} more</span>}
+    </>
+  );
 }

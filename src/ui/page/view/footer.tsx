@@ -23,11 +23,9 @@ export function Footer(): JSX.Element {
       <button type="button" class="link" onClick={() => setOpen("settings")}>
         Settings{changed > 0 && ` (${changed} changed)`}
       </button>
-      {board.run !== null && (
-        <button type="button" class="link" onClick={() => setOpen("keys")}>
-          Keys
-        </button>
-      )}
+      <button type="button" class="link" id="keys" onClick={() => setOpen("keys")}>
+        Keys
+      </button>
       {status !== null && (
         <span class="note">
           dns11 {status.version}, {status.mode} mode, rules {status.ruleBackend}, {bytes(status.memoryBytes)}
@@ -42,18 +40,11 @@ export function Footer(): JSX.Element {
       </Dialog>
       <Dialog title="Keys" isOpen={open === "keys"} onClose={() => setOpen("")}>
         <dl class="pairs-list">
+          {board.run !== null && <RunKeys />}
           <dt>
-            <kbd>/</kbd>
+            <kbd>?</kbd>
           </dt>
-          <dd>ask about a name</dd>
-          <dt>
-            <kbd>f</kbd>
-          </dt>
-          <dd>filter the live queries</dd>
-          <dt>
-            <kbd>p</kbd>
-          </dt>
-          <dd>pause or resume them</dd>
+          <dd>show these keys</dd>
           <dt>
             <kbd>←</kbd> <kbd>↑</kbd> <kbd>→</kbd> <kbd>↓</kbd>
           </dt>
@@ -65,6 +56,26 @@ export function Footer(): JSX.Element {
         </dl>
       </Dialog>
     </footer>
+  );
+}
+
+/** A snapshot cannot be asked. */
+function RunKeys(): JSX.Element {
+  return (
+    <>
+      <dt>
+        <kbd>/</kbd>
+      </dt>
+      <dd>ask about a name</dd>
+      <dt>
+        <kbd>f</kbd>
+      </dt>
+      <dd>filter the live queries</dd>
+      <dt>
+        <kbd>p</kbd>
+      </dt>
+      <dd>pause or resume them</dd>
+    </>
   );
 }
 

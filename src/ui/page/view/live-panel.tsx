@@ -12,7 +12,7 @@ import { milliseconds, preciseClock } from "../model/format.ts";
 import { inScope, shortName } from "../model/scope.ts";
 import { usePage } from "./context.ts";
 import { moveFocus, stop } from "./hooks.ts";
-import { Empty, Panel, Wire } from "./parts.tsx";
+import { Cut, Empty, Panel } from "./parts.tsx";
 
 const DRAWN_MAX = 60;
 const FILTER_MS = 300;
@@ -185,17 +185,17 @@ export function QueryRow({ row, container, isFirst, onExplain }: QueryRowProps):
     >
       <td class="time">{preciseClock(row.time)}</td>
       <td class="who">
-        <Wire text={container} />
+        <Cut text={container} />
       </td>
       <td class="type">{type ?? ""}</td>
       <td class="what">
-        <Wire text={name ?? "(hidden)"} />
+        <Cut text={name ?? "(hidden)"} />
       </td>
       <td class="result">
-        <Wire text={resultText(row)} />
+        <Cut text={resultText(row)} />
       </td>
       <td class="how">
-        <Wire text={upstream === null ? result : `${result} ${upstream}`} />
+        <Cut text={upstream === null ? result : `${result} ${upstream}`} />
       </td>
       <td class="number">{ms === 0 ? "" : milliseconds(ms)}</td>
     </tr>

@@ -79,20 +79,16 @@ function lineClass({ colour, network }: Line): string {
 }
 
 function LineLabel({ line, textX }: { readonly line: Line; readonly textX: number }): JSX.Element {
-  const { network, colour, x, startY } = line;
-  const notes = [
-    network.driver,
-    ...(network.isInternal ? ["internal"] : []),
-    ...(network.hasNames ? [] : ["no names"]),
-  ];
+  const { network, label, note, colour, x, startY } = line;
   return (
     <g class={`label line-${colour}`}>
       <path class="lead" d={`M${x},${startY} H${textX}`} />
       <circle class="stop is-start" cx={x} cy={startY} r="5.5" />
       <text x={textX + 4} y={startY + 4}>
-        <tspan class="network-name">{network.name}</tspan>
+        <title>{network.name}</title>
+        <tspan class="network-name">{label}</tspan>
         <tspan class="network-note" dx="8">
-          {notes.join(", ")}
+          {note}
         </tspan>
       </text>
     </g>
@@ -105,12 +101,13 @@ interface ChipProps {
   readonly onOpen: () => void;
 }
 
-function ChipShape({ chip: { label, state, x, y, width }, isFirst, onOpen }: ChipProps): JSX.Element {
+function ChipShape({ chip: { label, containers, state, x, y, width }, isFirst, onOpen }: ChipProps): JSX.Element {
+  const names = containers.map(({ name }) => name).join(", ");
   return (
     <g
       class={`chip chip-${state}`}
       role="button"
-      aria-label={`${label}${STATES[state]}`}
+      aria-label={`${names}${STATES[state]}`}
       {...stop(isFirst)}
       transform={`translate(${x},${y})`}
       onClick={onOpen}
@@ -120,6 +117,7 @@ function ChipShape({ chip: { label, state, x, y, width }, isFirst, onOpen }: Chi
         onOpen();
       }}
     >
+      <title>{names}</title>
       <rect width={width} height={CHIP_HEIGHT} rx="7" />
       <circle cx="11" cy={CHIP_HEIGHT / 2} r="3.5" />
       <text x="19" y={CHIP_HEIGHT / 2 + 4}>

@@ -37,12 +37,33 @@ export function Wire({ text, class: name = "" }: { readonly text: string; readon
   );
 }
 
+/** How much of the end is always there. */
+const TAIL = 10;
+
+/** Text from the wire on one line: where it does not fit, it loses its middle, because names differ at their ends. */
+export function Cut({ text, class: name = "" }: { readonly text: string; readonly class?: string }): JSX.Element {
+  const characters = [...text];
+  const [head, tail] = [characters.slice(0, -TAIL).join(""), characters.slice(-TAIL).join("")];
+  return (
+    <bdi class={`cut ${name}`} title={text}>
+      {head !== "" && <span class="cut-head">{head}</span>}
+      <span class="cut-tail">{tail}</span>
+    </bdi>
+  );
+}
+
+interface ContainerLinkProps {
+  readonly name: string;
+  /** The project that is named beside it. */
+  readonly project?: string | null;
+}
+
 /** The name of a container, which opens its drawer. */
-export function ContainerLink({ name }: { readonly name: string }): JSX.Element {
+export function ContainerLink({ name, project = null }: ContainerLinkProps): JSX.Element {
   const { open, scope } = usePage();
   return (
     <button type="button" class="link" onClick={() => open(name)} title={`Show ${name}`}>
-      <Wire text={shortName(name, scope)} />
+      <Wire text={shortName(name, project === null ? scope : { project })} />
     </button>
   );
 }

@@ -5,6 +5,7 @@ import type { HistoryReport, ServerHistory } from "../../../api/history.ts";
 import type { Upstream } from "../../../api/upstreams.ts";
 import { useCell } from "../data/cell.ts";
 import { clock, milliseconds, plural } from "../model/format.ts";
+import { measuredRtt } from "../model/spark-runs.ts";
 import { usePage } from "./context.ts";
 import { useNow } from "./hooks.ts";
 import { Empty, Panel, Pill, Wire } from "./parts.tsx";
@@ -94,7 +95,7 @@ function ServerRow({ server, history, nowMs }: ServerRowProps): JSX.Element {
       <td class="number">{rttMs === null ? "–" : milliseconds(rttMs)}</td>
       <td class="wide">
         <Sparkline
-          values={history?.rttMs ?? []}
+          values={history === undefined ? [] : measuredRtt(history)}
           states={history?.states ?? []}
           label={`Latency of ${server.server} in the last five minutes`}
         />

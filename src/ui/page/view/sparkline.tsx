@@ -1,6 +1,8 @@
 /** Sparkline: the last five minutes of a figure as a line; a gap where it is unknown, and red below where the server was down. */
 import type { JSX } from "preact";
 
+import { type SparkPoint, runsOf } from "../model/spark-runs.ts";
+
 const [WIDTH, HEIGHT] = [120, 26];
 
 interface SparklineProps {
@@ -31,29 +33,26 @@ export function Sparkline({ values, states = [], label, of = 60 }: SparklineProp
         ) : null,
       )}
       <path class="base" d={`M0,${HEIGHT - 2.5} H${WIDTH}`} />
-      <path class="area" d={areaOf(values, x, y)} />
-      <path class="line" d={lineOf(values, x, y)} />
+      {runsOf(values).map((run) => (
+        <g key={run[0]?.index}>
+          <path class="area" d={areaOf(run, x, y)} />
+          <path class="line" d={lineOf(run, x, y)} />
+        </g>
+      ))}
     </svg>
   );
 }
 
 type Place = (value: number) => number;
 
-function lineOf(values: readonly (number | null)[], x: Place, y: Place): string {
-  let isDrawing = false;
-  return values
-    .map((value, index) => {
-      const isNext = isDrawing;
-      isDrawing = value !== null;
-      return value === null ? "" : `${isNext ? "L" : "M"}${x(index).toFixed(1)},${y(value).toFixed(1)}`;
-    })
-    .join("");
+/** A single point is a dot: the line has round ends. */
+function lineOf(run: readonly SparkPoint[], x: Place, y: Place): string {
+  const [first, ...others] = run.map(({ index, value }) => `${x(index).toFixed(1)},${y(value).toFixed(1)}`);
+  return `M${first} ${others.length === 0 ? "h0" : others.map((each) => `L${each}`).join("")}`;
 }
 
-function areaOf(values: readonly (number | null)[], x: Place, y: Place): string {
-  const known = values.flatMap((value, index) => (value === null ? [] : [[x(index), y(value)] as const]));
-  const [first, last] = [known[0], known.at(-1)];
-  if (first === undefined || last === undefined) return "";
-  const top = known.map(([px, py]) => `L${px.toFixed(1)},${py.toFixed(1)}`).join("");
-  return `M${first[0].toFixed(1)},${HEIGHT - 2} ${top} L${last[0].toFixed(1)},${HEIGHT - 2} Z`;
+function areaOf(run: readonly SparkPoint[], x: Place, y: Place): string {
+  const [first, last] = [run[0]?.index ?? 0, run.at(-1)?.index ?? 0];
+  const top = run.map(({ index, value }) => `L${x(index).toFixed(1)},${y(value).toFixed(1)}`).join("");
+  return `M${x(first).toFixed(1)},${HEIGHT - 2} ${top} L${x(last).toFixed(1)},${HEIGHT - 2} Z`;
 }

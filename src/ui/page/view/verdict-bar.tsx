@@ -14,11 +14,19 @@ import { Sparkline } from "./sparkline.tsx";
 const MARKS: Readonly<Record<Level, string>> = { ok: "✓", warn: "!", bad: "✕", none: "…" };
 
 export function VerdictBar({ onScope }: { readonly onScope: (scope: Scope) => void }): JSX.Element {
-  const { board, scope, failing } = usePage();
+  const { board, scope, failing, shown } = usePage();
   const [status, containers, upstreams] = [useCell(board.status), useCell(board.containers), useCell(board.upstreams)];
-  const history = useCell(board.history);
+  const [history, areFailuresOff] = [useCell(board.history), useCell(board.areFailuresOff)];
   const nowMs = useNow(10_000);
-  const { level, text, detail } = verdictOf({ scope, failing, status, containers, upstreams });
+  const { level, text, detail } = verdictOf({
+    scope,
+    shown,
+    muted: failing.now.length - shown.length,
+    areFailuresOff,
+    status,
+    containers,
+    upstreams,
+  });
   useTitle(level, text);
   const projects = projectsOf(containers?.containers ?? []);
   const { down, total } = serversOf(upstreams);
@@ -61,7 +69,9 @@ export function VerdictBar({ onScope }: { readonly onScope: (scope: Scope) => vo
         </div>
         <div>
           <dt>nameservers</dt>
-          <dd class={down > 0 ? "bad" : ""}>{total === 0 ? "none" : `${total - down}/${total} up`}</dd>
+          <dd class={down > 0 ? "bad" : ""}>
+            {upstreams === null ? "" : total === 0 ? "none" : `${total - down}/${total} up`}
+          </dd>
         </div>
         <div>
           <dt>dns11</dt>
@@ -89,8 +99,9 @@ function ConnectionState(): JSX.Element {
 export function ConnectionNotice(): JSX.Element | null {
   const { board } = usePage();
   const connection = useCell(board.connection);
+  const isFilled = useCell(board.isFilled);
   const nowMs = useNow(10_000);
-  const notice = noticeOf(connection, nowMs);
+  const notice = noticeOf(connection, isFilled, nowMs);
   return notice === null ? null : (
     <div class={`notice notice-${connection.state}`} role="alert">
       <strong>{notice[0]}</strong> {notice[1]}
@@ -98,7 +109,7 @@ export function ConnectionNotice(): JSX.Element | null {
   );
 }
 
-function noticeOf(connection: Connection, nowMs: number): readonly [string, string] | null {
+function noticeOf(connection: Connection, isFilled: boolean, nowMs: number): readonly [string, string] | null {
   switch (connection.state) {
     case "connecting":
     case "live":
@@ -122,7 +133,7 @@ function noticeOf(connection: Connection, nowMs: number): readonly [string, stri
           : "Start it: the page continues by itself.";
       return [
         `${what} since ${clock(new Date(connection.sinceMs).toISOString(), nowMs)}.`,
-        `What is shown is from before. ${remedy}`,
+        isFilled ? `What is shown is from before. ${remedy}` : remedy,
       ];
     }
   }

@@ -4,11 +4,11 @@ import { useMemo } from "preact/hooks";
 
 import { useCell } from "../data/cell.ts";
 import { type VisibleCell, type VisibleRow, projectRuns, rowTitle, visibilityOf } from "../model/visibility.ts";
-import { shortName } from "../model/scope.ts";
+import { sharingOf } from "../model/sharing.ts";
 import { usePage } from "./context.ts";
 import { moveFocus, stop } from "./hooks.ts";
 import { NetworkDrawing } from "./network-drawing.tsx";
-import { Empty, Panel, Wire } from "./parts.tsx";
+import { Cut, Empty, Panel, Wire } from "./parts.tsx";
 
 /** More than this many names stand upright. */
 const UPRIGHT_FROM = 7;
@@ -34,8 +34,11 @@ export function VisibilityPanel(): JSX.Element {
 
 function VisibilityTable(): JSX.Element {
   const { board, scope, failing, explain, open } = usePage();
-  const matrix = useCell(board.matrix);
-  const { columns, rows, omitted } = useMemo(() => visibilityOf(matrix, failing.now, scope), [matrix, failing, scope]);
+  const [matrix, containers] = [useCell(board.matrix), useCell(board.containers)];
+  const { columns, rows, omitted } = useMemo(
+    () => visibilityOf(matrix, failing.now, scope, sharingOf(containers)),
+    [matrix, containers, failing, scope],
+  );
   const runs = projectRuns(columns);
   if (rows.length === 0) return <Empty>No container with names runs.</Empty>;
   return (
@@ -52,7 +55,7 @@ function VisibilityTable(): JSX.Element {
                 <td />
                 {runs.map(({ project, count }) => (
                   <th scope="colgroup" class="project" key={project} colSpan={count} title={project ?? "no project"}>
-                    {project !== null && <Wire text={project} />}
+                    {project !== null && <Cut text={project} />}
                   </th>
                 ))}
               </tr>
@@ -61,14 +64,21 @@ function VisibilityTable(): JSX.Element {
               <td />
               {columns.map(({ name, project }) => (
                 <th scope="col" key={`${project} ${name}`} title={project === null ? name : `${name} (${project})`}>
-                  <Wire text={name} />
+                  <Cut text={name} />
                 </th>
               ))}
             </tr>
           </thead>
           <tbody>
-            {rows.map((row, index) => (
-              <tr key={row.key} class={isNext(rows, index) ? "is-next" : ""}>
+            {rows.map((row, index) => [
+              isNext(rows, index) && (
+                <tr key={`project of ${row.key}`} class="is-next">
+                  <th scope="rowgroup" class="project" colSpan={columns.length + 1}>
+                    <Wire text={row.rows[0]?.project ?? "no project"} />
+                  </th>
+                </tr>
+              ),
+              <tr key={row.key}>
                 <th scope="row">
                   <button
                     type="button"
@@ -98,8 +108,8 @@ function VisibilityTable(): JSX.Element {
                     </td>
                   );
                 })}
-              </tr>
-            ))}
+              </tr>,
+            ])}
           </tbody>
         </table>
       </div>
@@ -125,17 +135,18 @@ function VisibilityTable(): JSX.Element {
   );
 }
 
-/** Whether it is the first of another project. */
+/** Whether it is the first of a project, if there are several. */
 function isNext(rows: readonly VisibleRow[], index: number): boolean {
-  return index > 0 && rows[index]?.rows[0]?.project !== rows[index - 1]?.rows[0]?.project;
+  const projectAt = (at: number): string | null | undefined => rows[at]?.rows[0]?.project;
+  if (index > 0) return projectAt(index) !== projectAt(index - 1);
+  return rows.some((_, at) => projectAt(at) !== projectAt(0));
 }
 
 function RowTitle({ row }: { readonly row: VisibleRow }): JSX.Element {
-  const { scope } = usePage();
   const { name, times } = rowTitle(row);
   return (
     <>
-      <Wire text={shortName(name, scope)} />
+      <Cut text={name} />
       {times > 1 && <span class="note"> ×{times}</span>}
     </>
   );
