@@ -60,7 +60,7 @@ test("every flag that a document names belongs to a command, and every command i
   const cli = page("docs/cli.md");
   // Those of programs that the documents mention.
   const others = new Set([
-    "kill-whom",
+    "kill-who",
     "signal",
     "now",
     "ignore-scripts",
