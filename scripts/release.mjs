@@ -93,13 +93,6 @@ function makeFor(arch, { revision, epoch }) {
 
     const tree = join(work, "tree");
     must("scripts/tree.sh", [tree, "usr/local"], { env });
-    const scripts = join(tree, "usr/local/lib/dns11/scripts");
-    mkdirSync(scripts);
-    for (const name of ["postinst", "prerm", "postrm"]) {
-      const script = join(scripts, name);
-      cpSync(`scripts/deb/${name}`, script);
-      chmodSync(script, 0o755);
-    }
     const archive = `dns11-${version}-linux-${debian}.tar.gz`;
     pack(join(out, archive), tree, ["etc", "usr"], epoch);
     say(archive);

@@ -25,7 +25,7 @@ unit() {
 }
 
 main() {
-  local share=$PREFIX/share document shell
+  local share=$PREFIX/share document shell script
   umask 022
   node scripts/stage.mjs "$ROOT" "$PREFIX"
   unit scripts/systemd/dns11.service "$PREFIX/lib/systemd/system/dns11.service"
@@ -33,6 +33,10 @@ main() {
   put 644 dist/man/dns11.yaml etc/dns11/dns11.yaml
   put 644 dist/man/dns11.yaml "$share/doc/dns11/examples/dns11.yaml"
   put 644 scripts/image/compose.yaml "$share/doc/dns11/examples/compose.yaml"
+  # What dpkg would run, where there is none.
+  if [ "$PREFIX" != usr ]; then
+    for script in postinst prerm postrm; do put 755 "scripts/deb/$script" "$PREFIX/lib/dns11/scripts/$script"; done
+  fi
   compressed dist/man/dns11.8 "$ROOT/$share/man/man8/dns11.8.gz"
   compressed dist/man/dns11.yaml.5 "$ROOT/$share/man/man5/dns11.yaml.5.gz"
   # Unchanged, so that the links between them work.
