@@ -712,6 +712,12 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/kernel/libc.ts", "src/base/log/log.ts", ...BASE],
     modules: ["node:fs", "node:path"],
   },
+  // The GitHub Action: programs of their own, clients of the control socket.
+  {
+    room: "src/action",
+    mayImport: ["src/api", "src/base/lib/printable.ts"],
+    modules: ["node:child_process", "node:crypto", "node:fs", "node:path", "node:timers/promises", "node:url"],
+  },
   {
     room: "cmd",
     mayImport: [
@@ -963,7 +969,7 @@ test("the top level contains only the expected files", () => {
     "tsconfig.json",
     "Makefile",
   ];
-  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
+  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "LICENSE"];
   const made = ["node_modules", "dist"];
   const others = readdirSync(".").filter(
     (name) => !name.startsWith(".") && ![...allowed, ...documents, ...made].includes(name),

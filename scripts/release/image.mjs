@@ -23,7 +23,7 @@ const NANOSECONDS = 1_000_000_000;
  */
 
 /** What the last stage of a Dockerfile says about running. @param {string} text */
-export function runningOf(text) {
+function runningOf(text) {
   const stage = text.slice(text.lastIndexOf("\nFROM "));
   const health = /^HEALTHCHECK (.*) CMD (\[.*\])$/m.exec(stage);
   const entry = /^ENTRYPOINT (\[.*\])$/m.exec(stage);

@@ -24,7 +24,7 @@ Or download a file below. \`sha256sum --check --ignore-missing SHA256SUMS\` comp
 }
 
 /** @param {string} changelog @param {string} version */
-export function changesOf(changelog, version) {
+function changesOf(changelog, version) {
   const parts = changelog.split(/^## /m);
   const part = parts.find((each) => each.split(/\s/, 1)[0] === version);
   if (part === undefined) {

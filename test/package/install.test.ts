@@ -173,6 +173,32 @@ test("the archive: installed, upgraded while it serves, undone, removed and purg
   await removesAll();
 });
 
+test("the GitHub Action installs the release of its own version, and serves with it", async () => {
+  const checkout = join(engine.folder, "action");
+  for (const path of [".github/actions/dns11", "scripts/install.sh", "package.json"]) {
+    cpSync(path, join(checkout, path), { recursive: true });
+  }
+  const node = join(engine.folder, "node");
+  cpSync(process.execPath, node, { dereference: true });
+  const summary = join(engine.folder, "summary");
+  const half = async (file: string, env: NodeJS.ProcessEnv): Promise<string> => {
+    const [command = "", ...args] = inHost(node, join(checkout, ".github/actions/dns11", file));
+    const runner = { GITHUB_STATE: `${summary}.state`, GITHUB_STEP_SUMMARY: summary, RUNNER_TEMP: engine.folder };
+    const { code, stdout, stderr } = await run(command, args, {
+      env: { ...environment(), ...runner, DOCKER_HOST: engine.host, DNS11_METRICS_ADDR: "off", ...env },
+    });
+    assert.equal(code, 0, stdout + stderr);
+    return stdout;
+  };
+  const started = await half("start.mjs", { INPUT_URL: `${server.url}/whole/v1` });
+  assert.match(started, /dns11 0\.1\.0 is installed\n/);
+  assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
+  const [, saved] = readFileSync(`${summary}.state`, "utf8").trim().split("=");
+  await half("report.mjs", { STATE_folder: saved });
+  assert.match(readFileSync(summary, "utf8"), /<code>web<\/code><\/td><td><code>db<\/code>/);
+  await removesAll();
+});
+
 test("wget and the tools of busybox are enough, where there is no dpkg", async () => {
   const root = join(engine.folder, "small");
   await makeSmallRoot(root);
@@ -223,7 +249,7 @@ async function installer(...args: readonly string[]): Promise<CommandResult> {
 }
 
 function environment(): NodeJS.ProcessEnv {
-  return { ...process.env, PATH: `${SYSTEM_PATH}`, LC_ALL: "C", TMPDIR: "/tmp" };
+  return { ...process.env, PATH: SYSTEM_PATH, LC_ALL: "C", TMPDIR: "/tmp" };
 }
 
 /** With curl, which a small Debian system lacks. */

@@ -6,7 +6,7 @@ const OF_PACKAGE_TOOLS = /^\/var\/(?:lib|cache|log)\/(?:dpkg|apt|alternatives|de
 
 /** A line for each: path, kind, permissions, target. `inHost` is the command line that runs a command there. */
 export async function systemFiles(inHost: readonly string[]): Promise<string[]> {
-  const [command = "", ...args] = [...inHost, "find", "/", "-xdev", "-printf", "%p %y %m %l\\n"];
+  const [command, ...args] = [...inHost, "find", "/", "-xdev", "-printf", "%p %y %m %l\\n"];
   const all = await check(command, args, { env: { LC_ALL: "C" } });
   return all
     .split("\n")
