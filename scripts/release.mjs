@@ -19,6 +19,7 @@ import {
 import { tmpdir } from "node:os";
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { must, pack, sha256 } from "./release/archive.mjs";
 import { writeImage } from "./release/image.mjs";
@@ -33,7 +34,7 @@ const NPM_CI = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel
 
 /** @typedef {keyof typeof ARCHS} Arch */
 
-process.chdir(new URL("..", import.meta.url).pathname);
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 // Modes of files are part of what is packed.
 process.umask(0o022);
 const manifest = JSON.parse(readFileSync("package.json", "utf8"));

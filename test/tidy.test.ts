@@ -843,6 +843,9 @@ test("the query side and the container side do not import each other", () => {
  */
 const OPENERS = new Map([
   ["src/kernel/regular-file.ts", "the common implementation"],
+  ["src/action/place.ts", "files of the step's own folder; the state of its processes under /proc"],
+  ["src/action/report.ts", "files of the step's own folder"],
+  ["src/action/start.ts", "files of the step's own folder, and of its checkout"],
   ["src/kernel/process.ts", "files under /proc about our own processes"],
   ["src/kernel/proc-text.ts", "files under /proc"],
   ["src/kernel/xtables.ts", "lists of tables under /proc, which take a lock to read"],
