@@ -16,13 +16,13 @@ export function must(command, args, options = {}) {
 
 /**
  * Writes a tar archive of paths below a folder; compressed if its name ends with .gz. @param {string} archive
- * @param {string} folder @param {readonly string[]} paths @param {number} epoch
+ * @param {string} folder @param {readonly string[]} paths @param {number} epoch @param {number} [level] of compression
  */
-export function pack(archive, folder, paths, epoch) {
+export function pack(archive, folder, paths, epoch, level = 6) {
   const flags = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu", `--mtime=@${epoch}`];
   const plain = archive.replace(/\.gz$/, "");
   must("tar", [...flags, "-cf", plain, "-C", folder, ...paths], { env: { ...process.env, LC_ALL: "C" } });
-  if (plain !== archive) must("gzip", ["-6", "--no-name", "--force", plain]);
+  if (plain !== archive) must("gzip", [`-${level}`, "--no-name", "--force", plain]);
 }
 
 /** @param {string} file */

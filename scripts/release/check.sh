@@ -11,13 +11,16 @@ trap 'rm -rf "$work"' EXIT
 # Downloads are verified by their hashes each time.
 DNS11_CACHE=${DNS11_CACHE:-$PWD/.cache/release}
 export DNS11_CACHE
+revision=$(git rev-parse HEAD)
+readonly revision
 
 # build FOLDER COMMAND... builds in a new clone, by a command before the build.
 build() {
   local folder=$1
   shift
   mkdir -p "$folder"
-  git clone --quiet --no-hardlinks . "$folder/clone"
+  git clone --quiet --no-checkout . "$folder/clone"
+  git -C "$folder/clone" checkout --quiet --detach "$revision"
   (cd "$folder/clone" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --prefer-offline >/dev/null)
   (cd "$folder/clone" && "$@" node scripts/release.mjs "$folder/out")
 }
@@ -56,7 +59,7 @@ main() {
     cmp "$work/$arch/root/usr/lib/dns11/bin/node" "$work/$arch/deb/usr/lib/dns11/bin/node"
     if [ "$arch" = "$(dpkg --print-architecture)" ]; then starts "$work/$arch/root"; else starts "$work/$arch/root" "$(emulator "$arch")" -L "$work/$arch/root"; fi
   done
-  echo "release: two builds of $(git rev-parse --short=12 HEAD) are the same, and start on amd64 and arm64:"
+  echo "release: two builds of ${revision:0:12} are the same, and start on amd64 and arm64:"
   cat "$work/one/out/SHA256SUMS"
 }
 

@@ -19,7 +19,7 @@ const NANOSECONDS = 1_000_000_000;
 /**
  * @typedef {{ mediaType: string, digest: string, size: number }} Descriptor
  * @typedef {{ archive: string, layers: readonly string[], arch: "amd64" | "arm64", name: string, version: string,
- *   source: string, license: string, title: string, revision: string, epoch: number }} Image `layers` are folders, the lowest first
+ *   source: string, license: string, title: string, revision: string, epoch: number, level?: number }} Image `layers` are folders, the lowest first
  */
 
 /** What the last stage of a Dockerfile says about running. @param {string} text */
@@ -61,7 +61,7 @@ export function writeImage(image) {
     const plainHashes = [];
     const layers = image.layers.map((layer, at) => {
       const file = join(folder, `layer-${at}.tar.gz`);
-      pack(file, layer, ["."], image.epoch);
+      pack(file, layer, ["."], image.epoch, image.level);
       plainHashes.push(
         createHash("sha256")
           .update(gunzipSync(readFileSync(file)))

@@ -202,7 +202,7 @@ test("the GitHub Action installs the release of its own version, and serves with
 test("wget and the tools of busybox are enough, where there is no dpkg", async () => {
   const root = join(engine.folder, "small");
   await makeSmallRoot(root);
-  const before = readdirSync(root, { recursive: true, encoding: "utf8" }).toSorted();
+  const earlier = readdirSync(root, { recursive: true, encoding: "utf8" }).toSorted();
   const inRoot = async (...words: string[]): Promise<string> => {
     const mounts = `mount --bind /dev ${root}/dev && mount -t proc proc ${root}/proc && exec chroot ${root} /bin/sh "$@"`;
     const args = ["unshare", "--mount", "sh", "-c", mounts, "sh", ...words];
@@ -215,7 +215,7 @@ test("wget and the tools of busybox are enough, where there is no dpkg", async (
   assert.equal(await inRoot("-c", "/usr/local/bin/dns11 --version"), "0.1.1\n");
   assert.match(await inRoot("/install.sh", "--remove", "--purge"), /dns11 is removed\n/);
   const left = readdirSync(root, { recursive: true, encoding: "utf8" }).toSorted();
-  assert.deepEqual(left, before);
+  assert.deepEqual(left, earlier);
 });
 
 async function removesAll(): Promise<void> {
@@ -282,13 +282,13 @@ async function makeReleases(): Promise<void> {
     await writeSums(folder);
   }
   // A program that fails anywhere, and one that fails where it is installed only.
-  for (const [release, check1] of [
+  for (const [release, body] of [
     ["broken", "exit 1"],
     ["misplaced", "case $0 in *.new/*) ;; *) exit 1 ;; esac"],
   ] as const) {
     const node = join(tree, "usr/local/lib/dns11/bin/node");
     rmSync(node);
-    writeFileSync(node, `#!/bin/sh\n${check1}\n`);
+    writeFileSync(node, `#!/bin/sh\n${body}\n`);
     chmodSync(node, 0o755);
     const folder = join(releases, release);
     mkdirSync(folder);

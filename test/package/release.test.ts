@@ -167,6 +167,7 @@ async function writeImage(archive: string, layers: readonly string[]): Promise<v
     title: "dns11",
     revision: "0".repeat(40),
     epoch: EPOCH,
+    level: 1,
   });
 }
 
