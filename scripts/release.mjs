@@ -62,9 +62,7 @@ function main() {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
 
-  const packed = `dns11-${version}.tgz`;
-  must("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", out]);
-  say(packed);
+  packForNpm(epoch);
   for (const arch of /** @type {Arch[]} */ (Object.keys(ARCHS))) makeFor(arch, { revision, epoch });
   writeJson(`dns11-${version}.cdx.json`, billOfMaterials(epoch));
   writeFileSync(join(out, "release-notes.md"), notes);
@@ -75,6 +73,22 @@ function main() {
     .map((name) => `${sha256(join(out, name))}  ${name}\n`);
   writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
   say(`done: ${out}`);
+}
+
+/** What npm would pack, but with permissions that do not depend on the checkout. @param {number} epoch */
+function packForNpm(epoch) {
+  const work = mkdtempSync(join(tmpdir(), "d11-release-"));
+  try {
+    const name = `dns11-${version}`;
+    must("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", work]);
+    must("tar", ["-xzf", join(work, `${name}.tgz`), "-C", work]);
+    must("chmod", ["-R", "u=rwX,go=rX", join(work, "package")]);
+    pack(join(work, `${name}.tar.gz`), work, ["package"], epoch);
+    copyFileSync(join(work, `${name}.tar.gz`), join(out, `${name}.tgz`));
+    say(`${name}.tgz`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
 }
 
 /** @param {Arch} arch @param {{ revision: string, epoch: number }} commit */
