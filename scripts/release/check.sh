@@ -25,10 +25,11 @@ build() {
   (cd "$folder/clone" && "$@" node scripts/release.mjs "$folder/out")
 }
 
-# starts ROOT [EMULATOR...]: the program and its native library.
+# starts ROOT [EMULATOR...]: the program and its native library, with the libraries of the image.
 starts() {
-  local home=$1/usr/lib/dns11
+  local root=$1 home=/usr/lib/dns11
   shift
+  if [ $# -eq 0 ]; then set -- chroot "$root"; else home=$root$home; fi
   "$@" "$home/bin/node" "$home/dist/cmd/dns11.js" version
   "$@" "$home/bin/node" -e "
     const libc = require('$home/node_modules/koffi').load('libc.so.6');
