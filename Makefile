@@ -5,13 +5,16 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-vm setup-docs help clean
+.PHONY: run test unit rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-vm setup-docs setup-release help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
 
 test: setup-test build ## All tests, on real engines (needs root); ONLY=WORD selects by path
 	@node scripts/test.mjs $(ONLY)
+
+unit: node_modules/.package-lock.json build ## The tests that need neither root nor an engine; less than a minute
+	@node scripts/test.mjs unit/ docs.test tidy
 
 rig: setup-test build ## Test what the other tests stand on, after a change of test/support (needs root)
 	@node scripts/test.mjs /rig
@@ -53,6 +56,15 @@ build: node_modules/.package-lock.json ## Compile to dist/
 deb: build ## Build a Debian package that includes Node, in .cache/deb
 	@scripts/deb.sh
 
+release: node_modules/.package-lock.json ## All files of a release, in .cache/release/VERSION: packages, archives, images, bill of materials, sums
+	@node scripts/release.mjs $(OUT)
+
+release-check: setup-release node_modules/.package-lock.json ## Build a release twice, compare the bytes, and start both architectures
+	@scripts/release/check.sh
+
+action: node_modules/.package-lock.json ## Write the programs of the GitHub Action, from src/action
+	@node scripts/action.mjs
+
 man: build ## Build the manual pages dns11(8) and dns11.yaml(5), in dist/man
 	@ls dist/man/*.[58]
 
@@ -82,6 +94,9 @@ setup-vm:
 
 setup-docs:
 	@scripts/setup.sh docs
+
+setup-release:
+	@scripts/setup.sh release
 
 node_modules/.package-lock.json: package.json package-lock.json
 	@scripts/node.sh

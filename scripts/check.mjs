@@ -1,5 +1,5 @@
 // @ts-check
-/** Checks that need no root: types, lint, format, dead code, the eBPF program, layering. Runs all of them, and fails if any failed. */
+/** Checks that need no root: types, lint, format, dead code, generated programs, layering. Runs all of them, and fails if any failed. */
 import { spawnSync } from "node:child_process";
 
 /** @type {[string, string, string[]][]} */
@@ -10,6 +10,7 @@ const PARTS = [
   ["format", "npx", ["oxfmt", "--check", "."]],
   ["dead code", "npx", ["knip"]],
   ["eBPF program", process.execPath, ["scripts/kernel-program.mjs", "--check"]],
+  ["GitHub Action", process.execPath, ["scripts/action.mjs", "--check"]],
   ["layering", process.execPath, ["--test", "dist/test/tidy.test.js"]],
 ];
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds a .deb that includes Node: scripts/deb.sh [FOLDER], the folder for the package (default: .cache/deb). It includes the
 # first Node in PATH, which must be 20 or later; `make deb` makes sure of that. DEB_VERSION overrides the version of
-# package.json, DEB_COMPRESS the compression (xz).
+# package.json, DEB_COMPRESS the compression (xz), and STAGE_* the platform, as in scripts/stage.mjs. With SOURCE_DATE_EPOCH the
+# same sources make the same package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,33 +20,40 @@ glibc_wanted() {
   find "$1" \( -name node -o -name '*.node' \) -type f -exec grep -ahoE 'GLIBC_2\.[0-9]+' {} + | sed 's/GLIBC_//' | sort -uV | tail -1
 }
 
-compressed() {
-  mkdir -p "$(dirname "$2")"
-  gzip -9n <"$1" >"$2"
-  chmod 644 "$2"
+# In KiB, each file rounded up, as dpkg-gencontrol counts: what du says depends on the file system.
+size_of() {
+  find "$1" -path "$1/DEBIAN" -prune -o \( -type f -printf '%s\n' -o -printf '1\n' \) | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }'
 }
 
-put() {
-  install -D -m "$1" "$2" "$root/$3"
+field() {
+  node -p "require('./package.json').$1"
+}
+
+architecture() {
+  case ${STAGE_ARCH:-} in
+    '') dpkg --print-architecture ;;
+    x64) echo amd64 ;;
+    arm64) echo arm64 ;;
+    *) fail "no Debian architecture for $STAGE_ARCH" ;;
+  esac
 }
 
 control() {
-  local size
-  size=$(du -sk --exclude=DEBIAN "$root" | cut -f1)
   cat <<END
 Package: dns11
 Version: $version
-Architecture: $(dpkg --print-architecture)
-Maintainer: $maintainer
-Installed-Size: $size
+Architecture: $(architecture)
+Maintainer: ${DEB_MAINTAINER:-$(field author)}
+Installed-Size: $(size_of "$root")
 Depends: libc6 (>= $(glibc_wanted "$root/usr/lib/dns11")), libgcc-s1, libstdc++6
 Recommends: docker.io (>= 20.10) | docker-ce | moby-engine
 Section: net
 Priority: optional
-Description: $(node -p "require('./package.json').description")
+Homepage: $(field homepage)
+Description: $(field description)
  One process on the Docker host resolves container names for every
- container and forwards all other queries upstream. When it stops, even by
- kill -9, Docker's own resolver takes over at once.
+ container and forwards all other queries upstream. When it stops, Docker's
+ own resolver answers again.
  .
  Installing it enables and starts nothing. To start it:
  systemctl enable --now dns11
@@ -53,46 +61,21 @@ END
 }
 
 main() {
-  local version maintainer root command document file
+  local version root command file
   for command in node dpkg-deb dpkg gzip install find; do
     command -v "$command" >/dev/null || fail "$command is missing"
   done
-  version=${DEB_VERSION:-$(node -p "require('./package.json').version")}
-  maintainer=${DEB_MAINTAINER:-dns11 <root@localhost>}
+  version=${DEB_VERSION:-$(field version)}
   work=$(mktemp -d "${TMPDIR:-/tmp}/d11-deb-XXXXXX")
   trap 'rm -rf "$work" "$part"' EXIT
   root=$work/root
   umask 022
-  node scripts/stage.mjs "$root"
-
-  put 644 scripts/systemd/dns11.service usr/lib/systemd/system/dns11.service
-  put 644 scripts/systemd/user/dns11.service usr/lib/systemd/user/dns11.service
-  put 644 dist/man/dns11.yaml etc/dns11/dns11.yaml
-  put 644 dist/man/dns11.yaml usr/share/doc/dns11/examples/dns11.yaml
-  put 644 scripts/image/compose.yaml usr/share/doc/dns11/examples/compose.yaml
-  compressed dist/man/dns11.8 "$root/usr/share/man/man8/dns11.8.gz"
-  compressed dist/man/dns11.yaml.5 "$root/usr/share/man/man5/dns11.yaml.5.gz"
-  # Unchanged, so that the links between them work.
-  for document in README.md ARCHITECTURE.md SECURITY.md CHANGELOG.md LICENSE docs/*.md docs/internals/*.md docs/img/*.svg; do
-    put 644 "$document" "usr/share/doc/dns11/$document"
-  done
-  compressed CHANGELOG.md "$root/usr/share/doc/dns11/changelog.gz"
-  {
-    printf 'dns11, Apache-2.0; Node (/usr/lib/dns11/bin/node), MIT and others, https://github.com/nodejs/node/blob/main/LICENSE;\n'
-    printf 'the packages in /usr/lib/dns11/node_modules, each with its own license there.\n\n'
-    cat LICENSE
-  } >"$root/usr/share/doc/dns11/copyright"
-  mkdir -p "$root"/usr/share/{bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
-  node dist/cmd/dns11.js completion bash >"$root/usr/share/bash-completion/completions/dns11"
-  node dist/cmd/dns11.js completion zsh >"$root/usr/share/zsh/vendor-completions/_dns11"
-  node dist/cmd/dns11.js completion fish >"$root/usr/share/fish/vendor_completions.d/dns11.fish"
+  scripts/tree.sh "$root"
 
   mkdir "$root/DEBIAN"
   control >"$root/DEBIAN/control"
   echo /etc/dns11/dns11.yaml >"$root/DEBIAN/conffiles"
-  for command in postinst prerm postrm; do put 755 "scripts/deb/$command" "DEBIAN/$command"; done
-  # Files of npm packages may have any permissions.
-  chmod -R u=rwX,go=rX "$root"
+  for command in postinst prerm postrm; do install -m 755 "scripts/deb/$command" "$root/DEBIAN/$command"; done
   mkdir -p "$OUT" "$work/built"
   dpkg-deb --root-owner-group "-Z${DEB_COMPRESS:-xz}" --build "$root" "$work/built" >/dev/null
   file=$(basename "$work"/built/*.deb)

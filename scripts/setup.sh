@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench|vm|docs].
+# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench|vm|docs|release].
 # Prints what is missing and why. Starts no service: the demo and the tests start private engines and do not touch the
 # system's engine.
 set -euo pipefail
@@ -20,6 +20,7 @@ ps          procps          listing processes
 readonly TEST_ONLY='
 chromium-headless-shell chromium-headless-shell opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
+curl        curl            downloading with install.sh
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
 etcd        etcd-server     the store that machines share names through
@@ -51,6 +52,11 @@ readonly DOCS_ONLY='
 chromium-headless-shell chromium-headless-shell pictures of the page of dns11 ui
 asciinema   asciinema       recording the demonstration in README
 termtosvg   termtosvg       drawing that recording
+'
+readonly RELEASE_ONLY='
+xz          xz-utils        compressing Debian packages
+apt-get     apt             the Debian packages of the image
+qemu-aarch64-static qemu-user-static starting the programs for arm64
 '
 # Folders of helper programs.
 readonly INNER_PATH=/usr/lib/podman:/usr/libexec/podman
@@ -122,7 +128,8 @@ main() {
     bench) list=$DEMO$TEST_ONLY$BENCH_ONLY ;;
     vm) list=$VM_ONLY ;;
     docs) list=$DEMO$DOCS_ONLY ;;
-    *) fail 'usage: scripts/setup.sh [demo|test|bench|vm|docs]' ;;
+    release) list=$RELEASE_ONLY ;;
+    *) fail 'usage: scripts/setup.sh [demo|test|bench|vm|docs|release]' ;;
   esac
   if [ "$(id -u)" -ne 0 ]; then fail "the $wanted of dns11 needs root; run this as root"; fi
   export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:$INNER_PATH

@@ -1,8 +1,12 @@
 // @ts-check
 /**
- * Installs dns11 into a folder as it is on a machine: /usr/lib/dns11 with the program, its packages and a Node (the one
- * that runs this script), and the commands that start it. The .deb and the image are made from it. Neither relies on
- * the machine's Node, which may be too old or may be updated. Usage: node scripts/stage.mjs FOLDER
+ * Installs dns11 into a folder as it is on a machine: /usr/lib/dns11 with the program, its packages and a Node, and the
+ * commands that start it. The .deb, the archive and the image are made from it. None relies on the machine's Node, which may
+ * be too old or may be updated. Usage: node scripts/stage.mjs FOLDER [PREFIX]
+ *
+ * PREFIX is `usr` unless given. By default it takes the Node that runs this script and the packages of the checkout, so the
+ * result is for this machine's architecture. STAGE_ARCH (x64 or arm64), STAGE_NODE (a file) and STAGE_PACKAGES (a folder with
+ * node_modules) choose others.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +15,7 @@ import { fileURLToPath } from "node:url";
 
 const NODE_MAJOR_MIN = 20;
 const SOURCE = dirname(dirname(fileURLToPath(import.meta.url)));
-const HOME = "usr/lib/dns11";
+const { STAGE_ARCH: arch = process.arch, STAGE_NODE: ownNode, STAGE_PACKAGES: from = SOURCE } = process.env;
 
 /** Files of packages that only building and reading them needs; licenses stay. */
 const NOT_RUN = [
@@ -36,18 +40,18 @@ function fail(text) {
   process.exit(1);
 }
 
-/** The production packages of package-lock.json for this platform. */
+/** The production packages of package-lock.json for the platform. */
 function packages() {
   const lock = JSON.parse(readFileSync(join(SOURCE, "package-lock.json"), "utf8"));
   return (
     Object.entries(lock.packages)
       .filter(([path, { dev }]) => path !== "" && dev !== true)
       .filter(([path]) => !/\/@types\//.test(path))
-      .filter(([, { os, cpu }]) => os?.includes(process.platform) !== false && cpu?.includes(process.arch) !== false)
+      .filter(([, { os, cpu }]) => os?.includes(process.platform) !== false && cpu?.includes(arch) !== false)
       // An optional package that names no platform would need a compiler.
       .filter(([, { optional, os }]) => optional !== true || os !== undefined)
       .map(([path]) => {
-        if (!existsSync(join(SOURCE, path))) fail(`${path} is missing: npm ci`);
+        if (!existsSync(join(from, path))) fail(`${path} is missing in ${from}: npm ci`);
         return path;
       })
   );
@@ -58,39 +62,49 @@ function isRun(path) {
   return NOT_RUN.every((pattern) => !pattern.test(path));
 }
 
-const [out] = process.argv.slice(2);
-if (out === undefined) fail("usage: node scripts/stage.mjs FOLDER");
-if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN) {
-  fail(`Node ${process.versions.node} is too old to include: ${NODE_MAJOR_MIN} or later is required`);
+/** The Node that runs this, if it works without the libraries of its distribution. */
+function nodeOfScript() {
+  if (Number(process.versions.node.split(".")[0]) < NODE_MAJOR_MIN) {
+    fail(`Node ${process.versions.node} is too old to include: ${NODE_MAJOR_MIN} or later is required`);
+  }
+  const variables = /** @type {Record<string, unknown>} */ (process.config.variables);
+  if (Object.keys(variables).some((name) => name.startsWith("node_shared") && variables[name] === true)) {
+    fail(
+      `${process.execPath} needs shared libraries of its distribution, which cannot be included; put a Node from nodejs.org first in PATH`,
+    );
+  }
+  return process.execPath;
 }
-const variables = /** @type {Record<string, unknown>} */ (process.config.variables);
-if (Object.keys(variables).some((name) => name.startsWith("node_shared") && variables[name] === true)) {
-  fail(
-    `${process.execPath} needs shared libraries of its distribution, which cannot be included; put a Node from nodejs.org first in PATH`,
-  );
-}
+
+const [out, prefix = "usr"] = process.argv.slice(2);
+if (out === undefined) fail("usage: node scripts/stage.mjs FOLDER [PREFIX]");
+const node = ownNode ?? nodeOfScript();
 if (!existsSync(join(SOURCE, "node_modules"))) must("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
 if (!existsSync(join(SOURCE, "dist/man"))) must("npm", "run", "--silent", "build");
 
-const home = join(out, HOME);
+const installed = `${prefix}/lib/dns11`;
+const home = join(out, installed);
 rmSync(home, { recursive: true, force: true });
 mkdirSync(join(home, "bin"), { recursive: true });
-cpSync(process.execPath, join(home, "bin/node"), { dereference: true });
+cpSync(node, join(home, "bin/node"), { dereference: true });
 for (const path of ["package.json", "LICENSE", "dist/build.json", "dist/cmd", "dist/src", "dist/ui", ...packages()]) {
+  const source = join(path.startsWith("node_modules/") ? from : SOURCE, path);
   // Nested packages are listed separately.
-  const nested = join(SOURCE, path, "node_modules");
-  cpSync(join(SOURCE, path), join(home, path), {
+  const nested = join(source, "node_modules");
+  cpSync(source, join(home, path), {
     recursive: true,
     dereference: true,
-    filter: (from) => from !== nested && isRun(from),
+    filter: (file) => file !== nested && isRun(file),
   });
 }
 for (const [command, program] of [
-  ["usr/bin/dns11", "dns11.js"],
-  ["usr/libexec/docker/cli-plugins/docker-dns", "docker-dns.js"],
+  [`${prefix}/bin/dns11`, "dns11.js"],
+  [`${prefix}/libexec/docker/cli-plugins/docker-dns`, "docker-dns.js"],
 ]) {
   const path = join(out, command ?? "");
   mkdirSync(dirname(path), { recursive: true });
   // Same process: a service manager keeps track of the one that it started.
-  writeFileSync(path, `#!/bin/sh\nexec /${HOME}/bin/node /${HOME}/dist/cmd/${program} "$@"\n`, { mode: 0o755 });
+  writeFileSync(path, `#!/bin/sh\nexec /${installed}/bin/node /${installed}/dist/cmd/${program} "$@"\n`, {
+    mode: 0o755,
+  });
 }

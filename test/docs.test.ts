@@ -26,6 +26,7 @@ const paths = [
   "README.md",
   "ARCHITECTURE.md",
   "SECURITY.md",
+  "CONTRIBUTING.md",
   "CHANGELOG.md",
   ...readdirSync("docs", { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
@@ -82,6 +83,19 @@ test("every flag that a document names belongs to a command, and every command i
     "no",
     "preserve-credentials",
     "detach-netns",
+    // Of install.sh, and of programs around a release.
+    "method",
+    "url",
+    "remove",
+    "purge",
+    "version",
+    "repo",
+    "ignore-missing",
+    "update",
+    "input",
+    "detach",
+    "wait",
+    "no-git-tag-version",
   ]);
   for (const [path, text] of current) {
     // Messages of the program may name flags of docker.

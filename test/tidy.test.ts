@@ -531,6 +531,12 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/kernel/libc.ts", "src/base/log/log.ts", ...BASE],
     modules: ["node:fs", "node:path"],
   },
+  // The GitHub Action: programs of their own, clients of the control socket.
+  {
+    room: "src/action",
+    mayImport: ["src/api", "src/base/lib/printable.ts"],
+    modules: ["node:child_process", "node:crypto", "node:fs", "node:path", "node:timers/promises", "node:url"],
+  },
   {
     room: "cmd",
     mayImport: [
@@ -656,6 +662,9 @@ test("the query side and the container side do not import each other", () => {
  */
 const OPENERS = new Map([
   ["src/kernel/regular-file.ts", "the common implementation"],
+  ["src/action/place.ts", "files of the step's own folder; the state of its processes under /proc"],
+  ["src/action/report.ts", "files of the step's own folder"],
+  ["src/action/start.ts", "files of the step's own folder, and of its checkout"],
   ["src/kernel/process.ts", "files under /proc about our own processes"],
   ["src/kernel/proc-text.ts", "files under /proc"],
   ["src/kernel/xtables.ts", "lists of tables under /proc, which take a lock to read"],
@@ -782,7 +791,7 @@ test("the top level contains only the expected files", () => {
     "tsconfig.json",
     "Makefile",
   ];
-  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"];
+  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "LICENSE"];
   const made = ["node_modules", "dist"];
   const others = readdirSync(".").filter(
     (name) => !name.startsWith(".") && ![...allowed, ...documents, ...made].includes(name),

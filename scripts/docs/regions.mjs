@@ -10,7 +10,14 @@ import { join } from "node:path";
 /** Every document. @returns {string[]} */
 function documents() {
   const pages = readdirSync("docs", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".md"));
-  return ["README.md", "ARCHITECTURE.md", "SECURITY.md", "CHANGELOG.md", ...pages.map((name) => join("docs", name))];
+  return [
+    "README.md",
+    "ARCHITECTURE.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    ...pages.map((name) => join("docs", name)),
+  ];
 }
 
 /**

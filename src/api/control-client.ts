@@ -3,7 +3,7 @@
  */
 import { type IncomingMessage, request } from "node:http";
 
-import type { CountersReport, MissedReport, QueriesReport, QueryReport } from "./queries.ts";
+import type { CountersReport, MissedReport, QueriesReport, QueryReport, SkippedReport } from "./queries.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
 import type { ProbesReport, ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
@@ -92,6 +92,14 @@ export class ControlClient {
   /** Queries as they arrive, until `signal` or until dns11 stops. */
   async *follow(filter: QueriesRequest = {}, signal?: AbortSignal): AsyncGenerator<QueryReport | MissedReport, void> {
     yield* this.#stream<QueryReport | MissedReport>("/v1/queries", { ...filter, follow: true }, signal);
+  }
+
+  /** The same, with at most so many queries a second. */
+  async *followSome(
+    perSecond: number,
+    signal?: AbortSignal,
+  ): AsyncGenerator<QueryReport | MissedReport | SkippedReport, void> {
+    yield* this.#stream<QueryReport | MissedReport | SkippedReport>("/v1/queries", { perSecond, follow: true }, signal);
   }
 
   /** Names that fail, of some containers or of all. */

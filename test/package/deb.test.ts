@@ -11,6 +11,7 @@ import { type Container, createNetwork, runContainer } from "../support/engine/c
 import { dig } from "../support/client/dig.ts";
 import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { systemFiles } from "../support/engine/system-files.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const HOME = "/usr/lib/dns11";
@@ -132,11 +133,6 @@ async function host(command: string, ...args: readonly string[]): Promise<string
   return await check(first, [...rest, ...args], { env: { DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" } });
 }
 
-// All files of the system, except dpkg's own records.
 async function files(): Promise<string[]> {
-  const all = await host("find", "/", "-xdev", "-printf", "%p %y %m %l\\n");
-  return all
-    .split("\n")
-    .filter((line) => !/^\/var\/(?:lib\/dpkg\/|log\/(?:dpkg|alternatives)\.log )/.test(line))
-    .toSorted();
+  return await systemFiles(inHost("env"));
 }

@@ -24,6 +24,7 @@ import { Fault, codeOf, reasonOf } from "../../../../src/base/lib/fault.ts";
 import { check } from "../../../support/program/command.ts";
 import { inTime, pause, waitFor } from "../../../support/rig/wait.ts";
 import { MachineRoot } from "../../support/machine-root.ts";
+import { NEEDS_ROOT } from "../../support/needs-root.ts";
 import { NodeMount } from "../../support/node-mount.ts";
 import type { PollReport } from "../../support/poll-main.ts";
 
@@ -134,7 +135,7 @@ test("a text left by a killed write has a nameserver, and starts like one of bot
   }
 });
 
-test("the container sees the text through its mount, and the mount stays", async (t) => {
+test("the container sees the text through its mount, and the mount stays", NEEDS_ROOT, async (t) => {
   const machine = machineOf(t);
   await using node = await NodeMount.create(machine.at(PATH));
   const mounts = await node.sh("grep resolv.conf /proc/self/mountinfo");
@@ -144,7 +145,7 @@ test("the container sees the text through its mount, and the mount stays", async
   assert.equal(await node.sh("grep resolv.conf /proc/self/mountinfo"), mounts);
 });
 
-test("writes of the container, in place as a shell does, are noticed and read", async (t) => {
+test("writes of the container, in place as a shell does, are noticed and read", NEEDS_ROOT, async (t) => {
   const machine = machineOf(t);
   await using node = await NodeMount.create(machine.at(PATH));
   const file = fileOf(t, machine);
@@ -161,7 +162,7 @@ test("writes of the container, in place as a shell does, are noticed and read", 
   assert.equal(events, 0);
 });
 
-test("a container with the engine's file is distinguished from one with another file", async (t) => {
+test("a container with the engine's file is distinguished from one with another file", NEEDS_ROOT, async (t) => {
   const machine = machineOf(t);
   machine.write("/volume/resolv.conf", DOCKER);
   const engineFile = openInRoot(machine.root, PATH, constants.O_RDONLY);
@@ -183,7 +184,7 @@ function openedForGood(t: TestContext, path: string): number {
   return fd;
 }
 
-test("a file on a read-only mount can be read but not written", async (t) => {
+test("a file on a read-only mount can be read but not written", NEEDS_ROOT, async (t) => {
   const machine = machineOf(t);
   await using node = await NodeMount.create(machine.at(PATH), "ro");
   const file = fileOf(t, node, "/etc/resolv.conf");
@@ -201,7 +202,7 @@ for (const [what, make, why] of [
   ["a pipe, which would keep us waiting", (path: string) => check("mkfifo", [path]), /not a regular file/],
   ["a device", (path: string) => check("mknod", [path, "c", "1", "3"]), /not a regular file/],
 ] as const) {
-  test(`there is ${what}`, async (t) => {
+  test(`there is ${what}`, what === "a device" ? NEEDS_ROOT : {}, async (t) => {
     const machine = machineOf(t);
     rmSync(machine.at(PATH));
     await make(machine.at(PATH));

@@ -14,6 +14,7 @@ import { openInRoot } from "../../../../src/kernel/libc.ts";
 import { check } from "../../../support/program/command.ts";
 import { pause, waitFor } from "../../../support/rig/wait.ts";
 import { MachineRoot } from "../../support/machine-root.ts";
+import { NEEDS_ROOT } from "../../support/needs-root.ts";
 import { NodeMount } from "../../support/node-mount.ts";
 
 const PATH = "/containers/c/resolv.conf";
@@ -223,18 +224,22 @@ test("nameservers of another program are accepted", (t) => {
   assert.deepEqual(node.saved, []);
 });
 
-test("a file on a read-only mount is reported with the reason, unless its nameservers are accepted", async (t) => {
-  const node = new Node(t);
-  await using mount = await NodeMount.create(node.path, "ro");
-  const writer = node.another(t, new ResolvConfFile((flags) => openInRoot(mount.root, "/etc/resolv.conf", flags)));
-  const result = writer.advertise(CHANGE);
-  assert.ok(result.outcome === "read-only");
-  assert.match(result.reason, /cannot be written: EROFS/);
-  assert.deepEqual(node.saved, []);
-  assert.equal(node.text, DOCKER);
-  node.write(WRITTEN);
-  assert.deepEqual(writer.advertise(CHANGE), { outcome: "accepted", addresses: [OURS] });
-});
+test(
+  "a file on a read-only mount is reported with the reason, unless its nameservers are accepted",
+  NEEDS_ROOT,
+  async (t) => {
+    const node = new Node(t);
+    await using mount = await NodeMount.create(node.path, "ro");
+    const writer = node.another(t, new ResolvConfFile((flags) => openInRoot(mount.root, "/etc/resolv.conf", flags)));
+    const result = writer.advertise(CHANGE);
+    assert.ok(result.outcome === "read-only");
+    assert.match(result.reason, /cannot be written: EROFS/);
+    assert.deepEqual(node.saved, []);
+    assert.equal(node.text, DOCKER);
+    node.write(WRITTEN);
+    assert.deepEqual(writer.advertise(CHANGE), { outcome: "accepted", addresses: [OURS] });
+  },
+);
 
 test("a missing file is neither created nor restored", (t) => {
   const node = new Node(t);

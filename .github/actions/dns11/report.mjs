@@ -1,0 +1,868 @@
+// Written by scripts/action.mjs from src/action: change that, and run `make action`.
+
+// src/action/report.ts
+import { spawnSync } from "node:child_process";
+import { appendFileSync, existsSync as existsSync2, readFileSync as readFileSync2, rmSync } from "node:fs";
+import { join as join2 } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+// src/action/place.ts
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+// src/base/declared-limits.ts
+var DECLARED_LIMITS = {
+  /**
+   * Declared names in all files, records of each, and CNAMEs followed from one name to the next. A file with more is
+   * refused, and the names of the file before it stay. A name takes 1 KB.
+   */
+  declaredNames: 1e5,
+  declaredRecords: 100,
+  declaredAliases: 8,
+  /**
+   * Files in the folder of records, and bytes of each; a folder with more, or a larger file, is refused. Of its mistakes
+   * the first are logged and shown.
+   */
+  recordsFiles: 256,
+  recordsProblems: 20,
+  recordsFileBytes: 8 * 1024 * 1024,
+  /**
+   * Domains, servers and characters in the label io.dns11.dns of one container. Each container has its own routing
+   * table, which every forwarded query is matched with. The rest of a longer label is ignored and reported.
+   */
+  labelDomains: 64,
+  labelServers: 16,
+  /** Names in the label io.dns11.names, and wildcards among the aliases of an endpoint; the rest is ignored and reported. */
+  labelNames: 64,
+  /** Ports in the label io.dns11.ports, published ports, and exposed ports of one container; the rest is ignored. */
+  labelPorts: 32,
+  labelChars: 4096,
+  /**
+   * Containers in one answer from a zone, more than a bridge has room for names in a UDP reply. Wildcards would
+   * otherwise make every query as expensive as there are containers.
+   */
+  zoneAnswerMembers: 256,
+  /** Containers with one address: of those that other machines publish, any number may claim it. */
+  zoneAddressMembers: 16,
+  /**
+   * Containers that are not running whose names stay local, names of each, and for how long. Of more containers those that
+   * ended first are forgotten, and their names are forwarded, as in Docker.
+   */
+  stoppedContainers: 256,
+  stoppedNames: 256,
+  stoppedMs: 864e5,
+  /** Characters shown of a label; and of its problems. */
+  labelCharsShown: 80,
+  labelProblemChars: 240
+};
+
+// src/base/etcd-limits.ts
+var ETCD_LIMITS = {
+  /**
+   * Records in memory, some 0.6 KB each. Further ones are left out and counted; a list of keys ends there, so that a
+   * million of them take neither memory nor time.
+   */
+  etcdRecords: 2e5,
+  /** Bytes of one record. A larger one is skipped and named. */
+  etcdValueBytes: 16 * 1024,
+  /** Skipped records whose key and problem are known; all are counted. */
+  etcdProblems: 1024,
+  /** Records in one answer: what is beyond fits into no UDP reply, and every one costs time. */
+  etcdAnswerRecords: 256,
+  /** Names visited for a query with a wildcard label, or for the quirk subtree; the rest is left out. */
+  etcdVisits: 2048,
+  /** Leases whose duration is known; the one that was seen first is forgotten, and its records have the shortest TTL. */
+  etcdLeases: 4096,
+  /** The TTL of records without one, and the bounds of one that follows from a lease: as in CoreDNS. */
+  etcdTtlSeconds: 300,
+  etcdLeaseSecondsMin: 30,
+  etcdLeaseSecondsMax: 86400,
+  /** Bytes of one reply of etcd, or of one message of a watch; a page of a list is made smaller until it fits. */
+  etcdReplyBytes: 4 * 1024 * 1024,
+  /** Keys on a page of a list: reading them takes 4 ms. */
+  etcdPageKeys: 250,
+  /** Time for a reply, and for a stream to begin; then the next member is tried. */
+  etcdCallMs: 3e3,
+  /** Connections to one member. */
+  etcdConnections: 4,
+  /** When an idle connection is probed by the kernel. */
+  etcdKeepAliveMs: 1e4,
+  /** How often the member that is watched proves that it hears the others. */
+  etcdCheckMs: 5e3,
+  /** Backoff of reconnections to etcd. */
+  etcdRetryFirstMs: 200,
+  etcdRetryLastMs: 5e3,
+  /** Members of services that one machine publishes, and keys that are read from one: the others are left out, and it is named. */
+  etcdMachineMembers: 1e4,
+  /** Keys below the name of this machine that are read: its own, and some of others, which stay. */
+  etcdOwnKeys: 12e3,
+  /** Machines whose members are read, so that no writer makes up more. */
+  etcdMachines: 4096,
+  /** Bytes of a published member: twice what the longest can have. */
+  etcdMemberBytes: 4096,
+  /** Members of one other machine in an answer, so that no machine fills it alone. */
+  etcdAnswerMembers: 64,
+  /** Changes in one transaction: etcd accepts 128 operations. */
+  etcdWriteKeys: 100,
+  /** Time between two transactions: changes that come faster are written together. */
+  etcdWriteEveryMs: 50,
+  /** Between two lists of the own keys because another writer has changed one. */
+  etcdListAgainMs: 5e3,
+  /** Renewals of a lease in the time that it is granted for. */
+  etcdRenewals: 3,
+  /** Time for withdrawing what is published before dns11 exits. */
+  etcdWithdrawMs: 2e3,
+  /** Bytes of the file with the authority's certificates, and of the file with the password. */
+  etcdFileBytes: 256 * 1024
+};
+
+// src/base/log/log-limits.ts
+var LOG_LIMITS = {
+  /** A line with the same subject and text is logged once in this time, with the number of those held back. */
+  logRepeatMs: 6e5,
+  /** Different lines about one container or server in that time. */
+  logLinesPerSubject: 4,
+  /** How many subjects are tracked. */
+  logSubjects: 4096,
+  /**
+   * Lines with one text in so much time: the first line of each container or server, and beyond these so many of all and of
+   * each. So none uses up the room of another.
+   */
+  logKindMs: 6e4,
+  logOwnersPerKind: 400,
+  logLinesPerKind: 100,
+  logLinesPerOwner: 8,
+  /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
+  logServerMs: 6e4,
+  /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
+  logNames: 16,
+  logNameChars: 300
+};
+
+// src/base/swarm-limits.ts
+var SWARM_LIMITS = {
+  /**
+   * How long an answer of Docker's resolver is repeated, and for how long clients may keep it: two seconds together. It
+   * knows of a change as soon as gossip does; nothing else would tell dns11.
+   */
+  swarmFreshMs: 1e3,
+  swarmTtlSeconds: 1,
+  /**
+   * While Docker's resolver does not answer, its last answers stand in for so long: longer than a restart or an upgrade
+   * of dockerd takes. Services keep their addresses meanwhile, tasks may not. After that their names fail.
+   */
+  swarmLastKnownMs: 6e5,
+  /** How long one question waits for Docker's resolver; then it counts as away, for all questions of the next second. */
+  swarmAskMs: 2e3,
+  swarmAwayMs: 1e3,
+  /** Names of one container whose last answers are kept; the oldest gives way. */
+  swarmNamesKept: 512,
+  /** Addresses of one answer; the rest is left out. */
+  swarmAddresses: 1024,
+  /** Questions that one query may need: a declared name can lead to several. */
+  swarmPasses: 10,
+  /**
+   * Names of one container that Docker's resolver does not know, each of which it logs. A container that asks for more
+   * gets SERVFAIL for them, unless they were unknown within `swarmFreshMs`.
+   */
+  swarmUnknown: { burst: 40, perSecond: 20 },
+  /** How often the engine's list of a network's services is read, and how soon again if a name is not in it. */
+  swarmPollMs: 1e4,
+  swarmPollAgainMs: 1e3,
+  /** Networks whose list is read in one round; with more, they take turns. */
+  swarmNetworks: 32,
+  /** Bytes of one list, and its services and tasks. A longer one is not read; of more tasks, the rest is left out. */
+  swarmListBytes: 2 * 1024 * 1024,
+  swarmServices: 1024,
+  swarmTasks: 8192,
+  /** How long a service that is no longer listed keeps its name from going upstream: it may have no healthy task. */
+  swarmServiceMs: 36e5
+};
+
+// src/base/limits.ts
+var LIMITS = {
+  /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
+  udpBatch: 64,
+  /** The same where most queries are forwarded, each of which costs as much as several local answers. */
+  udpBatchDeferred: 16,
+  /**
+   * Receive buffer for queries of one namespace that arrive while others are served, in the kernel's accounting (768
+   * bytes and more for a short query; the kernel doubles this value): some 2,700 queries instead of 270. What does not
+   * fit is lost, and the client retries after seconds.
+   */
+  udpReceiveBytes: 1024 * 1024,
+  /** The longest UDP query that is read; a longer one is truncated, cannot be parsed, and gets FORMERR. */
+  udpQueryBytes: 4096,
+  /** What Docker reads of a UDP query, for the strict mode. */
+  udpQueryBytesStrict: 512,
+  /**
+   * Steps, from label to label and along compression pointers, that parsing the names of a message may take for each of
+   * its bytes; a message that takes more is malformed. Two bytes can point through 127 labels, so 64 KB would otherwise
+   * block the event loop for 11 ms. Names as servers compress them take one or two steps a byte.
+   */
+  nameStepsPerByte: 8,
+  /** CNAMEs followed from the query name to an answer; a reply with more is rejected. */
+  scrubAliases: 16,
+  /**
+   * Records of a reply checked again before it is copied, in case nothing has to be dropped; valid replies have few.
+   */
+  scrubPlainRecords: 64,
+  /** Replies shorter than this count as this long where the length limits the size of expanded names. */
+  scrubOctetsMin: 1024,
+  /**
+   * TCP connections of clients: in total, of one container, and what each container always gets. A new connection
+   * beyond that replaces the one that has been idle longest.
+   */
+  clientStreams: { whole: 16384, each: 128, always: 8 },
+  /**
+   * Buffered bytes of a container's TCP connections, with clients and with upstreams: incomplete messages, and data not
+   * sent yet. A connection that needs more is closed.
+   */
+  streamBytes: { whole: 128 * 1024 * 1024, each: 8 * 1024 * 1024, always: 256 * 1024 },
+  /** Queries on one connection, as in Docker; then it is closed, and a client with more queries opens another. */
+  tcpQueries: 128,
+  /** Concurrent queries of one connection; further ones stay in the socket. */
+  tcpPipelined: 32,
+  /** Time from connecting to the first complete query; then the connection is closed. */
+  tcpFirstQueryMs: 2e3,
+  /** Time for each further complete query, and for reading the answers; sending byte by byte extends neither. */
+  tcpIdleMs: 8e3,
+  /** Unsent answers of a connection, in bytes; beyond this its queries are no longer read. */
+  tcpUnreadBytes: 256 * 1024,
+  /**
+   * Bytes of queries and replies on a container's connections in one turn of the event loop: 64 KB take up to a millisecond to
+   * parse. Each message counts as so many more, one that is forwarded as many as several local answers, and a connection that
+   * is accepted or read again as many as copying 64 KB takes.
+   */
+  streamTurn: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
+  /** Bytes that arrive at once from a connection before others of the container are read; queries are shorter. */
+  streamReadBytes: 4096,
+  /** Connections in the kernel's accept queue. */
+  tcpBacklog: 128,
+  /** Forwarded queries of one container in flight, as in Docker; further ones wait. */
+  forwardSlots: 1024,
+  /** Forwarded queries of all containers in flight or waiting. One more is refused, unless its container has few. */
+  forwardQueriesTotal: 8192,
+  forwardQueriesAlways: 32,
+  /** Their bytes: in total, of one container, and what each container always gets. One query may have 64 KB. */
+  forwardBytes: { whole: 64 * 1024 * 1024, each: 4 * 1024 * 1024, always: 128 * 1024 },
+  /** The same where queries share sockets and cost only memory. */
+  forwardQueriesShared: 32768,
+  /** The share of the process's descriptors for forwarded queries; the rest is for serving. */
+  forwardDescriptorShare: 0.5,
+  /** Queries of one container waiting for a slot; one more is refused at once. */
+  forwardWaiting: 1024,
+  /** How long a query waits for a slot, as in Docker, and with a time budget; then it is refused. */
+  forwardWaitMs: 4e3,
+  forwardWaitShortMs: 2e3,
+  /** The time budget of a query in a KIND node: the forwarder of its pods (CoreDNS) times out after 2 s. */
+  nodeBudgetMs: 1900,
+  /** Upstreams tried for one query, as in Docker. */
+  forwardServers: 3,
+  /** Time for one upstream to answer before the next one is tried. */
+  forwardServerMs: 4e3,
+  /** Time for Docker's own resolver, which tries up to three upstreams itself. */
+  forwardDockerMs: 13e3,
+  /**
+   * Sockets to one upstream. Each query uses a random one, so that forging a reply takes guessing the port as well as
+   * the id. More would not make that harder, but each is drained once a turn, and what all of them bring in one turn
+   * delays everything else.
+   */
+  upstreamSockets: 4,
+  /** Replies processed in one turn of the event loop; further ones wait in their sockets. */
+  upstreamBatch: 64,
+  /** Sockets to upstreams in total; beyond this a query shares an existing one. */
+  upstreamSocketsTotal: 4096,
+  /** The share of the process's descriptors for sockets to upstreams. */
+  upstreamDescriptorShare: 0.25,
+  /** The share reserved for TCP connections of clients when the number of containers that fit is computed. */
+  connectionDescriptorShare: 0.25,
+  /**
+   * Descriptors that attaching leaves free, for the control socket, probes and files: without them no state is
+   * reported.
+   */
+  descriptorsReserved: 32,
+  /**
+   * Descriptors that the kernel's table has room for from the start, 128 KB of it: three thousand containers. Beyond
+   * that, or where the process may not have so many, a full table grows, and everything waits for 10 to 20 ms.
+   */
+  descriptorsPreallocated: 16384,
+  /** A machine with room for fewer containers gets a warning at startup. */
+  containersExpected: 1e3,
+  /** After so many queries, or so long, a socket is replaced by one on another port. */
+  upstreamSocketQueries: 256,
+  upstreamSocketMs: 1e4,
+  /** Wrong replies on one socket before its queries are retried over TCP: they may be forged. */
+  upstreamWrongReplies: 3,
+  /**
+   * TCP connections to upstreams, in total, of one container, and what each always gets; then existing ones are shared.
+   */
+  upstreamStreams: { whole: 1024, each: 32, always: 2 },
+  /** Per container and upstream, and queries in flight on each: as many as servers accept on one connection. */
+  upstreamStreamsPerServer: 4,
+  upstreamPipelined: 64,
+  /** Connections that a query is tried on, one after the other, where the upstream closes each after some reply. */
+  upstreamStreamTries: 16,
+  /** How long such a connection stays open after the last query or reply on it. */
+  upstreamStreamIdleMs: 5e3,
+  /**
+   * New ones a second, for one container's queries and for all that use the host's upstreams. Each leaves a port in
+   * TIME_WAIT for a minute on one side, and from 14,000 of those on the kernel takes milliseconds to find a free one.
+   */
+  upstreamConnects: { burst: 100, perSecond: 50 },
+  upstreamConnectsOfHost: { burst: 400, perSecond: 150 },
+  /** UDP sockets to a container's own upstreams; beyond that it shares those that it has. */
+  upstreamSocketsOwn: { whole: 4096, each: 64, always: 8 },
+  /** How often one upstream is tried for one query: packets get lost. */
+  upstreamAttemptsPerServer: 3,
+  /**
+   * Queries of one container that one upstream has at the same time: at first, at least and at most; further ones wait
+   * here. Answers within `quickMs` delay nobody, so the number grows. Otherwise a smaller one is tried as soon as answers take
+   * longer than they need to, and every `tryEveryMs` in any case: half of the container's throughput for one answer's time. A query
+   * that is late, by `lateMs` at least, does not count any more.
+   */
+  serverWindow: { first: 64, least: 8, most: 16384, quickMs: 10, tryEveryMs: 2e3, lateMs: 100 },
+  /** The most containers that metrics may be configured to list: beyond that there are too many series to store. */
+  meteredContainersMax: 2e3,
+  /** Upstreams that metrics list; all others are counted together. */
+  meteredServers: 32,
+  /** Of these, upstreams of containers, which come and go: those of the machine always find a place. */
+  meteredContainersServers: 16,
+  /** Upstreams used of one list; the rest of a longer list is ignored. */
+  upstreamServers: 8,
+  /** Containers that are followed from one whose servers are containers; a longer chain counts as a cycle. */
+  upstreamChain: 32,
+  /** Time from a truncated reply to the complete one over TCP; then the truncated one is passed on. */
+  tcpFallbackMs: 1500,
+  /** When a second upstream is tried in parallel with a slow one: never earlier or later than these. */
+  hedgeMsMin: 40,
+  hedgeMsMax: 1e3,
+  /** The same for an upstream without measurements. */
+  hedgeMsFirst: 300,
+  /** Time from trying the last upstream of the list to retrying the first; then it doubles. */
+  retransmitMs: 700,
+  /** Consecutive timeouts, and the time they must span, before an upstream is down. */
+  downAfterQueries: 3,
+  downAfterMs: 1e3,
+  /**
+   * Consecutive errors of sockets, each opened after the error before, until an upstream counts as unreachable and a query
+   * goes on to the next one. Whoever can send packets to the host can forge one, for ports that it guesses.
+   */
+  downAfterSocketErrors: 3,
+  /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
+  downAfterErrors: 8,
+  /** How many of these, in different zones again, must come from containers other than the first, where several use it. */
+  downAfterErrorsOthers: 3,
+  /** How long until an upstream that is down gets a trial query, in addition to the one that another upstream gets. */
+  trialMsFirst: 500,
+  trialMsLast: 3e4,
+  /** How long an upstream that rejects EDNS is queried without it. */
+  withoutEdnsMs: 15 * 6e4,
+  /** How long an upstream with a forwarding loop is skipped, and how often loops are probed for. */
+  loopMs: 6e4,
+  loopProbeEveryMs: 3e4,
+  /** Loops remembered for one container; a new one replaces the oldest. */
+  loopsEach: 16,
+  /** Time after which a stale reply is sent if there is no fresh one yet (RFC 8767, 5). */
+  staleAfterMs: 1800,
+  /** The TTL of a stale reply, and how long after a failure it is sent at once. */
+  staleTtlSeconds: 30,
+  staleForMs: 3e4,
+  /** How long a failure is cached after a timeout, and after an error reply (RFC 9520). */
+  failureTimeoutMs: 1e3,
+  failureReplyMs: 5e3,
+  /** Entries with this share of their TTL left and this many hits are prefetched, and how many at once. */
+  prefetchShare: 0.1,
+  prefetchHits: 2,
+  prefetchesAtOnce: 256,
+  /** How long `dns11 lookup` waits for each nameserver of a container, and how many it tries: as the C library does. */
+  lookupMs: 5e3,
+  lookupServers: 3,
+  /**
+   * Names of a search list that a lookup tries: as many as the C library once did, whatever the container configures.
+   */
+  lookupNames: 7,
+  /** Time from sending a probe to its arrival; after that the rules do not work. */
+  probeMs: 1e3,
+  /** How often rules are verified without a reported change. */
+  verifyEveryMs: 6e4,
+  /** The same without change reports from the kernel (iptables-legacy): flushed rules may be missing for this long. */
+  verifyUnwatchedEveryMs: 15e3,
+  /**
+   * How long a change in a namespace may wait for a lock there. After the first time the next container has its turn; after
+   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms, and with iptables 50 ms; a
+   * blocklist of 200,000 addresses holds the lock for half a second.
+   */
+  jobSlowMs: 50,
+  jobLateMs: 2e3,
+  /** So many late changes within this time, and the container is quarantined. */
+  lateUntilQuarantine: 3,
+  lateWindowMs: 6e5,
+  /** Time limit for a program that reads or writes rules, most of it waiting for another program's lock. */
+  iptablesMs: 3e3,
+  iptablesLockSeconds: 2,
+  /**
+   * After foreign rules changed in a namespace: quiet time before a probe, and the shortest time between two probes.
+   */
+  verifyQuietMs: 50,
+  verifyAtMostEveryMs: 1e3,
+  /**
+   * How long each of a repair's two steps waits for a verification: the client of the control socket waits 5 seconds.
+   */
+  repairMs: 2200,
+  /** Backoff of retries: starts at the first value and doubles up to the second. */
+  retryFirstMs: 500,
+  retryLastMs: 6e4,
+  /** The same where answers of the kernel did not arrive in a namespace; and its beginning after rules have changed there. */
+  kernelRetryFirstMs: 6e4,
+  kernelRetryAfterChangeMs: 1e3,
+  kernelRetryLastMs: 36e5,
+  /** Between one namespace and the next whose program is attached: most of the time the kernel's lock is others'. */
+  kernelTurnPauseMs: 100,
+  /** When the thread that attaches them ends, after the last one: the first time, and at most. */
+  linkThreadIdleFirstMs: 5e3,
+  linkThreadIdleLastMs: 864e5,
+  /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
+  podProbeEveryMs: 3e5,
+  /**
+   * How often route_localnet is checked in a node with kind.mode loopback, because the kernel does not report changes:
+   * reading one takes 15 us. And how soon one is set again that keeps being reset.
+   */
+  localnetCheckMs: 2e3,
+  localnetRepairEveryMs: 6e4,
+  /** Namespaces verified at the same time; further ones wait. */
+  verifyAtOnce: 64,
+  /**
+   * Size and CPU time limit of one netlink dump; a longer one is aborted. A container decides how long most of them are,
+   * and no query is answered during that time: 20,000 rules take 68 ms.
+   */
+  dumpBytes: 4 * 1024 * 1024,
+  dumpMs: 100,
+  /** The size of a dump that is read in parts, between which queries are answered. */
+  dumpBytesInParts: 64 * 1024 * 1024,
+  /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
+  redirectRulesAtOnce: 100,
+  /** Read even on the busiest machine, however long it takes. */
+  dumpBytesAtLeast: 256 * 1024,
+  /** Time for finding rules that block queries; the result is only reported. */
+  culpritMs: 1,
+  culpritRulesAtLeast: 50,
+  /**
+   * Namespaces with more TCP sockets than this are not searched for connections to Docker's resolver: the kernel
+   * compares every socket, which takes 5 ms for 20,000.
+   */
+  sparingSockets: 1e4,
+  /** Such connections that the rules exempt: each is a rule or two that every query passes. */
+  sparedConversations: 64,
+  /** Rules and chains searched for what may block queries. The rest is skipped, which is reported. */
+  culpritRules: 2e3,
+  /**
+   * The longest iptables-legacy table that is parsed, some 25,000 rules. A longer one is reported as skipped, and
+   * counts as foreign. Reading this much takes 30 ms, its own program 80 ms.
+   */
+  xtableBytes: 4 * 1024 * 1024,
+  /** How long tables of iptables-legacy may take to be read, most of it waiting for another program's lock. */
+  xtablesMs: 500,
+  /** How often a table that changes while it is read is read again. */
+  xtableReads: 3,
+  /**
+   * The longest file read under /proc. The kernel generates them on each read, and a container may make them grow: each
+   * socket adds 150 bytes and 1.4 us.
+   */
+  procBytes: 256 * 1024,
+  /** Nameservers used of the host's resolv.conf, including those behind a stub resolver; the C library uses three. */
+  hostServers: 8,
+  /** Servers of a container's own resolv.conf that are captured and queried: C libraries read three. */
+  capturedServers: 3,
+  /** After a change of the host's resolv.conf: quiet time before it is read, and the longest wait for it. */
+  hostFileQuietMs: 50,
+  hostFileBusyMs: 300,
+  /** How long a file without nameservers may be an incomplete write; then it is used as it is. */
+  hostFileMissingMs: 500,
+  /** How often it is read without a reported change; and how often where the kernel has no watch for it. */
+  hostFilePollMs: 1e4,
+  hostFileUnwatchedMs: 500,
+  /** When files that were under a lease are read again; one inspect each, however often the lease is renewed. */
+  unreadRetryMs: 1e4,
+  /**
+   * Memory for the query history of one container, from its first query on: 170 queries with names of usual length. A
+   * new query replaces the oldest.
+   */
+  historyBytes: 8192,
+  /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
+  historiesLingering: 256,
+  historyLingerMs: 6e4,
+  /** For how long a failure over TCP explains failures of names. */
+  tcpFailureMs: 1e4,
+  /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
+  formerAddresses: 256,
+  formerAddressMs: 6e5,
+  /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
+  failureBytes: { near: 2304, outside: 1152 },
+  /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
+  failureTables: 1024,
+  failureLingerMs: 6e5,
+  /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
+  recordedCauses: 4096,
+  causesPerContainer: 64,
+  /** Of one container in one look, and how long a look takes; what is left is for the next. */
+  causesAtOnce: 8,
+  causesMs: 10,
+  causesEveryMs: 500,
+  causeAgainMs: 2e3,
+  /** A name that has not failed for so long no longer counts as one that fails. */
+  failureIdleMs: 3e5,
+  /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
+  tailEveryMs: 50,
+  /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */
+  tailQueriesAtOnce: 512,
+  tailQueriesEach: 8,
+  /** Queries in one API response: the most recent. */
+  queriesReturned: 1e4,
+  /** Lines of the query log a second; those left out are counted. */
+  queryLogLines: 500,
+  ...DECLARED_LIMITS,
+  ...SWARM_LIMITS,
+  ...ETCD_LIMITS,
+  /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
+  imagesCached: 256,
+  /** Labels of one image, in characters; with more, all labels of its containers count as the image's. */
+  imageLabelChars: 64 * 1024,
+  /**
+   * How long a new container waits for its image's labels before it is attached; then its labels count as the image's
+   * until they are known. Its names resolve meanwhile. Engines take 0.5 ms, 8 ms with the containerd image store.
+   */
+  imageWaitMs: 1e3,
+  /** Concurrent inspects: the engine works on one container at a time, and more only queue there. */
+  inspectsAtOnce: 8,
+  /** Time limit of one inspect; it is retried later. */
+  inspectMs: 1e4,
+  /** Time limit of a list, for which the engine visits every container. */
+  listMs: 3e4,
+  /**
+   * How often the whole list is compared with the known state, in case an event was lost or the stream is dead; a reply
+   * also shows that the engine is alive.
+   */
+  resyncEveryMs: 6e4,
+  /** How long a created container may take to start before its names are known as those of a stopped one. */
+  startAfterCreateMs: 250,
+  /** Backoff of reconnections to the engine. */
+  engineRetryFirstMs: 100,
+  engineRetryLastMs: 5e3,
+  /**
+   * How long the follower may be silent before it is considered dead: it compares lists every minute, and each of its calls
+   * ends within half a minute.
+   */
+  followerSilentMs: 15e4,
+  /** By how much the supervisor's start timeout is extended while there is no engine, each time before it expires. */
+  startExtendMs: 3e4,
+  /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
+  engineStartWaitMs: 6e4,
+  ...LOG_LIMITS,
+  /** Queries of dns11's own that are announced in one container, and how long each is expected. */
+  ownQueries: 64,
+  ownQueryMs: 1e4,
+  /**
+   * Consecutive crashes of dns11 while it worked for one container, each so soon after the one before, until that
+   * container is attached last and alone, and until it is quarantined.
+   */
+  crashWindowMs: 6e4,
+  crashesUntilSuspect: 2,
+  crashesUntilQuarantine: 3,
+  crashesKept: 16,
+  /** For how long, the first time and at most; and for how many containers. */
+  quarantineMs: 36e5,
+  quarantineMsMax: 24 * 36e5,
+  quarantinesKept: 256,
+  /** How often a container that is attached last checks whether all others are. */
+  suspectCheckMs: 50,
+  /** Internal errors logged with their stacks; others are only counted. */
+  internalErrorsLogged: 64,
+  /** How long SIGTERM waits for queries in flight. */
+  drainMs: 2e3,
+  /**
+   * How long descriptors of nf_tables outlive their table. Closing one at once waits until the kernel is done with what
+   * was deleted, a grace period of 10 ms and more in which no query is answered; later it does not.
+   */
+  nftLingerMs: 1e3,
+  /**
+   * New queries go elsewhere by then; a namespace that is silent for this long has been answered. A packet that has
+   * passed the rules waits for the kernel where all processors are busy: after 10 ms two of 8,000 queries were still on
+   * their way, and with 36 processes that wanted two processors one was lost after 50 ms.
+   */
+  drainQuietMs: 100,
+  /** Garbage in the heap, in percent of what is in use, before it is collected. */
+  heapGrowthPercent: 50,
+  /** What the C library keeps at the end of its memory. */
+  freeMemoryBytes: 131072,
+  /**
+   * Bytecode of functions that V8 inlines into one function. With 920, the default of V8, the answer to a name took 198
+   * to 229 ns in 2026; with 4,000, 171 to 188; more changed nothing.
+   */
+  inlinedBytecode: 4e3,
+  /** How often to check whether startup has finished, so that memory which only startup needed can be given back. */
+  trimCheckMs: 2e3,
+  /** Connections to the control socket: more than people use at once. */
+  controlConnections: 32,
+  /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */
+  events: 500,
+  /** Samples of rates and servers: five minutes; and servers with samples. */
+  historySamples: 60,
+  historyEveryMs: 5e3,
+  historyServers: 64,
+  /** Containers, networks and cache entries in one list, and rows and columns of the matrix; the rest is counted. */
+  containersListed: 2e3,
+  networksListed: 1e3,
+  cacheEntriesListed: 500,
+  matrixSide: 256,
+  /** Names in one list: more than people read, some 2 MB of JSON. The rest is counted. */
+  namesListed: 5e3,
+  /** Connections to the HTTP listener, which any process on the machine can open; a new one replaces an idle one. */
+  pageConnections: 32,
+  /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
+  pageEveryMs: 100,
+  /** An event loop that is blocked for this long hangs, and the process is killed. */
+  hangSeconds: 8,
+  /** Namespaces with answers in the kernel, and answers: in all, of one namespace, of each whatever the others have. */
+  kernelAnswers: { spaces: 4096, answers: { whole: 65536, each: 16384, always: 16 } },
+  /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
+  channelBytes: 16 * 1024,
+  channelDescriptors: 240
+};
+
+// src/action/place.ts
+var FILES = {
+  /** What dns11 prints. */
+  log: "dns11.log",
+  /** The process that records, as a number. */
+  recorder: "recorder.pid",
+  /** The process of dns11. */
+  daemon: "dns11.pid",
+  /** Written by the recorder at its end. */
+  record: "record.json"
+};
+var ROOT = 0;
+function asRoot(user = process.getuid?.() ?? ROOT) {
+  return user === ROOT ? [] : ["sudo", "-n"];
+}
+function pidIn(folder, name) {
+  const path = join(folder, name);
+  if (!existsSync(path)) return void 0;
+  const pid = Number(readFileSync(path, "utf8"));
+  return Number.isSafeInteger(pid) && pid > 1 ? pid : void 0;
+}
+function isRunning(pid) {
+  return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
+}
+function statusOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+// src/base/lib/printable.ts
+var CONTROL_CHARACTERS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+function printable(text) {
+  return text.replaceAll(CONTROL_CHARACTERS, escaped);
+}
+function escaped(character) {
+  const code2 = character.charCodeAt(0).toString(16);
+  return code2.length > 2 ? unicodeEscape(character) : `\\x${code2.padStart(2, "0")}`;
+}
+function unicodeEscape(character) {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+// src/action/runner.ts
+var FOLDER = "folder";
+var InputError = class extends Error {
+  name = "InputError";
+};
+function variable(env, name) {
+  const value = env[name] ?? "";
+  if (value === "") throw new InputError(`${name} is not set: this program is a step of GitHub Actions`);
+  return value;
+}
+function savedFolder(env) {
+  return env[`STATE_${FOLDER}`];
+}
+function annotation(level, title, text) {
+  return `::${level} title=${property(title)}::${data(text)}
+`;
+}
+function data(text) {
+  return printable(text).replaceAll("%", "%25");
+}
+function property(text) {
+  return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}
+
+// src/action/summary.ts
+var SUMMARY_BYTES_MAX = 9e5;
+var FAILURES_SHOWN = 100;
+var CONTAINERS_SHOWN = 50;
+var NAMES_SHOWN = 50;
+var CELL_LENGTH_MAX = 500;
+function failingNames(record) {
+  return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, cause }) => ({
+    container,
+    name: name ?? "(hidden)",
+    sentence: cause?.sentence ?? ""
+  }));
+}
+function summaryOf(record) {
+  const lasting = merged(record.failures.filter((each) => isLasting(each)));
+  const late = merged(record.failures.filter((each) => each.isContainerName && !isLasting(each)));
+  const others = merged(record.failures.filter((each) => !each.isContainerName));
+  const parts = [
+    "## Names in this job",
+    "",
+    lasting.length === 0 ? "No name of a container failed." : `${counted(lasting.length, "name")} of containers did not resolve.`,
+    "",
+    ...lasting.length === 0 ? [] : [failureTable(lasting), ""],
+    ...folded("Failed at first, and resolved later", late),
+    ...folded("Other names that failed", others),
+    ...askedParts(record.asked),
+    ...remarks(record).map((line) => `<p>${line}</p>
+`)
+  ];
+  const text = `${parts.join("\n").trimEnd()}
+`;
+  if (Buffer.byteLength(text) <= SUMMARY_BYTES_MAX) return text;
+  return `${parts.slice(0, lasting.length === 0 ? 4 : 6).join("\n")}
+The rest is too long for this page.
+`;
+}
+function isLasting({ isContainerName, last, lastSuccess }) {
+  return isContainerName && (lastSuccess === null || lastSuccess < last);
+}
+function merged(failures) {
+  const groups = /* @__PURE__ */ new Map();
+  for (const each of failures) {
+    const key = JSON.stringify([each.containerId, each.name, each.cause?.sentence]);
+    const group = groups.get(key);
+    groups.set(key, group === void 0 ? each : { ...group, count: group.count + each.count });
+  }
+  return [...groups.values()].toSorted((a, b) => b.count - a.count);
+}
+function failureTable(failures) {
+  const rows = failures.slice(0, FAILURES_SHOWN).map(
+    ({ container, name, result, count, cause }) => row([code(container), code(name ?? "(hidden)"), code(result), String(count), why(cause)])
+  );
+  const rest = failures.length - FAILURES_SHOWN;
+  return table(
+    ["Container", "Name", "Result", "Queries", "Why, and what helps"],
+    rest > 0 ? [...rows, row([`${counted(rest, "more name")} not shown`])] : rows
+  );
+}
+function why(cause) {
+  if (cause === null) return "";
+  const { sentence, fix, lastingFix } = cause;
+  return [
+    code(sentence),
+    ...fix === null ? [] : [`for now: ${code(fix)}`],
+    ...lastingFix === null ? [] : [
+      `for good, in ${code(lastingFix.file ?? "the Compose file")}: ${code(`${lastingFix.key}: ${lastingFix.change}`)}`
+    ]
+  ].join("<br>");
+}
+function folded(title, failures) {
+  if (failures.length === 0) return [];
+  return [details(`${title} (${failures.length})`, failureTable(failures)), ""];
+}
+function askedParts(asked) {
+  if (asked.length === 0) return [];
+  const shown = asked.toSorted((a, b) => queriesOf(b) - queriesOf(a)).slice(0, CONTAINERS_SHOWN);
+  const rows = shown.flatMap((each) => {
+    const names = each.names.toSorted((a, b) => b.queries - a.queries);
+    const hidden = names.slice(NAMES_SHOWN).reduce((sum, { queries }) => sum + queries, each.others);
+    return [
+      ...names.slice(0, NAMES_SHOWN).map(
+        ({ name, queries, failed, answer }) => row([code(each.container), code(name ?? "(hidden)"), String(queries), String(failed), code(answer)])
+      ),
+      ...hidden === 0 ? [] : [row([code(each.container), "other names", String(hidden), "", ""])]
+    ];
+  });
+  const rest = asked.length - shown.length;
+  if (rest > 0) rows.push(row([`${counted(rest, "more container")} not shown`]));
+  const body = table(["Container", "Name", "Queries", "Failed", "Last answer"], rows);
+  return [details(`Who asked what (${counted(asked.length, "container")})`, body), ""];
+}
+function remarks({ endedEarly, missed, ofOtherContainers, omittedFailures }) {
+  return [
+    ...endedEarly === null ? [] : [`The record ends before the job: ${code(endedEarly)}`],
+    ...missed === 0 ? [] : [`${counted(missed, "query", "queries")} came too fast to be recorded.`],
+    ...ofOtherContainers === 0 ? [] : [`${counted(ofOtherContainers, "query", "queries")} of further containers are not listed.`],
+    ...omittedFailures === 0 ? [] : [`${counted(omittedFailures, "more failure")} not listed.`]
+  ];
+}
+function queriesOf({ names, others }) {
+  return names.reduce((sum, { queries }) => sum + queries, others);
+}
+function counted(count, one, many = `${one}s`) {
+  return `${count} ${count === 1 ? one : many}`;
+}
+function table(heads, rows) {
+  return `<table>
+<tr>${heads.map((head) => `<th>${head}</th>`).join("")}</tr>
+${rows.join("\n")}
+</table>`;
+}
+function row(cells) {
+  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
+}
+function details(title, body) {
+  return `<details><summary>${title}</summary>
+${body}
+</details>`;
+}
+function code(text) {
+  if (text === "") return "";
+  const cut = text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX)}...` : text;
+  return `<code>${html(printable(cut))}</code>`;
+}
+function html(text) {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;").replaceAll("'", "&#39;");
+}
+
+// src/action/report.ts
+var ANNOTATIONS_MAX = 10;
+var END_MS = 3e4;
+var POLL_MS = 50;
+async function report() {
+  const folder = savedFolder(process.env);
+  if (folder === void 0 || !existsSync2(folder)) return;
+  await end(pidIn(folder, FILES.recorder), "the recorder", []);
+  await end(pidIn(folder, FILES.daemon), "dns11", asRoot());
+  const path = join2(folder, FILES.record);
+  if (!existsSync2(path)) {
+    process.stdout.write(annotation("warning", "dns11", "there is no record of this job"));
+    return;
+  }
+  const record = JSON.parse(readFileSync2(path, "utf8"));
+  appendFileSync(variable(process.env, "GITHUB_STEP_SUMMARY"), summaryOf(record));
+  for (const { container, name, sentence } of failingNames(record).slice(0, ANNOTATIONS_MAX)) {
+    process.stdout.write(annotation("warning", `"${name}" does not resolve in ${container}`, sentence));
+  }
+  rmSync(folder, { recursive: true, force: true });
+}
+async function end(pid, what, prefix) {
+  if (pid === void 0 || !isRunning(pid)) return;
+  const [command, ...args] = [...prefix, "sh", "-c", `kill -TERM ${pid}`];
+  spawnSync(command, args, { stdio: "ignore" });
+  const endMs = performance.now() + END_MS;
+  while (isRunning(pid)) {
+    if (performance.now() > endMs) {
+      process.stdout.write(annotation("warning", "dns11", `${what} did not end within ${END_MS / 1e3} seconds`));
+      return;
+    }
+    await sleep(POLL_MS);
+  }
+}
+try {
+  await report();
+} catch (error) {
+  process.stdout.write(annotation("warning", "dns11", error.message));
+}

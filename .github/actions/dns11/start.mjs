@@ -1,0 +1,1234 @@
+// Written by scripts/action.mjs from src/action: change that, and run `make action`.
+
+// src/action/start.ts
+import { spawn, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdtempSync, openSync, readFileSync as readFileSync2, writeFileSync } from "node:fs";
+import { join as join5 } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+// src/api/control-client.ts
+import { request } from "node:http";
+
+// src/base/lib/fault.ts
+var Fault = class extends Error {
+  name = "Fault";
+  code;
+  /** What the reader can do about it, as a separate sentence. */
+  remedy;
+  /** Retrying will not help. */
+  isFinal;
+  constructor(code, message, options = {}) {
+    super(message, options.cause === void 0 ? void 0 : { cause: options.cause });
+    this.code = code;
+    this.remedy = options.remedy;
+    this.isFinal = options.isFinal ?? false;
+  }
+};
+function reasonOf(thrown) {
+  if (!(thrown instanceof Error)) return String(thrown);
+  return thrown.cause === void 0 ? thrown.message : `${thrown.message}: ${reasonOf(thrown.cause)}`;
+}
+function codeOf(thrown) {
+  if (thrown instanceof Error && "code" in thrown && typeof thrown.code === "string") return thrown.code;
+  return void 0;
+}
+
+// src/api/control-client.ts
+var TIMEOUT_MS = 5e3;
+var QUERY_TIMEOUT_MS = 12e4;
+var ControlClient = class {
+  #path;
+  #closed;
+  /** `path` is the path of the control socket; `closed` ends all requests. */
+  constructor(path, closed) {
+    this.#path = path;
+    this.#closed = closed;
+  }
+  async status() {
+    return await this.#call("GET", "/v1/status");
+  }
+  /** Restores a KIND node; returns its name. */
+  async detachNode(node) {
+    return await this.#call("POST", "/v1/kind/detach", { node });
+  }
+  /** Serves a detached node again. */
+  async attachNode(node) {
+    return await this.#call("POST", "/v1/kind/attach", { node });
+  }
+  /** Verifies a container, by its name or ID, and attaches it again if needed. */
+  async repair(container) {
+    return await this.#call("POST", "/v1/repair", { container });
+  }
+  /** Announces test queries from a container's namespace, which then count nowhere. */
+  async announceProbes(probes) {
+    return await this.#call("POST", "/v1/probes", probes);
+  }
+  /** Query counters of all containers. */
+  async counters(filter = {}) {
+    return await this.#call("GET", `/v1/counters?${parametersOf(filter)}`);
+  }
+  /** Past queries, oldest first. */
+  async queries(filter = {}) {
+    return await this.#call("GET", `/v1/queries?${parametersOf(filter)}`);
+  }
+  /** Queries as they arrive, until `signal` or until dns11 stops. */
+  async *follow(filter = {}, signal) {
+    yield* this.#stream("/v1/queries", { ...filter, follow: true }, signal);
+  }
+  /** The same, with at most so many queries a second. */
+  async *followSome(perSecond, signal) {
+    yield* this.#stream("/v1/queries", { perSecond, follow: true }, signal);
+  }
+  /** Names that fail, of some containers or of all. */
+  async failures(filter = {}) {
+    return await this.#call("GET", `/v1/failures?${parametersOf(filter)}`);
+  }
+  /** The names of this engine's containers: all, or as one container resolves them. */
+  async names(filter = {}) {
+    return await this.#call("GET", `/v1/names?${parametersOf(filter)}`);
+  }
+  /** The present failures, then each again whenever it happens again, until `signal` or until dns11 stops. */
+  async *followFailures(filter = {}, signal) {
+    yield* this.#stream("/v1/failures", { ...filter, follow: true }, signal);
+  }
+  async *#stream(path, filter, signal) {
+    const answer = await this.#open("GET", `${path}?${parametersOf(filter)}`);
+    answer.socket.setTimeout(0);
+    const stop = () => void answer.destroy();
+    signal?.addEventListener("abort", stop, { once: true });
+    if (signal?.aborted === true) stop();
+    try {
+      if (answer.statusCode !== 200) throw this.#errorOf(answer, await this.#bodyOf(answer));
+      for await (const line of linesOf(answer)) yield JSON.parse(line);
+    } catch (error) {
+      if (error instanceof Fault) throw error;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      answer.destroy();
+    }
+  }
+  /** Resolves a name from inside a container, as a program in it would; `rcode` is null if there was no reply. */
+  async lookup(lookupRequest, timeoutMs = QUERY_TIMEOUT_MS) {
+    return await this.#call("POST", "/v1/lookup", lookupRequest, timeoutMs);
+  }
+  /** How dns11 resolves a name for a container. */
+  async explain(nameRequest, timeoutMs = QUERY_TIMEOUT_MS) {
+    return await this.#call("POST", "/v1/explain", nameRequest, timeoutMs);
+  }
+  /** Every upstream server with its state. */
+  async upstreams() {
+    return await this.#call("GET", "/v1/upstreams");
+  }
+  async cache() {
+    return await this.#call("GET", "/v1/cache");
+  }
+  /** Cached replies, of names that match the pattern if there is one. */
+  async cacheEntries(last, name) {
+    return await this.#call("GET", `/v1/cache/entries?${parametersOf({ last, name })}`);
+  }
+  /** The containers of the engine, also those that are not running. */
+  async containers() {
+    return await this.#call("GET", "/v1/containers?all=true");
+  }
+  async networks() {
+    return await this.#call("GET", "/v1/networks");
+  }
+  /** Which containers can resolve which services. */
+  async matrix() {
+    return await this.#call("GET", "/v1/matrix");
+  }
+  /** The last events, oldest first. */
+  async events(last) {
+    return await this.#call("GET", `/v1/events?last=${last}`);
+  }
+  /** Rates and servers of the last minutes. */
+  async history() {
+    return await this.#call("GET", "/v1/history");
+  }
+  /** Removes the cache entries of one name, or of all. */
+  async flushCache(name) {
+    return await this.#call("POST", "/v1/cache/flush", { name });
+  }
+  /** Reloads the settings file; returns what changed. */
+  async reload() {
+    return await this.#call("POST", "/v1/reload", void 0, QUERY_TIMEOUT_MS);
+  }
+  async #call(method, path, body, timeoutMs = TIMEOUT_MS) {
+    const answer = await this.#open(method, path, body, timeoutMs);
+    const value = await this.#bodyOf(answer);
+    if (answer.statusCode === 200) return value;
+    throw this.#errorOf(answer, value);
+  }
+  /** The parsed body; null if it is empty. */
+  async #bodyOf(answer) {
+    let text;
+    try {
+      text = await textOf(answer);
+    } catch (cause) {
+      if (this.#closed?.aborted === true) throw closedFault();
+      throw new Fault("CONTROL", `dns11 at "${this.#path}" stopped before it responded`, { cause });
+    }
+    try {
+      return JSON.parse(text || "null");
+    } catch (cause) {
+      throw new Fault("CONTROL", `Invalid response from "${this.#path}": not dns11, or an incompatible version`, {
+        cause
+      });
+    }
+  }
+  async #open(method, path, body, timeout = TIMEOUT_MS) {
+    return await new Promise((resolve, reject) => {
+      const signal = this.#closed;
+      const options = { socketPath: this.#path, path, method, timeout, agent: false, ...signal && { signal } };
+      const outgoing = request(options, resolve);
+      outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
+      outgoing.on("error", (error) => reject(this.#fault(error)));
+      outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
+    });
+  }
+  #errorOf({ statusCode }, value) {
+    const { error, code, remedy } = value ?? {};
+    const message = error ?? `dns11 at "${this.#path}" responded with status ${statusCode}`;
+    return new Fault(code ?? "CONTROL", message, remedy === void 0 ? {} : { remedy });
+  }
+  #fault(cause) {
+    if (this.#closed?.aborted === true) return closedFault();
+    const code = codeOf(cause);
+    if (code === "ENOENT" || code === "ECONNREFUSED") {
+      return new Fault("NOT_RUNNING", `dns11 is not running for this engine (nothing listens at "${this.#path}")`, {
+        remedy: "Start it with: dns11 run"
+      });
+    }
+    const isDenied = code === "EACCES";
+    return new Fault(isDenied ? "CONTROL_PERMISSION" : "CONTROL", `Cannot connect to dns11 at "${this.#path}"`, {
+      cause,
+      ...isDenied && { remedy: "Run the command as root or as a member of the group docker." }
+    });
+  }
+};
+function closedFault() {
+  return new Fault("CLOSED", "The client is closed");
+}
+function parametersOf(filter) {
+  const parameters = Object.entries(filter).filter(([, value]) => value !== void 0);
+  return new URLSearchParams(parameters.map(([key, value]) => [key, String(value)])).toString();
+}
+async function textOf(answer) {
+  const chunks = [];
+  for await (const chunk of answer) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+async function* linesOf(answer) {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of answer) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+// src/api/locate.ts
+import { readdirSync, realpathSync } from "node:fs";
+import { dirname, basename, join as join4 } from "node:path";
+
+// src/api/engine-address.ts
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join as join2 } from "node:path";
+
+// src/api/own-engine.ts
+import { statSync } from "node:fs";
+import { join } from "node:path";
+var ROOT = 0;
+function ownSocket(env, user) {
+  const folder = runtimeFolder(env, user);
+  const path = folder === void 0 ? void 0 : join(folder, "docker.sock");
+  return path !== void 0 && ownerOf(path) === user ? path : void 0;
+}
+function isOwnEngine(socketPath, env, user) {
+  if (user === ROOT) return false;
+  const folder = runtimeFolder(env, user);
+  const owner = ownerOf(socketPath);
+  return owner === void 0 ? folder !== void 0 && socketPath.startsWith(`${folder}/`) : owner === user;
+}
+function ownerOf(path) {
+  try {
+    return statSync(path).uid;
+  } catch {
+    return void 0;
+  }
+}
+function runtimeFolder(env, user) {
+  const folder = env["XDG_RUNTIME_DIR"];
+  return user === ROOT || folder === void 0 || !folder.startsWith("/") ? void 0 : folder;
+}
+
+// src/api/engine-address.ts
+var DEFAULT_SOCKET = "/var/run/docker.sock";
+var BY_DEFAULT = "the default";
+function engineAddress(flag, env, user = process.getuid?.() ?? 0) {
+  if (flag !== void 0 && flag !== "") return parse(flag, "-H");
+  const host = env["DOCKER_HOST"];
+  if (host !== void 0 && host !== "") return parse(host, "DOCKER_HOST");
+  const folder = env["DOCKER_CONFIG"] || join2(env["HOME"] || "/root", ".docker");
+  const context = env["DOCKER_CONTEXT"] || readJson(join2(folder, "config.json"))?.["currentContext"];
+  if (typeof context !== "string" || context === "" || context === "default") {
+    return { socketPath: ownSocket(env, user) ?? DEFAULT_SOCKET, source: BY_DEFAULT };
+  }
+  return parse(contextHost(folder, context), `docker context "${context}"`);
+}
+function parse(text, source) {
+  if (text.startsWith("unix://")) return { socketPath: text.slice("unix://".length) || DEFAULT_SOCKET, source };
+  const scheme = /^([a-z]+):\/\//.exec(text)?.[1] ?? "tcp";
+  if (scheme === "npipe" || scheme === "fd") {
+    throw new Fault(
+      "BAD_ENGINE",
+      `Unsupported engine address "${text}" (from ${source}): ${scheme} is not a unix socket`,
+      {
+        remedy: "Use a unix socket, such as -H unix:///var/run/docker.sock"
+      }
+    );
+  }
+  throw new Fault(
+    "ENGINE_ELSEWHERE",
+    `Unsupported engine address "${text}" (from ${source}): the engine may be on another machine`,
+    {
+      remedy: `dns11 enters the containers' namespaces, so run it on that machine, with -H unix://${DEFAULT_SOCKET}`
+    }
+  );
+}
+function contextHost(folder, context) {
+  const digest = createHash("sha256").update(context).digest("hex");
+  const meta = readJson(join2(folder, "contexts", "meta", digest, "meta.json"));
+  const endpoints = meta?.["Endpoints"];
+  const docker = isRecord(endpoints) ? endpoints["docker"] : void 0;
+  const host = isRecord(docker) ? docker["Host"] : void 0;
+  if (typeof host === "string") return host;
+  throw new Fault("BAD_ENGINE", `The docker context "${context}" does not exist or has no engine address`, {
+    remedy: "List the contexts with: docker context ls. Or set the socket with -H."
+  });
+}
+function readJson(path) {
+  try {
+    const value = JSON.parse(readFileSync(path, "utf8"));
+    return isRecord(value) ? value : void 0;
+  } catch {
+    return void 0;
+  }
+}
+function isRecord(value) {
+  return typeof value === "object" && value !== null;
+}
+
+// src/api/engine-id.ts
+import { request as request2 } from "node:http";
+
+// src/base/declared-limits.ts
+var DECLARED_LIMITS = {
+  /**
+   * Declared names in all files, records of each, and CNAMEs followed from one name to the next. A file with more is
+   * refused, and the names of the file before it stay. A name takes 1 KB.
+   */
+  declaredNames: 1e5,
+  declaredRecords: 100,
+  declaredAliases: 8,
+  /**
+   * Files in the folder of records, and bytes of each; a folder with more, or a larger file, is refused. Of its mistakes
+   * the first are logged and shown.
+   */
+  recordsFiles: 256,
+  recordsProblems: 20,
+  recordsFileBytes: 8 * 1024 * 1024,
+  /**
+   * Domains, servers and characters in the label io.dns11.dns of one container. Each container has its own routing
+   * table, which every forwarded query is matched with. The rest of a longer label is ignored and reported.
+   */
+  labelDomains: 64,
+  labelServers: 16,
+  /** Names in the label io.dns11.names, and wildcards among the aliases of an endpoint; the rest is ignored and reported. */
+  labelNames: 64,
+  /** Ports in the label io.dns11.ports, published ports, and exposed ports of one container; the rest is ignored. */
+  labelPorts: 32,
+  labelChars: 4096,
+  /**
+   * Containers in one answer from a zone, more than a bridge has room for names in a UDP reply. Wildcards would
+   * otherwise make every query as expensive as there are containers.
+   */
+  zoneAnswerMembers: 256,
+  /** Containers with one address: of those that other machines publish, any number may claim it. */
+  zoneAddressMembers: 16,
+  /**
+   * Containers that are not running whose names stay local, names of each, and for how long. Of more containers those that
+   * ended first are forgotten, and their names are forwarded, as in Docker.
+   */
+  stoppedContainers: 256,
+  stoppedNames: 256,
+  stoppedMs: 864e5,
+  /** Characters shown of a label; and of its problems. */
+  labelCharsShown: 80,
+  labelProblemChars: 240
+};
+
+// src/base/etcd-limits.ts
+var ETCD_LIMITS = {
+  /**
+   * Records in memory, some 0.6 KB each. Further ones are left out and counted; a list of keys ends there, so that a
+   * million of them take neither memory nor time.
+   */
+  etcdRecords: 2e5,
+  /** Bytes of one record. A larger one is skipped and named. */
+  etcdValueBytes: 16 * 1024,
+  /** Skipped records whose key and problem are known; all are counted. */
+  etcdProblems: 1024,
+  /** Records in one answer: what is beyond fits into no UDP reply, and every one costs time. */
+  etcdAnswerRecords: 256,
+  /** Names visited for a query with a wildcard label, or for the quirk subtree; the rest is left out. */
+  etcdVisits: 2048,
+  /** Leases whose duration is known; the one that was seen first is forgotten, and its records have the shortest TTL. */
+  etcdLeases: 4096,
+  /** The TTL of records without one, and the bounds of one that follows from a lease: as in CoreDNS. */
+  etcdTtlSeconds: 300,
+  etcdLeaseSecondsMin: 30,
+  etcdLeaseSecondsMax: 86400,
+  /** Bytes of one reply of etcd, or of one message of a watch; a page of a list is made smaller until it fits. */
+  etcdReplyBytes: 4 * 1024 * 1024,
+  /** Keys on a page of a list: reading them takes 4 ms. */
+  etcdPageKeys: 250,
+  /** Time for a reply, and for a stream to begin; then the next member is tried. */
+  etcdCallMs: 3e3,
+  /** Connections to one member. */
+  etcdConnections: 4,
+  /** When an idle connection is probed by the kernel. */
+  etcdKeepAliveMs: 1e4,
+  /** How often the member that is watched proves that it hears the others. */
+  etcdCheckMs: 5e3,
+  /** Backoff of reconnections to etcd. */
+  etcdRetryFirstMs: 200,
+  etcdRetryLastMs: 5e3,
+  /** Members of services that one machine publishes, and keys that are read from one: the others are left out, and it is named. */
+  etcdMachineMembers: 1e4,
+  /** Keys below the name of this machine that are read: its own, and some of others, which stay. */
+  etcdOwnKeys: 12e3,
+  /** Machines whose members are read, so that no writer makes up more. */
+  etcdMachines: 4096,
+  /** Bytes of a published member: twice what the longest can have. */
+  etcdMemberBytes: 4096,
+  /** Members of one other machine in an answer, so that no machine fills it alone. */
+  etcdAnswerMembers: 64,
+  /** Changes in one transaction: etcd accepts 128 operations. */
+  etcdWriteKeys: 100,
+  /** Time between two transactions: changes that come faster are written together. */
+  etcdWriteEveryMs: 50,
+  /** Between two lists of the own keys because another writer has changed one. */
+  etcdListAgainMs: 5e3,
+  /** Renewals of a lease in the time that it is granted for. */
+  etcdRenewals: 3,
+  /** Time for withdrawing what is published before dns11 exits. */
+  etcdWithdrawMs: 2e3,
+  /** Bytes of the file with the authority's certificates, and of the file with the password. */
+  etcdFileBytes: 256 * 1024
+};
+
+// src/base/log/log-limits.ts
+var LOG_LIMITS = {
+  /** A line with the same subject and text is logged once in this time, with the number of those held back. */
+  logRepeatMs: 6e5,
+  /** Different lines about one container or server in that time. */
+  logLinesPerSubject: 4,
+  /** How many subjects are tracked. */
+  logSubjects: 4096,
+  /**
+   * Lines with one text in so much time: the first line of each container or server, and beyond these so many of all and of
+   * each. So none uses up the room of another.
+   */
+  logKindMs: 6e4,
+  logOwnersPerKind: 400,
+  logLinesPerKind: 100,
+  logLinesPerOwner: 8,
+  /** A server that goes down or comes back is logged so much sooner again: it concerns everybody. */
+  logServerMs: 6e4,
+  /** Names of failed lookups that are logged for one container, within `logRepeatMs`; and how much of a name. */
+  logNames: 16,
+  logNameChars: 300
+};
+
+// src/base/swarm-limits.ts
+var SWARM_LIMITS = {
+  /**
+   * How long an answer of Docker's resolver is repeated, and for how long clients may keep it: two seconds together. It
+   * knows of a change as soon as gossip does; nothing else would tell dns11.
+   */
+  swarmFreshMs: 1e3,
+  swarmTtlSeconds: 1,
+  /**
+   * While Docker's resolver does not answer, its last answers stand in for so long: longer than a restart or an upgrade
+   * of dockerd takes. Services keep their addresses meanwhile, tasks may not. After that their names fail.
+   */
+  swarmLastKnownMs: 6e5,
+  /** How long one question waits for Docker's resolver; then it counts as away, for all questions of the next second. */
+  swarmAskMs: 2e3,
+  swarmAwayMs: 1e3,
+  /** Names of one container whose last answers are kept; the oldest gives way. */
+  swarmNamesKept: 512,
+  /** Addresses of one answer; the rest is left out. */
+  swarmAddresses: 1024,
+  /** Questions that one query may need: a declared name can lead to several. */
+  swarmPasses: 10,
+  /**
+   * Names of one container that Docker's resolver does not know, each of which it logs. A container that asks for more
+   * gets SERVFAIL for them, unless they were unknown within `swarmFreshMs`.
+   */
+  swarmUnknown: { burst: 40, perSecond: 20 },
+  /** How often the engine's list of a network's services is read, and how soon again if a name is not in it. */
+  swarmPollMs: 1e4,
+  swarmPollAgainMs: 1e3,
+  /** Networks whose list is read in one round; with more, they take turns. */
+  swarmNetworks: 32,
+  /** Bytes of one list, and its services and tasks. A longer one is not read; of more tasks, the rest is left out. */
+  swarmListBytes: 2 * 1024 * 1024,
+  swarmServices: 1024,
+  swarmTasks: 8192,
+  /** How long a service that is no longer listed keeps its name from going upstream: it may have no healthy task. */
+  swarmServiceMs: 36e5
+};
+
+// src/base/limits.ts
+var LIMITS = {
+  /** Packets answered in one batch. Beyond 64 a larger batch gains nothing and delays other sockets; the rest waits. */
+  udpBatch: 64,
+  /** The same where most queries are forwarded, each of which costs as much as several local answers. */
+  udpBatchDeferred: 16,
+  /**
+   * Receive buffer for queries of one namespace that arrive while others are served, in the kernel's accounting (768
+   * bytes and more for a short query; the kernel doubles this value): some 2,700 queries instead of 270. What does not
+   * fit is lost, and the client retries after seconds.
+   */
+  udpReceiveBytes: 1024 * 1024,
+  /** The longest UDP query that is read; a longer one is truncated, cannot be parsed, and gets FORMERR. */
+  udpQueryBytes: 4096,
+  /** What Docker reads of a UDP query, for the strict mode. */
+  udpQueryBytesStrict: 512,
+  /**
+   * Steps, from label to label and along compression pointers, that parsing the names of a message may take for each of
+   * its bytes; a message that takes more is malformed. Two bytes can point through 127 labels, so 64 KB would otherwise
+   * block the event loop for 11 ms. Names as servers compress them take one or two steps a byte.
+   */
+  nameStepsPerByte: 8,
+  /** CNAMEs followed from the query name to an answer; a reply with more is rejected. */
+  scrubAliases: 16,
+  /**
+   * Records of a reply checked again before it is copied, in case nothing has to be dropped; valid replies have few.
+   */
+  scrubPlainRecords: 64,
+  /** Replies shorter than this count as this long where the length limits the size of expanded names. */
+  scrubOctetsMin: 1024,
+  /**
+   * TCP connections of clients: in total, of one container, and what each container always gets. A new connection
+   * beyond that replaces the one that has been idle longest.
+   */
+  clientStreams: { whole: 16384, each: 128, always: 8 },
+  /**
+   * Buffered bytes of a container's TCP connections, with clients and with upstreams: incomplete messages, and data not
+   * sent yet. A connection that needs more is closed.
+   */
+  streamBytes: { whole: 128 * 1024 * 1024, each: 8 * 1024 * 1024, always: 256 * 1024 },
+  /** Queries on one connection, as in Docker; then it is closed, and a client with more queries opens another. */
+  tcpQueries: 128,
+  /** Concurrent queries of one connection; further ones stay in the socket. */
+  tcpPipelined: 32,
+  /** Time from connecting to the first complete query; then the connection is closed. */
+  tcpFirstQueryMs: 2e3,
+  /** Time for each further complete query, and for reading the answers; sending byte by byte extends neither. */
+  tcpIdleMs: 8e3,
+  /** Unsent answers of a connection, in bytes; beyond this its queries are no longer read. */
+  tcpUnreadBytes: 256 * 1024,
+  /**
+   * Bytes of queries and replies on a container's connections in one turn of the event loop: 64 KB take up to a millisecond to
+   * parse. Each message counts as so many more, one that is forwarded as many as several local answers, and a connection that
+   * is accepted or read again as many as copying 64 KB takes.
+   */
+  streamTurn: { bytes: 64 * 1024, each: 512, deferred: 4096, read: 8192 },
+  /** Bytes that arrive at once from a connection before others of the container are read; queries are shorter. */
+  streamReadBytes: 4096,
+  /** Connections in the kernel's accept queue. */
+  tcpBacklog: 128,
+  /** Forwarded queries of one container in flight, as in Docker; further ones wait. */
+  forwardSlots: 1024,
+  /** Forwarded queries of all containers in flight or waiting. One more is refused, unless its container has few. */
+  forwardQueriesTotal: 8192,
+  forwardQueriesAlways: 32,
+  /** Their bytes: in total, of one container, and what each container always gets. One query may have 64 KB. */
+  forwardBytes: { whole: 64 * 1024 * 1024, each: 4 * 1024 * 1024, always: 128 * 1024 },
+  /** The same where queries share sockets and cost only memory. */
+  forwardQueriesShared: 32768,
+  /** The share of the process's descriptors for forwarded queries; the rest is for serving. */
+  forwardDescriptorShare: 0.5,
+  /** Queries of one container waiting for a slot; one more is refused at once. */
+  forwardWaiting: 1024,
+  /** How long a query waits for a slot, as in Docker, and with a time budget; then it is refused. */
+  forwardWaitMs: 4e3,
+  forwardWaitShortMs: 2e3,
+  /** The time budget of a query in a KIND node: the forwarder of its pods (CoreDNS) times out after 2 s. */
+  nodeBudgetMs: 1900,
+  /** Upstreams tried for one query, as in Docker. */
+  forwardServers: 3,
+  /** Time for one upstream to answer before the next one is tried. */
+  forwardServerMs: 4e3,
+  /** Time for Docker's own resolver, which tries up to three upstreams itself. */
+  forwardDockerMs: 13e3,
+  /**
+   * Sockets to one upstream. Each query uses a random one, so that forging a reply takes guessing the port as well as
+   * the id. More would not make that harder, but each is drained once a turn, and what all of them bring in one turn
+   * delays everything else.
+   */
+  upstreamSockets: 4,
+  /** Replies processed in one turn of the event loop; further ones wait in their sockets. */
+  upstreamBatch: 64,
+  /** Sockets to upstreams in total; beyond this a query shares an existing one. */
+  upstreamSocketsTotal: 4096,
+  /** The share of the process's descriptors for sockets to upstreams. */
+  upstreamDescriptorShare: 0.25,
+  /** The share reserved for TCP connections of clients when the number of containers that fit is computed. */
+  connectionDescriptorShare: 0.25,
+  /**
+   * Descriptors that attaching leaves free, for the control socket, probes and files: without them no state is
+   * reported.
+   */
+  descriptorsReserved: 32,
+  /**
+   * Descriptors that the kernel's table has room for from the start, 128 KB of it: three thousand containers. Beyond
+   * that, or where the process may not have so many, a full table grows, and everything waits for 10 to 20 ms.
+   */
+  descriptorsPreallocated: 16384,
+  /** A machine with room for fewer containers gets a warning at startup. */
+  containersExpected: 1e3,
+  /** After so many queries, or so long, a socket is replaced by one on another port. */
+  upstreamSocketQueries: 256,
+  upstreamSocketMs: 1e4,
+  /** Wrong replies on one socket before its queries are retried over TCP: they may be forged. */
+  upstreamWrongReplies: 3,
+  /**
+   * TCP connections to upstreams, in total, of one container, and what each always gets; then existing ones are shared.
+   */
+  upstreamStreams: { whole: 1024, each: 32, always: 2 },
+  /** Per container and upstream, and queries in flight on each: as many as servers accept on one connection. */
+  upstreamStreamsPerServer: 4,
+  upstreamPipelined: 64,
+  /** Connections that a query is tried on, one after the other, where the upstream closes each after some reply. */
+  upstreamStreamTries: 16,
+  /** How long such a connection stays open after the last query or reply on it. */
+  upstreamStreamIdleMs: 5e3,
+  /**
+   * New ones a second, for one container's queries and for all that use the host's upstreams. Each leaves a port in
+   * TIME_WAIT for a minute on one side, and from 14,000 of those on the kernel takes milliseconds to find a free one.
+   */
+  upstreamConnects: { burst: 100, perSecond: 50 },
+  upstreamConnectsOfHost: { burst: 400, perSecond: 150 },
+  /** UDP sockets to a container's own upstreams; beyond that it shares those that it has. */
+  upstreamSocketsOwn: { whole: 4096, each: 64, always: 8 },
+  /** How often one upstream is tried for one query: packets get lost. */
+  upstreamAttemptsPerServer: 3,
+  /**
+   * Queries of one container that one upstream has at the same time: at first, at least and at most; further ones wait
+   * here. Answers within `quickMs` delay nobody, so the number grows. Otherwise a smaller one is tried as soon as answers take
+   * longer than they need to, and every `tryEveryMs` in any case: half of the container's throughput for one answer's time. A query
+   * that is late, by `lateMs` at least, does not count any more.
+   */
+  serverWindow: { first: 64, least: 8, most: 16384, quickMs: 10, tryEveryMs: 2e3, lateMs: 100 },
+  /** The most containers that metrics may be configured to list: beyond that there are too many series to store. */
+  meteredContainersMax: 2e3,
+  /** Upstreams that metrics list; all others are counted together. */
+  meteredServers: 32,
+  /** Of these, upstreams of containers, which come and go: those of the machine always find a place. */
+  meteredContainersServers: 16,
+  /** Upstreams used of one list; the rest of a longer list is ignored. */
+  upstreamServers: 8,
+  /** Containers that are followed from one whose servers are containers; a longer chain counts as a cycle. */
+  upstreamChain: 32,
+  /** Time from a truncated reply to the complete one over TCP; then the truncated one is passed on. */
+  tcpFallbackMs: 1500,
+  /** When a second upstream is tried in parallel with a slow one: never earlier or later than these. */
+  hedgeMsMin: 40,
+  hedgeMsMax: 1e3,
+  /** The same for an upstream without measurements. */
+  hedgeMsFirst: 300,
+  /** Time from trying the last upstream of the list to retrying the first; then it doubles. */
+  retransmitMs: 700,
+  /** Consecutive timeouts, and the time they must span, before an upstream is down. */
+  downAfterQueries: 3,
+  downAfterMs: 1e3,
+  /**
+   * Consecutive errors of sockets, each opened after the error before, until an upstream counts as unreachable and a query
+   * goes on to the next one. Whoever can send packets to the host can forge one, for ports that it guesses.
+   */
+  downAfterSocketErrors: 3,
+  /** Consecutive errors (SERVFAIL, REFUSED), of names in different zones, before an upstream is tried last. */
+  downAfterErrors: 8,
+  /** How many of these, in different zones again, must come from containers other than the first, where several use it. */
+  downAfterErrorsOthers: 3,
+  /** How long until an upstream that is down gets a trial query, in addition to the one that another upstream gets. */
+  trialMsFirst: 500,
+  trialMsLast: 3e4,
+  /** How long an upstream that rejects EDNS is queried without it. */
+  withoutEdnsMs: 15 * 6e4,
+  /** How long an upstream with a forwarding loop is skipped, and how often loops are probed for. */
+  loopMs: 6e4,
+  loopProbeEveryMs: 3e4,
+  /** Loops remembered for one container; a new one replaces the oldest. */
+  loopsEach: 16,
+  /** Time after which a stale reply is sent if there is no fresh one yet (RFC 8767, 5). */
+  staleAfterMs: 1800,
+  /** The TTL of a stale reply, and how long after a failure it is sent at once. */
+  staleTtlSeconds: 30,
+  staleForMs: 3e4,
+  /** How long a failure is cached after a timeout, and after an error reply (RFC 9520). */
+  failureTimeoutMs: 1e3,
+  failureReplyMs: 5e3,
+  /** Entries with this share of their TTL left and this many hits are prefetched, and how many at once. */
+  prefetchShare: 0.1,
+  prefetchHits: 2,
+  prefetchesAtOnce: 256,
+  /** How long `dns11 lookup` waits for each nameserver of a container, and how many it tries: as the C library does. */
+  lookupMs: 5e3,
+  lookupServers: 3,
+  /**
+   * Names of a search list that a lookup tries: as many as the C library once did, whatever the container configures.
+   */
+  lookupNames: 7,
+  /** Time from sending a probe to its arrival; after that the rules do not work. */
+  probeMs: 1e3,
+  /** How often rules are verified without a reported change. */
+  verifyEveryMs: 6e4,
+  /** The same without change reports from the kernel (iptables-legacy): flushed rules may be missing for this long. */
+  verifyUnwatchedEveryMs: 15e3,
+  /**
+   * How long a change in a namespace may wait for a lock there. After the first time the next container has its turn; after
+   * the second it is reported, and charged to the container. Unlocked, a change takes 0.2 ms, and with iptables 50 ms; a
+   * blocklist of 200,000 addresses holds the lock for half a second.
+   */
+  jobSlowMs: 50,
+  jobLateMs: 2e3,
+  /** So many late changes within this time, and the container is quarantined. */
+  lateUntilQuarantine: 3,
+  lateWindowMs: 6e5,
+  /** Time limit for a program that reads or writes rules, most of it waiting for another program's lock. */
+  iptablesMs: 3e3,
+  iptablesLockSeconds: 2,
+  /**
+   * After foreign rules changed in a namespace: quiet time before a probe, and the shortest time between two probes.
+   */
+  verifyQuietMs: 50,
+  verifyAtMostEveryMs: 1e3,
+  /**
+   * How long each of a repair's two steps waits for a verification: the client of the control socket waits 5 seconds.
+   */
+  repairMs: 2200,
+  /** Backoff of retries: starts at the first value and doubles up to the second. */
+  retryFirstMs: 500,
+  retryLastMs: 6e4,
+  /** The same where answers of the kernel did not arrive in a namespace; and its beginning after rules have changed there. */
+  kernelRetryFirstMs: 6e4,
+  kernelRetryAfterChangeMs: 1e3,
+  kernelRetryLastMs: 36e5,
+  /** Between one namespace and the next whose program is attached: most of the time the kernel's lock is others'. */
+  kernelTurnPauseMs: 100,
+  /** When the thread that attaches them ends, after the last one: the first time, and at most. */
+  linkThreadIdleFirstMs: 5e3,
+  linkThreadIdleLastMs: 864e5,
+  /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
+  podProbeEveryMs: 3e5,
+  /**
+   * How often route_localnet is checked in a node with kind.mode loopback, because the kernel does not report changes:
+   * reading one takes 15 us. And how soon one is set again that keeps being reset.
+   */
+  localnetCheckMs: 2e3,
+  localnetRepairEveryMs: 6e4,
+  /** Namespaces verified at the same time; further ones wait. */
+  verifyAtOnce: 64,
+  /**
+   * Size and CPU time limit of one netlink dump; a longer one is aborted. A container decides how long most of them are,
+   * and no query is answered during that time: 20,000 rules take 68 ms.
+   */
+  dumpBytes: 4 * 1024 * 1024,
+  dumpMs: 100,
+  /** The size of a dump that is read in parts, between which queries are answered. */
+  dumpBytesInParts: 64 * 1024 * 1024,
+  /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
+  redirectRulesAtOnce: 100,
+  /** Read even on the busiest machine, however long it takes. */
+  dumpBytesAtLeast: 256 * 1024,
+  /** Time for finding rules that block queries; the result is only reported. */
+  culpritMs: 1,
+  culpritRulesAtLeast: 50,
+  /**
+   * Namespaces with more TCP sockets than this are not searched for connections to Docker's resolver: the kernel
+   * compares every socket, which takes 5 ms for 20,000.
+   */
+  sparingSockets: 1e4,
+  /** Such connections that the rules exempt: each is a rule or two that every query passes. */
+  sparedConversations: 64,
+  /** Rules and chains searched for what may block queries. The rest is skipped, which is reported. */
+  culpritRules: 2e3,
+  /**
+   * The longest iptables-legacy table that is parsed, some 25,000 rules. A longer one is reported as skipped, and
+   * counts as foreign. Reading this much takes 30 ms, its own program 80 ms.
+   */
+  xtableBytes: 4 * 1024 * 1024,
+  /** How long tables of iptables-legacy may take to be read, most of it waiting for another program's lock. */
+  xtablesMs: 500,
+  /** How often a table that changes while it is read is read again. */
+  xtableReads: 3,
+  /**
+   * The longest file read under /proc. The kernel generates them on each read, and a container may make them grow: each
+   * socket adds 150 bytes and 1.4 us.
+   */
+  procBytes: 256 * 1024,
+  /** Nameservers used of the host's resolv.conf, including those behind a stub resolver; the C library uses three. */
+  hostServers: 8,
+  /** Servers of a container's own resolv.conf that are captured and queried: C libraries read three. */
+  capturedServers: 3,
+  /** After a change of the host's resolv.conf: quiet time before it is read, and the longest wait for it. */
+  hostFileQuietMs: 50,
+  hostFileBusyMs: 300,
+  /** How long a file without nameservers may be an incomplete write; then it is used as it is. */
+  hostFileMissingMs: 500,
+  /** How often it is read without a reported change; and how often where the kernel has no watch for it. */
+  hostFilePollMs: 1e4,
+  hostFileUnwatchedMs: 500,
+  /** When files that were under a lease are read again; one inspect each, however often the lease is renewed. */
+  unreadRetryMs: 1e4,
+  /**
+   * Memory for the query history of one container, from its first query on: 170 queries with names of usual length. A
+   * new query replaces the oldest.
+   */
+  historyBytes: 8192,
+  /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
+  historiesLingering: 256,
+  historyLingerMs: 6e4,
+  /** For how long a failure over TCP explains failures of names. */
+  tcpFailureMs: 1e4,
+  /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
+  formerAddresses: 256,
+  formerAddressMs: 6e5,
+  /** Memory for the failing names of one container: some 40 like a container's and 18 others, which never evict those. */
+  failureBytes: { near: 2304, outside: 1152 },
+  /** Containers with failing names, 4 MB together, and how long they are listed after their container is gone. */
+  failureTables: 1024,
+  failureLingerMs: 6e5,
+  /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
+  recordedCauses: 4096,
+  causesPerContainer: 64,
+  /** Of one container in one look, and how long a look takes; what is left is for the next. */
+  causesAtOnce: 8,
+  causesMs: 10,
+  causesEveryMs: 500,
+  causeAgainMs: 2e3,
+  /** A name that has not failed for so long no longer counts as one that fails. */
+  failureIdleMs: 3e5,
+  /** How often followers of queries are sent new ones; those that were overwritten in between are counted. */
+  tailEveryMs: 50,
+  /** Queries sent to a follower at a time, shared among the containers; the rest is counted. */
+  tailQueriesAtOnce: 512,
+  tailQueriesEach: 8,
+  /** Queries in one API response: the most recent. */
+  queriesReturned: 1e4,
+  /** Lines of the query log a second; those left out are counted. */
+  queryLogLines: 500,
+  ...DECLARED_LIMITS,
+  ...SWARM_LIMITS,
+  ...ETCD_LIMITS,
+  /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
+  imagesCached: 256,
+  /** Labels of one image, in characters; with more, all labels of its containers count as the image's. */
+  imageLabelChars: 64 * 1024,
+  /**
+   * How long a new container waits for its image's labels before it is attached; then its labels count as the image's
+   * until they are known. Its names resolve meanwhile. Engines take 0.5 ms, 8 ms with the containerd image store.
+   */
+  imageWaitMs: 1e3,
+  /** Concurrent inspects: the engine works on one container at a time, and more only queue there. */
+  inspectsAtOnce: 8,
+  /** Time limit of one inspect; it is retried later. */
+  inspectMs: 1e4,
+  /** Time limit of a list, for which the engine visits every container. */
+  listMs: 3e4,
+  /**
+   * How often the whole list is compared with the known state, in case an event was lost or the stream is dead; a reply
+   * also shows that the engine is alive.
+   */
+  resyncEveryMs: 6e4,
+  /** How long a created container may take to start before its names are known as those of a stopped one. */
+  startAfterCreateMs: 250,
+  /** Backoff of reconnections to the engine. */
+  engineRetryFirstMs: 100,
+  engineRetryLastMs: 5e3,
+  /**
+   * How long the follower may be silent before it is considered dead: it compares lists every minute, and each of its calls
+   * ends within half a minute.
+   */
+  followerSilentMs: 15e4,
+  /** By how much the supervisor's start timeout is extended while there is no engine, each time before it expires. */
+  startExtendMs: 3e4,
+  /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
+  engineStartWaitMs: 6e4,
+  ...LOG_LIMITS,
+  /** Queries of dns11's own that are announced in one container, and how long each is expected. */
+  ownQueries: 64,
+  ownQueryMs: 1e4,
+  /**
+   * Consecutive crashes of dns11 while it worked for one container, each so soon after the one before, until that
+   * container is attached last and alone, and until it is quarantined.
+   */
+  crashWindowMs: 6e4,
+  crashesUntilSuspect: 2,
+  crashesUntilQuarantine: 3,
+  crashesKept: 16,
+  /** For how long, the first time and at most; and for how many containers. */
+  quarantineMs: 36e5,
+  quarantineMsMax: 24 * 36e5,
+  quarantinesKept: 256,
+  /** How often a container that is attached last checks whether all others are. */
+  suspectCheckMs: 50,
+  /** Internal errors logged with their stacks; others are only counted. */
+  internalErrorsLogged: 64,
+  /** How long SIGTERM waits for queries in flight. */
+  drainMs: 2e3,
+  /**
+   * How long descriptors of nf_tables outlive their table. Closing one at once waits until the kernel is done with what
+   * was deleted, a grace period of 10 ms and more in which no query is answered; later it does not.
+   */
+  nftLingerMs: 1e3,
+  /**
+   * New queries go elsewhere by then; a namespace that is silent for this long has been answered. A packet that has
+   * passed the rules waits for the kernel where all processors are busy: after 10 ms two of 8,000 queries were still on
+   * their way, and with 36 processes that wanted two processors one was lost after 50 ms.
+   */
+  drainQuietMs: 100,
+  /** Garbage in the heap, in percent of what is in use, before it is collected. */
+  heapGrowthPercent: 50,
+  /** What the C library keeps at the end of its memory. */
+  freeMemoryBytes: 131072,
+  /**
+   * Bytecode of functions that V8 inlines into one function. With 920, the default of V8, the answer to a name took 198
+   * to 229 ns in 2026; with 4,000, 171 to 188; more changed nothing.
+   */
+  inlinedBytecode: 4e3,
+  /** How often to check whether startup has finished, so that memory which only startup needed can be given back. */
+  trimCheckMs: 2e3,
+  /** Connections to the control socket: more than people use at once. */
+  controlConnections: 32,
+  /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */
+  events: 500,
+  /** Samples of rates and servers: five minutes; and servers with samples. */
+  historySamples: 60,
+  historyEveryMs: 5e3,
+  historyServers: 64,
+  /** Containers, networks and cache entries in one list, and rows and columns of the matrix; the rest is counted. */
+  containersListed: 2e3,
+  networksListed: 1e3,
+  cacheEntriesListed: 500,
+  matrixSide: 256,
+  /** Names in one list: more than people read, some 2 MB of JSON. The rest is counted. */
+  namesListed: 5e3,
+  /** Connections to the HTTP listener, which any process on the machine can open; a new one replaces an idle one. */
+  pageConnections: 32,
+  /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
+  pageEveryMs: 100,
+  /** An event loop that is blocked for this long hangs, and the process is killed. */
+  hangSeconds: 8,
+  /** Namespaces with answers in the kernel, and answers: in all, of one namespace, of each whatever the others have. */
+  kernelAnswers: { spaces: 4096, answers: { whole: 65536, each: 16384, always: 16 } },
+  /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
+  channelBytes: 16 * 1024,
+  channelDescriptors: 240
+};
+
+// src/base/model/engine-fault.ts
+function engineFault(error, socketPath) {
+  const status = error instanceof Error && "statusCode" in error ? error.statusCode : void 0;
+  if (status === 404) return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", { cause: error });
+  switch (codeOf(error)) {
+    case "ENOENT":
+      return new Fault("ENGINE_NO_SOCKET", `No engine socket at "${socketPath}"`, {
+        cause: error,
+        remedy: "Check that Docker is installed and running, or set its socket with -H unix://PATH or DOCKER_HOST."
+      });
+    case "EACCES":
+    case "EPERM":
+      return new Fault("ENGINE_PERMISSION", `Permission denied at the engine socket "${socketPath}"`, {
+        cause: error,
+        remedy: "Run this command as root, for example with sudo."
+      });
+    case "ECONNREFUSED":
+      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, { cause: error });
+    default:
+      return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, {
+        cause: error
+      });
+  }
+}
+
+// src/api/engine-id.ts
+async function engineId(socketPath) {
+  try {
+    const { ID: id } = JSON.parse(await get(socketPath, "/info"));
+    return id ?? "";
+  } catch (error) {
+    throw engineFault(error, socketPath);
+  }
+}
+async function get(socketPath, path) {
+  return await new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(LIMITS.listMs);
+    const outgoing = request2({ socketPath, path, headers: { host: "docker" }, signal, agent: false }, (answer) => {
+      const chunks = [];
+      answer.on("data", (chunk) => chunks.push(chunk));
+      answer.on("end", () => {
+        if (answer.statusCode === 200) resolve(Buffer.concat(chunks).toString("utf8"));
+        else reject(new Error(`it responded with status ${answer.statusCode}`));
+      });
+      answer.on("error", reject);
+    });
+    outgoing.on("error", reject);
+    outgoing.end();
+  });
+}
+
+// src/api/state-paths.ts
+import { join as join3 } from "node:path";
+var DEFAULT_STATE_DIR = "/run/dns11";
+function defaultStateDir(host, env = process.env, user = process.getuid?.() ?? 0) {
+  try {
+    const { socketPath } = engineAddress(host, env, user);
+    const folder = isOwnEngine(socketPath, env, user) ? runtimeFolder(env, user) : void 0;
+    return folder === void 0 ? DEFAULT_STATE_DIR : join3(folder, "dns11");
+  } catch {
+    return DEFAULT_STATE_DIR;
+  }
+}
+function instanceFolder(stateDir, engineId2) {
+  return join3(stateDir, engineId2.replaceAll(/[^\w-]/g, "_") || "unknown");
+}
+function controlPath(folder) {
+  return join3(folder, "control.sock");
+}
+
+// src/api/locate.ts
+var ABSENT = /* @__PURE__ */ new Set(["ENGINE_NO_SOCKET", "ENGINE_AWAY"]);
+async function locateControl(stateDir, host) {
+  const { socketPath, source } = engineAddress(host, process.env);
+  const isDefault = source === BY_DEFAULT;
+  try {
+    return controlPath(instanceFolder(stateDir, await engineId(socketPath)));
+  } catch (error) {
+    const paths = folders(stateDir).map((folder) => controlPath(join4(stateDir, folder)));
+    const [only, ...others] = paths;
+    if (isDefault && only !== void 0 && others.length === 0) return only;
+    const instances = await Promise.all(paths.map(instanceAt));
+    const found = instances.find(({ engine }) => engine !== void 0 && isSamePath(engine, socketPath));
+    if (found !== void 0) return found.path;
+    throw isDefault || !ABSENT.has(codeOf(error) ?? "") ? error : noInstance(socketPath, instances);
+  }
+}
+async function instanceAt(path) {
+  try {
+    const { engine } = await new ControlClient(path).status();
+    return { path, engine: engine?.address };
+  } catch {
+    return { path, engine: void 0 };
+  }
+}
+function noInstance(socketPath, instances) {
+  const served = instances.flatMap(({ engine }) => engine ?? []);
+  const which = served.length === 0 ? "" : ` (one serves ${served.join(", another ")})`;
+  return new Fault("NO_INSTANCE", `No engine at ${socketPath}, and no dns11 that serves it${which}`, {
+    remedy: "Check the address given with -H, DOCKER_HOST, the docker context or `engine`."
+  });
+}
+function isSamePath(a, b) {
+  return a === b || realPath(a) === realPath(b);
+}
+function realPath(path) {
+  try {
+    return join4(realpathSync(dirname(path)), basename(path));
+  } catch {
+    return path;
+  }
+}
+function folders(stateDir) {
+  try {
+    return readdirSync(stateDir, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}
+
+// src/action/place.ts
+var FILES = {
+  /** What dns11 prints. */
+  log: "dns11.log",
+  /** The process that records, as a number. */
+  recorder: "recorder.pid",
+  /** The process of dns11. */
+  daemon: "dns11.pid",
+  /** Written by the recorder at its end. */
+  record: "record.json"
+};
+var ROOT2 = 0;
+function asRoot(user = process.getuid?.() ?? ROOT2) {
+  return user === ROOT2 ? [] : ["sudo", "-n"];
+}
+function stateDirOf(env) {
+  return env["DNS11_STATE_DIR"] ?? defaultStateDir(void 0, env, ROOT2);
+}
+async function clientOf(env) {
+  return new ControlClient(await locateControl(stateDirOf(env), void 0));
+}
+
+// src/action/runner.ts
+import { appendFileSync } from "node:fs";
+
+// src/base/lib/printable.ts
+var CONTROL_CHARACTERS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+function printable(text) {
+  return text.replaceAll(CONTROL_CHARACTERS, escaped);
+}
+function escaped(character) {
+  const code = character.charCodeAt(0).toString(16);
+  return code.length > 2 ? unicodeEscape(character) : `\\x${code.padStart(2, "0")}`;
+}
+function unicodeEscape(character) {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+// src/action/runner.ts
+var FOLDER = "folder";
+var InputError = class extends Error {
+  name = "InputError";
+};
+function readInputs(env) {
+  const read = (name) => (env[`INPUT_${name}`] ?? "").trim();
+  const version = read("VERSION").replace(/^v(?=\d)/, "");
+  if (!/^[0-9A-Za-z.~+-]*$/.test(version)) {
+    throw new InputError(`version: "${version}" is no version; an example is 0.1.0`);
+  }
+  const program = read("PROGRAM");
+  if (program !== "" && !program.startsWith("/")) throw new InputError(`program: "${program}" is no absolute path`);
+  const url = read("URL");
+  if (program !== "" && (version !== "" || url !== "")) {
+    throw new InputError("program excludes version and url: it is used as it is");
+  }
+  const lines = read("ARGS").split("\n");
+  return { version, url, program, args: lines.map((line) => line.trim()).filter((line) => line !== "") };
+}
+function variable(env, name) {
+  const value = env[name] ?? "";
+  if (value === "") throw new InputError(`${name} is not set: this program is a step of GitHub Actions`);
+  return value;
+}
+function saveFolder(env, folder) {
+  appendFileSync(variable(env, "GITHUB_STATE"), `${FOLDER}=${folder}
+`);
+}
+function annotation(level, title, text) {
+  return `::${level} title=${property(title)}::${data(text)}
+`;
+}
+function quoted(text, token) {
+  const lines = text.split("\n").map(printable).join("\n");
+  return `::stop-commands::${token}
+${lines.trimEnd()}
+::${token}::
+`;
+}
+function data(text) {
+  return printable(text).replaceAll("%", "%25");
+}
+function property(text) {
+  return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}
+
+// src/action/start.ts
+var READY_MS = 6e4;
+var POLL_MS = 100;
+var LOG_BYTES_SHOWN = 8e3;
+var StartError = class extends Error {
+  name = "StartError";
+};
+async function start() {
+  const inputs = readInputs(process.env);
+  const folder = mkdtempSync(join5(variable(process.env, "RUNNER_TEMP"), "dns11-"));
+  saveFolder(process.env, folder);
+  const program = inputs.program === "" ? install(inputs) : inputs.program;
+  const pid = await serve(program, inputs, folder);
+  writeFileSync(join5(folder, FILES.daemon), String(pid));
+  await record(folder);
+}
+function install({ version: wanted, url }) {
+  const checkout = fileURLToPath(new URL("../../..", import.meta.url));
+  const { version } = JSON.parse(readFileSync2(join5(checkout, "package.json"), "utf8"));
+  const from = url === "" ? [] : ["--url", url];
+  const words = [...asRoot(), "sh", join5(checkout, "scripts/install.sh"), "--version", wanted || version, ...from];
+  const { status, error } = run(words);
+  if (status !== 0)
+    throw new StartError(`dns11 could not be installed${error === void 0 ? "" : `: ${error.message}`}`);
+  return "dns11";
+}
+function run([command = "", ...args]) {
+  return spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+}
+async function serve(program, { args }, folder) {
+  const log = openSync(join5(folder, FILES.log), "w");
+  const engine = process.env["DOCKER_HOST"];
+  const words = [
+    ...asRoot(),
+    program,
+    "run",
+    ...engine === void 0 || engine === "" ? [] : ["--host", engine],
+    ...["--state-dir", stateDirOf(process.env)],
+    ...args
+  ];
+  const [command = "", ...rest] = words;
+  const child = spawn(command, rest, { detached: true, stdio: ["ignore", log, log] });
+  let ended;
+  child.on("error", ({ message }) => ended = message);
+  child.on("exit", (code, signal) => ended = `it ended with ${code ?? signal}`);
+  const endMs = performance.now() + READY_MS;
+  for (; ; ) {
+    const status = await clientOf(process.env).then(async (client) => await client.status()).catch(() => void 0);
+    if (ended !== void 0) throw notStarted(ended, folder);
+    if (status?.isReady === true) {
+      child.unref();
+      return status.pid;
+    }
+    if (performance.now() > endMs) {
+      child.kill();
+      throw notStarted(`it was not ready after ${READY_MS / 1e3} seconds`, folder);
+    }
+    await sleep(POLL_MS);
+  }
+}
+function notStarted(reason, folder) {
+  const log = readFileSync2(join5(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
+  process.stdout.write(quoted(log, randomUUID()));
+  return new StartError(`dns11 did not start: ${reason}; its log is above`);
+}
+async function record(folder) {
+  const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
+  const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
+  const endMs = performance.now() + READY_MS;
+  while (!existsSync(join5(folder, FILES.recorder))) {
+    if (child.exitCode !== null || performance.now() > endMs) throw new StartError("the recorder did not start");
+    await sleep(POLL_MS);
+  }
+  child.unref();
+}
+try {
+  await start();
+} catch (error) {
+  process.stdout.write(annotation("error", "dns11", error.message));
+  process.exitCode = 1;
+}

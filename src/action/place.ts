@@ -1,0 +1,58 @@
+/**
+ * Place: the files and processes that the halves of a step share, and how to find the dns11 of the job.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { ControlClient } from "../api/control-client.ts";
+import { locateControl } from "../api/locate.ts";
+import { defaultStateDir } from "../api/state-paths.ts";
+import type { Environment } from "./runner.ts";
+
+/** What is in the folder of a step. */
+export const FILES = {
+  /** What dns11 prints. */
+  log: "dns11.log",
+  /** The process that records, as a number. */
+  recorder: "recorder.pid",
+  /** The process of dns11. */
+  daemon: "dns11.pid",
+  /** Written by the recorder at its end. */
+  record: "record.json",
+} as const;
+
+const ROOT = 0;
+
+/** Before a command that needs root. The runners of GitHub allow sudo without a password. */
+export function asRoot(user = process.getuid?.() ?? ROOT): readonly string[] {
+  return user === ROOT ? [] : ["sudo", "-n"];
+}
+
+/** The directory of instances, as dns11 itself finds it: that is started by root. */
+export function stateDirOf(env: Environment): string {
+  return env["DNS11_STATE_DIR"] ?? defaultStateDir(undefined, env, ROOT);
+}
+
+export async function clientOf(env: Environment): Promise<ControlClient> {
+  return new ControlClient(await locateControl(stateDirOf(env), undefined));
+}
+
+export function pidIn(folder: string, name: string): number | undefined {
+  const path = join(folder, name);
+  if (!existsSync(path)) return undefined;
+  const pid = Number(readFileSync(path, "utf8"));
+  return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined;
+}
+
+/** Also one of another user. */
+export function isRunning(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
+}
+
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Runner: what the runner of GitHub Actions and a step tell each other. The step reads inputs and what its first half has left from
+ * variables, and writes to files that variables name. Lines of its output that begin with `::` are commands to the runner, so text
+ * from elsewhere is never printed as it is.
+ */
+import { appendFileSync } from "node:fs";
+
+import { printable } from "../base/lib/printable.ts";
+
+/** The name of the folder where the first half of the step leaves files for the second. */
+const FOLDER = "folder";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export class InputError extends Error {
+  override readonly name = "InputError";
+}
+
+export interface Inputs {
+  /** A version, or an empty text for that of the action. */
+  readonly version: string;
+  /** The folder of the release, or an empty text for that of GitHub. */
+  readonly url: string;
+  /** A path, or an empty text for a release. */
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+export function readInputs(env: Environment): Inputs {
+  const read = (name: string): string => (env[`INPUT_${name}`] ?? "").trim();
+  const version = read("VERSION").replace(/^v(?=\d)/, "");
+  if (!/^[0-9A-Za-z.~+-]*$/.test(version)) {
+    throw new InputError(`version: "${version}" is no version; an example is 0.1.0`);
+  }
+  const program = read("PROGRAM");
+  if (program !== "" && !program.startsWith("/")) throw new InputError(`program: "${program}" is no absolute path`);
+  const url = read("URL");
+  if (program !== "" && (version !== "" || url !== "")) {
+    throw new InputError("program excludes version and url: it is used as it is");
+  }
+  const lines = read("ARGS").split("\n");
+  return { version, url, program, args: lines.map((line) => line.trim()).filter((line) => line !== "") };
+}
+
+/** A variable that every runner sets. */
+export function variable(env: Environment, name: string): string {
+  const value = env[name] ?? "";
+  if (value === "") throw new InputError(`${name} is not set: this program is a step of GitHub Actions`);
+  return value;
+}
+
+export function saveFolder(env: Environment, folder: string): void {
+  appendFileSync(variable(env, "GITHUB_STATE"), `${FOLDER}=${folder}\n`);
+}
+
+/** Undefined if the first half did not get as far. */
+export function savedFolder(env: Environment): string | undefined {
+  return env[`STATE_${FOLDER}`];
+}
+
+/** A message at the top of the run, beside those of other steps. */
+export function annotation(level: "notice" | "warning" | "error", title: string, text: string): string {
+  return `::${level} title=${property(title)}::${data(text)}\n`;
+}
+
+/** Text from elsewhere as output: commands in it have no effect. `token` must be new each time. */
+export function quoted(text: string, token: string): string {
+  const lines = text.split("\n").map(printable).join("\n");
+  return `::stop-commands::${token}\n${lines.trimEnd()}\n::${token}::\n`;
+}
+
+function data(text: string): string {
+  return printable(text).replaceAll("%", "%25");
+}
+
+function property(text: string): string {
+  return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

@@ -1,0 +1,109 @@
+/**
+ * Start: the first half of the GitHub Action. It installs dns11 unless told where it is, starts it beside the engine of the
+ * runner, waits until it serves, and starts the recorder. Both run until the second half ends them.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+import { FILES, asRoot, clientOf, stateDirOf } from "./place.ts";
+import { type Inputs, annotation, quoted, readInputs, saveFolder, variable } from "./runner.ts";
+
+/** The engine of a runner is up long before a job starts. */
+const READY_MS = 60_000;
+const POLL_MS = 100;
+const LOG_BYTES_SHOWN = 8_000;
+
+class StartError extends Error {
+  override readonly name = "StartError";
+}
+
+async function start(): Promise<void> {
+  const inputs = readInputs(process.env);
+  const folder = mkdtempSync(join(variable(process.env, "RUNNER_TEMP"), "dns11-"));
+  saveFolder(process.env, folder);
+  const program = inputs.program === "" ? install(inputs) : inputs.program;
+  const pid = await serve(program, inputs, folder);
+  writeFileSync(join(folder, FILES.daemon), String(pid));
+  await record(folder);
+}
+
+/** With the installer of the same version of this repository, which verifies what it downloads. */
+function install({ version: wanted, url }: Inputs): string {
+  const checkout = fileURLToPath(new URL("../../..", import.meta.url));
+  const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { readonly version: string };
+  const from = url === "" ? [] : ["--url", url];
+  const words = [...asRoot(), "sh", join(checkout, "scripts/install.sh"), "--version", wanted || version, ...from];
+  const { status, error } = run(words);
+  if (status !== 0)
+    throw new StartError(`dns11 could not be installed${error === undefined ? "" : `: ${error.message}`}`);
+  return "dns11";
+}
+
+function run([command = "", ...args]: readonly string[]): { status: number | null; error?: Error | undefined } {
+  return spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+}
+
+/** Returns its process once it is ready: it answers the queries of all containers, also of later ones. */
+async function serve(program: string, { args }: Inputs, folder: string): Promise<number> {
+  const log = openSync(join(folder, FILES.log), "w");
+  const engine = process.env["DOCKER_HOST"];
+  const words = [
+    ...asRoot(),
+    program,
+    "run",
+    ...(engine === undefined || engine === "" ? [] : ["--host", engine]),
+    ...["--state-dir", stateDirOf(process.env)],
+    ...args,
+  ];
+  const [command = "", ...rest] = words;
+  const child = spawn(command, rest, { detached: true, stdio: ["ignore", log, log] });
+  let ended: string | undefined;
+  child.on("error", ({ message }) => (ended = message));
+  child.on("exit", (code, signal) => (ended = `it ended with ${code ?? signal}`));
+  const endMs = performance.now() + READY_MS;
+  for (;;) {
+    const status = await clientOf(process.env)
+      .then(async (client) => await client.status())
+      .catch(() => undefined);
+    if (ended !== undefined) throw notStarted(ended, folder);
+    if (status?.isReady === true) {
+      child.unref();
+      return status.pid;
+    }
+    if (performance.now() > endMs) {
+      child.kill();
+      throw notStarted(`it was not ready after ${READY_MS / 1000} seconds`, folder);
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Names of containers may be in the log. */
+function notStarted(reason: string, folder: string): StartError {
+  const log = readFileSync(join(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
+  process.stdout.write(quoted(log, randomUUID()));
+  return new StartError(`dns11 did not start: ${reason}; its log is above`);
+}
+
+/** Waits until it can be ended: a job may be short. */
+async function record(folder: string): Promise<void> {
+  const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
+  const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
+  const endMs = performance.now() + READY_MS;
+  while (!existsSync(join(folder, FILES.recorder))) {
+    if (child.exitCode !== null || performance.now() > endMs) throw new StartError("the recorder did not start");
+    await sleep(POLL_MS);
+  }
+  child.unref();
+}
+
+try {
+  await start();
+} catch (error) {
+  process.stdout.write(annotation("error", "dns11", (error as Error).message));
+  process.exitCode = 1;
+}

@@ -1,0 +1,173 @@
+/**
+ * Summary: the record of a job for its summary page. Names come from containers, and a page of GitHub turns Markdown, HTML, mentions,
+ * references and emoji codes in them into something else. So all is in blocks of HTML without an empty line, where nothing is
+ * Markdown, with the text of others in code elements, where nothing else is replaced.
+ */
+import type { Cause } from "../api/causes.ts";
+import type { FailureReport } from "../api/failures.ts";
+import { printable } from "../base/lib/printable.ts";
+import type { AskingContainer, JobRecord } from "./tally.ts";
+
+/** The page shows 1 MiB of a step. */
+export const SUMMARY_BYTES_MAX = 900_000;
+const FAILURES_SHOWN = 100;
+const CONTAINERS_SHOWN = 50;
+const NAMES_SHOWN = 50;
+/** Longer texts of a cell are cut. */
+const CELL_LENGTH_MAX = 500;
+
+/** A name that kept failing: the most that a job wants to know. */
+export interface FailingName {
+  readonly container: string;
+  readonly name: string;
+  readonly sentence: string;
+}
+
+/** Names of containers that did not resolve in the end. */
+export function failingNames(record: JobRecord): FailingName[] {
+  return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, cause }) => ({
+    container,
+    name: name ?? "(hidden)",
+    sentence: cause?.sentence ?? "",
+  }));
+}
+
+export function summaryOf(record: JobRecord): string {
+  const lasting = merged(record.failures.filter((each) => isLasting(each)));
+  const late = merged(record.failures.filter((each) => each.isContainerName && !isLasting(each)));
+  const others = merged(record.failures.filter((each) => !each.isContainerName));
+  const parts = [
+    "## Names in this job",
+    "",
+    lasting.length === 0
+      ? "No name of a container failed."
+      : `${counted(lasting.length, "name")} of containers did not resolve.`,
+    "",
+    ...(lasting.length === 0 ? [] : [failureTable(lasting), ""]),
+    ...folded("Failed at first, and resolved later", late),
+    ...folded("Other names that failed", others),
+    ...askedParts(record.asked),
+    ...remarks(record).map((line) => `<p>${line}</p>\n`),
+  ];
+  const text = `${parts.join("\n").trimEnd()}\n`;
+  if (Buffer.byteLength(text) <= SUMMARY_BYTES_MAX) return text;
+  // What is longest is the least important, and comes last.
+  return `${parts.slice(0, lasting.length === 0 ? 4 : 6).join("\n")}\nThe rest is too long for this page.\n`;
+}
+
+/** It has not resolved since it failed. */
+function isLasting({ isContainerName, last, lastSuccess }: FailureReport): boolean {
+  return isContainerName && (lastSuccess === null || lastSuccess < last);
+}
+
+/** Types of one name, such as A and AAAA, fail together. */
+function merged(failures: readonly FailureReport[]): FailureReport[] {
+  const groups = new Map<string, FailureReport>();
+  for (const each of failures) {
+    const key = JSON.stringify([each.containerId, each.name, each.cause?.sentence]);
+    const group = groups.get(key);
+    groups.set(key, group === undefined ? each : { ...group, count: group.count + each.count });
+  }
+  return [...groups.values()].toSorted((a, b) => b.count - a.count);
+}
+
+function failureTable(failures: readonly FailureReport[]): string {
+  const rows = failures
+    .slice(0, FAILURES_SHOWN)
+    .map(({ container, name, result, count, cause }) =>
+      row([code(container), code(name ?? "(hidden)"), code(result), String(count), why(cause)]),
+    );
+  const rest = failures.length - FAILURES_SHOWN;
+  return table(
+    ["Container", "Name", "Result", "Queries", "Why, and what helps"],
+    rest > 0 ? [...rows, row([`${counted(rest, "more name")} not shown`])] : rows,
+  );
+}
+
+function why(cause: Cause | null): string {
+  if (cause === null) return "";
+  const { sentence, fix, lastingFix } = cause;
+  return [
+    code(sentence),
+    ...(fix === null ? [] : [`for now: ${code(fix)}`]),
+    ...(lastingFix === null
+      ? []
+      : [
+          `for good, in ${code(lastingFix.file ?? "the Compose file")}: ${code(`${lastingFix.key}: ${lastingFix.change}`)}`,
+        ]),
+  ].join("<br>");
+}
+
+function folded(title: string, failures: readonly FailureReport[]): string[] {
+  if (failures.length === 0) return [];
+  return [details(`${title} (${failures.length})`, failureTable(failures)), ""];
+}
+
+function askedParts(asked: readonly AskingContainer[]): string[] {
+  if (asked.length === 0) return [];
+  const shown = asked.toSorted((a, b) => queriesOf(b) - queriesOf(a)).slice(0, CONTAINERS_SHOWN);
+  const rows = shown.flatMap((each) => {
+    const names = each.names.toSorted((a, b) => b.queries - a.queries);
+    const hidden = names.slice(NAMES_SHOWN).reduce((sum, { queries }) => sum + queries, each.others);
+    return [
+      ...names
+        .slice(0, NAMES_SHOWN)
+        .map(({ name, queries, failed, answer }) =>
+          row([code(each.container), code(name ?? "(hidden)"), String(queries), String(failed), code(answer)]),
+        ),
+      ...(hidden === 0 ? [] : [row([code(each.container), "other names", String(hidden), "", ""])]),
+    ];
+  });
+  const rest = asked.length - shown.length;
+  if (rest > 0) rows.push(row([`${counted(rest, "more container")} not shown`]));
+  const body = table(["Container", "Name", "Queries", "Failed", "Last answer"], rows);
+  return [details(`Who asked what (${counted(asked.length, "container")})`, body), ""];
+}
+
+/** What the tables lack. */
+function remarks({ endedEarly, missed, ofOtherContainers, omittedFailures }: JobRecord): string[] {
+  return [
+    ...(endedEarly === null ? [] : [`The record ends before the job: ${code(endedEarly)}`]),
+    ...(missed === 0 ? [] : [`${counted(missed, "query", "queries")} came too fast to be recorded.`]),
+    ...(ofOtherContainers === 0
+      ? []
+      : [`${counted(ofOtherContainers, "query", "queries")} of further containers are not listed.`]),
+    ...(omittedFailures === 0 ? [] : [`${counted(omittedFailures, "more failure")} not listed.`]),
+  ];
+}
+
+function queriesOf({ names, others }: AskingContainer): number {
+  return names.reduce((sum, { queries }) => sum + queries, others);
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+function table(heads: readonly string[], rows: readonly string[]): string {
+  return `<table>\n<tr>${heads.map((head) => `<th>${head}</th>`).join("")}</tr>\n${rows.join("\n")}\n</table>`;
+}
+
+function row(cells: readonly string[]): string {
+  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
+}
+
+function details(title: string, body: string): string {
+  return `<details><summary>${title}</summary>\n${body}\n</details>`;
+}
+
+/** Text of others. */
+function code(text: string): string {
+  if (text === "") return "";
+  const cut = text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX)}...` : text;
+  return `<code>${html(printable(cut))}</code>`;
+}
+
+function html(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;")
+    .replaceAll("'", "&#39;");
+}

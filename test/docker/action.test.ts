@@ -1,0 +1,154 @@
+// Tests of the GitHub Action beside a real engine, with the variables of a runner set by hand: the summary of a job has the names that failed
+// and why, and who asked what, also of containers that are gone; afterwards Docker's resolver answers. Hostile names are text there, and nothing
+// a container says is a command to the runner.
+
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+
+import { parse } from "yaml";
+
+import { dig } from "../support/client/dig.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import { PROGRAM } from "../support/program/built.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { isAlive } from "../support/program/main-with-keeper.ts";
+import { waitFor } from "../support/rig/wait.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+
+const FOLDER = ".github/actions/dns11";
+const HOSTILE = "</code><img>|`::error::`@everyone";
+
+let engine: Engine;
+let upstream: Upstream;
+let web: Container;
+let jobs = 0;
+let job: string;
+
+before(async () => {
+  engine = await startEngine();
+  upstream = await startUpstream(engine);
+  for (const network of ["front", "back"]) await createNetwork(engine, network);
+  web = await runContainer(engine, { name: "web", networks: ["front"] });
+  await runContainer(engine, { name: "db", networks: ["back"] });
+  await runContainer(engine, { name: "cache", networks: ["front"] });
+});
+after(async () => {
+  await upstream[Symbol.asyncDispose]();
+  await engine[Symbol.asyncDispose]();
+});
+
+beforeEach(() => {
+  job = join(engine.folder, `job-${(jobs += 1)}`);
+  mkdirSync(join(job, "temp"), { recursive: true });
+  for (const name of ["state", "summary"]) writeFileSync(join(job, name), "");
+});
+
+test("the summary has what failed and why, and who asked what, also of containers that are gone", async () => {
+  const { code, stdout, stderr } = await half("main");
+  assert.equal(code, 0, stdout + stderr);
+  assert.equal((await dig(web, "cache")).answer[0]?.ttl, 5);
+  assert.equal((await dig(web, "db")).status, "NXDOMAIN");
+  const gone = await runContainer(engine, { name: "gone", networks: ["front"] });
+  await waitFor("names in a new container", async () =>
+    (await dig(gone, "web")).answer[0]?.ttl === 5 ? true : undefined,
+  );
+  assert.equal((await dig(gone, "db")).status, "NXDOMAIN");
+  await dig(gone, `${HOSTILE}.nx.test`);
+  await gone.remove();
+
+  const report = await half("post");
+  assert.equal(report.code, 0, report.stderr);
+  const summary = readFileSync(join(job, "summary"), "utf8");
+  assert.match(summary, /^2 names of containers did not resolve\.$/m);
+  for (const container of ["web", "gone"]) {
+    const [row = ""] =
+      new RegExp(`^<tr><td><code>${container}</code></td><td><code>db</code>.*`, "m").exec(summary) ?? [];
+    assert.match(row, /<code>NXDOMAIN<\/code>/);
+    if (container === "web") assert.match(row, /&quot;db&quot; is container db on network back; web is not on back/);
+  }
+  assert.match(summary, /docker network connect back web/);
+  assert.match(
+    summary,
+    /<code>web<\/code><\/td><td><code>cache<\/code><\/td><td>\d+<\/td><td>0<\/td><td><code>cache<\/code>/,
+  );
+  assert.match(
+    summary,
+    /<code>gone<\/code><\/td><td><code>&lt;\/code&gt;&lt;img&gt;\|`::error::`\\@everyone\.nx\.test<\/code>/,
+  );
+  assert.doesNotMatch(summary, /<img/);
+  const commands = report.stdout.split("\n").filter((line) => line.startsWith("::"));
+  assert.equal(commands.length, 2);
+  for (const line of commands)
+    assert.match(line, /^::warning title="db" does not resolve in (?:web|gone)::"db" is container/);
+
+  assert.equal((await dig(web, "cache")).answer[0]?.ttl, 600);
+  assert.deepEqual(readdirSync(join(job, "temp")), []);
+});
+
+test("a dns11 that is killed fails no job: the summary has what was known", async () => {
+  assert.equal((await half("main")).code, 0);
+  await dig(web, "db");
+  const [folder = ""] = readdirSync(join(job, "temp"));
+  const pidOf = (name: string): number => Number(readFileSync(join(job, "temp", folder, name), "utf8"));
+  const recorder = pidOf("recorder.pid");
+  process.kill(pidOf("dns11.pid"), "SIGKILL");
+  await waitFor("the recorder to end", () => (isAlive(recorder) ? undefined : true));
+  assert.equal((await half("post")).code, 0);
+  assert.match(
+    readFileSync(join(job, "summary"), "utf8"),
+    /<p>The record ends before the job: <code>dns11 stopped<\/code><\/p>/,
+  );
+  await waitFor("Docker's resolver", async () =>
+    (await dig(web, "+time=1", "cache")).answer[0]?.ttl === 600 ? true : undefined,
+  );
+});
+
+test("a dns11 that does not start fails the step with its log, and the second half does nothing", async () => {
+  const program = join(job, "dns11");
+  writeFileSync(program, "#!/bin/sh\necho '::error::from a log' >&2\nexit 3\n", { mode: 0o755 });
+  const { code, stdout } = await half("main", { INPUT_PROGRAM: program });
+  assert.equal(code, 1);
+  const [, token] = /^::stop-commands::(\S+)\n::error::from a log\n::\1::$/m.exec(stdout) ?? [];
+  assert.ok(token !== undefined && token.length > 20, stdout);
+  assert.match(stdout, /^::error title=dns11::dns11 did not start: it ended with 3; its log is above$/m);
+  assert.equal((await half("post")).code, 0);
+});
+
+test("bad inputs fail the step, and name what is wrong", async () => {
+  for (const [env, message] of [
+    [{ INPUT_PROGRAM: "dns11" }, /^::error title=dns11::program: "dns11" is no absolute path$/m],
+    [{ INPUT_PROGRAM: "/nonexistent" }, /^::error title=dns11::dns11 did not start: spawn \/nonexistent ENOENT/m],
+    [{ INPUT_ARGS: "--no-such-flag" }, /unknown option '--no-such-flag'/],
+    [{ RUNNER_TEMP: "" }, /^::error title=dns11::RUNNER_TEMP is not set: this program is a step of GitHub Actions$/m],
+  ] as const) {
+    const { code, stdout } = await half("main", env);
+    assert.equal(code, 1);
+    assert.match(stdout, message);
+  }
+  assert.equal((await half("post")).code, 0);
+});
+
+/** Runs a half of the step in the engine's network, with what a runner sets. What the first half has saved is there for the second. */
+async function half(which: "main" | "post", env: NodeJS.ProcessEnv = {}): Promise<CommandResult> {
+  const action = parse(readFileSync(join(FOLDER, "action.yml"), "utf8")) as { runs: Record<string, string> };
+  const file = join(FOLDER, action.runs[which] ?? "");
+  assert.ok(existsSync(file), file);
+  const saved = readFileSync(join(job, "state"), "utf8").trim().split("\n");
+  const state = saved.filter((line) => line !== "").map((line) => line.split("=", 2) as [string, string]);
+  return await engine.enter(process.execPath, [file], {
+    env: {
+      DOCKER_HOST: engine.host,
+      DNS11_METRICS_ADDR: "off",
+      DNS11_STATE_DIR: join(job, "run"),
+      GITHUB_STATE: join(job, "state"),
+      GITHUB_STEP_SUMMARY: join(job, "summary"),
+      RUNNER_TEMP: join(job, "temp"),
+      INPUT_PROGRAM: PROGRAM,
+      ...Object.fromEntries(state.map(([name, value]) => [`STATE_${name}`, value])),
+      ...env,
+    },
+  });
+}
