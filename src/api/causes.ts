@@ -64,9 +64,7 @@ export type CauseCode =
   /** A program's own files answer before any server is asked. */
   | "hosts-file"
   /** A server answers over UDP, but not over TCP, which this answer needs. */
-  | "tcp-blocked"
-  /** The client is on no network with names. */
-  | "no-network";
+  | "tcp-blocked";
 
 /** A change of the Compose file. */
 export interface LastingFix {
