@@ -20,6 +20,9 @@ import { Situations } from "./situations.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;
 
+/** So many times as long as a look took, before the next one. */
+const REST_SHARE = 9;
+
 type FindCause = (table: FailureTable, record: FailureRecord) => Cause | null;
 
 export class RecordedCauses implements CauseMemory {
@@ -34,6 +37,8 @@ export class RecordedCauses implements CauseMemory {
   #nextId: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
+  /** With very many containers a look takes long, however little it looks at. */
+  #restUntilMs = -Infinity;
 
   /** `open` collects what causes are derived from, for one look. */
   constructor(
@@ -150,7 +155,8 @@ export class RecordedCauses implements CauseMemory {
   }
 
   async #tick(): Promise<void> {
-    if (this.#isLooking) return;
+    const beganMs = this.#now();
+    if (this.#isLooking || beganMs < this.#restUntilMs) return;
     this.#isLooking = true;
     try {
       await this.look();
@@ -158,6 +164,8 @@ export class RecordedCauses implements CauseMemory {
       guard.report(error, "control");
     } finally {
       this.#isLooking = false;
+      const nowMs = this.#now();
+      this.#restUntilMs = nowMs + (nowMs - beganMs) * REST_SHARE;
     }
   }
 }
