@@ -29,7 +29,7 @@ import { billOfMaterials } from "./release/sbom.mjs";
 /** Architectures by Node's names, with Debian's. */
 const ARCHS = /** @type {const} */ ({ x64: "amd64", arm64: "arm64" });
 const PARTS = process.env["DNS11_CACHE"] ?? ".cache/release";
-const IMAGE = "dns11/dns11";
+const IMAGE = "dns11";
 const NPM_CI = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefer-offline"];
 
 /** @typedef {keyof typeof ARCHS} Arch */

@@ -149,7 +149,8 @@ test("commands are valid shell, and names of branches and tags are never part of
   const expressions = steps.flatMap(({ step }) =>
     [...JSON.stringify(step).matchAll(/\$\{\{ (.*?) \}\}/g)].map(([, each]) => each),
   );
-  const known = new Set(["github.ref_name", "github.token", "github.repository", "github.actor", "matrix.node"]);
+  const github = ["ref_name", "token", "repository", "actor"].map((each) => `github.${each}`);
+  const known = new Set([...github, "matrix.node", "vars.IMAGE_REGISTRY"]);
   for (const each of expressions) assert.ok(known.has(each ?? ""), each);
 });
 

@@ -138,18 +138,12 @@ test("docker loads an image archive, and runs it as its Dockerfile says", async 
   await check("sh", ["-c", `test -d "$1" || ${process.execPath} scripts/stage.mjs "$1"`, "sh", program]);
   const archive = join(folder, "image", "image.tar");
   await writeImage(archive, [await baseOf(), program]);
-  assert.match(await engine.docker("load", "--input", archive), /Loaded image: dns11\/dns11:0\.0\.0/);
-  const inspected = await engine.docker(
-    "image",
-    "inspect",
-    "--format",
-    "{{json .Config}}",
-    "dns11/dns11:0.0.0",
-  );
+  assert.match(await engine.docker("load", "--input", archive), /Loaded image: dns11:0\.0\.0/);
+  const inspected = await engine.docker("image", "inspect", "--format", "{{json .Config}}", "dns11:0.0.0");
   const config = JSON.parse(inspected) as { Entrypoint: string[]; Cmd: string[]; Healthcheck: { Test: string[] } };
   assert.deepEqual([config.Entrypoint, config.Cmd], [["/usr/bin/dns11"], ["run"]]);
   assert.deepEqual(config.Healthcheck.Test, ["CMD", "/usr/bin/dns11", "status"]);
-  const version = await engine.docker("run", "--rm", "dns11/dns11:0.0.0", "version");
+  const version = await engine.docker("run", "--rm", "dns11:0.0.0", "version");
   assert.match(version, new RegExp(`^dns11 ${manifest.version.replaceAll(".", "\\.")}`));
 });
 
@@ -160,7 +154,7 @@ async function writeImage(archive: string, layers: readonly string[]): Promise<v
     archive,
     layers,
     arch: process.arch === "x64" ? "amd64" : "arm64",
-    name: "dns11/dns11",
+    name: "dns11",
     version: "0.0.0",
     source: "https://github.com/dns11/dns11",
     license: "Apache-2.0",
