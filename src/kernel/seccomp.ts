@@ -3,6 +3,8 @@
  * made to do what it never does. A denied call fails with EPERM. The kernel identifies calls by number, and numbers
  * differ by architecture. Where they are not known here nothing is denied, which the caller can see.
  */
+import { readdirSync, readlinkSync } from "node:fs";
+
 import { SystemFault, addressOf, bind, lastErrno, must } from "./libc.ts";
 import { type SystemCall, systemCallNumber } from "./system-calls.ts";
 
@@ -40,7 +42,9 @@ export function denyCalls(denied: readonly SystemCall[]): boolean {
   const architecture = ARCHITECTURES[process.arch];
   const seccomp = systemCallNumber("seccomp");
   if (architecture === undefined || seccomp === undefined) return false;
-  const numbers = denied.flatMap((name) => systemCallNumber(name) ?? []);
+  // libuv aborts where it may not enter a ring that it has. It does without where it could make none.
+  const kept: SystemCall | undefined = hasRing() ? "io_uring_enter" : undefined;
+  const numbers = denied.flatMap((name) => (name === kept ? [] : (systemCallNumber(name) ?? [])));
   const filter = filterOf(architecture, numbers);
   const program = Buffer.alloc(16);
   program.writeUInt16LE(filter.length / INSTRUCTION_BYTES, 0);
@@ -50,6 +54,18 @@ export function denyCalls(denied: readonly SystemCall[]): boolean {
   // A result above 0 is the id of a thread that has its own filter.
   if (result !== 0) throw new SystemFault("seccomp", lastErrno());
   return true;
+}
+
+/** Whether Node's event loop has opened an io_uring, as it does from Node 22 on, or with a newer libuv than its own. */
+export function hasRing(): boolean {
+  return readdirSync("/proc/self/fd").some((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === "anon_inode:[io_uring]";
+    } catch {
+      // That of the folder itself.
+      return false;
+    }
+  });
 }
 
 function filterOf(architecture: number, numbers: readonly number[]): Buffer {

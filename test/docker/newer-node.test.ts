@@ -1,0 +1,82 @@
+/**
+ * dns11 with the Node that its packages bring, which is newer than the oldest one that it works with. From Node 22 on, the event loop has
+ * an io_uring, and aborts where it may not enter that any more.
+ */
+import assert from "node:assert/strict";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+
+import { dataOf, dig } from "../support/client/dig.ts";
+import { createNetwork, runContainer } from "../support/engine/container.ts";
+import { startEngine } from "../support/engine/engine.ts";
+import { PROGRAM } from "../support/program/built.ts";
+import { run } from "../support/program/command.ts";
+import { replaceDns11, startDns11 } from "../support/program/dns11.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+const LOCK = "scripts/release/node";
+const DOCKERS_TTL = 600;
+const DNS11S_TTL = 5;
+
+/** Downloaded once, as the release does. */
+async function newerNode(): Promise<string> {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(LOCK, "package.json"), "utf8")) as {
+    optionalDependencies: Readonly<Record<string, string>>;
+  };
+  const name = `node-linux-${process.arch}`;
+  const folder = resolve(".cache", `node-${optionalDependencies[name]}`);
+  const node = join(folder, "node_modules", name, "bin", "node");
+  if (existsSync(node)) return node;
+  const part = `${folder}.${process.pid}`;
+  mkdirSync(part, { recursive: true });
+  for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(LOCK, file), join(part, file));
+  const { code, stderr } = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: part });
+  assert.equal(code, 0, stderr);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(part, folder);
+  return node;
+}
+
+function ringsOf(pid: number): number {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).filter((fd) => readlinkSync(join(folder, fd)).includes("[io_uring]")).length;
+}
+
+test("it serves, is replaced, and hands back after SIGKILL", async () => {
+  const node = await newerNode();
+  await using engine = await startEngine();
+  await createNetwork(engine, "n1");
+  const web = await runContainer(engine, { name: "web", networks: ["n1"] });
+  const other = await runContainer(engine, { name: "other", networks: ["n1"] });
+  const answer = async (...options: readonly string[]): Promise<readonly [string | undefined, number | undefined]> => {
+    const reply = await dig(web, "other", ...options);
+    return [dataOf(reply)[0], reply.answer[0]?.ttl];
+  };
+  const options = { program: [node, PROGRAM], stateDir: join(engine.folder, "state") };
+  await using first = await startDns11(engine, options);
+  await first.waitFor("web", "attached");
+  await first.waitForKernel();
+  assert.deepEqual(await answer(), [other.address("n1"), DNS11S_TTL]);
+  const { keeper } = await first.status();
+  assert.deepEqual(
+    [ringsOf(first.pid) > 0, ringsOf(keeper.pid ?? 0)],
+    [true, 0],
+    "the keeper may open no socket, by no way",
+  );
+  await using second = await replaceDns11(engine, first, options);
+  assert.deepEqual(await answer(), [other.address("n1"), DNS11S_TTL]);
+  second.kill("SIGKILL");
+  // A query may be lost until the rules are gone.
+  const byDocker = async (): Promise<boolean> => (await answer("+time=1", "+tries=1"))[1] === DOCKERS_TTL;
+  await waitFor("Docker's resolver to answer", async () => ((await byDocker()) ? true : undefined));
+});
