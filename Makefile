@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 
-.PHONY: run test unit rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man ten-minutes docs docs-captures ui-captures setup-demo setup-test setup-bench setup-vm setup-docs setup-release help clean
+.PHONY: run test unit rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -13,7 +13,7 @@ run: setup-demo build ## A demonstration of one minute: a private engine, a smal
 test: setup-test build ## All tests, on real engines (needs root); ONLY=WORD selects by path
 	@node scripts/test.mjs $(ONLY)
 
-unit: node_modules/.package-lock.json build ## The tests that need neither root nor an engine; less than a minute
+unit: setup-unit build ## The tests that need neither root nor an engine; less than a minute
 	@node scripts/test.mjs unit/ docs.test tidy
 
 rig: setup-test build ## Test what the other tests stand on, after a change of test/support (needs root)
@@ -82,6 +82,9 @@ ui-captures: setup-docs build ## Capture the pictures of the page of dns11 ui in
 
 setup-demo:
 	@scripts/setup.sh demo
+
+setup-unit:
+	@scripts/setup.sh unit
 
 setup-test:
 	@scripts/setup.sh test

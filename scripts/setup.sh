@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|test|bench|vm|docs|release].
+# Installs the Debian packages that the demo, the tests or the bench of dns11 need: scripts/setup.sh [demo|unit|test|bench|vm|docs|release].
 # Prints what is missing and why. Starts no service: the demo and the tests start private engines and do not touch the
 # system's engine.
 set -euo pipefail
@@ -17,6 +17,12 @@ dig         bind9-dnsutils  queries inside containers
 busybox     busybox-static  the only program in the containers
 ps          procps          listing processes
 '
+readonly UNIT='
+fish        fish            testing shell completion
+groff       groff-base      checking the manual pages with a second formatter
+mandoc      mandoc          checking the manual pages
+zsh         zsh             testing shell completion
+'
 readonly TEST_ONLY='
 chromium-headless-shell chromium-headless-shell opening the page of dns11 ui as a user does
 conntrack   conntrack       listing conntrack entries
@@ -24,9 +30,6 @@ curl        curl            downloading with install.sh
 dnsmasq     dnsmasq-base    a DNS server, as an upstream and for comparison
 dnsperf     dnsperf         query load
 etcd        etcd-server     the store that machines share names through
-fish        fish            testing shell completion
-groff       groff-base      checking the manual pages with a second formatter
-mandoc      mandoc          checking the manual pages
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way
@@ -34,7 +37,6 @@ prometheus  prometheus      running the queries of the dashboard and the alerts
 strace      strace          tracing system calls
 systemd-analyze systemd     checking the unit, and running it
 unbound     unbound         another DNS server, as an upstream and for comparison
-zsh         zsh             testing shell completion
 '
 # Not every Debian release has these; the bench skips what is not available.
 readonly BENCH_ONLY='
@@ -124,14 +126,15 @@ main() {
   local wanted=${1:-test} list missing=() known=() command package reason
   case $wanted in
     demo) list=$DEMO ;;
-    test) list=$DEMO$TEST_ONLY ;;
-    bench) list=$DEMO$TEST_ONLY$BENCH_ONLY ;;
+    unit) list=$UNIT ;;
+    test) list=$DEMO$UNIT$TEST_ONLY ;;
+    bench) list=$DEMO$UNIT$TEST_ONLY$BENCH_ONLY ;;
     vm) list=$VM_ONLY ;;
     docs) list=$DEMO$DOCS_ONLY ;;
     release) list=$RELEASE_ONLY ;;
-    *) fail 'usage: scripts/setup.sh [demo|test|bench|vm|docs|release]' ;;
+    *) fail 'usage: scripts/setup.sh [demo|unit|test|bench|vm|docs|release]' ;;
   esac
-  if [ "$(id -u)" -ne 0 ]; then fail "the $wanted of dns11 needs root; run this as root"; fi
+  if [ "$(id -u)" -ne 0 ] && [ "$wanted" != unit ]; then fail "the $wanted of dns11 needs root; run this as root"; fi
   export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:$INNER_PATH
   while read -r command package reason; do
     if [ -z "$command" ] || has "$command"; then continue; fi
@@ -139,6 +142,8 @@ main() {
     if [[ " ${missing[*]-} " != *" $package "* ]]; then missing+=("$package"); fi
   done <<<"$list"
   if [ ${#missing[@]} -eq 0 ]; then return; fi
+  # The tests themselves need no root.
+  if [ "$(id -u)" -ne 0 ]; then fail "install them first: sudo apt-get install -y --no-install-recommends ${missing[*]}"; fi
   install_packages "${missing[@]}"
   say 'done; no service was started'
 }
