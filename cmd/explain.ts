@@ -3,6 +3,8 @@
  */
 import type { Command } from "commander";
 
+import type { Explanation } from "../src/api/names.ts";
+import { EXIT } from "./exit-code.ts";
 import { explanationText } from "./explain/explanation-text.ts";
 import { askForNames } from "./name-client.ts";
 import { type NameOptions, addNameOptions } from "./name-options.ts";
@@ -11,6 +13,7 @@ import { displayOf } from "./terminal.ts";
 
 interface ExplainOptions extends NameOptions {
   readonly verbose?: boolean;
+  readonly fail?: boolean;
 }
 
 export function addExplain(program: Command): void {
@@ -22,6 +25,7 @@ export function addExplain(program: Command): void {
     );
   addNameOptions(command)
     .option("-v, --verbose", "show each step, with the upstream queries, and the whole reply")
+    .option("--fail", `exit with ${EXIT.failure} unless programs get records for each name`)
     .action(async (words: readonly string[], options: ExplainOptions) => await explain(words, options));
 }
 
@@ -33,4 +37,10 @@ async function explain(words: readonly string[], options: ExplainOptions): Promi
       ? explained.map(jsonLine).join("")
       : explained.map((each) => explanationText(each, isVerbose, displayOf(process.stdout))).join("\n");
   process.stdout.write(texts);
+  if (options.fail === true && !explained.every(isResolved)) process.exitCode = EXIT.failure;
+}
+
+/** Programs read the container's own files before they query. */
+function isResolved({ fromFile, reply }: Explanation): boolean {
+  return fromFile !== undefined || (reply?.answers.length ?? 0) > 0;
 }

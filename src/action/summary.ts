@@ -20,15 +20,16 @@ const CELL_LENGTH_MAX = 500;
 export interface FailingName {
   readonly container: string;
   readonly name: string;
+  /** Why, or what came of it: of a container that ended right after, the cause may not be known. */
   readonly sentence: string;
 }
 
 /** Names of containers that did not resolve in the end. */
 export function failingNames(record: JobRecord): FailingName[] {
-  return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, cause }) => ({
+  return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, result, cause }) => ({
     container,
     name: name ?? "(hidden)",
-    sentence: cause?.sentence ?? "",
+    sentence: cause?.sentence ?? `it got ${result}`,
   }));
 }
 

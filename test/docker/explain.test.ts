@@ -270,7 +270,9 @@ test("the text output is the answer, its cause, the fix and the path; -v adds th
 
 test("several names are explained in order, and addresses are shown with their containers", async () => {
   const instance = await shared.with();
-  const { stdout } = await command(instance, "explain", "web", "shared", "elsewhere", "app");
+  const { stdout, code } = await command(instance, "explain", "web", "shared", "elsewhere", "app", "--fail");
+  assert.equal(code, 1, "one of them does not resolve");
+  assert.equal((await command(instance, "explain", "web", "shared", "app", "--fail")).code, 0);
   const blocks = stdout.split("\n\n");
   assert.equal(blocks.length, 3);
   assert.ok(blocks[0]?.startsWith(`web (A) in app: ${web.address("n1")}  web\n  path      `), blocks[0]);

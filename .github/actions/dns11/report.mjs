@@ -706,10 +706,10 @@ var CONTAINERS_SHOWN = 50;
 var NAMES_SHOWN = 50;
 var CELL_LENGTH_MAX = 500;
 function failingNames(record) {
-  return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, cause }) => ({
+  return merged(record.failures.filter((each) => isLasting(each))).map(({ container, name, result, cause }) => ({
     container,
     name: name ?? "(hidden)",
-    sentence: cause?.sentence ?? ""
+    sentence: cause?.sentence ?? `it got ${result}`
   }));
 }
 function summaryOf(record) {
