@@ -211,6 +211,7 @@ test("a lease that has ended is noticed at the next renewal, or write, and every
   etcd.revoke(run.publisher.lease ?? "");
   run.keys.set("svc/shop/web/3", "c");
   await run.until("three", () => Object.keys(published(etcd)).length === 3);
+  await run.until("the end of the second loss", () => run.states.length === 5);
   assert.equal(run.publisher.counts.losses, 2);
   assert.deepEqual(run.states, [undefined, "ETCD_LEASE_LOST", undefined, "ETCD_LEASE_LOST", undefined]);
 });
