@@ -3,6 +3,7 @@
  * usual, but it counts nowhere as a query of the container. Where dns11 does not answer, the question is resolved from inside
  * the container, as a program there would; the causes are the same.
  */
+import { bareName } from "../base/dns/name.ts";
 import { randomInt } from "node:crypto";
 
 import type { Attachment } from "../container/attach/attachment.ts";
@@ -160,7 +161,7 @@ function hostsCause(
   name: string,
   { path, addresses }: NonNullable<Explanation["fromFile"]>,
 ): Cause {
-  const bare = name.toLowerCase().replace(/\.$/, "");
+  const bare = bareName(name);
   const isGiven = fact.extraHosts.some((each) => each.name.toLowerCase() === bare);
   const origin = isGiven ? " (--add-host, extra_hosts)" : "";
   const sentence = `programs in ${fact.name} get ${addresses.join(", ")}: ${path} has "${name}"${origin}, and they read it before they query`;

@@ -2,6 +2,7 @@
  * FailureReader: reads the failure tables for people and programs, with the cause of each failure. Recording does not know
  * about readers: followers poll.
  */
+import { bareName } from "../base/dns/name.ts";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 
 import type { FailureReport, FailuresReport } from "../api/failures.ts";
@@ -166,7 +167,7 @@ function isContainerName({ name, isNear }: FailureRecord, { known }: Situations,
 
 function searchDomains(situations: Situations, fact: ContainerFact, owner: ContainerFact): readonly string[] {
   const { search = [] } = situations.resolvConfOf(fact, owner) ?? {};
-  return search.map((domain) => domain.toLowerCase().replace(/\.$/, "")).filter((domain) => domain !== "");
+  return search.map((domain) => bareName(domain)).filter((domain) => domain !== "");
 }
 
 /** The last failure was a step through the search list of a lookup that then succeeded. */

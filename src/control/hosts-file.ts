@@ -2,6 +2,7 @@
  * HostsFile: what a container's /etc/hosts says of a name. C libraries read it before they query a server, so a program gets
  * what it says, whatever dns11 would answer. The text is the container's: it may write the file.
  */
+import { bareName } from "../base/dns/name.ts";
 import { addressBytes } from "../base/model/address.ts";
 import type { ParsedQuestion } from "../base/model/question-text.ts";
 
@@ -16,12 +17,12 @@ export function addressesInHosts(
 ): string[] {
   const bytes = FAMILY_BYTES[typeName];
   if (bytes === undefined) return [];
-  const wanted = name.toLowerCase().replace(/\.$/, "");
+  const wanted = bareName(name);
   const found = new Set<string>();
   for (const line of text.split("\n")) {
     const [address = "", ...names] = (line.split("#", 1)[0] ?? "").trim().split(/\s+/);
     if (found.size === ADDRESSES_MAX || addressBytes(address)?.length !== bytes) continue;
-    if (names.some((each) => each.toLowerCase().replace(/\.$/, "") === wanted)) found.add(address);
+    if (names.some((each) => bareName(each) === wanted)) found.add(address);
   }
   return [...found];
 }

@@ -2,7 +2,7 @@
  * Situations: collects what causes are derived from, for one report: all containers, the upstream servers of a name and
  * their state, and the resolv.conf of a container. It sends no query.
  */
-import { presentation } from "../base/dns/name.ts";
+import { bareName, presentation } from "../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import { LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { DNS_PORT, missingText, serverText } from "../base/model/server-text.ts";
@@ -97,7 +97,7 @@ export class Situations {
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: this.#routeOf(owner, question.name.toLowerCase()),
       ownZone: this.#ownZoneOf(owner, question.name),
-      moves: this.#movesSince(owner, question.name.toLowerCase().replace(/\.$/, "")),
+      moves: this.#movesSince(owner, bareName(question.name)),
       known: this.known,
       former: this.former,
       swarmService: this.#ports.containers.swarm?.serviceCalled(owner, question.name),
@@ -155,7 +155,7 @@ export class Situations {
   }
 
   #ownZoneOf(owner: ContainerFact, name: string): Situation["ownZone"] {
-    const bare = name.toLowerCase().replace(/\.$/, "");
+    const bare = bareName(name);
     for (const { kind, zones = [] } of this.#ports.containers.viewOf(owner).names) {
       const zone = zones.find((each) => bare === each || bare.endsWith(`.${each}`));
       if (zone !== undefined) return { zone, source: LOCAL_SOURCES[kind].title };

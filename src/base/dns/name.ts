@@ -46,6 +46,11 @@ export function wireLabels(name: string): Uint8Array | undefined {
   return Buffer.concat(parts);
 }
 
+/** As names in text are compared: in lower case, and without the dot of the root. */
+export function bareName(name: string): string {
+  return name.toLowerCase().replace(/\.$/, "");
+}
+
 /** The same labels in lower case. A length byte is below 64 and not a letter, so folding every byte is right. */
 export function folded(labels: Uint8Array): Uint8Array {
   return labels.map((byte) => FOLD[byte] ?? byte);

@@ -2,6 +2,7 @@
  * LostAliases: a container of a Compose service that is on a network without the name of its service. Compose always gives it
  * one; `docker network connect` gives what it is told, so who has disconnected and connected it has taken the name away.
  */
+import { bareName } from "../../base/dns/name.ts";
 import type { Cause } from "../../api/causes.ts";
 import type { KnownContainer } from "./known-container.ts";
 import { recreated, reconnectCommand, replicasOf } from "./reconnect.ts";
@@ -13,7 +14,7 @@ const CAUSES_MAX = 5;
 /** The name is that of a service, which its containers on the client's networks have lost. */
 export function lostAliasCauses(situation: Situation, own: ReadonlySet<string>): Cause[] {
   const { known, name, owner } = situation;
-  const bare = name.toLowerCase().replace(/\.$/, "");
+  const bare = bareName(name);
   const [label = ""] = bare.split(".", 1);
   return known
     .ofService(label)

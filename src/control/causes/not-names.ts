@@ -2,6 +2,7 @@
  * NotNames: what programs look up that can never be the name of a container, because it is a URL, has a port, or is a name
  * that only Docker Desktop knows.
  */
+import { bareName } from "../../base/dns/name.ts";
 import type { Cause } from "../../api/causes.ts";
 import { serviceChange } from "./fixes.ts";
 import { type Situation, cause } from "./situation.ts";
@@ -26,7 +27,7 @@ export function notNameCauses({ name, owner, known }: Situation): Cause[] {
 
 /** A name for the machine: Docker Desktop answers it, and Docker on Linux does not. */
 export function hostGatewayCauses({ name, owner }: Situation): Cause[] {
-  const bare = name.toLowerCase().replace(/\.$/, "");
+  const bare = bareName(name);
   if (!MACHINE_NAMES.has(bare)) return [];
   const entry = `${bare}:host-gateway`;
   const sentence = `"${name}" is the machine itself in Docker Desktop only; on Linux, ${owner.name} has to be given it`;

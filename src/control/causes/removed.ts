@@ -2,13 +2,14 @@
  * Removed: a name that a container had until lately. Nothing of a removed container is left on the engine, so only what
  * dns11 has seen of it tells what the name was.
  */
+import { bareName } from "../../base/dns/name.ts";
 import type { Cause } from "../../api/causes.ts";
 import { ageText } from "../../base/lib/age.ts";
 import { upCommand } from "./fixes.ts";
 import { type Situation, cause } from "./situation.ts";
 
 export function removedCauses({ former = [], known, name, owner }: Situation, own: ReadonlySet<string>): Cause[] {
-  const bare = name.toLowerCase().replace(/\.$/, "");
+  const bare = bareName(name);
   const gone = former.filter(
     ({ containerId, names, networkName }) =>
       known.byId(containerId) === undefined &&

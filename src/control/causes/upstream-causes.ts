@@ -2,6 +2,7 @@
  * UpstreamCauses: why a name of the outside world fails, or what is no container's name: what upstream servers were queried,
  * and in what state they are.
  */
+import { bareName } from "../../base/dns/name.ts";
 import type { Cause } from "../../api/causes.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
@@ -116,7 +117,7 @@ function heldText(name: string, reason: string): string {
 
 /** A single label, `tasks.NAME`, or either on the network. */
 function mayBeSwarms(name: string, network: string): boolean {
-  const bare = name.toLowerCase().replace(/\.$/, "");
+  const bare = bareName(name);
   const suffix = `.${network.toLowerCase()}`;
   const inside = bare.endsWith(suffix) ? bare.slice(0, -suffix.length) : bare;
   return !inside.replace(/^tasks\./, "").includes(".");

@@ -1,6 +1,7 @@
 /**
  * SwarmPlaces: what the engine lists of the swarm, for people: whose an address is, which service has a name, and all names.
  */
+import { bareName } from "../../../base/dns/name.ts";
 import type { OwnName } from "../../../base/model/visible-names.ts";
 import type { SwarmPlace } from "../../../base/model/swarm-place.ts";
 import type { ContainerFact } from "../../facts/fact.ts";
@@ -28,7 +29,7 @@ export class SwarmPlaces {
 
   /** The service, on the networks of a container, that a query for a name is about: of it, its tasks or one of its slots. */
   serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined {
-    const folded = name.toLowerCase().replace(/\.$/, "");
+    const folded = bareName(name);
     for (const { id, name: network } of this.#source.joinedBy(container)) {
       const suffix = `.${network.toLowerCase()}`;
       const bare = folded.endsWith(suffix) ? folded.slice(0, -suffix.length) : folded;
