@@ -12,7 +12,7 @@ import { Tally } from "./tally.ts";
 
 /** A recorder that takes a core from the job is not wanted; what is left out is counted. */
 const QUERIES_PER_SECOND = 1000;
-/** What dns11 keeps of all containers at its end. */
+/** Those before the recorder followed, and those that it had not seen at its end. */
 const LAST_QUERIES = 1000;
 const STOPPED = "dns11 stopped";
 
@@ -37,7 +37,7 @@ writeWhole(FILES.record, JSON.stringify(tally.record(endedEarly)));
 process.exit(0);
 
 async function followQueries(client: ControlClient): Promise<void> {
-  for await (const each of client.followSome(QUERIES_PER_SECOND, stopped.signal)) {
+  for await (const each of client.followSome({ perSecond: QUERIES_PER_SECOND, last: LAST_QUERIES }, stopped.signal)) {
     if ("skipped" in each) tally.addMissed(each.skipped);
     else if ("missed" in each) tally.addMissed(each.missed);
     else tally.addQuery(each);

@@ -94,12 +94,12 @@ export class ControlClient {
     yield* this.#stream<QueryReport | MissedReport>("/v1/queries", { ...filter, follow: true }, signal);
   }
 
-  /** The same, with at most so many queries a second. */
+  /** The same with at most so many queries a second, after the last past ones. */
   async *followSome(
-    perSecond: number,
+    { perSecond, last }: { readonly perSecond: number; readonly last: number },
     signal?: AbortSignal,
   ): AsyncGenerator<QueryReport | MissedReport | SkippedReport, void> {
-    yield* this.#stream<QueryReport | MissedReport | SkippedReport>("/v1/queries", { perSecond, follow: true }, signal);
+    yield* this.#stream<QueryReport | MissedReport | SkippedReport>("/v1/queries", { perSecond, last, follow: true }, signal);
   }
 
   /** Names that fail, of some containers or of all. */

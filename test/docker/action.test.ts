@@ -3,17 +3,21 @@
 // a container says is a command to the runner.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { parse } from "yaml";
 
+import type { JobRecord } from "../../src/action/tally.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import type { CommandResult } from "../support/program/command.ts";
+import { startDns11 } from "../support/program/dns11.ts";
 import { isAlive } from "../support/program/main-with-keeper.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -90,6 +94,31 @@ test("the summary has what failed and why, and who asked what, also of container
 
   assert.equal((await dig(web, "cache")).answer[0]?.ttl, 600);
   assert.deepEqual(readdirSync(join(job, "temp")), []);
+});
+
+test("queries from before the recorder follows are in the record", async () => {
+  await using dns11 = await startDns11(engine, { stateDir: join(job, "run") });
+  await dns11.waitFor("web", "attached");
+  await dig(web, "cache");
+  const recorder = spawn(process.execPath, [join(FOLDER, "record.mjs"), job], {
+    env: { ...process.env, DNS11_STATE_DIR: join(job, "run") },
+  });
+  await waitFor("the recorder", () => (existsSync(join(job, "recorder.pid")) ? true : undefined));
+  // It follows by the last of these.
+  for (let i = 0; i < 5; i += 1) {
+    await dig(web, "web");
+    await sleep(300);
+  }
+  recorder.kill("SIGTERM");
+  const { asked } = await waitFor("the record", () => {
+    const path = join(job, "record.json");
+    return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as JobRecord) : undefined;
+  });
+  const names = asked.find(({ container }) => container === "web")?.names;
+  assert.deepEqual(names, [
+    { name: "cache", queries: 1, failed: 0, answer: "cache" },
+    { name: "web", queries: 5, failed: 0, answer: "web" },
+  ]);
 });
 
 test("a dns11 that is killed fails no job: the summary has what was known", async () => {

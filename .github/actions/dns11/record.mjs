@@ -73,9 +73,9 @@ var ControlClient = class {
   async *follow(filter = {}, signal) {
     yield* this.#stream("/v1/queries", { ...filter, follow: true }, signal);
   }
-  /** The same, with at most so many queries a second. */
-  async *followSome(perSecond, signal) {
-    yield* this.#stream("/v1/queries", { perSecond, follow: true }, signal);
+  /** The same with at most so many queries a second, after the last past ones. */
+  async *followSome({ perSecond, last }, signal) {
+    yield* this.#stream("/v1/queries", { perSecond, last, follow: true }, signal);
   }
   /** Names that fail, of some containers or of all. */
   async failures(filter = {}) {
@@ -1181,7 +1181,7 @@ try {
 writeWhole(FILES.record, JSON.stringify(tally.record(endedEarly)));
 process.exit(0);
 async function followQueries(client) {
-  for await (const each of client.followSome(QUERIES_PER_SECOND, stopped.signal)) {
+  for await (const each of client.followSome({ perSecond: QUERIES_PER_SECOND, last: LAST_QUERIES }, stopped.signal)) {
     if ("skipped" in each) tally.addMissed(each.skipped);
     else if ("missed" in each) tally.addMissed(each.missed);
     else tally.addQuery(each);

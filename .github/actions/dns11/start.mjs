@@ -77,9 +77,9 @@ var ControlClient = class {
   async *follow(filter = {}, signal) {
     yield* this.#stream("/v1/queries", { ...filter, follow: true }, signal);
   }
-  /** The same, with at most so many queries a second. */
-  async *followSome(perSecond, signal) {
-    yield* this.#stream("/v1/queries", { perSecond, follow: true }, signal);
+  /** The same with at most so many queries a second, after the last past ones. */
+  async *followSome({ perSecond, last }, signal) {
+    yield* this.#stream("/v1/queries", { perSecond, last, follow: true }, signal);
   }
   /** Names that fail, of some containers or of all. */
   async failures(filter = {}) {
