@@ -2,6 +2,8 @@
  * Ports: what the control socket needs from the rest of dns11. On a Docker host the roster provides it, inside a KIND node
  * its only container.
  */
+import type { Socket } from "node:net";
+
 import type { Attachment } from "../container/attach/attachment.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { Decision } from "../container/attach/decision.ts";
@@ -25,6 +27,8 @@ import type { Forward } from "../query/ports.ts";
 import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "./causes/known-container.ts";
 import type { EventRing } from "./event-ring.ts";
+import type { Holder } from "./lease/holder.ts";
+import type { Leases } from "./lease/leases.ts";
 import type { QueryReader } from "./query-reader.ts";
 import type { CauseMemory } from "./judged-failure.ts";
 
@@ -115,6 +119,9 @@ export interface ContainerAccess {
 }
 
 export interface ControlPorts {
+  readonly leases: Leases;
+  /** The process at the other end of a connection to the control socket. */
+  readonly holderOf: (socket: Socket) => Holder;
   readonly containers: Containers;
   readonly repairs: Repairs;
   readonly resolver: () => ActiveResolver;

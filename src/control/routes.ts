@@ -16,6 +16,7 @@ import type { ControlPorts } from "./ports.ts";
 import { announceProbes } from "./probes.ts";
 import { QueryDetails } from "./query-details.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
+import { leaseRoutes } from "./lease/lease-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
 import { resolverRoutes } from "./resolver-routes.ts";
 
@@ -45,6 +46,7 @@ export function routesOf(ports: ControlPorts): Routes {
     ...containerRoutes(ports),
     ...eventRoutes(ports),
     ...resolverRoutes(ports),
+    ...leaseRoutes(ports.leases, ports.holderOf),
   };
 }
 

@@ -18,6 +18,7 @@ import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { Answerer } from "../query/answer.ts";
 import { CacheReader } from "../query/cache/cache-reader.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
+import { Delayer } from "../query/delay/delayer.ts";
 import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
@@ -34,6 +35,7 @@ import { Minutes } from "../query/client/recent-counts.ts";
 import { sharePools } from "../query/client/shares.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
+import { RuleBook } from "../query/verdict/rule-book.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { raiseInlineLimit } from "./inline-limit.ts";
@@ -51,6 +53,8 @@ export interface QuerySide {
   /** Failing names of each container. */
   readonly failures: FailureTables;
   readonly lookupLog: LookupLog;
+  /** The rules of leases. */
+  readonly rules: RuleBook;
   /** The current pipeline; a change of settings may replace it. */
   readonly pipeline: () => QueryPipeline;
 }
@@ -83,6 +87,7 @@ export function composeQuerySide(
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   const minutes = new Minutes();
+  const rules = new RuleBook();
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
@@ -96,11 +101,13 @@ export function composeQuerySide(
         { containerId, view, dial },
         { udp, tcp, slots, histories, failures, shares, minutes },
       );
+      rules.open(endpoint.client, containerId);
       onClient(endpoint.client.number, containerId);
       return endpoint;
     },
     histories,
     failures,
+    rules,
     lookupLog,
     pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
@@ -180,9 +187,10 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
   const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly });
   const now = (): number => performance.now();
   const asker = new DockerAsker({ behaviour, answerer, forward, ids: new RandomIds(), now, queriesMax });
+  const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
-    forward: asker.forward,
+    forward: delayer.forward,
     behaviour,
     forget: () => undefined,
     readings: () => NO_READINGS,
@@ -250,10 +258,12 @@ function adaptive(
     ...(behaviour.caches && { cache: cacheReader }),
   });
   const { forward } = forwarder;
-  const asker = new DockerAsker({ behaviour, answerer, forward, ids, now, queriesMax: LIMITS.forwardQueriesShared });
+  const queriesMax = LIMITS.forwardQueriesShared;
+  const asker = new DockerAsker({ behaviour, answerer, forward, ids, now, queriesMax });
+  const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
-    forward: asker.forward,
+    forward: delayer.forward,
     behaviour,
     forget: () => forwarder.invalidate(),
     readings: () => ({

@@ -7,6 +7,7 @@ import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { containerStates, containerStatuses } from "../control/container-status.ts";
+import { Leases } from "../control/lease/leases.ts";
 import { MetricsListener } from "../control/metrics-listener.ts";
 import { monitoringRoutes } from "../control/monitoring-routes.ts";
 import type { ControlPorts } from "../control/ports.ts";
@@ -29,6 +30,7 @@ import { HangGuard } from "./hang-guard.ts";
 import { trimMallocOnce } from "./heap.ts";
 import { takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
+import { holderOf } from "./lease-holder.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
@@ -284,6 +286,8 @@ export class Service {
       settingsFile: () => this.#reloads.settings.config ?? null,
       status: async () => await this.#status(serving, platform),
       reload: async () => await this.reload(),
+      leases: new Leases({ book: querySide.rules, facts: () => containers.facts }),
+      holderOf,
     };
   }
 

@@ -1,0 +1,45 @@
+/**
+ * LeaseRoutes: `POST /v1/lease`, a request that stays open: its lines are answered as they come, and its end ends the lease; and
+ * `GET /v1/leases`, which lists those that are open.
+ */
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { LeaseReply } from "../../api/lease.ts";
+import { LIMITS } from "../../base/limits.ts";
+import { LineRoute, type Routes } from "../http.ts";
+import type { Holder } from "./holder.ts";
+import type { Lease } from "./lease.ts";
+import type { Leases } from "./leases.ts";
+
+/** How often what has been recorded is sent. */
+const RECORDED_MS = 100;
+const TOO_LONG = `The line is longer than ${LIMITS.leaseLineBytes} bytes: send less in one line`;
+
+export function leaseRoutes(leases: Leases, holderOf: (socket: Socket) => Holder): Routes {
+  return {
+    "GET /v1/leases": () => leases.report,
+    "POST /v1/lease": new LineRoute(LIMITS.leaseLineBytes, async function* ({ lines, socket }) {
+      const lease = leases.open(holderOf(socket));
+      try {
+        yield* answers(lines, lease);
+      } finally {
+        leases.end(lease);
+      }
+    }),
+  };
+}
+
+/** A line is read when the answers to those before have been taken: whoever does not read waits. */
+async function* answers(lines: AsyncIterator<string | undefined>, lease: Lease): AsyncGenerator<LeaseReply, void> {
+  let next = lines.next();
+  for (;;) {
+    const result = lease.isRecording ? await Promise.race([next, sleep(RECORDED_MS)]) : await next;
+    yield* lease.recorded();
+    if (result === undefined) continue;
+    if (result.done === true) return;
+    next = lines.next();
+    if (result.value === undefined) yield lease.refuse(TOO_LONG);
+    else if (result.value.trim() !== "") yield lease.handle(result.value);
+  }
+}
