@@ -390,6 +390,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/control/lease",
     mayImport: [
+      "src/api/failures.ts",
       "src/api/lease.ts",
       "src/config/records/name-value.ts",
       "src/control/find-container.ts",
@@ -726,7 +727,7 @@ const OPENERS = new Map([
   ["src/container/namespace/container-root.ts", "a container's root under /proc; regular-file.ts"],
   ["src/container/namespace/proof.ts", "namespaces that the engine names"],
   ["src/run/lease-holder.ts", "files under /proc about clients of the control socket"],
-  ["src/api/lab/tape.ts", "a file of the test suite that uses the client"],
+  ["src/api/lab/tape-file.ts", "a file of the test suite that uses the client"],
   ["src/api/engine-address.ts", "settings of the user who started dns11"],
   ["src/container/watch/path-watch.ts", "with O_PATH"],
   ["src/container/bridge/bridges.ts", "for a watch, by regular-file.ts"],

@@ -41,6 +41,7 @@ export function routesOf(ports: ControlPorts): Routes {
       reader: new FailureReader(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
+      injected: (isMeant) => ports.leases.injected(isMeant),
     }),
     ...nameRoutes(ports),
     ...containerRoutes(ports),

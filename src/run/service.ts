@@ -7,7 +7,6 @@ import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { containerStates, containerStatuses } from "../control/container-status.ts";
-import { Leases } from "../control/lease/leases.ts";
 import { MetricsListener } from "../control/metrics-listener.ts";
 import { monitoringRoutes } from "../control/monitoring-routes.ts";
 import type { ControlPorts } from "../control/ports.ts";
@@ -286,7 +285,7 @@ export class Service {
       settingsFile: () => this.#reloads.settings.config ?? null,
       status: async () => await this.#status(serving, platform),
       reload: async () => await this.reload(),
-      leases: new Leases({ book: querySide.rules, facts: () => containers.facts }),
+      leases: serving.leases,
       holderOf,
     };
   }
@@ -308,11 +307,12 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts, etcd } = this.#serving;
+    const { querySide, containerSide, counts, etcd, leases: openLeases } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     const readings = querySide.readings();
-    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report };
+    const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
+    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };
     return familiesOf({ ...base, serving });
   }
 

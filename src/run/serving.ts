@@ -10,6 +10,7 @@ import { Journal } from "../container/kind/journal.ts";
 import { ContainerNames } from "../control/container-names.ts";
 import { EventRing } from "../control/event-ring.ts";
 import { HistoryRings } from "../control/history-rings.ts";
+import { Leases } from "../control/lease/leases.ts";
 import { QueryLog } from "../control/query-log.ts";
 import { QueryReader } from "../control/query-reader.ts";
 import { RecordedCauses } from "../control/recorded-causes.ts";
@@ -35,6 +36,7 @@ export interface Serving {
   readonly events: EventRing;
   readonly history: HistoryRings;
   readonly recordedCauses: RecordedCauses;
+  readonly leases: Leases;
 }
 
 interface ComposeParts {
@@ -103,7 +105,9 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     ...{ containers, inside, resolver, failures, histories },
     settingsFile: () => settings.config ?? null,
   });
+  const leases = new Leases({ book: querySide.rules, facts: () => containers.facts });
   return {
+    leases,
     ...{ querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history },
     recordedCauses,
   };

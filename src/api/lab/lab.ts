@@ -15,7 +15,7 @@ import type { LeaseConnection } from "../lease-connection.ts";
 import type { LeaseScope, RecordedQuery, RuleRequest, RuleUseReport } from "../lease.ts";
 import type { QueryReport } from "../queries.ts";
 import { type FaultOptions, type LabAnswer, type RuleLimits, answerRule, faultRule } from "./rule-options.ts";
-import { MISSING, type Missing, type TapeContent, readTape, replayRules, tapeOf, writeTape } from "./tape.ts";
+import { MISSING, type Missing, type TapeContent, replayRules, tapeOf } from "./tape.ts";
 
 /** A rule that is in force. */
 export interface LabRule {
@@ -159,7 +159,8 @@ export class Lab implements AsyncDisposable {
       },
       save: async (path) => {
         if (isOn) await sleep(FLUSH_MS);
-        await writeTape(path, tapeOf(queries));
+        const { writeTape } = await import("./tape-file.ts");
+        writeTape(path, tapeOf(queries));
       },
       stop: async () => {
         if (!isOn) return;
@@ -176,7 +177,7 @@ export class Lab implements AsyncDisposable {
     const { missing = "nxdomain" } = options;
     if (!MISSING.includes(missing))
       throw new Fault("BAD_OPTION", `Invalid option missing of replay: use one of ${MISSING.join(", ")}`);
-    const content = typeof tape === "string" ? await readTape(tape) : tape;
+    const content = typeof tape === "string" ? (await import("./tape-file.ts")).readTape(tape) : tape;
     return await Promise.all(replayRules(content, this.#scope, missing).map(async (rule) => await this.#send(rule)));
   }
 

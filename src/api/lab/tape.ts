@@ -2,15 +2,9 @@
  * Tape: what containers asked and were answered, as one file that a person can read and edit, and that can be replayed. It
  * names services, not containers, so that it fits the next run, too.
  */
-import { readFileSync, writeFileSync } from "node:fs";
-
-import { Fault } from "../../base/lib/fault.ts";
 import type { LeaseScope, RecordedQuery, RuleAnswer, RuleRequest } from "../lease.ts";
 
-const VERSION = 1;
-const FILE_BYTES_MAX = 16 * 2 ** 20;
-const HEAD =
-  " What containers asked, and what they were answered. Edit it as you like: answers are given in their order, and the last one stays.\n live: the name of a container, which is answered as always.";
+export const TAPE_VERSION = 1;
 
 /** One answer, in the notation of the settings' `records`. */
 type TapeAnswer = Readonly<Record<string, unknown>> & {
@@ -32,7 +26,7 @@ interface TapeEntry {
 }
 
 export interface TapeContent {
-  readonly tape: typeof VERSION;
+  readonly tape: typeof TAPE_VERSION;
   readonly queries: readonly TapeEntry[];
 }
 
@@ -64,7 +58,7 @@ export function tapeOf(queries: readonly RecordedQuery[]): TapeContent {
     else known.answers.push({ ...answer, at: Math.round(ms) / 1000 });
   }
   return {
-    tape: VERSION,
+    tape: TAPE_VERSION,
     queries: [...entries.values()].map(({ entry, answers }) => ({ ...entry, ...(answers.length > 0 && { answers }) })),
   };
 }
@@ -86,61 +80,6 @@ function recordsText(answer: TapeAnswer): string {
 
 function byText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
-}
-
-export async function writeTape(path: string, content: TapeContent): Promise<void> {
-  const { Document, isMap, visit } = await import("yaml");
-  const document = new Document(content);
-  document.commentBefore = HEAD;
-  // An answer is one line.
-  visit(document, {
-    Pair: (_, { key, value }) => {
-      if (String(key) !== "answers" || value === null || typeof value !== "object" || !("items" in value)) return;
-      for (const item of value.items as unknown[]) if (isMap(item)) item.flow = true;
-    },
-  });
-  writeFileSync(path, document.toString({ lineWidth: 0 }));
-}
-
-/** Throws a Fault that says what is wrong with the file. */
-export async function readTape(path: string): Promise<TapeContent> {
-  const { parse } = await import("yaml");
-  let value: unknown;
-  try {
-    const text = readFileSync(path, "utf8");
-    if (text.length > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX / 2 ** 20} MiB`);
-    value = parse(text);
-  } catch (cause) {
-    throw new Fault("BAD_TAPE", `Cannot read the tape "${path}"`, { cause });
-  }
-  const mistake = mistakeIn(value);
-  if (mistake !== undefined) throw new Fault("BAD_TAPE", `Invalid tape "${path}": ${mistake}`);
-  return value as TapeContent;
-}
-
-function mistakeIn(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null || !("tape" in value))
-    return `it does not begin with "tape: ${VERSION}"`;
-  if (value.tape !== VERSION)
-    return `it is of version ${String(value.tape)}, and this program reads version ${VERSION}`;
-  const { queries } = value as { readonly queries?: unknown };
-  if (!Array.isArray(queries)) return "it has no list of queries";
-  for (const [index, entry] of queries.entries()) {
-    const { by, name, type, live, answers } = (entry ?? {}) as Partial<Record<string, unknown>>;
-    const text = `query ${index + 1}`;
-    if (![by, name, type].every((each) => typeof each === "string" && each !== ""))
-      return `${text} needs by, name and type, each a text`;
-    if (live !== undefined && typeof live !== "boolean") return `live of ${text} is neither true nor false`;
-    if (
-      answers !== undefined &&
-      !(Array.isArray(answers) && answers.every((each) => typeof each === "object" && each !== null))
-    )
-      return `answers of ${text} are no list of maps`;
-    const times = (answers ?? []).map((each: { readonly times?: unknown }) => each.times ?? 1);
-    if (!times.every((each) => Number.isInteger(each) && (each as number) > 0))
-      return `times of ${text} is no whole number above 0`;
-  }
-  return undefined;
 }
 
 /**

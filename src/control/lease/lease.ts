@@ -2,6 +2,7 @@
  * Lease: the rules of one connection to the control socket. Each line adds or removes one, and is answered when that is in
  * force. A line that is wrong gets an answer that says so, and the lease stays open. Its end takes back everything.
  */
+import type { InjectedFault } from "../../api/failures.ts";
 import type { LeaseReply, LeaseSummary, RuleReport, RuleUseReport } from "../../api/lease.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
@@ -99,6 +100,23 @@ export class Lease {
       isRecording: this.isRecording,
       rules: this.#report().rules,
     };
+  }
+
+  /** `isMeant` chooses containers: a rule that has done nothing yet may still be for them. */
+  injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
+    return [...this.#rules.values()].flatMap(({ read: { what }, rule: { tally }, scope }) => {
+      const containers = [...tally.containers].filter(([id]) => isMeant(id));
+      const isFor = [...scope.select()].some((id) => isMeant(id));
+      if (containers.length === 0 && !isFor) return [];
+      const applied = containers.filter(([, each]) => each.applied > 0);
+      return {
+        text: what,
+        by: holderText(this.holder),
+        since: this.#since.toISOString(),
+        applied: applied.reduce((sum, [, each]) => sum + each.applied, 0),
+        containers: applied.map(([id]) => this.#nameOf(id)),
+      };
+    });
   }
 
   end(): void {

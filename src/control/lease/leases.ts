@@ -2,6 +2,7 @@
  * Leases: all that are open, within their bounds: so many leases and rules in all, and a share of them for each process, so that
  * a test that forgets its leases takes them from nobody else.
  */
+import type { InjectedFault } from "../../api/failures.ts";
 import type { LeasesReport } from "../../api/lease.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -28,6 +29,20 @@ export class Leases {
     return { leases: [...this.#open].map(({ summary }) => summary) };
   }
 
+  get count(): number {
+    return this.#open.size;
+  }
+
+  /** Rules in force. */
+  get rules(): number {
+    return rulesOf([...this.#open]);
+  }
+
+  /** What the rules have done, for those who look for failures; `isMeant` chooses containers. */
+  injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
+    return [...this.#open].flatMap((lease) => lease.injected(isMeant));
+  }
+
   open(holder: Holder): Lease {
     const own = this.#of(holder);
     if (this.#open.size >= LIMITS.leases || own.length >= LIMITS.leasesEach) {
@@ -51,11 +66,10 @@ export class Leases {
   }
 
   #admitRule(holder: Holder, scope: RuleScope): void {
-    const count = (leases: readonly Lease[]): number => leases.reduce((sum, { rules }) => sum + rules, 0);
-    const own = count(this.#of(holder));
+    const own = rulesOf(this.#of(holder));
     if (own >= LIMITS.leaseRulesEach)
       throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${own} rules: remove one of them`);
-    if (count([...this.#open]) >= LIMITS.leaseRules)
+    if (this.rules >= LIMITS.leaseRules)
       throw new Fault("TOO_MANY_RULES", `There are ${LIMITS.leaseRules} rules: remove one of them`);
     if (this.#parts.book.scopes >= LIMITS.leaseScopes && !this.#parts.book.hasScope(scope))
       throw new Fault(
@@ -67,4 +81,8 @@ export class Leases {
   #of({ pid }: Holder): Lease[] {
     return [...this.#open].filter(({ holder }) => holder.pid === pid);
   }
+}
+
+function rulesOf(leases: readonly Lease[]): number {
+  return leases.reduce((sum, { rules }) => sum + rules, 0);
 }

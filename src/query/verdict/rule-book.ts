@@ -6,7 +6,7 @@
 import type { AnswerMemory } from "../../base/model/answer-memory.ts";
 import type { Rule } from "./rule.ts";
 import { Tape } from "./tape.ts";
-import { Verdicts } from "./verdicts.ts";
+import { type VerdictCounts, Verdicts } from "./verdicts.ts";
 
 /** Which containers are meant. */
 export interface RuleScope {
@@ -35,6 +35,7 @@ export class RuleBook {
   /** Open clients by container. */
   readonly #clients = new Map<string, Set<JudgedClient>>();
   #isRefreshing = false;
+  readonly counts: VerdictCounts = { fault: 0, answer: 0, deny: 0 };
 
   /** The number of scopes: each is looked at again whenever containers change. */
   get scopes(): number {
@@ -47,6 +48,8 @@ export class RuleBook {
 
   /** A container is served from now on: before its first query is read. */
   open(client: JudgedClient, containerId: string): void {
+    // The container may be newer than the last look.
+    this.refresh();
     const clients = this.#clients.get(containerId) ?? new Set();
     this.#clients.set(containerId, clients.add(client));
     client.onClose(() => {
@@ -54,10 +57,8 @@ export class RuleBook {
       if (clients.size === 0 && this.#clients.get(containerId) === clients) this.#clients.delete(containerId);
     });
     for (const chapter of this.#chapters.values()) {
-      // The container may be newer than the last look.
-      chapter.ids = chapter.scope.select();
       if (!chapter.ids.has(containerId)) continue;
-      for (const entry of chapter.entries) give(client, containerId, entry);
+      for (const entry of chapter.entries) this.#give(client, containerId, entry);
     }
   }
 
@@ -70,7 +71,7 @@ export class RuleBook {
     chapter.entries.add(entry);
     let served = 0;
     for (const [id, client] of this.#clientsOf(chapter.ids)) {
-      give(client, id, entry);
+      this.#give(client, id, entry);
       served++;
     }
     return served;
@@ -98,7 +99,7 @@ export class RuleBook {
       const before = chapter.ids;
       chapter.ids = chapter.scope.select();
       for (const [id, client] of this.#clientsOf(chapter.ids))
-        if (!before.has(id)) for (const entry of chapter.entries) give(client, id, entry);
+        if (!before.has(id)) for (const entry of chapter.entries) this.#give(client, id, entry);
       for (const [id, client] of this.#clientsOf(before))
         if (!chapter.ids.has(id)) for (const entry of chapter.entries) take(client, entry);
     }
@@ -107,14 +108,14 @@ export class RuleBook {
   *#clientsOf(ids: ReadonlySet<string>): Generator<readonly [string, JudgedClient]> {
     for (const id of ids) for (const client of this.#clients.get(id) ?? []) yield [id, client];
   }
-}
 
-function give(client: JudgedClient, containerId: string, entry: Rule | Tape): void {
-  const verdicts = (client.verdicts ??= new Verdicts(containerId));
-  if (entry instanceof Tape) verdicts.tapes.add(entry);
-  else verdicts.add(entry);
-  // The very next query is judged, also one that the kernel has answered so far.
-  client.memory?.forget();
+  #give(client: JudgedClient, containerId: string, entry: Rule | Tape): void {
+    const verdicts = (client.verdicts ??= new Verdicts(containerId, this.counts));
+    if (entry instanceof Tape) verdicts.tapes.add(entry);
+    else verdicts.add(entry);
+    // The very next query is judged, also one that the kernel has answered so far.
+    client.memory?.forget();
+  }
 }
 
 function take(client: JudgedClient, entry: Rule | Tape): void {

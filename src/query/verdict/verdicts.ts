@@ -13,6 +13,13 @@ interface JudgedQuestion extends IndexedName {
   readonly type: number;
 }
 
+/** How many queries of all containers got each verdict. */
+export interface VerdictCounts {
+  fault: number;
+  answer: number;
+  deny: number;
+}
+
 /** What a rule wants done with a query. */
 export interface Verdict {
   readonly rule: Rule;
@@ -31,6 +38,7 @@ const LOCALHOST = "\u0009localhost";
 
 export class Verdicts {
   readonly #containerId: string;
+  readonly #counts: VerdictCounts;
   readonly #uses = new PatternIndex<RuleUse>();
   /** Rules that deny everything but some names. */
   readonly #hermetic: RuleUse[] = [];
@@ -39,8 +47,9 @@ export class Verdicts {
   /** Whether a rule is about the last query that was judged, even one that did not apply: the next query may be judged otherwise. */
   isCovered = false;
 
-  constructor(containerId: string) {
+  constructor(containerId: string, counts: VerdictCounts) {
     this.#containerId = containerId;
+    this.#counts = counts;
   }
 
   get isEmpty(): boolean {
@@ -76,7 +85,9 @@ export class Verdicts {
       this.isCovered = true;
       if ((over !== undefined && (over === "tcp") !== isStream) || (action.kind === "truncate" && isStream)) continue;
       const key = limits.isPerName === true ? nameOf(question) : "";
-      if (use.apply(type, key, isPeek)) return { rule: use.rule, action: settled(use, type, key, isPeek) };
+      if (!use.apply(type, key, isPeek)) continue;
+      if (!isPeek) this.#counts[action.kind === "replies" ? "answer" : "fault"]++;
+      return { rule: use.rule, action: settled(use, type, key, isPeek) };
     }
     return this.#hermetic.length === 0 || isLocalhost(question) ? undefined : this.#deny(question, isPeek);
   }
@@ -87,7 +98,10 @@ export class Verdicts {
       if (rule.action.kind !== "only" || rule.action.names.find(question).length > 0) continue;
       this.isCovered = true;
       use.apply(question.type, "", isPeek);
-      if (!isPeek) rule.tally.refuse(this.#containerId, nameOf(question), question.type);
+      if (!isPeek) {
+        this.#counts.deny++;
+        rule.tally.refuse(this.#containerId, nameOf(question), question.type);
+      }
       return { rule, action: { kind: "rcode", rcode: rule.action.rcode } };
     }
     return undefined;
