@@ -6,13 +6,12 @@ import { test } from "node:test";
 import { wireLabels } from "../../../../src/base/dns/name.ts";
 import { StoredName } from "../../../../src/base/model/stored-name.ts";
 import { readPattern } from "../../../../src/query/verdict/pattern.ts";
-import { type IndexedName, PatternIndex } from "../../../../src/query/verdict/pattern-index.ts";
+import { PatternIndex } from "../../../../src/query/verdict/pattern-index.ts";
 
-function named(text: string): IndexedName {
+function named(text: string): StoredName {
   const labels = text === "" ? new Uint8Array(0) : wireLabels(text);
   assert.ok(labels);
-  const name = new StoredName(labels);
-  return { ...name, folded: Buffer.from(name.folded) };
+  return new StoredName(labels);
 }
 
 const NAMES = ["", "db", "test", "x.test", "a.x.test", "b.a.x.test", "x.test.org", "xx.test"];
