@@ -10,7 +10,7 @@ import { jsonLine, printable } from "./printable.ts";
 import { type Column, table } from "./table.ts";
 import { type Display, PLAIN, displayOf } from "./terminal.ts";
 
-const OFF = "the cache is off (switch cache; --strict turns it off)\n";
+const OFF = "the cache is off (cache.size: 0, or forward.order: docker, which strict sets)\n";
 const KIB = 1024;
 const HEAD: readonly Column[] = [
   { title: "CONTAINER", min: 12 },

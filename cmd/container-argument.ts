@@ -1,6 +1,6 @@
 /**
  * ContainerArgument: a container as people name it: by name, ID or Compose service, within a project if they say so. Commands
- * that filter take all containers of a service; those that ask one container take the first and say so, or each with --all.
+ * that filter take all containers of a service; those that ask one container take the first and say so, or each with --each.
  */
 import type { Command } from "commander";
 
@@ -14,7 +14,7 @@ export interface ProjectOptions {
 }
 
 interface ChoiceOptions extends ProjectOptions {
-  readonly all?: boolean;
+  readonly each?: boolean;
 }
 
 export function addProjectOption(command: Command): Command {
@@ -23,7 +23,7 @@ export function addProjectOption(command: Command): Command {
 
 /** For commands that ask one container. */
 export function addEachOption(command: Command): Command {
-  return command.option("--all", "ask each container of the service, not only the first");
+  return command.option("--each", "ask each container of the service, not only the first");
 }
 
 /** The containers that a request is about; all without a word and a project. */
@@ -46,9 +46,9 @@ export async function containersRequest(
 export function containersToAsk(
   running: readonly NamedContainer[],
   word: string,
-  { project, all }: ChoiceOptions,
+  { project, each }: ChoiceOptions,
 ): readonly NamedContainer[] {
-  return withoutOthers(containersCalled(running, word, project), word, all);
+  return withoutOthers(containersCalled(running, word, project), word, each);
 }
 
 /** The names of a project's containers; undefined for all containers. */
@@ -61,10 +61,10 @@ export async function namesOfProject(
 }
 
 /** The first of several, unless all are wanted. */
-function withoutOthers<T extends NamedContainer>(chosen: readonly T[], word: string, all = false): readonly T[] {
+function withoutOthers<T extends NamedContainer>(chosen: readonly T[], word: string, isEach = false): readonly T[] {
   const [first, ...others] = chosen;
-  if (first === undefined || others.length === 0 || all) return chosen;
-  note(`${severalText(word, chosen)}; using ${first.name} (--all uses each)`);
+  if (first === undefined || others.length === 0 || isEach) return chosen;
+  note(`${severalText(word, chosen)}; using ${first.name} (--each uses all of them)`);
   return [first];
 }
 
@@ -83,6 +83,6 @@ async function runningOrNone(
 }
 
 /** On stderr, so that the output stays what was asked for. */
-function note(text: string): void {
+export function note(text: string): void {
   process.stderr.write(`dns11: ${printable(text)}\n`);
 }

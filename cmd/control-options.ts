@@ -1,7 +1,7 @@
 /**
  * Options shared by all commands that talk to a running dns11: which instance, and the output format.
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 
 import type { ControlClient } from "../src/api/control-client.ts";
 import { onThisPlatform } from "./platform.ts";
@@ -22,8 +22,28 @@ export function addControlOptions(command: Command): Command {
     .addOption(stateDirOption());
 }
 
-export function addJsonOption(command: Command): Command {
-  return command.option("--json", "print JSON");
+/** The formats of tables. */
+export type Format = "wide" | "json";
+
+/** `-o json` is what people type who know it from other programs. */
+export function addJsonOption(command: Command, help = "print JSON"): Command {
+  command.option("--json", `${help}; also: -o json`);
+  return addOutput(command, new Option("-o, --output <format>").choices(["json"]).hideHelp());
+}
+
+/** For tables that can show more. */
+export function addFormatOption(command: Command): Command {
+  command.option("--json", "print JSON");
+  return addOutput(
+    command,
+    new Option("-o, --output <format>", "wide: show more; json: as --json").choices(["wide", "json"]),
+  );
+}
+
+function addOutput(command: Command, option: Option): Command {
+  return command.addOption(option).on(`option:${option.name()}`, (format: string) => {
+    if (format === "json") command.setOptionValueWithSource("json", true, "cli");
+  });
 }
 
 /** A client of the instance that the options select. */

@@ -3,7 +3,7 @@
  */
 import { type Diagnosis, type Report, HOST } from "../src/doctor/report.ts";
 import type { DoctorProblem } from "../src/api/doctor-lines.ts";
-import type { Finding } from "../src/base/model/finding.ts";
+import type { Finding, ServedNote } from "../src/base/model/finding.ts";
 import { printable, printableLines } from "./printable.ts";
 import { type Cell, table } from "./table.ts";
 import { type Colour, type Display, PLAIN } from "./terminal.ts";
@@ -28,35 +28,38 @@ const SUBJECTS_MAX = 8;
 interface TextOptions {
   /** Also all checks that passed. */
   readonly showsAll: boolean;
+  /** Begins with whether each container is served, for somebody who has asked about it. */
+  readonly showsServed?: boolean;
   readonly display?: Display;
 }
 
 export function diagnosisText(
   { machine, containers, problems }: Diagnosis,
-  { showsAll, display = PLAIN }: TextOptions,
+  { showsAll, showsServed = false, display = PLAIN }: TextOptions,
 ): string {
   const reports = [machine, ...containers];
-  const notes = noteTexts(containers, display);
+  const notes = showsServed ? containers.flatMap(notesOf) : [];
   const parts = [
+    notes.map((note) => noteText(note, display)).join(""),
     ...(showsAll ? reports.map((report) => `${report.subject}\n${findingsTable(report.findings, display)}`) : []),
-    ...notes,
     ...problems.map((problem) => problemText(problem, showsAll, display)),
     repairText(reports),
-    `${summary(reports, problems, showsAll, { display, isNoted: notes.length > 0 })}\n`,
+    `${summary(reports, problems, showsAll, { display, isServed: notes.every((note) => note.isServed) })}\n`,
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
 
-/** Of one container that was asked about: what is true of many is in `dns11 ps`. */
-function noteTexts(containers: readonly Report[], { width, paint }: Display): string[] {
-  const [only, ...others] = containers;
-  if (only === undefined || others.length > 0) return [];
-  return only.findings
-    .filter(({ isNote }) => isNote === true)
-    .map(({ detail }) => {
-      const [first = "", ...rest] = wrapped(`${printable(only.subject)}: ${printable(detail)}`, width - INDENT.length);
-      return `${paint(NOTE, "bold")}${first}\n${rest.map((line) => `${INDENT}${line}\n`).join("")}`;
-    });
+interface ContainerNote extends ServedNote {
+  readonly subject: string;
+}
+
+function notesOf({ subject, findings }: Report): ContainerNote[] {
+  return findings.flatMap(({ note }) => (note === undefined ? [] : [{ ...note, subject }]));
+}
+
+function noteText({ subject, text }: ContainerNote, { width, paint }: Display): string {
+  const [first = "", ...rest] = wrapped(`${printable(subject)}: ${printable(text)}`, width - INDENT.length);
+  return `${paint(NOTE, "bold")}${first}\n${rest.map((line) => `${INDENT}${line}\n`).join("")}`;
 }
 
 export function findingsTable(findings: readonly Finding[], display: Display = PLAIN): string {
@@ -116,7 +119,7 @@ function summary(
   reports: readonly Report[],
   problems: readonly DoctorProblem[],
   showsAll: boolean,
-  { display: { paint }, isNoted }: { readonly display: Display; readonly isNoted: boolean },
+  { display: { paint }, isServed }: { readonly display: Display; readonly isServed: boolean },
 ): string {
   const passed = reports.flatMap(({ findings }) => findings).filter(({ state }) => state === "ok").length;
   const checks = `${passed} ${passed === 1 ? "check" : "checks"} passed${showsAll ? "" : ", --all shows them"}`;
@@ -125,7 +128,7 @@ function summary(
     return count === 0 ? [] : [countOf(state, count)];
   });
   // What dns11 does not serve is not healthy by dns11.
-  if (counts.length === 0 && isNoted) return `no problem found (${checks})`;
+  if (counts.length === 0 && !isServed) return `no problem found (${checks})`;
   if (counts.length === 0) return `${paint("healthy", "green")} (${checks})`;
   return `${counts.join(", ")} (${checks})`;
 }

@@ -11,7 +11,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "": [
     ["dns11 run", "serve all containers, until Ctrl-C"],
     ["dns11 doctor", "find what breaks DNS, and how to fix it"],
-    ["dns11 explain db web", "why db resolves in web, or why not"],
+    ["dns11 explain db --in web", "why db resolves in web, or why not"],
   ],
   run: [
     ["dns11 run --dry-run", "show what would be done"],
@@ -22,7 +22,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   kind: [
     ["dns11 run --kind auto", "serve containers and the pods of KIND nodes"],
     ["dns11 kind status", "show the state of each node"],
-    ["dns11 kind --in-node", "inside a node: serve its pods"],
+    ["dns11 kind doctor", "query from a temporary pod in each node"],
   ],
   "kind status": [["dns11 kind status", "show the state of each node"]],
   "kind doctor": [["dns11 kind doctor kind-worker", "query from a temporary pod in one node"]],
@@ -38,14 +38,14 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 names", "all container names, by network"],
   ],
   lookup: [
-    ["dns11 lookup db web", "the address that web gets"],
-    ["dns11 lookup example.com web --type MX", "another record type"],
-    ["dns11 lookup -x 172.18.0.2 web", "the name of an address"],
+    ["dns11 lookup db --in web", "the address that web gets"],
+    ["dns11 lookup example.com --in web --type MX", "another record type"],
+    ["dns11 lookup -x 172.18.0.2 --in web", "the name of an address"],
   ],
   tail: [
     ["dns11 tail", "the queries of all containers"],
     ["dns11 tail web --rcode NXDOMAIN,SERVFAIL", "the queries of web that fail"],
-    ["dns11 tail --name '*.example.com' --last 50", "one domain, with past queries"],
+    ["dns11 tail --name '*.example.com' -n 50", "the last queries of one domain"],
   ],
   top: [
     ["dns11 top", "the busiest containers and names, live"],
@@ -77,9 +77,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 failures --all", "names of the outside world, too"],
   ],
   explain: [
-    ["dns11 explain db web", "why db resolves in web, or why not"],
-    ["dns11 explain db cache web --type AAAA", "several names, and another record type"],
-    ["dns11 explain -x 172.18.0.2 web", "the name of an address"],
+    ["dns11 explain db --in web", "why db resolves in web, or why not"],
+    ["dns11 explain db cache --in web --type AAAA", "several names, and another record type"],
+    ["dns11 explain -x 172.18.0.2 --in web", "the name of an address"],
   ],
   doctor: [
     ["dns11 doctor", "check all containers and the machine"],
@@ -90,5 +90,6 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   cleanup: [["dns11 cleanup", "after dns11 was killed and will not start again"]],
   completion: [["dns11 completion bash > /etc/bash_completion.d/dns11", "for every new bash"]],
   version: [["dns11 version --json", "for a bug report"]],
+  man: [["dns11 man dns11.yaml", "a settings file with every key"]],
   help: [["dns11 help cache flush", "the help of a subcommand"]],
 };

@@ -15,16 +15,10 @@ export const EXIT = {
   cannotServe: 3,
   /** Another instance serves this engine. */
   locked: 4,
+  /** A doctor found nothing wrong, and could not do all checks. */
+  unchecked: 5,
   /** A lookup got no reply; the same code as dig's. */
   noReply: 9,
-} as const;
-
-/** Exit codes of the doctor commands, as monitoring plugins expect them. */
-export const DOCTOR_EXIT = {
-  healthy: EXIT.ok,
-  problems: EXIT.failure,
-  /** No problem was found, but some checks could not be done. */
-  unchecked: EXIT.usage,
 } as const;
 
 const BY_CODE = new Map<string, number>([

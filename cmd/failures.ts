@@ -8,7 +8,7 @@ import { type EarlierReason, type FailureReport, type FailuresReport, isFailing 
 import { Fault } from "../src/base/lib/fault.ts";
 import { causeLines, lastingLines, sentenceLines } from "./cause-lines.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { jsonLine, printableLines } from "./printable.ts";
 import { abortOnSignal } from "./run.ts";
 import { type Cell, type Column, type Row, table } from "./table.ts";
@@ -27,9 +27,9 @@ export function addFailures(program: Command): void {
     .command("failures [container]")
     .summary("List names that fail, why, and how to fix it")
     .description("List names that fail, why, and how to fix it, in one container or in all")
-    .option("--all", "also names of the outside world, and names that have resolved since")
-    .option("--follow", "show failures as they happen")
-    .option("--json", "print JSON; with --follow, one object per line");
+    .option("-a, --all", "also names of the outside world, and names that have resolved since")
+    .option("-f, --follow", "show failures as they happen");
+  addJsonOption(command, "print JSON; with --follow, one object per line");
   addControlOptions(addProjectOption(addWatchOption(command))).action(
     async (container: string | undefined, options: FailuresOptions) => await failures(container, options),
   );

@@ -1,18 +1,17 @@
 /**
- * Flags: the flags of `dns11 run` that correspond to keys of the settings file.
+ * Flags: the flags of `dns11 run` that correspond to keys of the settings file: those that people type by hand. For the others
+ * the error says where they are set.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-import { NO_SEARCH } from "../src/config/dns-option.ts";
 import { variableOf } from "../src/config/environment.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
+import { NOT_SETTINGS_NAMES, whyNoSetting } from "../src/config/not-settings.ts";
 import type { SettingsLayer } from "../src/config/settings-layer.ts";
 import type { AnySetting } from "../src/config/setting.ts";
 import { type Key, type PlainKey, SETTINGS } from "../src/config/settings-table.ts";
-import { SWITCHES } from "../src/config/switches.ts";
 
 const DEFAULTS = mergeSettings([]).origins;
-const SWITCH_GROUP = "Differences from Docker (--strict turns all of them off):";
 
 const FLAGS = new Map(
   Object.entries(SETTINGS as Readonly<Record<string, AnySetting>>).flatMap(([key, { flag }]) =>
@@ -20,26 +19,19 @@ const FLAGS = new Map(
   ),
 );
 
-/** The flags that apply without an engine. */
-export const IN_NODE_FLAGS: readonly PlainKey[] = [
-  "strict",
-  "dns",
-  "dns-opt",
-  "ttl",
-  "kind.ip",
-  "kind.mode",
-  "rule-backend",
-  "keeper",
-  "queries.names",
-  "queries.log",
-  "log-level",
-  "log-format",
-];
+export function addFlags(command: Command): void {
+  for (const key of FLAGS.keys()) command.addOption(optionOf(key));
+  const others = (Object.keys(SETTINGS) as PlainKey[]).filter((key) => !FLAGS.has(key));
+  for (const key of others)
+    refuse(command, key.replaceAll(".", "-"), `set ${variableOf(key)}, or ${key} in the settings file`);
+  for (const name of NOT_SETTINGS_NAMES) refuse(command, name, whyNoSetting(name) ?? "");
+}
 
-/** Adds all flags, or those of some keys. */
-export function addFlags(command: Command, keys: Iterable<PlainKey> = FLAGS.keys()): void {
-  for (const key of keys) command.addOption(optionOf(key));
-  command.addOption(new Option("--dns-search <domain>").argParser(rejectDnsSearch).hideHelp());
+function refuse(command: Command, name: string, instead: string): void {
+  command.addOption(new Option(`--${name} [value]`).hideHelp());
+  command.on(`option:${name}`, () =>
+    command.error(`error: there is no flag '--${name}': ${instead}`, { code: "commander.unknownOption" }),
+  );
 }
 
 function optionOf(key: PlainKey): Option {
@@ -65,18 +57,9 @@ function noteOf(key: PlainKey): string {
     : `(default: ${JSON.stringify(value)}, ${variable})`;
 }
 
-/** A pair of flags for every switch: `--no-NAME` in the help, and `--NAME`, which strict mode needs. */
-export function addSwitches(command: Command): void {
-  for (const { name, description, negation } of SWITCHES) {
-    command.addOption(new Option(`--${name}`, description).hideHelp());
-    command.addOption(new Option(`--no-${name}`, negation).helpGroup(SWITCH_GROUP));
-  }
-}
-
 /** The layer of the settings given as flags. */
 export function flagLayer(options: Readonly<Record<string, unknown>>): SettingsLayer {
-  const keys = [...FLAGS.keys(), ...SWITCHES.map(({ key }) => key)];
-  const values = keys.map((key) => [key, options[new Option(flagOf(key) ?? "").attributeName()]] as const);
+  const values = [...FLAGS.keys()].map((key) => [key, options[attributeOf(key)]] as const);
   return {
     source: "flag",
     values: Object.fromEntries(values.filter(([, value]) => value !== undefined)),
@@ -87,8 +70,11 @@ export function flagLayer(options: Readonly<Record<string, unknown>>): SettingsL
 /** The flag of a key, with its dashes. */
 export function flagOf(key: Key): string | undefined {
   const [name] = FLAGS.get(key as PlainKey)?.flag.split(" ") ?? [];
-  const flag = name ?? SWITCHES.find((each) => each.key === key)?.name;
-  return flag === undefined ? undefined : `--${flag}`;
+  return name === undefined ? undefined : `--${name}`;
+}
+
+function attributeOf(key: PlainKey): string {
+  return new Option(flagOf(key) ?? "").attributeName();
 }
 
 function readOrReject(read: (text: string) => unknown, text: string): unknown {
@@ -99,8 +85,4 @@ function readOrReject(read: (text: string) => unknown, text: string): unknown {
     const message = (error as Error).message.replace(/^invalid .*?: (use .*)$/s, "$1");
     throw new InvalidArgumentError(`${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
   }
-}
-
-function rejectDnsSearch(): never {
-  throw new InvalidArgumentError(`Not supported: ${NO_SEARCH}.`);
 }

@@ -1,15 +1,11 @@
 /**
- * Help layout: how every help text is arranged: examples come first, and options that few need are shown by --help-all.
+ * Help layout: how every help text is arranged: examples come first.
  */
-import { type Command, Help, Option } from "commander";
+import { type Command, Help } from "commander";
 
 import { EXAMPLES } from "./examples.ts";
 
-export const HELP_ALL = "--help-all";
 const GAP = 2;
-
-/** Commands whose whole help is asked for. */
-const whole = new WeakSet<Command>();
 
 /** For the program, before its commands are added: they inherit it. */
 export const HELP_LAYOUT: Partial<Help> = {
@@ -17,35 +13,9 @@ export const HELP_LAYOUT: Partial<Help> = {
   sortOptions: false,
   subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map((each) => term(each))].join(" "),
   formatHelp(command, helper) {
-    const rare = rareOptions(command, helper);
-    const shown = Object.create(helper, {
-      visibleOptions: { value: () => helper.visibleOptions(command).filter((option) => !rare.has(option)) },
-    }) as Help;
-    return `${examplesOf(command)}${Help.prototype.formatHelp.call(shown, command, shown)}`;
+    return `${examplesOf(command)}${Help.prototype.formatHelp.call(helper, command, helper)}`;
   },
 };
-
-/** Makes the next help of a command its whole help. */
-export function showWholeHelp(command: Command): void {
-  whole.add(command);
-}
-
-/** Gives --help-all to a command with options that few need. */
-export function addHelpAll(command: Command): void {
-  const rare = rareOptions(command, command.createHelp());
-  if (rare.size === 0) return;
-  command.addOption(new Option(HELP_ALL, `show ${rare.size} more options`));
-  command.on("option:help-all", () => {
-    showWholeHelp(command);
-    command.help();
-  });
-}
-
-/** Options with a heading of their own are those that few need. */
-function rareOptions(command: Command, helper: Help): ReadonlySet<Option> {
-  if (whole.has(command)) return new Set();
-  return new Set(helper.visibleOptions(command).filter(({ helpGroupHeading }) => helpGroupHeading !== undefined));
-}
 
 function examplesOf(command: Command): string {
   const program = nameOf(command);

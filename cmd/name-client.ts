@@ -6,9 +6,9 @@ import type { ControlClient } from "../src/api/control-client.ts";
 import type { NameRequest } from "../src/api/names.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
 import type { NamedContainer } from "../src/base/model/container-choice.ts";
-import { containersToAsk } from "./container-argument.ts";
+import { containersToAsk, note } from "./container-argument.ts";
 import { clientFor } from "./control-options.ts";
-import { type NameOptions, type Question, withContainerHint, questionOf } from "./name-options.ts";
+import { type NameOptions, type Question, orderNote, questionOf, withContainerHint } from "./name-options.ts";
 import { hostModules } from "./platform.ts";
 import { enterRootless } from "./rootless.ts";
 import { abortOnSignal } from "./run.ts";
@@ -28,7 +28,11 @@ export async function askForNames<R>(
 ): Promise<R[]> {
   const question = questionOf(words, options, command);
   try {
-    return await withNameClient(options, async (client) => await askEach(client, question, options, ask));
+    return await withNameClient(
+      options,
+      async (client) =>
+        await askEach(client, question, options, ask, (containers) => noteOrder(words, options, command, containers)),
+    );
   } catch (error) {
     throw withContainerHint(error, words, options, command);
   }
@@ -39,12 +43,27 @@ async function askEach<R>(
   { names, container, type }: Question,
   options: NameOptions,
   ask: Ask<R>,
+  onContainers: (containers: readonly NamedContainer[]) => void,
 ): Promise<R[]> {
   const results: R[] = [];
-  for (const { id } of containersToAsk(await client.containers(), container, options)) {
+  const containers = await client.containers();
+  onContainers(containers);
+  for (const { id } of containersToAsk(containers, container, options)) {
     for (const name of names) results.push(await ask(client, { container: id, name, type }));
   }
   return results;
+}
+
+function noteOrder(
+  words: readonly string[],
+  options: NameOptions,
+  command: string,
+  containers: readonly NamedContainer[],
+): void {
+  const text = orderNote(words, options, command, (word) =>
+    containers.some(({ name, service }) => name === word || service === word),
+  );
+  if (text !== undefined) note(text);
 }
 
 async function withNameClient<T>(options: NameOptions, work: (client: NameClient) => Promise<T>): Promise<T> {

@@ -12,17 +12,17 @@ import { type ControlOptions, addControlOptions, addJsonOption } from "./control
 
 export interface NameOptions extends ControlOptions, ProjectOptions {
   readonly in?: string;
-  readonly all?: boolean;
+  readonly each?: boolean;
   readonly type?: string;
   readonly x?: boolean;
 }
 
 export function addNameOptions(command: Command): Command {
   command
-    .usage("[options] <name...> <container>")
+    .usage("[options] <name...> --in <container>")
     .argument(
       "<name...>",
-      "names to query, or IP addresses for reverse lookups; then the container, unless --in names it",
+      "names to query, or IP addresses for reverse lookups; without --in, the last word is the container",
     )
     .option("--in <container>", "container to query from: its name, Compose service or ID")
     .option("-t, --type <type>", 'record type: A, AAAA, MX, TXT ..., or TYPEnnn (default: "A", for an address "PTR")')
@@ -42,7 +42,7 @@ export function questionOf(words: readonly string[], options: NameOptions, comma
   const names = isNamed ? words : words.slice(0, -1);
   const container = isNamed ? options.in : words.at(-1);
   if (container === undefined || names.length === 0) {
-    throw new Fault("USAGE", `Container missing: use dns11 ${command} ${words.join(" ")} CONTAINER`, {
+    throw new Fault("USAGE", `Container missing: use dns11 ${command} ${words.join(" ") || "NAME"} --in CONTAINER`, {
       remedy: "A name may resolve differently in each container. dns11 ps lists them.",
     });
   }
@@ -59,6 +59,19 @@ function requireAddress(name: string, { type, x: isReverse }: NameOptions): void
   );
 }
 
+/** Says what was taken for what where the words could mean the opposite; undefined where they cannot. */
+export function orderNote(
+  words: readonly string[],
+  options: NameOptions,
+  command: string,
+  isContainer: (word: string) => boolean,
+): string | undefined {
+  const [name = "", container = "", ...others] = words;
+  if (options.in !== undefined || others.length > 0 || name === container) return undefined;
+  if (!isContainer(name)) return undefined;
+  return `"${name}" is looked up in ${container}; for the other way: dns11 ${command} ${container} --in ${name}`;
+}
+
 /** The error for a last word that is not a container says so: the reader may have meant it as a name. */
 export function withContainerHint(
   error: unknown,
@@ -68,7 +81,7 @@ export function withContainerHint(
 ): unknown {
   if (!(error instanceof Fault) || codeOf(error) !== "NO_SUCH_CONTAINER" || options.in !== undefined) return error;
   const remedy =
-    `The last word is the container: dns11 ${command} NAME... CONTAINER. ` +
-    `If all are names: dns11 ${command} ${words.join(" ")} --in CONTAINER. dns11 ps lists the containers.`;
+    `Without --in, the last word is the container. If all are names: dns11 ${command} ${words.join(" ")} --in CONTAINER. ` +
+    "dns11 ps lists the containers.";
   return new Fault(error.code, error.message, { remedy });
 }

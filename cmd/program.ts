@@ -10,7 +10,7 @@ import { addDoctor } from "./doctor.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
 import { addHelp } from "./help.ts";
-import { HELP_LAYOUT, addHelpAll } from "./help-layout.ts";
+import { HELP_LAYOUT } from "./help-layout.ts";
 import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
@@ -77,9 +77,6 @@ export function createProgram(name: string, word = ""): Command {
     for (const [key, add] of Object.entries(group)) if (!isAlone || key === word) add(program);
   }
   addRootlessDefaults(program);
-  for (const command of program.commands) {
-    command.exitOverride();
-    addHelpAll(command);
-  }
+  for (const command of program.commands) command.exitOverride();
   return program;
 }

@@ -7,8 +7,8 @@ import { type Command, Option } from "commander";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
-import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { type ProjectOptions, addProjectOption, note } from "./container-argument.ts";
+import { type ControlOptions, type Format, addControlOptions, addFormatOption, clientFor } from "./control-options.ts";
 import { jsonLine } from "./printable.ts";
 import { publishedCell } from "./published-text.ts";
 import { type Cell, type Column, fits, table } from "./table.ts";
@@ -17,18 +17,21 @@ import { age, ago } from "./time.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
 
 interface PsOptions extends ControlOptions, ProjectOptions, WatchOptions {
-  readonly output?: "wide";
+  readonly output?: Format;
+  readonly all?: boolean;
 }
 
 export function addPs(program: Command): void {
   const command = program
     .command("ps [container]")
+    .addOption(new Option("-a, --all").hideHelp())
     .summary("List containers with state, networks and query counts")
-    .description("List containers with state, networks, and queries, NXDOMAIN and failures a minute")
-    .addOption(wideOption());
-  addWatchOption(addJsonOption(addControlOptions(addProjectOption(command)))).action(
+    .description("List containers with state, networks, and queries, NXDOMAIN and failures a minute");
+  addWatchOption(addFormatOption(addControlOptions(addProjectOption(command)))).action(
     async (container: string | undefined, options: PsOptions) => {
       const client = await clientFor(options);
+      // People type it as for docker ps.
+      if (options.all === true) note("every running container is listed; docker ps -a lists those that do not run");
       await printOrWatch(options, async () => {
         const status = await client.status();
         const chosen = chosenOf(status.containers, container, options);
@@ -40,10 +43,6 @@ export function addPs(program: Command): void {
       });
     },
   );
-}
-
-export function wideOption(): Option {
-  return new Option("-o, --output <format>", "wide: show more").choices(["wide"]);
 }
 
 /** All containers of a service or a project. */

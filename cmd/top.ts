@@ -8,7 +8,7 @@ import type { CountersReport } from "../src/api/queries.ts";
 import { Fault, codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
 import { errorText } from "./exit-code.ts";
 import { explanationText } from "./explain/explanation-text.ts";
 import { failuresText } from "./failures.ts";
@@ -38,8 +38,8 @@ export function addTop(program: Command): void {
     .description(
       "Live view of the busiest containers and names: rates, cache hits, failures, latency. Press ? for the keys, q to quit.",
     )
-    .option("--once", "print one snapshot after a second and exit; the default without a terminal")
-    .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
+    .option("--once", "print one snapshot after a second and exit; the default without a terminal");
+  addJsonOption(command, "print a JSON snapshot per line every second, or a single one with --once");
   addControlOptions(addProjectOption(command)).action(
     async (container: string | undefined, options: TopOptions) => await top(container, options),
   );

@@ -21,10 +21,10 @@ export const ERROR_REMEDIES = {
   ENGINE_ELSEWHERE: "Run dns11 on the machine of the engine.",
   ENGINE_NOT_FOUND: "The container, image or network was removed in the meantime. Run the command again.",
   HOST_DOMAIN_TAKEN:
-    "Choose another domain with --host-domain, or another zone, such as docker or containers.internal, and reload.",
+    "Choose another domain with host-domain, or another zone, such as docker or containers.internal, and reload.",
   IPTABLES: "Run the same iptables command in the namespace to see what it rejects.",
   KERNEL:
-    "Load the kernel module nf_tables, or choose another --rule-backend. The message names what the kernel refused.",
+    "Load the kernel module nf_tables, or choose another rule-backend. The message names what the kernel refused.",
   LINK_IS_GONE: "Another program removed the interface of a temporary pod. Run the check again.",
   NAME: "Correct the name: labels have at most 63 octets, a name at most 255.",
   NAMESPACE_IS_HOST: "Nothing to fix: query from the host, e.g. `dig NAME`.",
@@ -224,7 +224,7 @@ const LOG_MEANINGS = [
   ],
   [
     /^the kernel cannot answer queries/,
-    "`reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `--answers process`. Information by default, as nothing is lost but speed; a warning with `--answers kernel`.",
+    "`reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `answers: process`. Information by default, as nothing is lost but speed; a warning with `answers: kernel`.",
   ],
   [
     /^a changed setting/,

@@ -85,7 +85,7 @@ export function composeQuerySide(
   const minutes = new Minutes();
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
-  const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
+  const udp: UdpParts = { ...answering, ...shared, block: parts.block };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   return {
     meter,

@@ -391,7 +391,7 @@ test("sockets of dns11 that another program closed are noticed, and --fix attach
 
 test("deleted rules of another backend are reported as missing, and --fix installs them again", async () => {
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
-  await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
+  await using instance = await startDns11(engine, { settings: { "rule-backend": "iptables-legacy" } });
   // The kernel sends no event for legacy tables; with the backend nft, dns11 would repair them before the doctor runs.
   const { broken: missed } = await untilBroken(instance, async () => {
     for (const table of ["nat", "raw", "mangle"]) {
@@ -451,7 +451,7 @@ test("a dns11 that is not ready or disconnected from the engine is a warning tha
 
 test("a dns11 that hangs and one that was killed are found, and --fix removes what it left behind", async () => {
   // A keeper would kill a hung instance.
-  const instance = await startDns11(engine, { args: ["--keeper", "off"] });
+  const instance = await startDns11(engine, { settings: { keeper: "off" } });
   try {
     instance.kill("SIGSTOP");
     const hung = await doctor(instance);

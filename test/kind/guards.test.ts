@@ -207,7 +207,7 @@ for (const mode of MODES) {
       );
     const earlier = await readRules();
     for (const each of earlier) assert.match(each.join(), /DOCKER_OUTPUT.*KIND-MASQ-AGENT/s);
-    await using instance = await world.serve(["--kind-mode", mode]);
+    await using instance = await world.serve({ "kind.mode": mode });
     for (const { name } of nodes) await waitForWorkingNode(instance, name);
     for (const pod of [first, second]) assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
     assert.deepEqual(await readRules(), earlier);

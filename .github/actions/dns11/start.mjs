@@ -1185,6 +1185,7 @@ async function serve(program, { args }, folder) {
   const engine = process.env["DOCKER_HOST"];
   const words = [
     ...asRoot(),
+    ...variablesOf(process.env),
     program,
     "run",
     ...engine === void 0 || engine === "" ? [] : ["--host", engine],
@@ -1210,6 +1211,10 @@ async function serve(program, { args }, folder) {
     }
     await sleep(POLL_MS);
   }
+}
+function variablesOf(env) {
+  const set = Object.entries(env).filter(([name, value]) => /^DNS11_[A-Z0-9_]+$/.test(name) && value !== void 0);
+  return set.length === 0 ? [] : ["env", ...set.map(([name, value]) => `${name}=${value ?? ""}`)];
 }
 function notStarted(reason, folder) {
   const log = readFileSync2(join5(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);

@@ -1,5 +1,5 @@
 /**
- * UpstreamPolicy: settings of forwarding and of the cache, besides the switches of a mode.
+ * UpstreamPolicy: settings of forwarding and of the cache, beside what a mode decides.
  */
 
 /**
