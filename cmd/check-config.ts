@@ -8,9 +8,9 @@ import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
-import { addJsonOption } from "./control-options.ts";
-import { jsonLine } from "./printable.ts";
-import { table } from "./table.ts";
+import { addJsonOption } from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { table } from "./text/table.ts";
 
 export function addCheckConfig(program: Command): void {
   const command = program

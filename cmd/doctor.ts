@@ -7,17 +7,17 @@ import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
 import type { DoctorLine } from "../src/api/doctor-lines.ts";
 import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
-import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
+import { type ProjectOptions, addProjectOption } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption } from "./options/control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
-import { EXIT } from "./exit-code.ts";
-import { inOwnProcess } from "./own-process.ts";
-import { doctorModules, hostModules } from "./platform.ts";
-import { diagnosisText } from "./doctor-text.ts";
-import { jsonLine, printableText } from "./printable.ts";
-import { enterRootless } from "./rootless.ts";
-import { displayOf } from "./terminal.ts";
-import { versionReport } from "./version.ts";
+import { setExitCode } from "./process/exit-code.ts";
+import { inOwnProcess } from "./process/own-process.ts";
+import { doctorModules, hostModules } from "./modules/platform.ts";
+import { diagnosisText } from "./text/doctor-text.ts";
+import { jsonLine, printableText } from "./text/printable.ts";
+import { enterRootless } from "./process/rootless.ts";
+import { displayOf } from "./text/terminal.ts";
+import { versionReport } from "./process/build.ts";
 
 const KIB = 1024;
 
@@ -42,13 +42,6 @@ export function addDoctor(program: Command): void {
   addJsonOption(addControlOptions(addProjectOption(command))).action(
     inOwnProcess(async (container: string | undefined, options: DoctorOptions) => await runDoctor(container, options)),
   );
-}
-
-/** A problem takes precedence over a check that could not be done. */
-export function setExitCode(findings: readonly Finding[]): void {
-  const states = new Set(findings.map(({ state }) => state));
-  if (states.has("problem")) process.exitCode = EXIT.failure;
-  else if (states.has("unknown")) process.exitCode = EXIT.unchecked;
 }
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {

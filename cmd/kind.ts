@@ -7,13 +7,13 @@ import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
 import type { ContainerStatus } from "../src/api/status.ts";
 import { NODE_FILTER } from "../src/config/kinds.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { setExitCode } from "./doctor.ts";
-import { findingsTable } from "./doctor-text.ts";
-import { inOwnProcess } from "./own-process.ts";
-import { doctorModules } from "./platform.ts";
-import { jsonLine, printable, printableLines } from "./printable.ts";
-import { table } from "./table.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { setExitCode } from "./process/exit-code.ts";
+import { findingsTable } from "./text/doctor-text.ts";
+import { inOwnProcess } from "./process/own-process.ts";
+import { doctorModules } from "./modules/platform.ts";
+import { jsonLine, printable, printableLines } from "./text/printable.ts";
+import { table } from "./text/table.ts";
 
 interface KindOptions extends ControlOptions {
   readonly inNode?: boolean;

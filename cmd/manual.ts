@@ -4,7 +4,7 @@
  */
 import { Argument, type Command } from "commander";
 
-import { readBuild } from "./build.ts";
+import { readBuild } from "./process/build.ts";
 import { exampleSettings } from "./manual/example.ts";
 import { commandsMarkdown, exitCodesMarkdown, keysMarkdown } from "./manual/markdown.ts";
 import { programPage } from "./manual/program-page.ts";

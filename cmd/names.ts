@@ -5,12 +5,18 @@ import type { Command } from "commander";
 
 import type { ContainerRef } from "../src/api/names.ts";
 import type { ListedName, NameList } from "../src/api/name-list.ts";
-import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./container-argument.ts";
-import { type ControlOptions, type Format, addControlOptions, addFormatOption, clientFor } from "./control-options.ts";
-import { jsonLine, printableLines } from "./printable.ts";
-import { type Cell, type Column, table } from "./table.ts";
-import { type Display, PLAIN, displayOf } from "./terminal.ts";
-import { wrapped } from "./wrap.ts";
+import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./options/container-argument.ts";
+import {
+  type ControlOptions,
+  type Format,
+  addControlOptions,
+  addFormatOption,
+  clientFor,
+} from "./options/control-options.ts";
+import { jsonLine, printableLines } from "./text/printable.ts";
+import { type Cell, type Column, table } from "./text/table.ts";
+import { type Display, PLAIN, displayOf } from "./text/terminal.ts";
+import { wrapped } from "./text/wrap.ts";
 
 interface NamesOptions extends ControlOptions, ProjectOptions {
   readonly in?: string;

@@ -1,7 +1,7 @@
 /** Program: the definition of the command line, apart from running it. Each command has its own file. */
 import { Command } from "commander";
 
-import { readBuild } from "./build.ts";
+import { readBuild } from "./process/build.ts";
 import { addCache } from "./cache.ts";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
@@ -10,14 +10,14 @@ import { addDoctor } from "./doctor.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
 import { addHelp } from "./help.ts";
-import { HELP_LAYOUT } from "./help-layout.ts";
+import { HELP_LAYOUT } from "./help/help-layout.ts";
 import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
 import { addPs } from "./ps.ts";
 import { addReload } from "./reload.ts";
-import { addRootlessDefaults } from "./rootless.ts";
+import { addRootlessDefaults } from "./process/rootless.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";

@@ -7,14 +7,21 @@ import { type Command, Option } from "commander";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
-import { type ProjectOptions, addProjectOption, note } from "./container-argument.ts";
-import { type ControlOptions, type Format, addControlOptions, addFormatOption, clientFor } from "./control-options.ts";
-import { jsonLine } from "./printable.ts";
-import { publishedCell } from "./published-text.ts";
-import { type Cell, type Column, fits, table } from "./table.ts";
-import { type Colour, type Display, PLAIN, displayOf } from "./terminal.ts";
-import { age, ago } from "./time.ts";
-import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
+import { type ProjectOptions, addProjectOption, note } from "./options/container-argument.ts";
+import {
+  type ControlOptions,
+  type Format,
+  addControlOptions,
+  addFormatOption,
+  clientFor,
+} from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { publishedCell } from "./text/published-text.ts";
+import { type Cell, type Column, fits, table } from "./text/table.ts";
+import { type Colour, type Display, PLAIN, displayOf } from "./text/terminal.ts";
+import { age, ago } from "./text/time.ts";
+import { whyOf } from "./text/why-text.ts";
+import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";
 
 interface PsOptions extends ControlOptions, ProjectOptions, WatchOptions {
   readonly output?: Format;
@@ -202,14 +209,6 @@ function colourOf({ state, isPaused }: ContainerStatus): Colour {
 function countCell({ recent }: ContainerStatus, key: keyof RecentQueries, colour?: Colour): Cell {
   if (recent === undefined) return "-";
   return { text: String(recent[key]), colour: recent[key] > 0 ? colour : undefined };
-}
-
-/** Why it is not served, what may become a problem, and where to look. */
-export function whyOf({ state, name, reason, culprits = [], warning, node }: ContainerStatus): string {
-  const hint = state === "failed" ? `see dns11 doctor ${name}` : undefined;
-  return [reason, ...culprits, warning, node === undefined ? undefined : "a KIND node: see dns11 kind status", hint]
-    .filter((text) => text !== undefined)
-    .join("; ");
 }
 
 /** The service, its virtual address, and its tasks. */

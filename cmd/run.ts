@@ -5,17 +5,17 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { readEnvironment } from "../src/config/environment.ts";
 import { readSettingsInWorker } from "../src/config/file/worker.ts";
-import { DEFAULT_STATE_DIR } from "../src/api/state-paths.ts";
 import type { RunSettings } from "../src/config/settings.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Service } from "../src/run/service.ts";
-import { addJsonOption } from "./control-options.ts";
-import { addFlags, flagLayer } from "./flags.ts";
-import { hostModules, onThisPlatform } from "./platform.ts";
-import { jsonLine } from "./printable.ts";
-import { enterRootless } from "./rootless.ts";
-import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./run/in-node.ts";
-import { table } from "./table.ts";
+import { addJsonOption, hostOption, stateDirOption } from "./options/control-options.ts";
+import { addFlags, flagLayer } from "./options/flags.ts";
+import { hostModules, onThisPlatform } from "./modules/platform.ts";
+import { jsonLine } from "./text/printable.ts";
+import { enterRootless } from "./process/rootless.ts";
+import { abortOnSignal } from "./process/signals.ts";
+import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./options/in-node.ts";
+import { table } from "./text/table.ts";
 
 /** The options that the settings are made from, beside the flags of `flags.ts`. */
 interface SettingsOptions {
@@ -39,12 +39,7 @@ export function addRun(program: Command): void {
     .command("run")
     .summary("Serve DNS to containers")
     .description("Serve DNS at 127.0.0.11 in every container that uses Docker's embedded DNS, until stopped")
-    .addOption(
-      new Option(
-        "-H, --host <address>",
-        "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
-      ),
-    )
+    .addOption(hostOption())
     .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
     .option("--replace", "take over from the running dns11; no query is lost")
     .option("--dry-run", "show what would be done with each container, and exit")
@@ -57,12 +52,6 @@ export function addRun(program: Command): void {
     requireInNode(command);
     await (options.inNode === true ? runInNode(options) : run(options));
   });
-}
-
-export function stateDirOption(): Option {
-  return new Option("--state-dir <path>", "state directory: lock, control socket, crash record")
-    .default(DEFAULT_STATE_DIR, `${DEFAULT_STATE_DIR}; for a rootless engine: $XDG_RUNTIME_DIR/dns11`)
-    .env("DNS11_STATE_DIR");
 }
 
 /** Inside a KIND node, where there is no engine. */
@@ -119,18 +108,6 @@ function settingsReader(options: SettingsOptions): () => Promise<RunSettings> {
       config,
     };
   };
-}
-
-/** Aborts at the first SIGTERM or SIGINT, for a graceful shutdown; a second one exits at once. */
-export function abortOnSignal(): AbortSignal {
-  const controller = new AbortController();
-  const onSignal = (): void => {
-    if (controller.signal.aborted) process.exit(1);
-    controller.abort();
-  };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
-  return controller.signal;
 }
 
 function previewText(

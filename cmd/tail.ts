@@ -5,12 +5,12 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { MissedReport, QueryReport } from "../src/api/queries.ts";
 import { Fault } from "../src/base/lib/fault.ts";
-import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { jsonLine } from "./printable.ts";
-import { abortOnSignal } from "./run.ts";
-import { QueryLines } from "./tail/query-lines.ts";
-import { displayOf } from "./terminal.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { abortOnSignal } from "./process/signals.ts";
+import { QueryLines } from "./text/query-lines.ts";
+import { displayOf } from "./text/terminal.ts";
 
 interface TailOptions extends ControlOptions, ProjectOptions {
   readonly name?: string;

@@ -7,17 +7,17 @@ import type { ContainersRequest, ControlClient } from "../src/api/control-client
 import type { CountersReport } from "../src/api/queries.ts";
 import { Fault, codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled } from "../src/base/model/container-choice.ts";
-import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { errorText } from "./exit-code.ts";
-import { explanationText } from "./explain/explanation-text.ts";
-import { failuresText } from "./failures.ts";
-import { jsonLine } from "./printable.ts";
-import { abortOnSignal } from "./run.ts";
-import { PLAIN, painterFor } from "./terminal.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { errorText } from "./process/exit-code.ts";
+import { explanationText } from "./text/explanation-text.ts";
+import { failuresText } from "./text/failures-text.ts";
+import { jsonLine } from "./text/printable.ts";
+import { abortOnSignal } from "./process/signals.ts";
+import { PLAIN, painterFor } from "./text/terminal.ts";
 import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
 import { renderSnapshot } from "./top/render.ts";
-import { Screen } from "./top/screen.ts";
+import { Screen } from "./screen/screen.ts";
 import { type Inquiry, TopView } from "./top/view.ts";
 
 interface TopOptions extends ControlOptions, ProjectOptions {

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, normalize, relative } from "node:path";
 import { test } from "node:test";
 
-import { EXIT } from "../cmd/exit-code.ts";
+import { EXIT } from "../cmd/process/exit-code.ts";
 import { LIMITS } from "../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR, DEFAULT_FORWARDING, STRICT_BEHAVIOUR } from "../src/base/model/behaviour.ts";
 import { CHECKS } from "../src/base/model/finding.ts";
@@ -76,6 +76,7 @@ test("every flag that a document names belongs to a command, and every command i
     "config",
     "add-host",
     "alias",
+    "label",
     "force-recreate",
     "expose",
     "check",
@@ -220,7 +221,7 @@ test("every setting in running text is valid", async () => {
   assert.ok(found.length > 20);
   for (const [path, setting] of found) {
     if (/\.\.\.|\bN\b|NAME/.test(setting)) continue;
-    if (/^state:/.test(setting)) continue;
+    if (setting.startsWith("state:")) continue;
     await checked(`version: 1\n${setting}\n`, path);
   }
 });

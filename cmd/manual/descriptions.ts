@@ -1,7 +1,7 @@
 /**
  * Descriptions of the exit codes, for the manual.
  */
-import type { EXIT } from "../exit-code.ts";
+import type { EXIT } from "../process/exit-code.ts";
 
 export const EXIT_DESCRIPTIONS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: "Success. For run: stopped by a signal, all containers handed back.",

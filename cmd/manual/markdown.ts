@@ -4,7 +4,7 @@
  */
 import type { Command } from "commander";
 
-import { EXIT } from "../exit-code.ts";
+import { EXIT } from "../process/exit-code.ts";
 import { commandsOf } from "../shell/complete.ts";
 import { settingsKeys, valueText } from "./keys.ts";
 import { EXIT_DESCRIPTIONS } from "./descriptions.ts";

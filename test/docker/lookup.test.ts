@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { EXIT } from "../../cmd/exit-code.ts";
+import { EXIT } from "../../cmd/process/exit-code.ts";
 import type { Lookup } from "../../src/api/names.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";

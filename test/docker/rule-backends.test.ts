@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { EXIT } from "../../cmd/exit-code.ts";
+import { EXIT } from "../../cmd/process/exit-code.ts";
 import type { RuleBackend } from "../../src/base/model/rule-backend.ts";
 import type { Container } from "../support/engine/container.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";

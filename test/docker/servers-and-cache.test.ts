@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { EXIT } from "../../cmd/exit-code.ts";
+import { EXIT } from "../../cmd/process/exit-code.ts";
 import { ControlClient } from "../../src/api/control-client.ts";
 import { locateControl } from "../../src/api/locate.ts";
 import type { Upstream } from "../../src/api/upstreams.ts";

@@ -155,7 +155,11 @@ test("the doctor prints findings as text, and reports what it cannot check", asy
 
 test("dns11 doctor runs the node checks for nodes, and --fix switches route_localnet on again in kind mode loopback", async () => {
   await using node = await runKindNode(engine, { name: "shut", networks: [NETWORK], entrypoint: "none" });
-  await using instance = await startDns11(engine, { args: KIND, settings: { "kind.mode": "loopback" }, env: WITHOUT_KEEPER });
+  await using instance = await startDns11(engine, {
+    args: KIND,
+    settings: { "kind.mode": "loopback" },
+    env: WITHOUT_KEEPER,
+  });
   const runDoctor = async (...args: string[]): Promise<{ code: number; report: Report }> => {
     const where = ["-H", engine.host, "--state-dir", instance.stateDir];
     const { code, stdout, stderr } = await dns11(["doctor", "shut", "--json", ...where, ...args]);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { diagnosisText } from "../../../cmd/doctor-text.ts";
+import { diagnosisText } from "../../../cmd/text/doctor-text.ts";
 import { type Finding, finding } from "../../../src/base/model/finding.ts";
 import type { Cause, LastingFix } from "../../../src/api/causes.ts";
 import { failureFindings } from "../../../src/doctor/checks/failing-names.ts";
@@ -95,7 +95,10 @@ test("a container that was asked about is said to be served or not first, and no
   );
   const two = diagnosisText(diagnosis(report(HOST), report("web", skipped), report("db")), { showsAll: false });
   assert.match(two, /^healthy/, "of all containers, ps tells");
-  const served = { ...finding("attachment", "ok", "dns11, since now"), note: { isServed: true, text: "served by dns11" } };
+  const served = {
+    ...finding("attachment", "ok", "dns11, since now"),
+    note: { isServed: true, text: "served by dns11" },
+  };
   const well = diagnosisText(diagnosis(report(HOST), report("web", served)), { showsAll: false, showsServed: true });
   assert.match(well, /^NOTE {5}web: served by dns11\n\nhealthy /);
 });
