@@ -12,6 +12,7 @@ import { setExitCode } from "./process/exit-code.ts";
 import { findingsTable } from "./text/doctor-text.ts";
 import { inOwnProcess } from "./process/own-process.ts";
 import { doctorModules } from "./modules/platform.ts";
+import { readOrReject } from "./options/flags.ts";
 import { jsonLine, printable, printableLines } from "./text/printable.ts";
 import { table } from "./text/table.ts";
 
@@ -34,7 +35,7 @@ export function addKind(program: Command): void {
   addJsonOption(addVerb(kind, "doctor [node]", "Query from a temporary pod in one node or in all, and report problems"))
     .addOption(
       new Option("--kind <nodes>", "the containers that are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
-        (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), NODE_FILTER.read(text)],
+        (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), readOrReject(NODE_FILTER.read, text)],
       ),
     )
     .option("--in-node", "diagnose the node that this command runs in; needs no engine")

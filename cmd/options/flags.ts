@@ -77,7 +77,8 @@ function attributeOf(key: PlainKey): string {
   return new Option(flagOf(key) ?? "").attributeName();
 }
 
-function readOrReject(read: (text: string) => unknown, text: string): unknown {
+/** The value of a text, or the error of the command line that says what to use. */
+export function readOrReject<T>(read: (text: string) => T, text: string): T {
   try {
     return read(text);
   } catch (error) {

@@ -119,7 +119,10 @@ function inspectedContainer(
     isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
-    attachment: withNote(attachmentFinding(decision, fact, status, context.status !== undefined, owner), isAnswered),
+    attachment: withNote(
+      attachmentFinding(decision, fact, status, context.status !== undefined, owner),
+      isAnswered ? status : undefined,
+    ),
     servers: serversOf(fact, namespaceKind, status, networkOf, context),
   };
 }
@@ -162,10 +165,14 @@ function defaultBridgeFinding(fact: ContainerFact): Finding {
 }
 
 /** With what the doctor says first of a container that was asked about. */
-function withNote(attachment: Finding, isServed: boolean): Finding {
+function withNote(attachment: Finding, served: ContainerStatus | undefined): Finding {
   const { detail } = attachment;
-  const text = isServed ? `served by ${detail}` : detail.startsWith(NOT_SERVED) ? detail : `${NOT_SERVED}: ${detail}`;
-  return { ...attachment, note: { isServed, text } };
+  if (served === undefined) {
+    const text = detail.startsWith(NOT_SERVED) ? detail : `${NOT_SERVED}: ${detail}`;
+    return { ...attachment, note: { isServed: false, text } };
+  }
+  const since = served.since === undefined ? "" : ` since ${served.since.replace(/\.\d+Z$/, "Z")}`;
+  return { ...attachment, note: { isServed: true, text: `served by dns11${since}` } };
 }
 
 const NOT_SERVED = "not served by dns11";

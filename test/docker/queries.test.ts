@@ -123,7 +123,7 @@ test("tail shows the addresses of answers, their containers, and the cause of a 
 
 test("tail follows queries in their order, for the selected containers", async () => {
   await using all = new TailCommand(engine, instance, []);
-  await using ofWeb = new TailCommand(engine, instance, ["web", "--last", "1", "-f", "--name", "*.order.ok.test"]);
+  await using ofWeb = new TailCommand(engine, instance, ["web", "-f", "-n", "1", "--name", "*.order.ok.test"]);
   await all.started(async () => await dig(db, "begun.ok.test"));
   await ofWeb.started(async () => await dig(web, "begun.order.ok.test"));
   for (const [container, name] of [
@@ -280,6 +280,24 @@ test("top sums up queries by container and by name", async () => {
     names.some(({ name, queries, containers: from }) => name.endsWith(".evil.nx.test") && queries >= 2 && from === 2),
   );
   assert.ok(all.p50Ms > 0 && all.perSecond >= 0);
+});
+
+test("ps -a is taken as every container, and says where those are that do not run", async () => {
+  const { code, stdout, stderr } = await command(["ps", "-a"]);
+  assert.deepEqual(
+    [code, stderr],
+    [0, "dns11: every running container is listed; docker ps -a lists those that do not run\n"],
+  );
+  assert.match(stdout, /^web /m);
+});
+
+test("-o json is --json, and another format an error", async () => {
+  const [one, other] = [
+    await command(["names", "--in", "web", "-o", "json"]),
+    await command(["names", "--in", "web", "--json"]),
+  ];
+  assert.equal(one.stdout, other.stdout);
+  assert.equal((await command(["ps", "-o", "yaml"])).code, 2);
 });
 
 test("ps lists every container with its state and rules, or the reason why it is skipped", async () => {
