@@ -152,7 +152,6 @@ function kindOf(precedence: Precedence): KindPolicy {
     address: precedence.take("kind.ip"),
     mode: precedence.take("kind.mode"),
     families: precedence.take("kind.families"),
-    routeLocalnet: precedence.take("kind.route-localnet"),
     isExposed: precedence.take("kind.expose"),
     isForced: precedence.take("kind.force"),
     hostDockerInternal: precedence.take("kind.host-docker-internal"),

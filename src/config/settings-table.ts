@@ -17,7 +17,6 @@ import {
   KIND_MODES,
   NODE_ADDRESS_WORDS,
   NODE_FAMILIES,
-  ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
@@ -175,11 +174,6 @@ export const SETTINGS = {
     oneOf(NODE_FAMILIES),
     KIND_DEFAULTS.families,
     "address families of the nameservers in a node's resolv.conf",
-  ),
-  "kind.route-localnet": one(
-    oneOf(ROUTE_LOCALNET_SCOPES),
-    KIND_DEFAULTS.routeLocalnet,
-    "interfaces on which route_localnet is enabled in the mode loopback",
   ),
   "kind.expose": one(
     BOOLEAN,

@@ -127,7 +127,7 @@ test("a container in another's namespace queries from there", async () => {
 
 test("invalid lookups fail with a message that says what to do instead", async () => {
   for (const [args, code, words] of [
-    [["web"], EXIT.usage, /Container missing: use dns11 lookup web CONTAINER/],
+    [["web"], EXIT.usage, /Container missing: use dns11 lookup web --in CONTAINER/],
     [["web", "--in", "ap"], EXIT.usage, /No running container or service named "ap"; did you mean "app"\?/],
     [["we b", "--in", "app"], EXIT.usage, /invalid domain name "we b"/],
     [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /unknown record type "AAA": did you mean AAAA\?/],

@@ -35,7 +35,7 @@ project-names: true
 own-project: false
 forward: {order: parallel, budget: 2.5s, tcp: true, max-concurrent: 10, domain-needed: true, bogus-priv: true}
 cache: {size: 1MiB, min-ttl: 1, max-ttl: 2s, max-negative-ttl: 0, negative-ttl-without-soa: 3s, max-stale: 1d}
-kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, route-localnet: all, expose: true, force: true, host-docker-internal: forward}
+kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, expose: true, force: true, host-docker-internal: forward}
 `;
 
 test("every key is read", () => {
@@ -76,7 +76,6 @@ test("every key is read", () => {
     "kind.ip": "node",
     "kind.mode": "loopback",
     "kind.families": "both",
-    "kind.route-localnet": "all",
     "kind.expose": true,
     "kind.force": true,
     "kind.host-docker-internal": "forward",
