@@ -35,7 +35,10 @@ export function addKind(program: Command): void {
   addJsonOption(addVerb(kind, "doctor [node]", "Query from a temporary pod in one node or in all, and report problems"))
     .addOption(
       new Option("--kind <nodes>", "the containers that are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
-        (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), readOrReject(NODE_FILTER.read, text)],
+        (text, before: readonly NodeFilter[] | undefined) => [
+          ...(before ?? []),
+          readOrReject((word) => NODE_FILTER.read(word), text),
+        ],
       ),
     )
     .option("--in-node", "diagnose the node that this command runs in; needs no engine")

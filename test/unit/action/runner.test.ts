@@ -7,12 +7,12 @@ import { InputError, annotation, quoted, readInputs, variable } from "../../../s
 
 test("inputs have defaults, and a version may begin with v", () => {
   assert.deepEqual(readInputs({}), { version: "", url: "", program: "", args: [] });
-  const given = { INPUT_VERSION: " v0.1.0 ", INPUT_ARGS: "--answers\n  process  \n\n--strict\n" };
+  const given = { INPUT_VERSION: " v0.1.0 ", INPUT_ARGS: "--ttl\n  9s  \n\n--strict\n" };
   assert.deepEqual(readInputs(given), {
     version: "0.1.0",
     url: "",
     program: "",
-    args: ["--answers", "process", "--strict"],
+    args: ["--ttl", "9s", "--strict"],
   });
 });
 
