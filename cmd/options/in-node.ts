@@ -10,21 +10,7 @@ import { printableLines } from "../text/printable.ts";
 
 const ONLY_IN_NODE = ["once", "undo"];
 /** These are about containers and the engine. */
-const NEED_ENGINE = [
-  ...[
-    "host",
-    "enginePid",
-    "dryRun",
-    "json",
-    "only",
-    "visible",
-    "defaultBridge",
-    "zone",
-    "hostNames",
-    "recordsDir",
-    "kind",
-  ],
-];
+const NEED_ENGINE = "host enginePid dryRun json only visible defaultBridge zone hostNames recordsDir kind".split(" ");
 
 export function addInNodeOptions(command: Command): void {
   command

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { FILES, asRoot, clientOf, stateDirOf } from "./place.ts";
-import { type Environment, type Inputs, annotation, quoted, readInputs, saveFolder, variable } from "./runner.ts";
+import { type Inputs, annotation, quoted, readInputs, saveFolder, variable, withVariables } from "./runner.ts";
 
 /** The engine of a runner is up long before a job starts. */
 const READY_MS = 60_000;
@@ -51,9 +51,10 @@ function run([command = "", ...args]: readonly string[]): { status: number | nul
 async function serve(program: string, { args }: Inputs, folder: string): Promise<number> {
   const log = openSync(join(folder, FILES.log), "w");
   const engine = process.env["DOCKER_HOST"];
+  const root = asRoot();
   const words = [
-    ...asRoot(),
-    ...variablesOf(process.env),
+    ...root,
+    ...(root.length === 0 ? [] : withVariables(process.env)),
     program,
     "run",
     ...(engine === undefined || engine === "" ? [] : ["--host", engine]),
@@ -81,12 +82,6 @@ async function serve(program: string, { args }: Inputs, folder: string): Promise
     }
     await sleep(POLL_MS);
   }
-}
-
-/** Settings that the step has as variables, which sudo does not pass on. */
-function variablesOf(env: Environment): readonly string[] {
-  const set = Object.entries(env).filter(([name, value]) => /^DNS11_[A-Z0-9_]+$/.test(name) && value !== undefined);
-  return set.length === 0 ? [] : ["env", ...set.map(([name, value]) => `${name}=${value ?? ""}`)];
 }
 
 /** Names of containers may be in the log. */

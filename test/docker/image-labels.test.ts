@@ -154,7 +154,7 @@ test("an image cannot claim a Compose service, with few labels or too many to co
   const placed = async (): Promise<readonly unknown[]> =>
     (await client.containers()).containers.filter(({ project }) => project !== null).map(({ name }) => name);
   assert.deepEqual(await placed(), [given.name]);
-  const args = ["lookup", given.name, "db", "--state-dir", instance.stateDir, "-H", engine.host];
+  const args = ["lookup", given.name, "--in", "db", "--state-dir", instance.stateDir, "-H", engine.host];
   const { stdout, stderr } = await dns11(args);
   assert.equal(stderr, "", "no other container is called so");
   assert.match(stdout, /\bgiven\b/);

@@ -1133,6 +1133,10 @@ function variable(env, name) {
   if (value === "") throw new InputError(`${name} is not set: this program is a step of GitHub Actions`);
   return value;
 }
+function withVariables(env) {
+  const set = Object.entries(env).filter(([name, value]) => /^DNS11_[A-Z0-9_]+$/.test(name) && value !== void 0);
+  return set.length === 0 ? [] : ["env", ...set.map(([name, value]) => `${name}=${value ?? ""}`)];
+}
 function saveFolder(env, folder) {
   appendFileSync(variable(env, "GITHUB_STATE"), `${FOLDER}=${folder}
 `);
@@ -1187,9 +1191,10 @@ function run([command = "", ...args]) {
 async function serve(program, { args }, folder) {
   const log = openSync(join5(folder, FILES.log), "w");
   const engine = process.env["DOCKER_HOST"];
+  const root = asRoot();
   const words = [
-    ...asRoot(),
-    ...variablesOf(process.env),
+    ...root,
+    ...root.length === 0 ? [] : withVariables(process.env),
     program,
     "run",
     ...engine === void 0 || engine === "" ? [] : ["--host", engine],
@@ -1215,10 +1220,6 @@ async function serve(program, { args }, folder) {
     }
     await sleep(POLL_MS);
   }
-}
-function variablesOf(env) {
-  const set = Object.entries(env).filter(([name, value]) => /^DNS11_[A-Z0-9_]+$/.test(name) && value !== void 0);
-  return set.length === 0 ? [] : ["env", ...set.map(([name, value]) => `${name}=${value ?? ""}`)];
 }
 function notStarted(reason, folder) {
   const log = readFileSync2(join5(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);

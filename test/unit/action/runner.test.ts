@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { InputError, annotation, quoted, readInputs, variable } from "../../../src/action/runner.ts";
+import { InputError, annotation, quoted, readInputs, variable, withVariables } from "../../../src/action/runner.ts";
 
 test("inputs have defaults, and a version may begin with v", () => {
   assert.deepEqual(readInputs({}), { version: "", url: "", program: "", args: [] });
@@ -14,6 +14,12 @@ test("inputs have defaults, and a version may begin with v", () => {
     program: "",
     args: ["--ttl", "9s", "--strict"],
   });
+});
+
+test("settings of the step are passed through sudo, and nothing else is", () => {
+  assert.deepEqual(withVariables({ PATH: "/bin", DNS11: "x", DNS11_X: undefined }), []);
+  const set = { DNS11_QUERIES_NAMES: "hidden", DNS11_DNS: "a b;c", DNS11_x: "no", "DNS11_A B": "no" };
+  assert.deepEqual(withVariables(set), ["env", "DNS11_QUERIES_NAMES=hidden", "DNS11_DNS=a b;c"]);
 });
 
 test("a bad input is named", () => {
