@@ -4,11 +4,10 @@
 import type { Command } from "commander";
 
 import { isFailing } from "../src/api/failures.ts";
-import { Fault } from "../src/base/lib/fault.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
 import { jsonLine } from "./text/printable.ts";
-import { abortOnSignal } from "./process/signals.ts";
+import { abortOnSignal, stopped } from "./process/signals.ts";
 import { failuresText, followedText } from "./text/failures-text.ts";
 import { displayOf } from "./text/terminal.ts";
 import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";
@@ -42,7 +41,7 @@ async function failures(container: string | undefined, options: FailuresOptions)
       if (options.json === true) process.stdout.write(jsonLine(each));
       else if (options.all === true || isFailing(each)) process.stdout.write(followedText(each));
     }
-    if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
+    if (!signal.aborted) throw stopped();
     return;
   }
   await printOrWatch(options, async () => {

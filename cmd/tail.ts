@@ -4,11 +4,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { MissedReport, QueryReport } from "../src/api/queries.ts";
-import { Fault } from "../src/base/lib/fault.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
 import { jsonLine } from "./text/printable.ts";
-import { abortOnSignal } from "./process/signals.ts";
+import { abortOnSignal, stopped } from "./process/signals.ts";
 import { QueryLines } from "./text/query-lines.ts";
 import { displayOf } from "./text/terminal.ts";
 
@@ -67,7 +66,7 @@ async function tail(container: string | undefined, options: TailOptions): Promis
     if (!isRead) return;
     process.stdout.write(show(each));
   }
-  if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
+  if (!signal.aborted) throw stopped();
 }
 
 function readCount(text: string): number {

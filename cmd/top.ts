@@ -5,7 +5,7 @@ import type { Command } from "commander";
 
 import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
 import type { CountersReport } from "../src/api/queries.ts";
-import { Fault, codeOf } from "../src/base/lib/fault.ts";
+import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled } from "../src/base/model/container-choice.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
@@ -13,7 +13,7 @@ import { errorText } from "./process/exit-code.ts";
 import { explanationText } from "./text/explanation-text.ts";
 import { failuresText } from "./text/failures-text.ts";
 import { jsonLine } from "./text/printable.ts";
-import { abortOnSignal } from "./process/signals.ts";
+import { abortOnSignal, stopped } from "./process/signals.ts";
 import { PLAIN, painterFor } from "./text/terminal.ts";
 import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
 import { renderSnapshot } from "./top/render.ts";
@@ -135,7 +135,7 @@ async function watch(
   const following = (async () => {
     for await (const each of client.follow({ ...places.request, last: LAST_COUNTED }, end))
       statistics.addQuery(each, Date.now());
-    if (!end.aborted) throw new Fault("ENDED", "dns11 has stopped");
+    if (!end.aborted) throw stopped();
   })().catch((error: unknown) => {
     failure = error;
     done.abort();

@@ -1,6 +1,7 @@
 /**
- * Signals: how commands that run until they are stopped learn of it.
+ * Signals: how commands that run until they are stopped learn of it, and what they say if dns11 stops first.
  */
+import { Fault } from "../../src/base/lib/fault.ts";
 
 /** Aborts at the first SIGTERM or SIGINT, for a graceful shutdown; a second one exits at once. */
 export function abortOnSignal(): AbortSignal {
@@ -12,4 +13,10 @@ export function abortOnSignal(): AbortSignal {
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
   return controller.signal;
+}
+
+export function stopped(): Fault {
+  return new Fault("ENDED", "dns11 has stopped", {
+    remedy: "Its log says why. Start it, then run the command again.",
+  });
 }
