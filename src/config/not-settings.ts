@@ -8,8 +8,8 @@ const NOT_SETTINGS = {
     "set them on the container (docker run --dns-search) or on the engine (dockerd --dns-search)",
   "dns-opt":
     "options of resolv.conf are applied by the resolver library in the container: set them on the container " +
-    "(docker run --dns-opt). For the servers that dns11 queries, use forward.order: rotate in place of rotate, forward.tcp of " +
-    "use-vc, forward.budget of timeout:N, and forward.domain-needed of ndots:N",
+    "(docker run --dns-opt). What dns11 itself does is set by forward.order: rotate (for rotate), forward.tcp (use-vc), " +
+    "forward.budget (timeout:N) and forward.domain-needed (ndots:N)",
 } as const;
 
 export const NOT_SETTINGS_NAMES = Object.keys(NOT_SETTINGS);

@@ -62,7 +62,11 @@ const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp]
     {},
     /option '--dns <server>' argument '10\.0\.0' is invalid\. .*"host", an IP address or container:NAME/,
   ],
-  [["--dns-opt", "rotate"], {}, /no flag '--dns-opt': options of resolv\.conf [\s\S]*use forward\.order: rotate/],
+  [
+    ["--dns-opt", "rotate"],
+    {},
+    /no flag '--dns-opt': options of resolv\.conf [\s\S]*forward\.order: rotate \(for rotate\)/,
+  ],
   [["--dns-search", "lan"], {}, /no flag '--dns-search': search lists are applied by the resolver library/],
   [["--kind-mode=loopback"], {}, /no flag '--kind-mode': set DNS11_KIND_MODE, or kind\.mode in the settings file/],
   [["--own-project"], {}, /no flag '--own-project': set DNS11_OWN_PROJECT, or own-project in the settings file/],
