@@ -177,14 +177,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/listen",
-    mayImport: [
-      "src/query/client",
-      "src/query/failures/failure-tables.ts",
-      "src/query/history/query-histories.ts",
-      "src/query/ports.ts",
-      "src/kernel",
-      ...BASE,
-    ],
+    mayImport: ["src/query/client", "src/query/ports.ts", "src/kernel", ...BASE],
     modules: ["node:net"],
   },
   { room: "src/container/capture", mayImport: BASE, modules: [] },

@@ -17,7 +17,6 @@ import { globMatches } from "../base/lib/glob.ts";
 import { LIMITS } from "../base/limits.ts";
 import { replyText } from "../base/model/reply-text.ts";
 import type { CacheEntry } from "../query/cache/entry.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import { findContainer } from "./find-container.ts";
 import type { ApiRequest } from "./http.ts";
 import { numberOf, refuseUnknown } from "./parameters.ts";
@@ -73,8 +72,8 @@ export async function cacheEntries(
 function namesOfOwners({ containers }: ControlPorts, { forwarder }: CacheState): Map<object, string> {
   const names = new Map<object, string>();
   for (const { id, name } of containers.facts.values()) {
-    const endpoint = containers.attachmentOf(id)?.endpoint;
-    const owner = endpoint instanceof Endpoint ? forwarder.ownerOf(endpoint.client) : undefined;
+    const client = containers.clients.of(id);
+    const owner = client && forwarder.ownerOf(client);
     if (owner !== undefined) names.set(owner, name);
   }
   return names;

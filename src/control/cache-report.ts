@@ -3,7 +3,6 @@
  */
 import { parseQuestion } from "../base/model/question-text.ts";
 import { folded } from "../base/dns/name.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { CacheOfContainer, CacheReport, FlushReport } from "../api/cache.ts";
@@ -32,9 +31,8 @@ export function cacheReport(ports: ControlPorts): CacheReport {
 function byContainer({ resolver, containers }: ControlPorts): CacheOfContainer[] {
   const forwarder = resolver().upstreamState?.forwarder;
   const rows = [...containers.facts.values()].flatMap(({ id, name: container }): CacheOfContainer[] => {
-    const endpoint = containers.attachmentOf(id)?.endpoint;
-    if (!(endpoint instanceof Endpoint)) return [];
-    const { client } = endpoint;
+    const client = containers.clients.of(id);
+    if (client === undefined) return [];
     const owner = forwarder?.ownerOf(client);
     const hits = client.counters.cached;
     if (owner === undefined && hits === 0) return [];

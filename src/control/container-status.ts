@@ -11,7 +11,6 @@ import type { SwarmPlace } from "../base/model/swarm-place.ts";
 import { serverText } from "../base/model/server-text.ts";
 import type { View } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import { namedContainer, sharedOwner } from "./find-container.ts";
 import { mountedResolvConf } from "./situations.ts";
 import type { Containers } from "./ports.ts";
@@ -82,7 +81,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   return {
     ...base,
     ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),
-    ...attachmentStatus(attachment),
+    ...attachmentStatus(attachment, recentOf(fact, containers)),
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),
   };
@@ -98,12 +97,13 @@ function swarmOf(fact: ContainerFact, { swarm }: Containers): SwarmPlace[] {
 
 function attachmentStatus(
   attachment: Attachment | undefined,
+  recent: RecentQueries | undefined,
 ): Pick<ContainerStatus, "state"> & Partial<ContainerStatus> {
   const state = attachment?.state;
   if (attachment === undefined || state === undefined || state.kind === "opening" || state.kind === "closed") {
     return { state: "opening" };
   }
-  const { namespaceId, counters, repairs, endpoint, answeredBy: answers } = attachment;
+  const { namespaceId, counters, repairs, answeredBy: answers } = attachment;
   const [listening] = attachment.listening;
   const common = {
     state: state.kind,
@@ -112,7 +112,7 @@ function attachmentStatus(
     ...(repairs > 0 && { repairs }),
     ...(answers !== undefined && { answers }),
     ...(counters !== undefined && { counters }),
-    ...(endpoint instanceof Endpoint && { recent: recentOf(endpoint) }),
+    ...(recent !== undefined && { recent }),
   };
   switch (state.kind) {
     case "verifying":
@@ -124,8 +124,9 @@ function attachmentStatus(
   }
 }
 
-function recentOf({ recent, client }: Endpoint): RecentQueries {
-  return { ...recent, failures: recent.errors + client.failures.nearPerMinute };
+function recentOf({ id }: ContainerFact, { clients }: Containers): RecentQueries | undefined {
+  const recent = clients.recentOf(id);
+  return recent && { ...recent, failures: recent.errors + (clients.of(id)?.failures.nearPerMinute ?? 0) };
 }
 
 /** Servers in Docker's notation, where `host(ADDRESS)` is queried from the host. Servers of a domain follow its name. */

@@ -14,7 +14,6 @@ import { type ReplyText, replyText } from "../base/model/reply-text.ts";
 import { NOT_FORWARDED } from "../base/model/step.ts";
 import { DROPPED, SLOT_BYTES } from "../query/ports.ts";
 import type { Client } from "../query/client/client.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import { Trace } from "../query/trace.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
@@ -249,8 +248,8 @@ function failureOf(rcode: string | undefined): string {
 /** The client of the container's namespace, or why there is none. */
 function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client | string {
   const attachment = containers.attachmentOf(owner.id);
-  const endpoint = attachment?.endpoint;
-  if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.client;
+  const client = containers.clients.of(owner.id);
+  if (client !== undefined && attachment?.state.kind !== "failed") return client;
   return `dns11 does not serve "${owner.name}": ${reasonNotServed(containers.decisionOf(owner.id), attachment)}`;
 }
 

@@ -7,7 +7,6 @@ import { guard } from "../base/lib/guard.ts";
 import { inSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { serverText } from "../base/model/server-text.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Nameserver } from "../query/upstream/nameserver.ts";
 import type { ActiveResolver, Containers } from "./ports.ts";
 
@@ -17,7 +16,7 @@ type Counters = Readonly<Record<string, number>>;
 const RATES: readonly Rate[] = ["queries", "local", "cached", "forwarded", "nxdomain", "errors"];
 
 interface HistoryPorts {
-  readonly containers: Pick<Containers, "facts" | "attachmentOf">;
+  readonly containers: Pick<Containers, "facts" | "clients">;
   readonly resolver: () => Pick<ActiveResolver, "upstreamState">;
 }
 
@@ -98,13 +97,14 @@ export class HistoryRings {
   *#counting(grown: Record<Rate, number>): Generator<void> {
     for (const id of [...this.#ports.containers.facts.keys()]) {
       yield;
-      const attachment = this.#ports.containers.attachmentOf(id);
-      const { counters, endpoint } = attachment ?? {};
-      if (counters === undefined || endpoint === undefined) continue;
-      // A new endpoint counts from 0.
-      const before = this.#counted.get(endpoint) ?? {};
+      const client = this.#ports.containers.clients.of(id);
+      if (client === undefined) continue;
+      client.collect();
+      const counters: Counters = client.counters;
+      // A new client counts from 0.
+      const before = this.#counted.get(client) ?? {};
       for (const rate of RATES) grown[rate] += (counters[rate] ?? 0) - (before[rate] ?? 0);
-      this.#counted.set(endpoint, { ...counters });
+      this.#counted.set(client, { ...counters });
     }
   }
 
@@ -157,9 +157,9 @@ export class HistoryRings {
     for (const nameserver of pool.hostNameservers) add(nameserver, null);
     for (const { id, name } of [...this.#ports.containers.facts.values()]) {
       yield;
-      const endpoint = this.#ports.containers.attachmentOf(id)?.endpoint;
-      if (!(endpoint instanceof Endpoint)) continue;
-      for (const nameserver of pool.nameserversOf(endpoint.client)) add(nameserver, name);
+      const client = this.#ports.containers.clients.of(id);
+      if (client === undefined) continue;
+      for (const nameserver of pool.nameserversOf(client)) add(nameserver, name);
     }
   }
 }

@@ -18,7 +18,6 @@ import type { ContainerAccess, ControlPorts } from "./ports.ts";
 import { addressesIn, ownersOf } from "./address-owners.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
-import { servedClient } from "./probes.ts";
 import { knownRunning } from "./situations.ts";
 import { searchNames } from "./causes/search-list.ts";
 import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../api/names.ts";
@@ -54,7 +53,7 @@ export async function lookup(
   const fact = findContainer(containers.facts.values(), lookupRequest.container);
   const owner = namespaceOwner(containers.facts, fact);
   const namespace = inside.open(owner);
-  const client = servedClient(containers, owner.id);
+  const client = containers.clients.of(owner.id);
   try {
     const resolvConf = requireResolvConf(inside, fact, owner);
     const names = lookupRequest.search === true ? searchNames(question, resolvConf) : [question];

@@ -17,6 +17,7 @@ import type { HistoryReport } from "../api/history.ts";
 import type { PublishedReport } from "../api/published.ts";
 import type { RepairReport, ReloadReport, Status } from "../api/status.ts";
 import type { Answerer } from "../query/answer.ts";
+import type { Clients } from "../query/client/clients.ts";
 import type { ReplyCache } from "../query/cache/reply-cache.ts";
 import type { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import type { FailureTables } from "../query/failures/failure-tables.ts";
@@ -46,6 +47,7 @@ export interface Containers {
   readonly facts: ReadonlyMap<string, ContainerFact>;
   readonly decisionOf: (id: string) => Decision | undefined;
   readonly attachmentOf: (id: string) => Attachment | undefined;
+  readonly clients: Pick<Clients, "of" | "recentOf">;
   readonly viewOf: (fact: ContainerFact) => View;
   /** Whether containers on the default bridge have names. */
   readonly defaultBridge: () => DefaultBridgeSetting;

@@ -4,8 +4,6 @@
 import type { ProbesReport, ProbesRequest } from "../api/probes.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { LIMITS } from "../base/limits.ts";
-import type { Client } from "../query/client/client.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import type { ControlPorts } from "./ports.ts";
 
@@ -16,20 +14,11 @@ const USE = 'use {"container": "NAME", "udp": [PORT], "tcp": [PORT]}';
 export function announceProbes({ containers }: ControlPorts, body: unknown): ProbesReport {
   const { container, udp, tcp } = probesIn(body);
   const owner = namespaceOwner(containers.facts, findContainer(containers.facts.values(), container));
-  const client = servedClient(containers, owner.id);
+  const client = containers.clients.of(owner.id);
   if (client === undefined) return { announced: 0 };
   for (const port of udp) client.ownQueries.announce(false, port);
   for (const port of tcp) client.ownQueries.announce(true, port);
   return { announced: udp.length + tcp.length };
-}
-
-/** The client of a container's namespace; undefined if it is not served. */
-export function servedClient(
-  { attachmentOf }: Pick<ControlPorts["containers"], "attachmentOf">,
-  id: string,
-): Client | undefined {
-  const endpoint = attachmentOf(id)?.endpoint;
-  return endpoint instanceof Endpoint ? endpoint.client : undefined;
 }
 
 function probesIn(body: unknown): ProbesRequest {

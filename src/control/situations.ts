@@ -8,7 +8,6 @@ import { LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { DNS_PORT, missingText, serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import { RESOLVER } from "./causes/client-causes.ts";
 import {
   type KnownContainer,
@@ -174,8 +173,7 @@ export class Situations {
     if (route === undefined) return undefined;
     const { upstreamState } = resolver();
     const now = upstreamState?.now() ?? 0;
-    const endpoint = containers.attachmentOf(owner.id)?.endpoint;
-    const client = endpoint instanceof Endpoint ? endpoint.client : undefined;
+    const client = containers.clients.of(owner.id);
     return {
       domain: presentation(route.suffix, 0, route.suffix.length),
       by: route.by,

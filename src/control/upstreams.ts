@@ -7,7 +7,6 @@ import { serverText } from "../base/model/server-text.ts";
 import type { MissingServer, Route, Server } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
 import type { Client } from "../query/client/client.ts";
-import { Endpoint } from "../query/listen/endpoint.ts";
 import type { Nameserver } from "../query/upstream/nameserver.ts";
 import type { ControlPorts } from "./ports.ts";
 import type { Upstream, UpstreamReport, UpstreamUse } from "../api/upstreams.ts";
@@ -67,8 +66,7 @@ function* eachUsage(containers: ControlPorts["containers"], { found, missing }: 
     yield;
     const fact = containers.facts.get(id);
     if (fact === undefined || containers.decisionOf(id)?.kind !== "serve") continue;
-    const endpoint = containers.attachmentOf(fact.id)?.endpoint;
-    const client = endpoint instanceof Endpoint ? endpoint.client : undefined;
+    const client = containers.clients.of(fact.id);
     for (const route of containers.viewOf(fact).upstreams.routes.toReversed()) {
       for (const server of route.servers) addServer(found, route, server, { name: fact.name, client });
       for (const { server, reason } of route.missing ?? []) {

@@ -22,6 +22,7 @@ import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
+import { Clients } from "../query/client/clients.ts";
 import type { SlotLimit } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-tables.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
@@ -30,7 +31,6 @@ import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
-import { Minutes } from "../query/client/recent-counts.ts";
 import { sharePools } from "../query/client/shares.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
@@ -43,6 +43,7 @@ export interface QuerySide {
   readonly meter: Meter;
   readonly readings: () => QueryReadings;
   readonly openEndpointFor: OpenEndpointFor;
+  readonly clients: Clients;
   /** The upstreams have changed, or their own upstreams have: cached replies may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
@@ -82,7 +83,7 @@ export function composeQuerySide(
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
-  const minutes = new Minutes();
+  const clients = new Clients({ slots, histories, failures, shares });
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
@@ -91,14 +92,11 @@ export function composeQuerySide(
     meter,
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
-      const endpoint = new Endpoint(
-        sockets,
-        { containerId, view, dial },
-        { udp, tcp, slots, histories, failures, shares, minutes },
-      );
-      onClient(endpoint.client.number, containerId);
-      return endpoint;
+      const client = clients.open(containerId, view, dial);
+      onClient(client.number, containerId);
+      return new Endpoint(sockets, client, { udp, tcp });
     },
+    clients,
     histories,
     failures,
     lookupLog,

@@ -102,7 +102,7 @@ export class EngineSide implements ContainerSide {
     });
     this.follower = this.#openFollower();
     this.synced = this.follower.synced;
-    this.containers = containersOf(this, parts.publishedOf);
+    this.containers = containersOf(this, parts);
     this.repairs = repairsOf(this, parts.quarantines);
     this.inside = insideOf(link, parts.platform, () => this.hostUpstreams.listed);
   }

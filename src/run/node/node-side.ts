@@ -77,6 +77,7 @@ class NodeSide implements ContainerSide {
       facts: new Map([[IN_NODE_ID, this.#container]]),
       decisionOf: () => ({ kind: "serve" }),
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
+      clients: parts.querySide.clients,
       viewOf: () => this.#view(),
       defaultBridge: () => "off",
       nodeReportOf: () => this.#mode.report(),

@@ -43,6 +43,7 @@ export function portsOf(
   for (const fact of facts) directory.putContainer(fact);
   const containers = {
     facts: directory.containers,
+    clients: { of: () => undefined, recentOf: () => undefined },
     viewOf: (fact: ContainerFact) => directory.viewOf(fact),
     stopped: async () => await Promise.resolve(stopped),
     defaultBridge: () => "off",
