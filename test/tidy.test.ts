@@ -485,6 +485,7 @@ const ROOMS: readonly Room[] = [
       "src/kernel/descriptors.ts",
       "src/metrics/container-metrics.ts",
       "src/base/log",
+      "src/query/policy/forwarding-rules.ts",
       "src/run/container-side.ts",
       "src/run/platform.ts",
       "src/run/open-namespace.ts",

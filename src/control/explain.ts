@@ -11,7 +11,6 @@ import type { ContainerFact } from "../container/facts/fact.ts";
 import { Fault, reasonOf } from "../base/lib/fault.ts";
 import { type ParsedQuestion, questionQuery } from "../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../base/model/reply-text.ts";
-import { NOT_FORWARDED } from "../base/model/step.ts";
 import { DROPPED, SLOT_BYTES } from "../query/ports.ts";
 import type { Client } from "../query/client/client.ts";
 import { Trace } from "../query/trace.ts";
@@ -38,6 +37,8 @@ const HOSTS = "/etc/hosts";
 type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"> & {
   /** Over UDP; the reply is the one over TCP. */
   readonly isTruncated?: boolean;
+  /** Why Docker's resolver kept it from being forwarded. */
+  readonly held?: string | undefined;
 };
 
 export async function explain(
@@ -98,14 +99,14 @@ async function explanation(
       isDenied: notServed === null && (answeredBy === "names" || answeredBy === "reverse"),
       isTruncated: resolved.isTruncated === true || reply?.isTruncated === true,
       isSpecial: answeredBy === "special",
-      held: heldBy(resolved.steps),
+      held: resolved.held,
     }),
   );
   const replied = addressesIn(reply?.answers ?? []);
   const isOther = fromFile !== undefined && fromFile.addresses.some((address) => !replied.includes(address));
   const ranked = programsFirst(why);
   const causes = isOther ? [hostsCause(fact, question.name, fromFile), ...ranked] : ranked;
-  const { isTruncated: _, ...shown } = resolved;
+  const { isTruncated: _, held: __, ...shown } = resolved;
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
@@ -117,12 +118,6 @@ async function explanation(
     causes,
     hints: causes.map((each) => causeText(each)),
   };
-}
-
-/** Why Docker's resolver kept it from being forwarded. */
-function heldBy(steps: readonly ExplainedStep[]): string | undefined {
-  const step = steps.find(({ layer, isAnswer, why }) => layer === "names" && isAnswer && why.startsWith(NOT_FORWARDED));
-  return step?.why.slice(NOT_FORWARDED.length);
 }
 
 /** If programs do not ask dns11, nothing else is the cause, and that the name resolves here is of no use to them. */
@@ -211,6 +206,7 @@ async function queryDns11(ports: ControlPorts, client: Client, question: ParsedQ
     ms,
     reply: (message === undefined ? undefined : replyText(message)) ?? null,
     isTruncated,
+    held: trace.held,
     notServed: null,
     notQueried: null,
   };

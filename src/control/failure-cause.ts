@@ -8,7 +8,6 @@ import type { FailureRecord } from "../base/model/failure-record.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";
 import type { FailureTable } from "../query/failures/failure-table.ts";
 import { causesOf } from "./causes/causes.ts";
-import { isSpecialName } from "./causes/situation.ts";
 import { namespaceOwner } from "./find-container.ts";
 import type { Containers } from "./ports.ts";
 import type { Situations } from "./situations.ts";
@@ -30,7 +29,6 @@ export function failureCause(
       failure: resultOf(record),
       isFromUpstream: false,
       isTruncated: false,
-      isSpecial: isSpecialName(name),
     }),
   );
   return first;

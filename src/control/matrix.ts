@@ -9,9 +9,10 @@ import { gatherInSlices } from "../base/lib/slices.ts";
 import { LIMITS } from "../base/limits.ts";
 import { addressBytes } from "../base/model/address.ts";
 import { StoredName } from "../base/model/stored-name.ts";
-import { FOUND, MISS, NameSearch } from "../base/model/visible-names.ts";
+import { FOUND, MISS } from "../base/model/visible-names.ts";
 import type { View } from "../base/model/view.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";
+import { LocalNames } from "../query/policy/local-names.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import { namespaceOwner } from "./find-container.ts";
 import type { ApiRequest } from "./http.ts";
@@ -43,11 +44,11 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
   const targets = await gatherInSlices(eachTarget(wanted));
   const facts = wanted.flatMap(({ id }) => byId.get(id) ?? []).toSorted(byName);
   const shown = targets.slice(0, LIMITS.matrixSide);
-  const search = new NameSearch(ports.resolver().behaviour);
+  const names = new LocalNames(ports.resolver().behaviour);
   const eachRow = function* (): Generator<MatrixRow> {
     for (const fact of facts.slice(0, LIMITS.matrixSide)) {
       const view = viewOf(ports, fact);
-      const cells = shown.map((target) => (view === undefined ? 0 : cellOf(view, target, search)));
+      const cells = shown.map((target) => (view === undefined ? 0 : cellOf(view, target, names)));
       yield rowOf(fact, composeOf.get(fact.id), view, cells);
     }
   };
@@ -119,17 +120,13 @@ function rowOf(
 }
 
 /** How many containers of the column the name leads to. */
-function cellOf({ names }: View, { name, byAddress }: Target, search: NameSearch): number {
-  if (name === undefined) return 0;
-  for (const source of names) {
-    const found = source.find(name, search);
-    if (found === MISS) continue;
-    if (found !== FOUND) return -1;
-    const { v4, v6 } = search.addresses;
-    const ids = new Set([...holders(v4, IPV4_BYTES, byAddress), ...holders(v6, IPV6_BYTES, byAddress)]);
-    return ids.size === 0 ? -1 : ids.size;
-  }
-  return 0;
+function cellOf(view: View, { name, byAddress }: Target, names: LocalNames): number {
+  const found = name === undefined ? MISS : names.find(name, view);
+  if (found === MISS) return 0;
+  if (found !== FOUND) return -1;
+  const { v4, v6 } = names.search.addresses;
+  const ids = new Set([...holders(v4, IPV4_BYTES, byAddress), ...holders(v6, IPV6_BYTES, byAddress)]);
+  return ids.size === 0 ? -1 : ids.size;
 }
 
 function* holders(addresses: Uint8Array, size: number, byAddress: Target["byAddress"]): Generator<string> {

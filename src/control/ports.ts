@@ -23,6 +23,7 @@ import type { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import type { FailureTables } from "../query/failures/failure-tables.ts";
 import type { QueryHistories } from "../query/history/query-histories.ts";
 import type { Forward } from "../query/ports.ts";
+import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
 import type { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "./causes/known-container.ts";
 import type { EventRing } from "./event-ring.ts";
@@ -91,6 +92,7 @@ export interface ActiveResolver {
   readonly answerer: Pick<Answerer, "explain">;
   readonly forward: Forward;
   readonly behaviour: Behaviour;
+  readonly rules: Pick<ForwardingRules, "forwardingOf">;
   /** undefined without failover. Required, so that the compiler finds a resolver that lacks it. */
   readonly upstreamState: ResolverState | undefined;
 }

@@ -9,7 +9,6 @@ import { ownersOf } from "./address-owners.ts";
 import { causesOf } from "./causes/causes.ts";
 import type { KnownContainer } from "./causes/known-container.ts";
 import type { KnownContainers } from "./causes/known-containers.ts";
-import { isSpecialName } from "./causes/situation.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { type SituationPorts, Situations, knownRunning } from "./situations.ts";
 
@@ -93,7 +92,6 @@ export class QueryDetails {
         failure: rcode === "NOERROR" ? "NODATA" : rcode,
         isFromUpstream: false,
         isTruncated: false,
-        isSpecial: isSpecialName(name),
       }),
     );
     return cause;

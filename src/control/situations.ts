@@ -2,12 +2,14 @@
  * Situations: collects what causes are derived from, for one report: all containers, the upstream servers of a name and
  * their state, and the resolv.conf of a container. It sends no query.
  */
+import { parseType } from "../base/dns/record-type.ts";
 import { bareName, presentation } from "../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import { LOCAL_SOURCES } from "../base/model/local-source.ts";
 import { DNS_PORT, missingText, serverText } from "../base/model/server-text.ts";
 import type { ContainerFact } from "../container/facts/fact.ts";
 import type { ResolvConf } from "../container/watch/resolv-conf.ts";
+import type { Route } from "../base/model/view.ts";
 import { RESOLVER } from "./causes/client-causes.ts";
 import {
   type KnownContainer,
@@ -22,7 +24,7 @@ import { type AnswerHistories, LastAnswers } from "./last-answers.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
 export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
-  readonly resolver: () => Pick<ActiveResolver, "upstreamState" | "behaviour">;
+  readonly resolver: () => Pick<ActiveResolver, "upstreamState" | "behaviour" | "rules">;
   readonly settingsFile?: ControlPorts["settingsFile"];
   readonly histories: AnswerHistories;
 }
@@ -30,8 +32,11 @@ export interface SituationPorts extends Pick<ControlPorts, "containers" | "insid
 /** The parts of a situation that depend on the question. */
 export type NameSituation = Pick<
   Situation,
-  "name" | "typeName" | "failure" | "isFromUpstream" | "isDenied" | "isTruncated" | "isSpecial" | "held"
->;
+  "name" | "typeName" | "failure" | "isFromUpstream" | "isDenied" | "isTruncated" | "held"
+> & {
+  /** By the rules in force where it is not known which step gave the answer. */
+  readonly isSpecial?: boolean;
+};
 
 /** Without the stopped containers, which the engine has to be asked for. */
 export async function knownRunning({ facts, defaultBridge }: ControlPorts["containers"]): Promise<KnownContainers> {
@@ -90,11 +95,15 @@ export class Situations {
   }
 
   of(fact: ContainerFact, owner: ContainerFact, question: NameSituation): Situation {
+    const { upstreams } = this.#ports.containers.viewOf(owner);
+    const type = parseType(question.typeName);
+    const { route, rule } = this.#ports.resolver().rules.forwardingOf(question.name, type, upstreams) ?? {};
     return {
+      isSpecial: rule !== undefined && rule !== "local",
       ...question,
       client: this.known.byId(fact.id) ?? runningContainer(fact),
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
-      route: this.#routeOf(owner, question.name.toLowerCase()),
+      route: route && this.#stateOf(route, owner),
       ownZone: this.#ownZoneOf(owner, question.name),
       moves: this.#movesSince(owner, bareName(question.name)),
       known: this.known,
@@ -162,15 +171,8 @@ export class Situations {
     return undefined;
   }
 
-  /** The route of a name that is not local, as the query path chooses it: the longest suffix first. */
-  #routeOf(owner: ContainerFact, name: string): RouteState | undefined {
+  #stateOf(route: Route, owner: ContainerFact): RouteState {
     const { containers, resolver } = this.#ports;
-    const bare = name.replace(/\.$/, "");
-    const route = containers.viewOf(owner).upstreams.routes.find(({ suffix }) => {
-      const domain = presentation(suffix, 0, suffix.length);
-      return domain === "." || bare === domain || bare.endsWith(`.${domain}`);
-    });
-    if (route === undefined) return undefined;
     const { upstreamState } = resolver();
     const now = upstreamState?.now() ?? 0;
     const client = containers.clients.of(owner.id);

@@ -37,6 +37,7 @@ import type { LoopGuard } from "./upstream/loop-guard.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
 import { DeclaredRecords, isUpstream, type UpstreamAlias } from "./policy/declared-records.ts";
+import { ForwardingRules } from "./policy/forwarding-rules.ts";
 import { LocalNames, leftOutText } from "./policy/local-names.ts";
 import { refuseEdns, refuseUnreadable } from "./policy/refusals.ts";
 import { routeOf } from "./policy/route.ts";
@@ -71,6 +72,8 @@ export interface AnswererParts {
 export class Answerer {
   readonly #behaviour: Behaviour;
   readonly #parts: AnswererParts;
+  /** Which names it does not forward. */
+  readonly rules: ForwardingRules;
   readonly #special: SpecialNames;
   readonly #question: Question;
   readonly #names: LocalNames;
@@ -94,7 +97,8 @@ export class Answerer {
     this.#repeats = new Repeats(behaviour);
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS } = parts;
-    this.#special = new SpecialNames(behaviour, localOnly);
+    this.rules = new ForwardingRules(behaviour, localOnly);
+    this.#special = new SpecialNames(behaviour);
     this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     this.#declared = new DeclaredRecords(behaviour, this.#names, this.#shuffler);
@@ -269,27 +273,19 @@ export class Answerer {
     const question = this.#question;
     const { upstreams } = client.view;
     const { type } = question;
-    if (this.#names.held !== undefined) {
-      this.#trace?.recordAnswer("names", this.#names.held);
+    if (this.#names.unanswered !== undefined) {
+      this.#trace?.recordHeld(this.#names.unanswered);
       this.outcome.result = QUERY_RESULT.failed;
       return failure(block, question, RCODE.SERVFAIL, this.#behaviour);
     }
     const route = routeOf(question, upstreams);
     this.#trace?.recordRoute(route);
-    if (route.isLocal) return nameError(block, question, this.#behaviour);
-    if (route.labelCount === 0) {
-      if ((type === TYPE.A || type === TYPE.AAAA) && question.labelCount < 2 && upstreams.isNdotsSet) {
-        this.#trace?.recordAnswer(
-          "special",
-          "ndots is set, so address queries for names without a dot are not forwarded",
-        );
-        this.outcome.lacksAddress = type === TYPE.A;
-        return this.#repeats.marked(noData(block, question, this.#behaviour));
-      }
-      const special = this.#special.answer(block, question, this.#limit);
-      if (special !== UNDECIDED) return this.#repeats.marked(special);
-      this.#trace?.record("special", "not a special name");
-    } else this.#trace?.record("special", "a domain-specific route takes precedence over special names");
+    const rule = this.rules.ruleOf(question, type, upstreams, route);
+    if (rule !== undefined) {
+      if (rule === "ndots") this.outcome.lacksAddress = type === TYPE.A;
+      return this.#repeats.marked(this.#special.answer(block, question, rule, this.#limit));
+    }
+    this.#trace?.recordForwarding(route);
     this.#route = route;
     return this.#answerFromCache(client, block, route);
   }

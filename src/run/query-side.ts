@@ -32,6 +32,7 @@ import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
 import { sharePools } from "../query/client/shares.ts";
+import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
@@ -145,6 +146,7 @@ interface QueryPipeline {
   readonly answerer: Answerer;
   readonly forward: Forward;
   readonly behaviour: Behaviour;
+  readonly rules: ForwardingRules;
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
   /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
@@ -182,6 +184,7 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
     answerer,
     forward: asker.forward,
     behaviour,
+    rules: answerer.rules,
     forget: () => undefined,
     readings: () => NO_READINGS,
     upstreamState: undefined,
@@ -253,6 +256,7 @@ function adaptive(
     answerer,
     forward: asker.forward,
     behaviour,
+    rules: answerer.rules,
     forget: () => forwarder.invalidate(),
     readings: () => ({
       entries: cache.size,

@@ -48,13 +48,6 @@ export interface Move {
 /** The `failure` of a name that could not be queried: whether it fails is not known. */
 export const NOT_QUERIED = "not queried";
 
-/** RFC 6761 and RFC 7686: never forwarded. */
-const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)\.?$/i;
-
-export function isSpecialName(name: string): boolean {
-  return SPECIAL.test(name);
-}
-
 export interface Situation {
   /** The container whose programs query, and the one whose network namespace it uses; usually the same. */
   readonly client: KnownContainer;

@@ -21,6 +21,8 @@ import { namedContainer } from "../../control/find-container.ts";
 import { lookup } from "../../control/lookup.ts";
 import type { ContainerAccess } from "../../control/ports.ts";
 import type { SituationPorts } from "../../control/situations.ts";
+import { LOCAL_ONLY_DEFAULTS } from "../../base/model/upstream-policy.ts";
+import { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
 import { insideOf } from "./engine-ports.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
@@ -49,6 +51,7 @@ export class Standalone {
     const directory = await readDirectory(engine);
     const stopped = new StoppedContainers(engine, (id) => directory.containers.has(id));
     const access = accessTo(socketPath, await engine.describe());
+    const rules = new ForwardingRules(STRICT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
     const ports: SituationPorts = {
       containers: {
         facts: directory.containers,
@@ -65,7 +68,7 @@ export class Standalone {
         publishedOf: () => undefined,
       },
       inside: access.inside,
-      resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR }),
+      resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR, rules }),
       histories: { histories: () => [] },
     };
     return new Standalone(ports, access, signal);

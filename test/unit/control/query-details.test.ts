@@ -7,6 +7,8 @@ import type { SwarmPlace } from "../../../src/base/model/swarm-place.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
+import { LOCAL_ONLY_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
+import { ForwardingRules } from "../../../src/query/policy/forwarding-rules.ts";
 import { QueryDetails } from "../../../src/control/query-details.ts";
 import type { SituationPorts } from "../../../src/control/situations.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
@@ -33,6 +35,8 @@ const ELSEWHERE: SwarmPlace = {
   tasks: 2,
   machines: 2,
 };
+
+const RULES = new ForwardingRules(DEFAULT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
 
 class Ports {
   stoppedCalls = 0;
@@ -63,7 +67,7 @@ class Ports {
         },
       },
       inside: { open: () => assert.fail("no query is sent"), resolvConfOf: () => undefined },
-      resolver: () => ({ upstreamState: undefined, behaviour: DEFAULT_BEHAVIOUR }),
+      resolver: () => ({ upstreamState: undefined, behaviour: DEFAULT_BEHAVIOUR, rules: RULES }),
       histories: { histories: () => [] },
     };
     return new QueryDetails(ports);
