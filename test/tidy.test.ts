@@ -232,16 +232,7 @@ const ROOMS: readonly Room[] = [
       "src/kernel/proc-text.ts",
       ...BASE,
     ],
-    modules: [
-      "dockerode",
-      "node:http",
-      "node:module",
-      "node:readline",
-      "node:stream",
-      "node:timers/promises",
-      "node:fs",
-      "node:path",
-    ],
+    modules: ["dockerode", "node:http", "node:readline", "node:stream", "node:timers/promises", "node:fs", "node:path"],
   },
   {
     room: "src/container/bridge",

@@ -4,9 +4,6 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join as join5 } from "node:path";
 
-// src/api/control-client.ts
-import { request } from "node:http";
-
 // src/base/lib/fault.ts
 var Fault = class extends Error {
   name = "Fault";
@@ -29,6 +26,24 @@ function reasonOf(thrown) {
 function codeOf(thrown) {
   if (thrown instanceof Error && "code" in thrown && typeof thrown.code === "string") return thrown.code;
   return void 0;
+}
+
+// src/api/unix-http.ts
+import { request } from "node:http";
+async function openUnix(socketPath, path, { method = "GET", body, timeoutMs: timeout, signal }) {
+  return await new Promise((resolve, reject) => {
+    const headers = { host: "localhost" };
+    const options = { socketPath, path, method, headers, timeout, agent: false, ...signal && { signal } };
+    const outgoing = request(options, resolve);
+    outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
+    outgoing.on("error", reject);
+    outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
+  });
+}
+async function textOf(answer) {
+  const chunks = [];
+  for await (const chunk of answer) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 // src/api/control-client.ts
@@ -75,7 +90,11 @@ var ControlClient = class {
   }
   /** The same with at most so many queries a second, after the last past ones. */
   async *followSome({ perSecond, last }, signal) {
-    yield* this.#stream("/v1/queries", { perSecond, last, follow: true }, signal);
+    yield* this.#stream(
+      "/v1/queries",
+      { perSecond, last, follow: true },
+      signal
+    );
   }
   /** Names that fail, of some containers or of all. */
   async failures(filter = {}) {
@@ -174,15 +193,12 @@ var ControlClient = class {
       });
     }
   }
-  async #open(method, path, body, timeout = TIMEOUT_MS) {
-    return await new Promise((resolve, reject) => {
-      const signal = this.#closed;
-      const options = { socketPath: this.#path, path, method, timeout, agent: false, ...signal && { signal } };
-      const outgoing = request(options, resolve);
-      outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
-      outgoing.on("error", (error) => reject(this.#fault(error)));
-      outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
-    });
+  async #open(method, path, body, timeoutMs = TIMEOUT_MS) {
+    try {
+      return await openUnix(this.#path, path, { method, body, timeoutMs, signal: this.#closed });
+    } catch (error) {
+      throw this.#fault(error);
+    }
   }
   #errorOf({ statusCode }, value) {
     const { error, code, remedy } = value ?? {};
@@ -210,11 +226,6 @@ function closedFault() {
 function parametersOf(filter) {
   const parameters = Object.entries(filter).filter(([, value]) => value !== void 0);
   return new URLSearchParams(parameters.map(([key, value]) => [key, String(value)])).toString();
-}
-async function textOf(answer) {
-  const chunks = [];
-  for await (const chunk of answer) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
 }
 async function* linesOf(answer) {
   let rest = "";
@@ -318,9 +329,6 @@ function readJson(path) {
 function isRecord(value) {
   return typeof value === "object" && value !== null;
 }
-
-// src/api/engine-id.ts
-import { request as request2 } from "node:http";
 
 // src/base/declared-limits.ts
 var DECLARED_LIMITS = {
@@ -970,27 +978,15 @@ function engineFault(error, socketPath) {
 // src/api/engine-id.ts
 async function engineId(socketPath) {
   try {
-    const { ID: id } = JSON.parse(await get(socketPath, "/info"));
+    const signal = AbortSignal.timeout(LIMITS.listMs);
+    const answer = await openUnix(socketPath, "/info", { timeoutMs: LIMITS.listMs, signal });
+    const text = await textOf(answer);
+    if (answer.statusCode !== 200) throw new Error(`it responded with status ${answer.statusCode}`);
+    const { ID: id } = JSON.parse(text);
     return id ?? "";
   } catch (error) {
     throw engineFault(error, socketPath);
   }
-}
-async function get(socketPath, path) {
-  return await new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(LIMITS.listMs);
-    const outgoing = request2({ socketPath, path, headers: { host: "docker" }, signal, agent: false }, (answer) => {
-      const chunks = [];
-      answer.on("data", (chunk) => chunks.push(chunk));
-      answer.on("end", () => {
-        if (answer.statusCode === 200) resolve(Buffer.concat(chunks).toString("utf8"));
-        else reject(new Error(`it responded with status ${answer.statusCode}`));
-      });
-      answer.on("error", reject);
-    });
-    outgoing.on("error", reject);
-    outgoing.end();
-  });
 }
 
 // src/api/state-paths.ts
