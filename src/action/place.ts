@@ -23,7 +23,7 @@ export const FILES = {
 
 const ROOT = 0;
 
-/** Before a command that needs root. The runners of GitHub allow sudo without a password. */
+/** A command that needs root gets this before it. The runners of GitHub allow sudo without a password. */
 export function asRoot(user = process.getuid?.() ?? ROOT): readonly string[] {
   return user === ROOT ? [] : ["sudo", "-n"];
 }
@@ -44,7 +44,7 @@ export function pidIn(folder: string, name: string): number | undefined {
   return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined;
 }
 
-/** Also one of another user. */
+/** A process of another user counts, too. */
 export function isRunning(pid: number): boolean {
   return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
 }

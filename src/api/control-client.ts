@@ -20,9 +20,9 @@ import type { UpstreamReport } from "./upstreams.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
 import { openUnix, textOf } from "./unix-http.ts";
 
-/** For the response headers and each chunk of a single value. A stream may pause for any time. */
+/** The limit for the response headers and for each chunk of a single value. A stream may pause for any time. */
 const TIMEOUT_MS = 5_000;
-/** For requests that query upstream servers, which have shorter time limits of their own. */
+/** The limit for requests that query upstream servers, which have shorter time limits of their own. */
 const QUERY_TIMEOUT_MS = 120_000;
 
 /** A choice of containers; without any field, all. */

@@ -7,7 +7,7 @@ import { type IncomingMessage, request } from "node:http";
 interface UnixRequest {
   readonly method?: string;
   readonly body?: unknown;
-  /** For the response headers and each chunk. */
+  /** The limit for the response headers and for each chunk. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }

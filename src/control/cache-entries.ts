@@ -32,7 +32,7 @@ const MS = 1_000;
 
 type CacheState = NonNullable<ReturnType<ControlPorts["resolver"]>["upstreamState"]>;
 
-/** With `name` (a pattern), `container` (whose queries they are charged to) and `last` (how many). */
+/** The parameters are `name` (a pattern), `container` (whose queries they are charged to) and `last` (how many). */
 export async function cacheEntries(
   ports: ControlPorts,
   { query }: Pick<ApiRequest, "query">,

@@ -140,7 +140,7 @@ function otherServers(
   return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
 }
 
-/** Of the file that Docker makes; what a user mounts over it is not read. */
+/** Reads the file that Docker makes; what a user mounts over it is not read. */
 function fileAnswer(
   { inside }: SituationPorts,
   fact: ContainerFact,
@@ -165,7 +165,7 @@ function hostsCause(
   return cause("hosts-file", sentence, { lastingFix, advice: `remove "${name}" from it, if it is not meant` });
 }
 
-/** Of those on this machine that are members of services. */
+/** Finds those on this machine that are members of services. */
 function publishedOf(
   owners: readonly AddressOwner[],
   { containers }: Pick<SituationPorts, "containers">,

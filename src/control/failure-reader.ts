@@ -29,7 +29,7 @@ const RETURNED_MAX = 1_000;
 /** How often followers are sent what has changed. */
 const POLL_MS = 250;
 
-/** Without any field, all failures. */
+/** Without any field it lets all failures pass. */
 export interface FailureFilter extends Partial<ComposeFilter> {
   readonly containerId?: string | undefined;
 }
@@ -43,7 +43,7 @@ export class FailureReader {
     this.#recorded = ports.recordedCauses ?? RecordedCauses.of(ports);
   }
 
-  /** Of one container, or of all. */
+  /** Reads those of one container, or of all. */
   async read({ containerId, acceptsId }: FailureFilter = {}): Promise<FailuresReport> {
     const isWanted = (id: string): boolean =>
       (containerId === undefined || id === containerId) && acceptsId?.(id) !== false;

@@ -128,7 +128,7 @@ export class HistoryRings {
     }
   }
 
-  /** As if it had been there, without samples. */
+  /** Makes a ring as if it had been there, without samples. */
   #newRing(server: string, container: string | null): ServerRing {
     const past = Math.max(0, this.#rates.queries.length - 1);
     const nothing = Array.from({ length: past }, () => null);

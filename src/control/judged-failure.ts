@@ -16,7 +16,7 @@ export interface Judged {
 /** What was found out about a failure. */
 export interface RecordedCause {
   readonly cause: Cause | null;
-  /** On the clock of `performance.now`. */
+  /** A time of the clock of `performance.now`. */
   readonly atMs: number;
 }
 

@@ -11,7 +11,7 @@ export interface AnswerHistories {
 }
 
 export interface LastAnswer {
-  /** On the clock of `performance.now`. */
+  /** A time of the clock of `performance.now`. */
   readonly atMs: number;
   /** It came from an upstream server, or from the cache. */
   readonly isFromUpstream: boolean;
@@ -25,7 +25,7 @@ export class LastAnswers {
     this.#histories = histories;
   }
 
-  /** By name, in lower case. */
+  /** The keys are names in lower case. */
   of(containerId: string): ReadonlyMap<string, LastAnswer> {
     let answers = this.#byContainer.get(containerId);
     if (answers === undefined) {

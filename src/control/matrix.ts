@@ -61,7 +61,7 @@ export async function matrix(ports: ControlPorts, { query }: Pick<ApiRequest, "q
   };
 }
 
-/** By project, then by name. */
+/** The order is by project, then by name. */
 function* eachTarget(all: readonly KnownContainer[]): Generator<Target | undefined> {
   const groups = new Map<string, KnownContainer[]>();
   for (const container of all) {

@@ -20,7 +20,7 @@ type Ports = Pick<ControlPorts, "containers">;
 /** An answer that a client got earlier does not count. */
 const RECENT_MS = 300_000;
 
-/** For the clients that are wanted. */
+/** Finds them for the clients that are wanted. */
 export async function misleadingNames(
   ports: Ports,
   situations: Situations,

@@ -12,7 +12,7 @@ const UNAVAILABLE = 503;
 const EXPOSITION = "text/plain; version=0.0.4; charset=utf-8";
 
 export interface MonitoringSources {
-  /** In the Prometheus text format. */
+  /** The metrics in Prometheus' text format. */
   readonly metrics: () => Promise<string>;
   readonly life: () => LifecycleReport;
 }

@@ -151,7 +151,7 @@ export class NameResolver {
     return this.#claims.get(claimKey(index, name))?.text ?? title;
   }
 
-  /** Those that have one of the addresses on a network of the container. */
+  /** Finds those that have one of the addresses on a network of the container. */
   #with(addresses: readonly string[], holders: readonly Holder[]): Holder[] {
     const wanted = new Set(addresses);
     return holders.filter(

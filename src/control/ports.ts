@@ -32,19 +32,19 @@ import type { CauseMemory } from "./judged-failure.ts";
 
 /** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
 interface SwarmView {
-  /** Whose an address is, on the networks of a container. */
+  /** Finds who has an address on the networks of a container. */
   placeOf(container: ContainerFact, address: string): SwarmPlace | undefined;
   /** The service that a container's query for a name is about. */
   serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined;
   /** A network of a container of which gossip has lost all other machines. */
   aloneOn(container: ContainerFact): { readonly network: string; readonly forMs: number } | undefined;
-  /** On every network with a container of this engine. */
+  /** The names on every network with a container of this engine. */
   names(): Iterable<OwnName>;
 }
 
 /** The running containers and their state. */
 export interface Containers {
-  /** By id. */
+  /** The key is the container ID. */
   readonly facts: ReadonlyMap<string, ContainerFact>;
   readonly decisionOf: (id: string) => Decision | undefined;
   readonly attachmentOf: (id: string) => Attachment | undefined;
@@ -114,7 +114,7 @@ export interface ContainerAccess {
   readonly resolvConfOf: (fact: ContainerFact) => ResolvConf | undefined;
   /** The text of the /etc/hosts that the engine made; undefined if it cannot be read, or another file is mounted over it. */
   readonly hostsOf?: (fact: ContainerFact) => string | undefined;
-  /** Where the host's files list its nameservers. */
+  /** The nameservers that the host's files list, and where. */
   readonly hostServers?: () => readonly ListedServer[];
 }
 

@@ -21,7 +21,7 @@ type Count = MissedReport | SkippedReport;
 /** What is known for one batch of queries. */
 interface Knowledge {
   readonly known: KnownContainers;
-  /** By name; only running ones send queries. */
+  /** The key is the name; only running containers send queries. */
   readonly clients: ReadonlyMap<string, KnownContainer>;
   /** undefined where no causes are wanted. */
   readonly situations: Situations | undefined;

@@ -36,7 +36,7 @@ const KEYS: readonly string[] = [
   "causes",
   "perSecond",
 ];
-/** Of a stream that is limited: what a batch needs to know costs more than its queries. */
+/** The interval of a stream that is limited: what a batch needs to know costs more than its queries. */
 const LIMITED_EVERY_MS = 250;
 /** The default of `last`. */
 const DEFAULT_LAST = 1_000;

@@ -20,7 +20,7 @@ import { Situations } from "./situations.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;
 
-/** So many times as long as a look took, before the next one. */
+/** The time until the next look is so many times as long as a look took. */
 const REST_SHARE = 9;
 
 type FindCause = (table: FailureTable, record: FailureRecord) => Cause | null;
@@ -29,7 +29,7 @@ export class RecordedCauses implements CauseMemory {
   readonly #tables: () => Iterable<FailureTable>;
   readonly #open: () => Promise<FindCause>;
   readonly #now: () => number;
-  /** By container, the one whose failure was recorded last at the end; then by failure. */
+  /** The keys are the container, the one whose failure was recorded last at the end, and the failure. */
   readonly #containers = new Map<string, Map<string, RecordedCause>>();
   #count = 0;
   readonly #seen = new WeakMap<FailureTable, { lastMs: number; isSettled: boolean }>();

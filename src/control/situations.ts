@@ -34,11 +34,11 @@ export type NameSituation = Pick<
   Situation,
   "name" | "typeName" | "failure" | "isFromUpstream" | "isDenied" | "isTruncated" | "held"
 > & {
-  /** By the rules in force where it is not known which step gave the answer. */
+  /** Where it is not known which step gave the answer, the rules in force decide. */
   readonly isSpecial?: boolean;
 };
 
-/** Without the stopped containers, which the engine has to be asked for. */
+/** Leaves out the stopped containers, which the engine has to be asked for. */
 export async function knownRunning({ facts, defaultBridge }: ControlPorts["containers"]): Promise<KnownContainers> {
   return await KnownContainers.gather(runningContainers([...facts.values()], defaultBridge()));
 }

@@ -16,7 +16,7 @@ import { type Situations, mountedResolvConf, resolversOf } from "./situations.ts
 
 type Ports = Pick<ControlPorts, "containers">;
 
-/** Of the containers that are wanted. In slices, because of each a file is read. */
+/** Looks at the containers that are wanted. It does so in slices, because of each a file is read. */
 export async function unwatchedContainers(
   ports: Ports,
   situations: Situations,

@@ -54,7 +54,7 @@ interface Usage {
   readonly missing: Map<string, MissingServer & { readonly uses: Uses }>;
 }
 
-/** In slices, because it takes the view of each container. */
+/** Works in slices, because it takes the view of each container. */
 async function collectUsage(containers: ControlPorts["containers"]): Promise<Usage> {
   const usage: Usage = { found: new Map(), missing: new Map() };
   await inSlices(eachUsage(containers, usage));

@@ -12,7 +12,7 @@ import { JsonLines } from "./json-lines.ts";
 import { ReplyBytes } from "../base/lib/reply-bytes.ts";
 
 export interface Call {
-  /** Below the endpoint, such as /v3/kv/range. */
+  /** It is below the endpoint, such as /v3/kv/range. */
   readonly path: string;
   readonly body: object;
   readonly token?: string | undefined;

@@ -63,7 +63,7 @@ export class EtcdLink {
     this.#names = this.#namesFor(policy);
   }
 
-  /** Those of the settings in force. */
+  /** The names of the settings in force. */
   get names(): SharedNames {
     return this.#names;
   }

@@ -46,7 +46,7 @@ export class Service {
   readonly #lifecycle: Lifecycle;
   readonly #metricsListener: MetricsListener;
   readonly #since = new Date();
-  /** Set from the start of serving until everything is handed back. */
+  /** It is set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
 
   /** `readSettings` reads the settings again. */
@@ -314,7 +314,7 @@ export class Service {
 
   async #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
-    // Before the containers: those of a run that is ready are attached or have a reason why not.
+    // This comes before the containers: those of a run that is ready are attached or have a reason why not.
     const isReady = containerSide.synced.isOpen && containerSide.isSettled;
     const containers = await containerStatuses(containerSide.containers);
     return {

@@ -22,13 +22,13 @@ export interface KnownAnswer {
   readonly message: Uint8Array;
   readonly from: number;
   readonly to: number;
-  /** Of each answer, if each reply has them in another order; else 0. */
+  /** The size of each answer, if each reply has them in another order; else 0. */
   readonly shuffledBytes: number;
   /** Where it comes from; undefined for a probe of our own, which is neither counted nor recorded. */
   readonly source: LocalSource | undefined;
 }
 
-/** Of answers that are counted together. */
+/** What answers have in common that are counted together. */
 export interface AnswerKind {
   readonly type: number;
   readonly rcode: number;
@@ -42,7 +42,7 @@ export interface RepeatedAnswer extends AnswerKind {
   readonly length: number;
   /** Where its name ends. */
   readonly nameEnd: number;
-  /** On the clock of `performance.now`, to a few milliseconds. */
+  /** A time of the clock of `performance.now`, to a few milliseconds. */
   readonly atMs: number;
 }
 

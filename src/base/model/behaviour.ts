@@ -64,7 +64,7 @@ export interface Behaviour {
   readonly ttlSeconds: number;
 }
 
-/** On what a reply to a plain query for a local name depends, beside the name. */
+/** What a reply to a plain query for a local name depends on, beside the name. */
 export type ReplyStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
 
 export const STRICT_BEHAVIOUR: Behaviour = {

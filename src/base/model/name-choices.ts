@@ -16,5 +16,5 @@ export interface NameChoices {
   readonly order: AddressOrder;
 }
 
-/** As in Docker. */
+/** Docker's own choices. */
 export const NAME_CHOICES_DEFAULTS: NameChoices = { ptr: "network", order: "shuffle" };

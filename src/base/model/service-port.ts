@@ -10,7 +10,7 @@ export interface ServicePort {
   readonly number: number;
 }
 
-/** As the engine and labels write it: `80/tcp`, or `80` for TCP. */
+/** The engine and labels write a port as `80/tcp`, or `80` for TCP. */
 const PORT = /^(\d{1,5})(?:\/(tcp|udp|sctp))?$/;
 const PORT_MAX = 65_535;
 /** A service name (RFC 6335). */

@@ -22,7 +22,7 @@ export class KernelTurns {
     if (!this.#isTaking) void this.#takeAll();
   }
 
-  /** Those that wait are due again at their next verification. */
+  /** Namespaces that wait are due again at their next verification. */
   clear(): void {
     this.#waiting.clear();
   }

@@ -26,7 +26,7 @@ export interface ServicePlace {
 
 /** What labels say about projects, services and hosts: one label of a name, in lower case. */
 const LABEL = /^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/;
-/** Wildcards of queries. */
+/** Wildcards of queries use this word. */
 const RESERVED = "any";
 const SHORT_ID_LENGTH = 12;
 

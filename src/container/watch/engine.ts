@@ -250,7 +250,7 @@ async function orUndefined<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Of ADDRESS:PORT, or [ADDRESS]:PORT. */
+/** Reads ADDRESS:PORT, or [ADDRESS]:PORT. */
 function hostOf(text: string): string | undefined {
   return /^\[?([0-9a-f.:]+?)\]?:\d+$/i.exec(text)?.[1];
 }

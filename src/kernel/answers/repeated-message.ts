@@ -20,7 +20,7 @@ export class RepeatedMessage {
   /** The entry of which it is the answer. */
   entry = -1;
 
-  /** From the key and the value of an entry. */
+  /** Writes the message from the key and the value of an entry. */
   write(entry: number, key: Buffer, value: Buffer): void {
     const message = this.#message;
     this.entry = entry;

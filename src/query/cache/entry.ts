@@ -254,7 +254,7 @@ export class CacheEntry {
     this.#setTime(STORED, ms);
   }
 
-  /** When it expires; after that it may be served stale. */
+  /** The time at which it expires; after that it may be served stale. */
   get expiresMs(): number {
     return this.#time(EXPIRES);
   }

@@ -44,7 +44,7 @@ export class Client {
   readonly ownQueries = new OwnQueries(undefined, (ports) => this.memory?.leave(ports));
   /** What the kernel answers for it; undefined if the process answers everything. */
   memory: AnswerMemory | undefined;
-  /** Of the answers of that memory, those that are counted. */
+  /** The number of that memory's answers that are counted. */
   #collected = 0;
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
@@ -54,7 +54,7 @@ export class Client {
   readonly counters = {
     queries: 0,
     local: 0,
-    /** Of these, answered by the kernel. */
+    /** The part of these that the kernel answered. */
     kernel: 0,
     /** Answered from cached upstream replies. */
     cached: 0,

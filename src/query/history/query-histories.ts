@@ -11,9 +11,9 @@ import { QueryHistory } from "./query-history.ts";
 export class QueryHistories {
   readonly #policy: RecordingPolicy;
   readonly #open = new Set<QueryHistory>();
-  /** Of containers that have ended, the oldest first, with the time at which each is dropped. */
+  /** The histories of containers that have ended, the oldest first, with the time at which each is dropped. */
   readonly #closed = new Map<QueryHistory, number>();
-  /** Both, by container: a report asks for those of each. */
+  /** Both kinds of histories, by container: a report asks for those of each. */
   readonly #byContainer = new Map<string, Set<QueryHistory>>();
   readonly #now: () => number;
 

@@ -158,7 +158,7 @@ export class QueryHistory {
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
     const from = offset + HEADER_BYTES;
-    // Without the root label.
+    // The root label does not count.
     const length = isNamed ? nameEnd - from - 1 : 0;
     // Addresses are as private as names.
     const addresses = isNamed && rcode === 0 ? findAddresses(outcome) : 0;

@@ -36,7 +36,7 @@ export class LocalNames {
   source: LocalSource = LOCAL_SOURCE.rule;
   /** What Docker's resolver answered the client. */
   docker: DockerAnswers | undefined;
-  /** Set while a query is answered: what Docker's resolver must be asked first. */
+  /** It is set while a query is answered: what Docker's resolver must be asked first. */
   pending: DockerAsk | undefined;
   /** Set then, too: why Docker's resolver does not answer, so that an unknown name may not be forwarded. */
   unanswered: string | undefined;
@@ -135,7 +135,7 @@ export class LocalNames {
   }
 }
 
-/** For explain. */
+/** explain says it so. */
 export function leftOutText({ leftOut = 0 }: NameAddresses): string {
   return leftOut === 0 ? "" : `, without those of ${leftOut} that are not healthy`;
 }

@@ -26,7 +26,7 @@ const WHY: Readonly<Record<Exclude<ForwardingRule, "local">, string>> = {
 
 export class SpecialNames {
   readonly #behaviour: Behaviour;
-  /** Set while a query is explained. */
+  /** It is set while a query is explained. */
   trace: Trace | undefined;
 
   constructor(behaviour: Behaviour) {

@@ -64,7 +64,7 @@ export class UiServer {
     return this.#loopback.port;
   }
 
-  /** With the token in the fragment, which browsers send to nobody. */
+  /** It has the token in the fragment, which browsers send to nobody. */
   get url(): string {
     return `http://${this.#gate.host}/#token=${this.#gate.token}`;
   }

@@ -27,7 +27,7 @@ const CAPTURE: Capture = {
 };
 
 export interface ResolvedModeParts {
-  /** Those below which names resolve. */
+  /** Names below these domains resolve. */
   readonly domains: () => readonly string[];
   /** The subnets of reachable containers. */
   readonly subnets: () => Iterable<Subnet>;

@@ -16,7 +16,7 @@ export interface NameSettings {
   readonly health: HealthPolicy | undefined;
   /** What names are like, where a label does not say so; undefined: as in Docker, whatever labels say. */
   readonly choices: NameChoices | undefined;
-  /** Whose names containers resolve. */
+  /** Containers resolve the names of these others. */
   readonly visible: VisibleSetting;
   /** Whether containers on the default bridge resolve each other. */
   readonly defaultBridge: DefaultBridgeSetting;
@@ -30,7 +30,7 @@ export interface NameSettings {
   readonly swarm: "asked" | "as-docker";
 }
 
-/** As Docker's resolver. */
+/** With these, names are those of Docker's resolver. */
 export const NAME_SETTINGS_DEFAULTS: NameSettings = {
   labels: LABEL_DEFAULTS,
   health: undefined,

@@ -33,7 +33,7 @@ export interface NamedContainer {
   readonly fact: ContainerFact;
   /** Its facts until now; undefined for one that was not known. */
   readonly before: ContainerFact | undefined;
-  /** Those of its labels that count. */
+  /** The labels that count for it. */
   readonly labels: Labels;
   /** Its Compose project. */
   readonly project: string | undefined;

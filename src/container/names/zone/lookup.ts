@@ -17,7 +17,7 @@ import type { DnsZone } from "../source/dns-zone.ts";
 
 /** All endpoints of a service are equal. */
 const EQUAL = { priority: 0, weight: 100 };
-/** On another machine, where the nearest come first. */
+/** Members on another machine get these, and the nearest come first. */
 const FARTHER = { priority: 10, weight: 100 };
 /** Of the schema, as `dns-version` reports it. */
 const SCHEMA_VERSION = "1.1.0";
@@ -27,7 +27,7 @@ export interface ZoneFinding {
   readonly additional?: readonly OwnedRecord[];
   /** Addresses are answered in this order. */
   readonly isSorted?: boolean;
-  /** For explain. */
+  /** explain shows it. */
   readonly why: string;
 }
 
@@ -115,7 +115,7 @@ export class ZoneLookup {
     return host && { sets: addressSets([host]), why: "a machine that publishes its containers" };
   }
 
-  /** Those that count, and that the container is told an address of. */
+  /** Finds those that count and that the container gets an address of. */
   #visible(branch: Branch, project: string, service: string, host: string): ZoneMember[] {
     const found: ZoneMember[] = [];
     for (const member of this.#members.matching(project, service)) {

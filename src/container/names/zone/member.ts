@@ -26,7 +26,7 @@ export interface ZoneMember extends ServicePlace {
   /** It is neither paused nor unhealthy nor still starting. */
   readonly isReady: boolean;
   readonly endpoints: readonly MemberEndpoint[];
-  /** Set for one that another machine has published. */
+  /** A member that another machine has published has them. */
   readonly remote?: RemoteTraits;
 }
 
@@ -52,7 +52,7 @@ export interface MemberSet {
   matching(project: string, service?: string): Iterable<ZoneMember>;
   /** The containers of each service. */
   services(): Iterable<readonly ZoneMember[]>;
-  /** Those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
+  /** Finds those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
   withAddress(labels: Uint8Array, length: number, hash: number): readonly AddressHolder[];
 }
 

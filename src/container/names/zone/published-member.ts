@@ -11,13 +11,13 @@ import { type Addresses, MEMBER_REACHES, type MemberEndpoint, type MemberReach }
 export interface PublishedMember extends Addresses {
   readonly project: string;
   readonly service: string;
-  /** Of the container: the first characters. */
+  /** The first characters of the container's ID. */
   readonly id: string;
   readonly isReady: boolean;
   readonly hosts: readonly string[];
   readonly ports: readonly ServicePort[];
   readonly reach: MemberReach;
-  /** Where containers of its swarm networks reach it; undefined if it is on none. */
+  /** Containers of its swarm networks reach it there; undefined if it is on none. */
   readonly inside: InsideSwarm | undefined;
 }
 
@@ -78,7 +78,7 @@ export function hostOnMachine({ hosts: [host], id }: Pick<PublishedMember, "host
   return name.length > LABEL_CHARS ? id : name;
 }
 
-/** As labels write it. */
+/** Writes a port as labels do. */
 export function portText({ name, protocol, number }: ServicePort): string {
   return `${name}=${number}/${protocol}`;
 }

@@ -90,7 +90,7 @@ export class RemoteMembers implements StoredKeys {
     this.prefix = machinesPrefix(options.prefix, options.zone);
   }
 
-  /** None after etcd was away for too long. */
+  /** There are none after etcd was away for too long. */
   get members(): ZoneMembers {
     return this.isUsable ? this.#known.members : NONE;
   }

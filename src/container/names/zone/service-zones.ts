@@ -24,7 +24,7 @@ const RESOLVER = "127.0.0.11";
 export class ServiceZones implements NameSource {
   readonly #networks: DockerNetworks;
   readonly #members = new ZoneMembers();
-  /** Those of this machine, and with etcd those that others publish. */
+  /** The members of this machine, and with etcd those that others publish. */
   readonly #all: MemberSet;
   readonly #remote: RemoteMembers | undefined;
   readonly #zones: readonly DnsZone[];
