@@ -287,7 +287,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/docker/network-names.ts",
       "src/container/names/host-domain/host-domain.ts",
       "src/container/names/zone/member.ts",
-      "src/container/names/zone/reach.ts",
+      "src/container/names/zone/reachable-addresses.ts",
       "src/container/namespace",
       FACTS,
       "src/container/rules/exchange.ts",

@@ -7,7 +7,7 @@ import { addressBytes } from "../base/model/address.ts";
 import type { ParsedQuestion } from "../base/model/question-text.ts";
 
 const FAMILY_BYTES: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };
-/** Addresses of one name that are told. */
+/** Addresses of one name that are reported. */
 const ADDRESSES_MAX = 16;
 
 /** The addresses of the type in question, in the order of the file. */

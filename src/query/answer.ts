@@ -46,7 +46,7 @@ import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
-import { Repeats } from "./wire/known-answer.ts";
+import { KernelAnswerMarker } from "./wire/kernel-answer.ts";
 import { Question } from "./wire/question.ts";
 import { signatureOf } from "./wire/records.ts";
 import {
@@ -79,7 +79,7 @@ export class Answerer {
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
   readonly #declared: DeclaredRecords;
-  readonly #repeats: Repeats;
+  readonly #repeats: KernelAnswerMarker;
   #isLocalName = false;
   /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
   #alias: Alias | undefined;
@@ -94,7 +94,7 @@ export class Answerer {
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
     this.#behaviour = behaviour;
     this.#question = new Question(behaviour.checksQueries);
-    this.#repeats = new Repeats(behaviour);
+    this.#repeats = new KernelAnswerMarker(behaviour);
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS } = parts;
     this.rules = new ForwardingRules(behaviour, localOnly);

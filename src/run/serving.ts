@@ -15,7 +15,7 @@ import { QueryReader } from "../control/query-reader.ts";
 import { RecordedCauses } from "../control/recorded-causes.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
-import { DeclaredRecords } from "./declared-records.ts";
+import { RecordsReader } from "./records/records-reader.ts";
 import { EtcdLink } from "./etcd-link.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
@@ -30,7 +30,7 @@ export interface Serving {
   readonly limitedLog: RateLimitedLog;
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
-  readonly records: DeclaredRecords;
+  readonly records: RecordsReader;
   readonly etcd: EtcdLink;
   readonly events: EventRing;
   readonly history: HistoryRings;
@@ -92,7 +92,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
   const queryLog = new QueryLog(reader, log);
   queryLog.setOn(settings.queries.isLogged);
-  const records = new DeclaredRecords({
+  const records = new RecordsReader({
     onEvent: eventLogger(log),
     onNames: (declared) => containerSide.declare(declared),
   });

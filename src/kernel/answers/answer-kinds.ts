@@ -2,7 +2,7 @@
  * AnswerKinds: the answers of all namespaces, counted by the program for each kind of answer. There are few kinds, because
  * few types and sources have answers that are repeated; of too many, the rest is one.
  */
-import type { AnswerKind, RepeatedCounts } from "../../base/model/answer-memory.ts";
+import type { AnswerKind, RepeatedCounts } from "../../base/model/kernel-answer.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import { COUNT_BYTES, KINDS } from "./layout.ts";
 

@@ -25,7 +25,7 @@ const GAPS_MAX = 16;
 const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
 /** Queries that were answered without this process, of which it records the last ones when the history is read. */
-export interface LateQueries {
+export interface KernelAnswered {
   /** Adds them to the history. */
   read(): void;
   /** Recording has been turned on or off. */
@@ -47,7 +47,7 @@ export class QueryHistory {
   #lastIndex = 0;
   /** Arrival time of the queries that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
-  late: LateQueries | undefined;
+  byKernel: KernelAnswered | undefined;
   /** Queries without a record, before the one of that number. */
   readonly #gaps: { readonly before: number; readonly count: number }[] = [];
 

@@ -2,7 +2,7 @@
  * Endpoint: the listeners of one namespace and the client that they serve. Attaching a container opens one, detaching
  * closes it; in between its view can be replaced, and it reports whether a probe has arrived.
  */
-import type { AnswerMemory } from "../../base/model/answer-memory.ts";
+import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { TcpListener } from "./tcp.ts";
@@ -72,7 +72,7 @@ export class Endpoint {
   }
 
   /** What the kernel answers for this namespace; undefined if the process answers everything. */
-  setMemory(memory: AnswerMemory | undefined): void {
+  setMemory(memory: KernelAnswerMemory | undefined): void {
     this.#client.setMemory(memory);
   }
 

@@ -8,7 +8,7 @@
 import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { RepeatedCounts } from "../../base/model/answer-memory.ts";
+import type { RepeatedCounts } from "../../base/model/kernel-answer.ts";
 import { Histogram } from "../../base/lib/histogram.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";

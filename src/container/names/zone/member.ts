@@ -33,7 +33,7 @@ export interface ZoneMember extends ServicePlace {
 interface RemoteTraits {
   readonly machine: string;
   readonly reach: MemberReach;
-  /** Other ways to the same container, which come first: who is told one of these addresses is not told this one's. */
+  /** Other ways to the same container, which come first: who gets one of these addresses does not get this one's. */
   readonly unless: readonly MemberEndpoint[];
 }
 

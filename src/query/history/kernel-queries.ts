@@ -1,18 +1,18 @@
 /**
- * RepeatedQueries: the queries of one container that the kernel has answered, as outcomes for its history. The kernel has
+ * KernelQueries: the queries of one container with a kernel answer, as outcomes for its history. The kernel has
  * the last of them, which are read when somebody reads the history: nothing is woken up for a query.
  */
-import type { AnswerMemory, RepeatedAnswer } from "../../base/model/answer-memory.ts";
+import type { KernelAnswerMemory, RepeatedAnswer } from "../../base/model/kernel-answer.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { Outcome, STAGE } from "../record/outcome.ts";
-import type { LateQueries, QueryHistory } from "./query-history.ts";
+import type { KernelAnswered, QueryHistory } from "./query-history.ts";
 
-export class RepeatedQueries implements LateQueries {
-  readonly #memory: AnswerMemory;
+export class KernelQueries implements KernelAnswered {
+  readonly #memory: KernelAnswerMemory;
   readonly #history: QueryHistory;
   readonly #outcome = new Outcome();
 
-  constructor(memory: AnswerMemory, history: QueryHistory) {
+  constructor(memory: KernelAnswerMemory, history: QueryHistory) {
     this.#memory = memory;
     this.#history = history;
     memory.onEnding = () => this.read();

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import type { DeclaredName } from "../../../src/base/model/declared-name.ts";
-import { DeclaredRecords } from "../../../src/run/declared-records.ts";
+import { RecordsReader } from "../../../src/run/records/records-reader.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { declaredIn } from "../../support/scripted/declarations.ts";
 
@@ -16,7 +16,7 @@ class Rig implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "d11-records-"));
   readonly events: string[] = [];
   names: readonly DeclaredName[] = [];
-  readonly records = new DeclaredRecords({
+  readonly records = new RecordsReader({
     onEvent: (about, text) => this.events.push(`${text} ${JSON.stringify(about)}`),
     onNames: (names) => (this.names = names),
   });

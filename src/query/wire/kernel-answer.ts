@@ -1,5 +1,5 @@
 /**
- * KnownAnswer: an answer that has just been written, as the kernel can repeat it. It must not depend on anything but the
+ * A kernel answer: an answer that has just been written, as the kernel can repeat it. It must not depend on anything but the
  * name, the type and the names that the namespace sees: not on the size or the flags of this query, nor on its letter
  * case unless the kernel compares that, too.
  */
@@ -10,7 +10,7 @@ import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
-import type { AnswerMemory, KnownAnswer } from "../../base/model/answer-memory.ts";
+import type { KernelAnswerMemory, KernelAnswer } from "../../base/model/kernel-answer.ts";
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Question } from "./question.ts";
@@ -39,7 +39,7 @@ const REPEATED_TYPES: ReadonlySet<number> = new Set([
 ]);
 
 /** Tells the kernel what the process has answered, where the answer is marked as repeatable. */
-export class Repeats {
+export class KernelAnswerMarker {
   readonly #style: ReplyStyle;
   #dataBytes = NONE;
 
@@ -69,23 +69,23 @@ export class Repeats {
   }
 
   /** The reply is written over `question`. */
-  tell(memory: AnswerMemory | undefined, block: Buffer, question: Question, reply: WrittenReply): void {
+  tell(memory: KernelAnswerMemory | undefined, block: Buffer, question: Question, reply: WrittenReply): void {
     const dataBytes = this.#dataBytes;
     this.#dataBytes = NONE;
     // The process records each lookup that fails.
     if (memory === undefined || reply.rcode !== RCODE.NOERROR || reply.lacksAddress) return;
-    const known = knownAnswer(block, question, reply, { dataBytes, ...this.#style });
+    const known = kernelAnswer(block, question, reply, { dataBytes, ...this.#style });
     if (known !== undefined) memory.remember(known);
   }
 }
 
 /** Undefined if another query for it may get another answer. */
-function knownAnswer(
+function kernelAnswer(
   block: Buffer,
   question: Question,
   { length, rcode, source }: WrittenReply,
   { dataBytes, compresses, ignoresCase, speaksEdns }: ReplyStyle & { readonly dataBytes: number },
-): KnownAnswer | undefined {
+): KernelAnswer | undefined {
   const { offset, end, type, folded, foldedLength, labelCount, records, hasUpperCase } = question;
   if (!REPEATED_TYPES.has(type)) return undefined;
   // Where letter case decides, or is repeated, names in lower case are those that matter.

@@ -1,6 +1,6 @@
 /**
- * Outlook: what one container may see of networks that it is not on, by the setting `visible`. Only addresses that have a
- * route from the container are told: none of an internal network, none to a container without a gateway of that family.
+ * Visibility: what one container may see of networks that it is not on, by the setting `visible`. It sees only addresses that
+ * it has a route to: none of an internal network, and none of a family without a gateway.
  */
 import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
 import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
@@ -10,7 +10,7 @@ import { type Gateways, gatewaysOf } from "./gateways.ts";
 
 const NONE = new Uint8Array(0);
 
-export class Outlook {
+export class Visibility {
   readonly #own: ReadonlySet<string>;
   readonly #gateways: Gateways;
   /** The Compose project whose networks are visible; undefined for all networks. */
@@ -36,16 +36,16 @@ export class Outlook {
 }
 
 /** Undefined if it sees its own networks only. */
-export function outlookOf(
+export function visibilityOf(
   container: ContainerFact,
   setting: VisibleSetting,
   networkOf: (id: string) => NetworkFact | undefined,
-): Outlook | undefined {
+): Visibility | undefined {
   if (setting === "network") return undefined;
   // Of the container's creator: an image could claim any project.
   const project = setting === "all" ? undefined : container.labels[COMPOSE_LABEL.project];
   if (setting === "project" && project === undefined) return undefined;
   const gateways = gatewaysOf(container, networkOf);
   if (gateways.ipv4 === undefined && gateways.ipv6 === undefined) return undefined;
-  return new Outlook(new Set(container.endpoints.map(({ networkId }) => networkId)), gateways, project);
+  return new Visibility(new Set(container.endpoints.map(({ networkId }) => networkId)), gateways, project);
 }

@@ -1,13 +1,13 @@
 /**
- * AnswerMemory: the answers of one namespace that the kernel repeats without asking the process. The query side tells it
- * what it has answered; the container side provides it. What the names are may change at any time: then everything is
- * forgotten.
+ * KernelAnswerMemory: the answers of one namespace that the kernel repeats without asking the process. A kernel answer goes
+ * from the query side, which has written it, to this memory, which the container side provides; what the kernel has
+ * answered with it comes back to the history. Names may change at any time: then everything is forgotten.
  */
 
 import type { LocalSource } from "./local-source.ts";
 
 /** An answer that is the same for everyone in the namespace until the names change. */
-export interface KnownAnswer {
+export interface KernelAnswer {
   readonly type: number;
   /** Lower-case wire labels without the root label; only the first `nameBytes` bytes are valid. */
   readonly name: Uint8Array;
@@ -52,7 +52,7 @@ export interface RepeatedCounts {
   takeCounts(visit: (kind: AnswerKind, answers: number) => void): void;
 }
 
-export interface AnswerMemory {
+export interface KernelAnswerMemory {
   /** Queries answered by the kernel so far. */
   readonly answered: number;
   /** Whether there are records of single queries. */
@@ -67,7 +67,7 @@ export interface AnswerMemory {
   /** Leaves queries from these source ports to the process, and from some others. */
   leave(ports: Iterable<number>): void;
   /** Returns whether the kernel repeats this answer from now on. */
-  remember(answer: KnownAnswer): boolean;
+  remember(answer: KernelAnswer): boolean;
   /** Ends all answers at once. */
   forget(): void;
 }

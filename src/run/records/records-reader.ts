@@ -1,31 +1,31 @@
 /**
- * DeclaredRecords: the names that the operator declares: those of the settings, and those of the files in the records
+ * RecordsReader: the names that the operator declares: those of the settings, and those of the files in the records
  * folder, which is followed. A file that turns bad keeps the names that it had; the others are not affected.
  */
 import { type FSWatcher, watch } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { RecordsReport } from "../api/status.ts";
-import { BadSettings } from "../config/bad-settings.ts";
-import type { RecordsFile } from "../config/file/records-files.ts";
-import { readRecordsInWorker } from "../config/file/worker.ts";
-import { DeclaredSet } from "../config/records/declared-set.ts";
-import type { Settings } from "../config/settings.ts";
-import { DebounceTimer } from "../container/watch/debounce-timer.ts";
-import { reasonOf } from "../base/lib/fault.ts";
-import { LIMITS } from "../base/limits.ts";
-import type { DeclaredName } from "../base/model/declared-name.ts";
-import type { ReportEvent } from "../base/model/event.ts";
+import type { RecordsReport } from "../../api/status.ts";
+import { BadSettings } from "../../config/bad-settings.ts";
+import type { RecordsFile } from "../../config/file/records-files.ts";
+import { readRecordsInWorker } from "../../config/file/worker.ts";
+import { DeclaredSet } from "../../config/records/declared-set.ts";
+import type { Settings } from "../../config/settings.ts";
+import { DebounceTimer } from "../../container/watch/debounce-timer.ts";
+import { reasonOf } from "../../base/lib/fault.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { DeclaredName } from "../../base/model/declared-name.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
 
-export interface DeclaredRecordsParts {
+export interface RecordsReaderParts {
   readonly onEvent: ReportEvent;
   /** Called with all names, whenever they change. */
   readonly onNames: (names: readonly DeclaredName[]) => void;
 }
 
-export class DeclaredRecords {
-  readonly #parts: DeclaredRecordsParts;
+export class RecordsReader {
+  readonly #parts: RecordsReaderParts;
   readonly #timer = new DebounceTimer(() => void this.#poll());
   #watcher: FSWatcher | undefined;
   #settings: Pick<Settings, "records" | "recordsDir"> = { records: [], recordsDir: undefined };
@@ -36,7 +36,7 @@ export class DeclaredRecords {
   #last: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  constructor(parts: DeclaredRecordsParts) {
+  constructor(parts: RecordsReaderParts) {
     this.#parts = parts;
   }
 
