@@ -393,7 +393,7 @@ const ROOMS: readonly Room[] = [
   // The page in a browser: a client of the control socket like the commands, with a listener of its own.
   {
     room: "src/ui/server",
-    mayImport: ["src/api/doctor-lines.ts", "src/control/connection-limit.ts", ...BASE],
+    mayImport: ["src/api/doctor-lines.ts", "src/control/server/connection-limit.ts", ...BASE],
     modules: [
       "node:child_process",
       "node:crypto",
@@ -500,7 +500,7 @@ const ROOMS: readonly Room[] = [
       "src/container/registry",
       "src/container/rules",
       "src/container/watch/resolv-conf.ts",
-      "src/control/ports.ts",
+      "src/control/situation/ports.ts",
       "src/kernel",
       "src/base/log",
       "src/run/container-side.ts",
@@ -671,7 +671,7 @@ const OPENERS = new Map([
   ["src/container/kind/pod-namespace.ts", "this thread's namespace"],
   ["src/container/kind/resolv-conf-file.ts", "files opened by regular-file.ts"],
   ["src/container/kind/node-restore.ts", "restoreRecord uses regular-file.ts"],
-  ["src/control/socket.ts", "/etc/group"],
+  ["src/control/server/socket.ts", "/etc/group"],
   ["src/run/version.ts", "files of the package"],
   ["src/keeper/keeper-main.ts", "/dev/null"],
   ["src/kernel/descriptors.ts", "files of this process"],

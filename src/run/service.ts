@@ -6,12 +6,12 @@
 import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
-import { containerStates, containerStatuses } from "../control/container-status.ts";
-import { MetricsListener } from "../control/metrics-listener.ts";
-import { monitoringRoutes } from "../control/monitoring-routes.ts";
-import type { ControlPorts } from "../control/ports.ts";
-import { routesOf } from "../control/routes.ts";
-import { ControlSocket } from "../control/socket.ts";
+import { containerStates, containerStatuses } from "../control/reports/container-status.ts";
+import { MetricsListener } from "../control/server/metrics-listener.ts";
+import { monitoringRoutes } from "../control/routes/monitoring-routes.ts";
+import type { ControlPorts } from "../control/situation/ports.ts";
+import { routesOf } from "../control/routes/routes.ts";
+import { ControlSocket } from "../control/server/socket.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";

@@ -10,7 +10,7 @@ import type { AnswerKind } from "../../src/base/model/kernel-answer.ts";
 import type { QueryNames } from "../../src/base/model/query-record.ts";
 import { kernelProbeAnswer, kernelProbeQuery } from "../../src/base/model/probe-message.ts";
 import { LOCAL_SOURCE } from "../../src/base/model/local-source.ts";
-import { QueryReader } from "../../src/control/query-reader.ts";
+import { QueryReader } from "../../src/control/history/query-reader.ts";
 import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
 import { RECORDS } from "../../src/kernel/answers/layout.ts";

@@ -15,7 +15,7 @@ import type { Directory } from "../../container/registry/directory.ts";
 import type { Roster } from "../../container/roster.ts";
 import { listedServers } from "../../container/watch/host-file.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { Containers, ContainerAccess, Repairs } from "../../control/ports.ts";
+import type { Containers, ContainerAccess, Repairs } from "../../control/situation/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";

@@ -24,7 +24,7 @@ import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
-import type { ControlPorts } from "../../control/ports.ts";
+import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";

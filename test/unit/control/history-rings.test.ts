@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { HistoryRings } from "../../../src/control/history-rings.ts";
+import { HistoryRings } from "../../../src/control/history/history-rings.ts";
 
 type Ports = ConstructorParameters<typeof HistoryRings>[0];
 

@@ -9,8 +9,8 @@ import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import { LOCAL_ONLY_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
 import { ForwardingRules } from "../../../src/query/policy/forwarding-rules.ts";
-import { QueryDetails } from "../../../src/control/query-details.ts";
-import type { SituationPorts } from "../../../src/control/situations.ts";
+import { QueryDetails } from "../../../src/control/reports/query-details.ts";
+import type { SituationPorts } from "../../../src/control/situation/situations.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 import { aReport } from "../support/query-reports.ts";
 
