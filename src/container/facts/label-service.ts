@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
-import { type ServicePort, namedPort, wellKnownPort } from "../../base/model/service-port.ts";
+import { type ServicePort, namedPort, wellKnownPort } from "./service-port.ts";
 import type { ContainerFact } from "./fact.ts";
 import { type Labels, effectiveLabels } from "./labels.ts";
 

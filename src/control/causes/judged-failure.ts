@@ -6,7 +6,6 @@ import type { Cause, CauseCode } from "../../api/causes.ts";
 import type { EarlierReason } from "../../api/failures.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { FailureRecord } from "../../base/model/failure-record.ts";
-import type { FailureTable } from "../../query/failures/failure-table.ts";
 
 export interface Judged {
   readonly cause: Cause | null;
@@ -18,12 +17,6 @@ export interface RecordedCause {
   readonly cause: Cause | null;
   /** A time of the clock of `performance.now`. */
   readonly atMs: number;
-}
-
-/** Where it is kept. */
-export interface CauseMemory {
-  readonly of: (table: FailureTable, record: FailureRecord) => RecordedCause | undefined;
-  readonly note: (table: FailureTable, record: FailureRecord, cause: Cause | null) => void;
 }
 
 interface Known {

@@ -10,17 +10,17 @@ import { LIMITS } from "../../base/limits.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import { type ParsedQuestion, parseQuestion, questionQuery } from "../../base/model/question-text.ts";
+import { type ParsedQuestion, parseQuestion, questionQuery } from "../causes/question-text.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "../../query/forward/attempt.ts";
 import type { ContainerAccess, ControlPorts } from "../situation/ports.ts";
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
 import { runningContainer } from "../causes/known-container.ts";
-import { findContainer, namespaceOwner } from "../situation/find-container.ts";
+import { containerRef, findContainer, namespaceOwner } from "../situation/find-container.ts";
 import { knownRunning } from "../situation/situations.ts";
 import { searchNames } from "../causes/search-list.ts";
-import type { ContainerRef, Lookup, LookupAttempt, LookupRequest } from "../../api/names.ts";
+import type { Lookup, LookupAttempt, LookupRequest } from "../../api/names.ts";
 
 type Protocol = "udp" | "tcp";
 
@@ -103,10 +103,6 @@ export function readQuestion(name: string, type: string | undefined): ParsedQues
   } catch (error) {
     throw new Fault("BAD_QUESTION", reasonOf(error));
   }
-}
-
-export function containerRef(fact: ContainerFact, owner: ContainerFact): ContainerRef {
-  return { id: fact.id, name: fact.name, ...(owner !== fact && { sharedWith: owner.name }) };
 }
 
 /** Without a nameserver line the C library queries 127.0.0.1, which is the container itself. */

@@ -12,10 +12,10 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
 import type { ComposeFilter } from "../situation/compose-filter.ts";
 import { failureCause, ownerOf, resultOf } from "./failure-cause.ts";
-import { type CauseMemory, type Judged, isFresh, judge } from "../causes/judged-failure.ts";
+import { type Judged, isFresh, judge } from "../causes/judged-failure.ts";
 import { misleadingNames } from "./misleading-names.ts";
 import { unwatchedContainers } from "./unwatched-containers.ts";
-import type { ControlPorts } from "../situation/ports.ts";
+import type { CauseMemory, ControlPorts } from "../situation/ports.ts";
 import { RecordedCauses } from "./recorded-causes.ts";
 import { Situations } from "../situation/situations.ts";
 

@@ -14,8 +14,8 @@ import { RCODE } from "../../base/dns/rcode.ts";
 import type { FailureRecord } from "../../base/model/failure-record.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
 import { failureCause } from "./failure-cause.ts";
-import { type CauseMemory, type RecordedCause, isFresh } from "../causes/judged-failure.ts";
-import type { ControlPorts } from "../situation/ports.ts";
+import { type RecordedCause, isFresh } from "../causes/judged-failure.ts";
+import type { CauseMemory, ControlPorts } from "../situation/ports.ts";
 import { Situations } from "../situation/situations.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;

@@ -8,7 +8,9 @@ import { inSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { Nameserver } from "../../query/upstream/nameserver.ts";
-import type { ActiveResolver, Containers } from "../situation/ports.ts";
+import type { Clients } from "../../query/client/clients.ts";
+import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 
 type Rate = keyof RateHistory;
 type Counters = Readonly<Record<string, number>>;
@@ -16,8 +18,15 @@ type Counters = Readonly<Record<string, number>>;
 const RATES: readonly Rate[] = ["queries", "local", "cached", "forwarded", "nxdomain", "errors"];
 
 interface HistoryPorts {
-  readonly containers: Pick<Containers, "facts" | "clients">;
-  readonly resolver: () => Pick<ActiveResolver, "upstreamState">;
+  readonly containers: {
+    readonly facts: ReadonlyMap<string, ContainerFact>;
+    readonly clients: Pick<Clients, "of">;
+  };
+  readonly resolver: () => {
+    readonly upstreamState:
+      | { readonly pool: Pick<NameserverPool, "hostNameservers" | "nameserversOf">; readonly now: () => number }
+      | undefined;
+  };
 }
 
 /** A server's samples, and its query counter at the last one. */

@@ -5,7 +5,7 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 
 import { LIMITS } from "../../base/limits.ts";
-import { globMatches } from "../../base/lib/glob.ts";
+import { globMatches } from "../server/glob.ts";
 import type { QueryRecord } from "../../base/model/query-record.ts";
 import type { QueryHistories } from "../../query/history/query-histories.ts";
 import type { QueryHistory } from "../../query/history/query-history.ts";

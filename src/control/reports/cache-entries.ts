@@ -13,7 +13,7 @@ import { rcodeName } from "../../base/dns/rcode.ts";
 import { CLASS, CLASS_AT } from "../../base/dns/record.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { globMatches } from "../../base/lib/glob.ts";
+import { globMatches } from "../server/glob.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { replyText } from "../../base/model/reply-text.ts";
 import type { CacheEntry } from "../../query/cache/entry.ts";

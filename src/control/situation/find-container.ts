@@ -2,6 +2,7 @@
  * FindContainer: finds a container by its name, the beginning of its ID or its Compose service, and the container whose
  * namespace it uses. Requests are about one container: a service with several is refused with their names.
  */
+import type { ContainerRef } from "../../api/names.ts";
 import { composePlaceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type NamedContainer, containerCalled } from "../../base/model/container-choice.ts";
@@ -46,4 +47,9 @@ export function sharedOwner(
   if (!networkMode.startsWith(SHARED_PREFIX)) return undefined;
   const other = networkMode.slice(SHARED_PREFIX.length);
   return facts.get(other) ?? [...facts.values()].find(({ name, id }) => name === other || id.startsWith(other));
+}
+
+/** A container as reports name it. */
+export function containerRef(fact: ContainerFact, owner: ContainerFact): ContainerRef {
+  return { id: fact.id, name: fact.name, ...(owner !== fact && { sharedWith: owner.name }) };
 }

@@ -8,7 +8,7 @@ import type { Decision } from "../../container/attach/decision.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { FormerAddress } from "../../container/registry/former-addresses.ts";
 import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import type { OwnName } from "../../base/model/visible-names.ts";
 import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import type { NodeReport } from "../../base/model/node-report.ts";
@@ -20,6 +20,9 @@ import type { Answerer } from "../../query/answer.ts";
 import type { Clients } from "../../query/client/clients.ts";
 import type { ReplyCache } from "../../query/cache/reply-cache.ts";
 import type { AdaptiveForwarder } from "../../query/forward/adaptive.ts";
+import type { Cause } from "../../api/causes.ts";
+import type { FailureRecord } from "../../base/model/failure-record.ts";
+import type { FailureTable } from "../../query/failures/failure-table.ts";
 import type { FailureTables } from "../../query/failures/failure-tables.ts";
 import type { QueryHistories } from "../../query/history/query-histories.ts";
 import type { Forward } from "../../query/ports.ts";
@@ -28,7 +31,7 @@ import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
 import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/event-ring.ts";
 import type { QueryReader } from "../history/query-reader.ts";
-import type { CauseMemory } from "../causes/judged-failure.ts";
+import type { RecordedCause } from "../causes/judged-failure.ts";
 
 /** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
 interface SwarmView {
@@ -116,6 +119,12 @@ export interface ContainerAccess {
   readonly hostsOf?: (fact: ContainerFact) => string | undefined;
   /** The nameservers that the host's files list, and where. */
   readonly hostServers?: () => readonly ListedServer[];
+}
+
+/** Where the causes of failures are kept. */
+export interface CauseMemory {
+  readonly of: (table: FailureTable, record: FailureRecord) => RecordedCause | undefined;
+  readonly note: (table: FailureTable, record: FailureRecord, cause: Cause | null) => void;
 }
 
 export interface ControlPorts {

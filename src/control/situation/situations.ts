@@ -4,7 +4,7 @@
  */
 import { parseType } from "../../base/dns/record-type.ts";
 import { bareName, presentation } from "../../base/dns/name.ts";
-import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { DNS_PORT, missingText, serverText } from "../../base/model/server-text.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";

@@ -10,7 +10,7 @@ import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
-import { Cells } from "../../base/lib/cells.ts";
+import { Cells } from "./cells.ts";
 import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
 import type { CacheKey, LookupKey } from "./key.ts";
 

@@ -3,7 +3,7 @@
  * a CNAME, a service, a text and a mail server at once. What cannot be a record is refused with a reason.
  */
 import { wireLabels } from "../../../base/dns/name.ts";
-import { jsonObject } from "../../../base/lib/json-object.ts";
+import { jsonObject } from "../source/json-object.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { plain } from "../../../base/model/address.ts";
 

@@ -4,7 +4,7 @@
  * does not exist: the domain is ours, and no server knows it.
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting, VisibleSetting } from "../../../base/model/name-choices.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import {
   DENIED,
@@ -15,7 +15,6 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { NetworkNames } from "../docker/network-names.ts";
 import type { NameSource, NamedContainer } from "../source/name-source.ts";

@@ -4,7 +4,7 @@
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import {
   type QuestionName,
   MISS,

@@ -14,7 +14,7 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import { serviceName } from "../../facts/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";

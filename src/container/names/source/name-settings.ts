@@ -1,13 +1,15 @@
 /**
  * NameSettings: what the settings say about names. Names are compiled with them, so other settings take other sources.
  */
-import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
+import type {
+  DefaultBridgeSetting,
+  HostNameSetting,
+  NameChoices,
+  StoppedPolicy,
+  VisibleSetting,
+} from "../../../base/model/name-choices.ts";
 import type { HealthPolicy } from "../../../base/model/health-policy.ts";
-import type { HostNameSetting } from "../../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
-import type { NameChoices } from "../../../base/model/name-choices.ts";
-import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 
 export interface NameSettings {
   /** Which labels count. */

@@ -3,7 +3,7 @@
  * it has a route to: none of an internal network, and none of a family without a gateway.
  */
 import { COMPOSE_LABEL } from "../../../base/model/compose-labels.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import type { NameAddresses } from "../../../base/model/visible-names.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { type Gateways, gatewaysOf } from "./gateways.ts";

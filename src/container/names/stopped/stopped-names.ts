@@ -9,8 +9,8 @@ import { addressBytes } from "../../../base/model/address.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import { SuffixTable } from "../../../base/model/suffix-table.ts";
-import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
+import { SuffixTable } from "../source/suffix-table.ts";
+import type { StoppedPolicy } from "../../../base/model/name-choices.ts";
 import {
   DENIED,
   MISS,

@@ -8,7 +8,7 @@ import { TYPE } from "../../../base/dns/record-type.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
-import type { ServicePort } from "../../../base/model/service-port.ts";
+import type { ServicePort } from "../../facts/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
 import { type Addresses, type MemberSet, type ZoneMember, isAny } from "./member.ts";
 import type { ReachableAddresses } from "./reachable-addresses.ts";

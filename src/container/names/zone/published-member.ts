@@ -2,10 +2,10 @@
  * PublishedMember: a container as its machine writes it to etcd for all others: the key, below that of the machine, and
  * the value. A value is a record of SkyDNS's schema, with more fields, so that other readers have its address and port.
  */
-import { jsonObject } from "../../../base/lib/json-object.ts";
+import { jsonObject } from "../source/json-object.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressText, isHostScoped, plain } from "../../../base/model/address.ts";
-import { type ServicePort, namedPort } from "../../../base/model/service-port.ts";
+import { type ServicePort, namedPort } from "../../facts/service-port.ts";
 import { type Addresses, MEMBER_REACHES, type MemberEndpoint, type MemberReach } from "./member.ts";
 
 export interface PublishedMember extends Addresses {

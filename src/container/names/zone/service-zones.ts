@@ -3,7 +3,7 @@
  */
 import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import type { ContainerFact } from "../../facts/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource, NamedContainer, NodeContext } from "../source/name-source.ts";

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { globMatches } from "../../../../src/base/lib/glob.ts";
+import { globMatches } from "../../../src/control/server/glob.ts";
 
 for (const [pattern, matching, others] of [
   ["", [""], ["a"]],

@@ -3,8 +3,8 @@
  * suffix wins (RFC 4592), and a name is not below itself. Parsing a question hashes its leading labels only, so a
  * suffix is hashed here: once for each length in labels that the table contains, which are few.
  */
-import type { QuestionName } from "./visible-names.ts";
-import { HASH_BASIS, LabelTable, hashByte } from "./label-table.ts";
+import type { QuestionName } from "../../../base/model/visible-names.ts";
+import { HASH_BASIS, LabelTable, hashByte } from "../../../base/model/label-table.ts";
 
 export class SuffixTable<V> {
   readonly #table = new LabelTable<V>();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomBytes, randomInt } from "node:crypto";
 import { test } from "node:test";
 
-import { Cells, cellsFor } from "../../../../src/base/lib/cells.ts";
+import { Cells, cellsFor } from "../../../../src/query/cache/cells.ts";
 
 test("bytes of any length are read back, from any offset", () => {
   const cells = new Cells(40);
