@@ -4,7 +4,7 @@
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";
-import { LOG_LIMITS } from "./log/log-limits.ts";
+import { LOG_LIMITS } from "./log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
 
 export const LIMITS = {
