@@ -1,6 +1,6 @@
 /**
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
- * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
+ * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";

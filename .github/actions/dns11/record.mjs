@@ -436,7 +436,7 @@ var ETCD_LIMITS = {
   etcdFileBytes: 256 * 1024
 };
 
-// src/base/log/log-limits.ts
+// src/base/log-limits.ts
 var LOG_LIMITS = {
   /** A line with the same subject and text is logged once in this time, with the number of those held back. */
   logRepeatMs: 6e5,
