@@ -3,7 +3,7 @@
  * names.
  */
 import type { Cause } from "../../api/causes.ts";
-import { parseQuestion, type ParsedQuestion } from "./question-text.ts";
+import { parseQuestion, type ParsedQuestion } from "../../base/model/question-text.ts";
 import { isSameAddress } from "../../base/model/address.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
 import { serviceChange } from "./fixes.ts";

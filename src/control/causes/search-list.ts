@@ -4,7 +4,7 @@
  */
 import { LIMITS } from "../../base/limits.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
-import { type ParsedQuestion, parseQuestion } from "./question-text.ts";
+import { type ParsedQuestion, parseQuestion } from "../../base/model/question-text.ts";
 
 /** The names that a program queries, in the order of the C library. */
 export function searchNames(

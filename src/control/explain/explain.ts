@@ -9,7 +9,7 @@ import { randomInt } from "node:crypto";
 import type { Attachment } from "../../container/attach/attachment.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import { type ParsedQuestion, questionQuery } from "../causes/question-text.ts";
+import { type ParsedQuestion, questionQuery } from "../../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
 import { DROPPED, SLOT_BYTES } from "../../query/ports.ts";
 import type { Client } from "../../query/client/client.ts";

@@ -4,7 +4,7 @@
  */
 import { bareName } from "../../base/dns/name.ts";
 import { addressBytes } from "../../base/model/address.ts";
-import type { ParsedQuestion } from "../causes/question-text.ts";
+import type { ParsedQuestion } from "../../base/model/question-text.ts";
 
 const FAMILY_BYTES: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };
 /** Addresses of one name that are reported. */

@@ -10,7 +10,7 @@ import { LIMITS } from "../../base/limits.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { ResolvConf } from "../../container/watch/resolv-conf.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
-import { type ParsedQuestion, parseQuestion, questionQuery } from "../causes/question-text.ts";
+import { type ParsedQuestion, parseQuestion, questionQuery } from "../../base/model/question-text.ts";
 import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import { type AttemptResult, queryTcp, queryUdp } from "../../query/forward/attempt.ts";

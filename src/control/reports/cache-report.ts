@@ -1,7 +1,7 @@
 /**
  * CacheReport: statistics of the reply cache, in total and per container, and flushing it.
  */
-import { parseQuestion } from "../causes/question-text.ts";
+import { parseQuestion } from "../../base/model/question-text.ts";
 import { folded } from "../../base/dns/name.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { ControlPorts } from "../situation/ports.ts";

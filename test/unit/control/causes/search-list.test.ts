@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { LIMITS } from "../../../../src/base/limits.ts";
 import { ndotsOf, searchNames } from "../../../../src/control/causes/search-list.ts";
-import { parseQuestion } from "../../../../src/control/causes/question-text.ts";
+import { parseQuestion } from "../../../../src/base/model/question-text.ts";
 
 function names(name: string, search: readonly string[], options: readonly string[] = []): string[] {
   return searchNames(parseQuestion(name, "A"), { search, options }).map((question) => question.name);

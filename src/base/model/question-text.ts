@@ -2,10 +2,10 @@
  * QuestionText: a question as people write it (a name or an address, and a type), and the query for it. An address
  * stands for its reverse name, as with `dig -x`.
  */
-import { presentation, wireLabels } from "../../base/dns/name.ts";
-import { queryOf } from "../../base/dns/query.ts";
-import { TYPE, parseType, typeName } from "../../base/dns/record-type.ts";
-import { addressBytes, reverseLabels } from "../../base/model/address.ts";
+import { presentation, wireLabels } from "../dns/name.ts";
+import { queryOf } from "../dns/query.ts";
+import { TYPE, parseType, typeName } from "../dns/record-type.ts";
+import { addressBytes, reverseLabels } from "./address.ts";
 
 export interface ParsedQuestion {
   /** It has no trailing dot; "." is the root. */

@@ -5,8 +5,8 @@ import { test } from "node:test";
 
 import { decode } from "dns-packet";
 
-import { parseQuestion, questionQuery } from "../../../src/control/causes/question-text.ts";
-import { parseType, typeName } from "../../../src/base/dns/record-type.ts";
+import { parseQuestion, questionQuery } from "../../../../src/base/model/question-text.ts";
+import { parseType, typeName } from "../../../../src/base/dns/record-type.ts";
 
 test("types are parsed by name in any letter case and by number, and written by name where there is one", () => {
   for (const [text, number] of [
