@@ -4,7 +4,13 @@
 import type { Command } from "commander";
 
 import { type FailureGroup, groupFailures } from "../src/api/failure-groups.ts";
-import { type EarlierReason, type FailureReport, type FailuresReport, isFailing } from "../src/api/failures.ts";
+import {
+  type EarlierReason,
+  type FailureReport,
+  type FailuresReport,
+  injectedText,
+  isFailing,
+} from "../src/api/failures.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { causeLines, lastingLines, sentenceLines } from "./cause-lines.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
@@ -72,7 +78,7 @@ const HEAD: readonly Column[] = [
 ];
 
 export function failuresText(
-  { failures: all, misleading, unwatched, omitted }: FailuresReport,
+  { failures: all, misleading, unwatched, injected = [], omitted }: FailuresReport,
   showsAll: boolean,
   nowMs = Date.now(),
   display: Display = PLAIN,
@@ -92,13 +98,17 @@ export function failuresText(
     `${container}: its failures are not seen`,
     ...causeLines(cause, display.width),
   ]);
+  const injectedLines = injected.flatMap((each) => [
+    "",
+    ...wrapped(injectedText(each, localTime(each.since, nowMs)), display.width),
+  ]);
   const hidden = all.length - shown.length + omitted;
   const hint = `${hidden} ${hidden === 1 ? "failure" : "failures"} of other names, or from earlier, not shown (--all)`;
   const isHidden = hidden > 0 && (!showsAll || omitted > 0);
   return [
     current.length === 0 ? "no container's name fails\n" : table(HEAD, current, display),
     earlier.length === 0 ? "" : `\nearlier\n${table(HEAD, earlier, display)}`,
-    printableLines([...misleadingLines, ...unwatchedLines]),
+    printableLines([...misleadingLines, ...unwatchedLines, ...injectedLines]),
     isHidden ? printableLines(["", ...wrapped(hint, display.width)]) : "",
   ].join("");
 }

@@ -9,6 +9,7 @@ import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
+import { addFault } from "./fault.ts";
 import { addHelp } from "./help.ts";
 import { HELP_LAYOUT, addHelpAll } from "./help-layout.ts";
 import { addKind } from "./kind.ts";
@@ -16,7 +17,9 @@ import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
 import { addPs } from "./ps.ts";
+import { addRecord } from "./record.ts";
 import { addReload } from "./reload.ts";
+import { addReplay } from "./replay.ts";
 import { addRootlessDefaults } from "./rootless.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
@@ -25,6 +28,7 @@ import { addTop } from "./top.ts";
 import { addUi } from "./ui.ts";
 import { addUpstreams } from "./upstreams.ts";
 import { addVersion } from "./version.ts";
+import { addWait } from "./wait.ts";
 
 type AddCommand = (program: Command) => void;
 
@@ -43,6 +47,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     ui: addUi,
   },
   "Diagnose:": { doctor: addDoctor, explain: addExplain, failures: addFailures },
+  "Test:": { wait: addWait, fault: addFault, record: addRecord, replay: addReplay },
   "Maintain:": {
     "check-config": addCheckConfig,
     cleanup: addCleanup,

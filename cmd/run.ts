@@ -3,6 +3,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
+import { Fault } from "../src/base/lib/fault.ts";
 import { readEnvironment } from "../src/config/environment.ts";
 import { readSettingsInWorker } from "../src/config/file/worker.ts";
 import { DEFAULT_STATE_DIR } from "../src/api/state-paths.ts";
@@ -26,6 +27,7 @@ export interface SettingsOptions {
 }
 
 interface RunOptions extends SettingsOptions {
+  readonly with?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
@@ -33,6 +35,7 @@ interface RunOptions extends SettingsOptions {
 export function addRun(program: Command): void {
   const command = program
     .command("run")
+    .argument("[command...]", "with --with: the command")
     .summary("Serve DNS to containers")
     .description("Serve DNS at 127.0.0.11 in every container that uses Docker's embedded DNS, until stopped")
     .addOption(
@@ -43,6 +46,7 @@ export function addRun(program: Command): void {
     )
     .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
     .option("--replace", "take over from the running dns11; no query is lost")
+    .option("--with", "serve while a command runs, and exit with its code: dns11 run --with -- npm test")
     .option("--dry-run", "show what would be done with each container, and exit")
     .option("--json", "with --dry-run: print JSON")
     .addOption(stateDirOption())
@@ -50,7 +54,7 @@ export function addRun(program: Command): void {
   addFlags(command);
   command.option("--no-batch", "process packets one by one instead of in batches (for benchmarks)");
   addSwitches(command);
-  command.action(async (options: RunOptions) => await run(options));
+  command.action(async (words: readonly string[], options: RunOptions) => await run(words, options));
 }
 
 export function stateDirOption(): Option {
@@ -59,7 +63,11 @@ export function stateDirOption(): Option {
     .env("DNS11_STATE_DIR");
 }
 
-async function run(options: RunOptions): Promise<void> {
+async function run(words: readonly string[], options: RunOptions): Promise<void> {
+  if (words.length > 0 && options.with !== true) {
+    const remedy = "To serve while a command runs: dns11 run --with -- COMMAND";
+    throw new Fault("USAGE", `Unexpected argument "${words[0]}"`, { remedy });
+  }
   await enterRootless(options);
   const readSettings = settingsReader(options);
   const settings = await readSettings();
@@ -67,14 +75,19 @@ async function run(options: RunOptions): Promise<void> {
   const { restartIfNeeded } = await onThisPlatform(async () => await import("../src/run/restart.ts"));
   const excess = isServing ? restartIfNeeded(settings) : [];
   const { createLog, findEngine, preview, Service } = await hostModules();
-  const log = createLog(settings.logLevel, settings.logFormat);
+  // The output is the command's.
+  const level = options.with === true && settings.logLevel === "info" ? "warn" : settings.logLevel;
+  const log = createLog(level, settings.logFormat);
   if (excess.length > 0) log.warn({ excess }, "cannot drop these capabilities, although they are not needed");
   if (!isServing) {
     const containers = await preview(settings, log);
     process.stdout.write(options.json === true ? jsonLine(containers) : previewText(containers));
     return;
   }
-  await serveUntilSignalled(new Service(settings, log, readSettings, findEngine));
+  const service = new Service(settings, log, readSettings, findEngine);
+  if (options.with !== true) return await serveUntilSignalled(service);
+  const { runWith } = await import("./run-with.ts");
+  process.exitCode = await runWith(words, options, async (signal) => await service.run(signal));
 }
 
 /** SIGHUP reloads the settings and SIGUSR2 replaces the process; the result is in the log. */

@@ -86,7 +86,8 @@ export class QueryLines {
   }
 }
 
-function answerText({ addresses, answers, owners = [], cause }: QueryReport): string {
+function answerText({ addresses, answers, owners = [], cause, rule }: QueryReport): string {
+  if (rule !== undefined) return printable(rule);
   if (cause !== undefined && cause !== null) return printable(cause.sentence);
   if (addresses.length === 0) return answers === 0 ? "" : `${answers} ${answers === 1 ? "record" : "records"}`;
   const shown = addresses.map((address) => {

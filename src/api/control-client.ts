@@ -11,6 +11,8 @@ import type { CacheEntriesReport, CacheReport, FlushReport } from "./cache.ts";
 import type { ContainersReport } from "./containers.ts";
 import type { EventsReport } from "./events.ts";
 import type { HistoryReport } from "./history.ts";
+import type { LeasesReport } from "./lease.ts";
+import { LeaseConnection } from "./lease-connection.ts";
 import type { MatrixReport } from "./matrix.ts";
 import type { NetworksReport } from "./networks.ts";
 import type { NameList } from "./name-list.ts";
@@ -148,6 +150,23 @@ export class ControlClient {
   /** How dns11 resolves a name for a container. */
   async explain(nameRequest: NameRequest, timeoutMs = QUERY_TIMEOUT_MS): Promise<Explanation> {
     return (await this.#call("POST", "/v1/explain", nameRequest, timeoutMs)) as Explanation;
+  }
+
+  /** A lease: its rules are in force until it is closed, or until this process ends. */
+  async openLease(): Promise<LeaseConnection> {
+    return await LeaseConnection.open(
+      this.#path,
+      {
+        ofConnection: (error) => this.#fault(error),
+        ofReply: async (answer) => this.#errorOf(answer, await this.#bodyOf(answer)),
+      },
+      this.#closed,
+    );
+  }
+
+  /** The leases that are open, and what their rules have done. */
+  async leases(): Promise<LeasesReport> {
+    return (await this.#call("GET", "/v1/leases")) as LeasesReport;
   }
 
   /** Every upstream server with its state. */

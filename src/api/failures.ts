@@ -67,11 +67,34 @@ export interface UnwatchedContainer {
   readonly cause: Cause;
 }
 
+/** What a rule of a lease has done to queries. It is what a test wants, and no failure. */
+export interface InjectedFault {
+  /** What it does. */
+  readonly text: string;
+  /** The process that holds the lease. */
+  readonly by: string;
+  readonly since: string;
+  /** Queries that it applied to, and the containers that sent them. */
+  readonly applied: number;
+  readonly containers: readonly string[];
+}
+
+/** As a sentence. */
+export function injectedText({ text, by, applied, containers }: InjectedFault, since: string): string {
+  const done =
+    applied === 0
+      ? "it has applied to no query yet"
+      : `it has applied to ${applied} ${applied === 1 ? "query" : "queries"} of ${containers.join(", ")}`;
+  return `a fault is injected by ${by} since ${since}: ${text}; ${done}`;
+}
+
 export interface FailuresReport {
   /** The one that failed last comes first. */
   readonly failures: readonly FailureReport[];
   readonly misleading: readonly MisleadingName[];
   readonly unwatched: readonly UnwatchedContainer[];
+  /** Rules of leases that are in force; missing without any. */
+  readonly injected?: readonly InjectedFault[];
   /** Failures that are left out, because there are too many. */
   readonly omitted: number;
 }

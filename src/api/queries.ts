@@ -16,6 +16,7 @@ export interface QueryReport {
   readonly name: string | null;
   /** null if the query is malformed. */
   readonly type: string | null;
+  /** "NONE" if there was no reply, because of a rule. */
   readonly rcode: string;
   /** The number of records in the answer section, and the TTL of the first one. */
   readonly answers: number;
@@ -32,6 +33,8 @@ export interface QueryReport {
   readonly source: LocalSourceKey | null;
   /** The upstream server that replied, if any; `host(ADDRESS)` is queried from the host. */
   readonly upstream: string | null;
+  /** The rule of a lease that had a say in the answer: what it does, and whose it is. Missing without one. */
+  readonly rule?: string;
   /** Time to the answer in milliseconds; 0 if it was answered at once. */
   readonly ms: number;
 }

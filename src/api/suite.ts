@@ -14,6 +14,8 @@
 import { setMaxListeners } from "node:events";
 
 import type { Cause, LastingFix } from "./causes.ts";
+import { Lab } from "./lab/lab.ts";
+import type { LeaseScope } from "./lease.ts";
 import { refuseUnknownOptions, readTimeout } from "./known-options.ts";
 import type { NotResolved } from "./not-resolved.ts";
 import { waitUntilResolves } from "./resolve-wait.ts";
@@ -22,6 +24,10 @@ import { locateControl } from "./locate.ts";
 import { defaultStateDir } from "./state-paths.ts";
 import { ControlClient } from "./control-client.ts";
 
+export type { AskedOptions, LabReport, LabRule, LabTape } from "./lab/lab.ts";
+export type { FaultOptions, LabAnswer, RuleLimits } from "./lab/rule-options.ts";
+export type { RecordedQuery, RuleUseReport } from "./lease.ts";
+export type { Lab, LeaseScope };
 export type { Cause, LastingFix, MissedReport, NotResolved, QueriesReport, QueryReport };
 
 export interface ConnectOptions {
@@ -77,6 +83,11 @@ export interface Suite {
   queries(container: string, options?: ReadOptions): Promise<QueriesReport>;
   /** Queries as they arrive, of one container or of all; ends when dns11 stops, or when the client is closed. */
   follow(options?: FollowOptions): AsyncIterable<QueryReport | MissedReport>;
+  /**
+   * Opens a lab for some containers, also ones that start later: faults, answers and recordings, which end with it. Without a
+   * choice, for all containers.
+   */
+  lab(scope?: LeaseScope): Promise<Lab>;
   /** Ends everything that is under way. What is called afterwards fails with the code CLOSED. */
   close(): void;
 }
@@ -85,6 +96,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const CONNECT_OPTIONS = ["engine", "socketPath", "stateDir"];
 const WAIT_OPTIONS = ["type", "timeoutMs"];
 const READ_OPTIONS = ["since", "name", "rcode"];
+const SCOPE_OPTIONS = ["container", "project", "service", "network", "label"];
 const FOLLOW_OPTIONS = ["container", "name", "rcode", "last", "signal"];
 
 /** Connects to the dns11 that serves an engine; fails with the code NOT_RUNNING if there is none. */
@@ -113,6 +125,10 @@ export async function connect(options: ConnectOptions = {}): Promise<Suite> {
       refuseUnknownOptions("follow", following, FOLLOW_OPTIONS);
       const { signal, ...filter } = following;
       return client.follow(filter, signal);
+    },
+    lab: async (scope = {}) => {
+      refuseUnknownOptions("lab", scope, SCOPE_OPTIONS);
+      return new Lab(client, await client.openLease(), scope);
     },
     close: () => closing.abort(),
   };

@@ -443,8 +443,17 @@ export const LIMITS = {
   inlinedBytecode: 4_000,
   /** How often to check whether startup has finished, so that memory which only startup needed can be given back. */
   trimCheckMs: 2_000,
-  /** Connections to the control socket: more than people use at once. */
-  controlConnections: 32,
+  /** Connections to the control socket: those of leases, and more than people use at once. */
+  controlConnections: 96,
+  /** Leases that are open: in all, and of one process. */
+  leases: 48,
+  leasesEach: 16,
+  /** Their rules and recordings: in all, and of one process. */
+  leaseRules: 10_000,
+  leaseRulesEach: 5_000,
+  /** Different choices of containers in them: each is made again when containers change. */
+  leaseScopes: 64,
+  leaseLineBytes: 64 * 1024,
   /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */
   events: 500,
   /** Samples of rates and servers: five minutes; and servers with samples. */

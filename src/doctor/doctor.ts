@@ -17,7 +17,7 @@ import {
   noUpstreamFinding,
   upstreamFinding,
 } from "./checks/upstream-check.ts";
-import { misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
+import { injectedFindings, misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { serverRemedy } from "./checks/upstream-remedy.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
 import { isReached } from "./port-probe.ts";
@@ -141,7 +141,13 @@ async function examineAll(
       context.engine,
       async (address, port) => await isReached(context, address, port),
     );
-    const moreFindings = [...hostFindings, ...misleadingFindings(failures), ...projectFindings, ...swarm];
+    const moreFindings = [
+      ...hostFindings,
+      ...misleadingFindings(failures),
+      ...injectedFindings(failures),
+      ...projectFindings,
+      ...swarm,
+    ];
     onFindings?.(HOST, moreFindings);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);

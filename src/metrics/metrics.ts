@@ -34,6 +34,13 @@ export interface QueryReadings {
   readonly nameservers: readonly { readonly server: string; readonly isUp: boolean }[];
 }
 
+/** Leases, and what their rules have done. */
+interface LeaseReadings {
+  readonly open: number;
+  readonly rules: number;
+  readonly verdicts: Readonly<Record<"fault" | "answer" | "deny", number>>;
+}
+
 /** The sources of all metrics; undefined ones do not exist yet. */
 export interface MetricsSource {
   readonly version: string;
@@ -51,6 +58,7 @@ export interface MetricsSource {
     readonly isConnected: boolean | undefined;
     /** null where it is not used. */
     readonly etcd: EtcdReport | null;
+    readonly leases: LeaseReadings;
   };
 }
 
@@ -66,6 +74,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
+          ...leaseFamilies(serving.leases),
         ]),
     ...processFamilies(source.descriptorsMax),
   ];
@@ -87,6 +96,18 @@ function processInfoFamilies({ version, settings, reloads, isReady }: MetricsSou
     gauge("dns11_reload_version_info", "Hash of the effective settings; always 1.", [
       sample(1, { hash: "sha512", value: hash }),
     ]),
+  ];
+}
+
+function leaseFamilies({ open, rules, verdicts }: LeaseReadings): Family[] {
+  return [
+    gauge("dns11_leases", "Leases of tests that are open.", [sample(open)]),
+    gauge("dns11_lease_rules", "Rules and recordings of these leases.", [sample(rules)]),
+    counter(
+      "dns11_verdicts_total",
+      "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied.",
+      Object.entries(verdicts).map(([verdict, count]) => sample(count, { verdict })),
+    ),
   ];
 }
 

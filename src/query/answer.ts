@@ -5,15 +5,16 @@
  * The steps, in order; the first that applies decides:
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
- * 2. classes other than IN and ANY: REFUSED for local names; other names in them continue at 7
- * 3. PTR: reverse names of containers
- * 4. links and container names, then declared names; a name that only Docker's resolver knows defers the query
- * 5. TXT: our own probe of the redirect rules
- * 6. TXT: a probe of the loop guard that has come back
- * 7. the route of the name; a route marked local answers NXDOMAIN
- * 8. without a domain-specific route: names without a dot if ndots is set, then special names
- * 9. the cache
- * 10. upstream servers
+ * 2. the rules of leases that are about the container and the name: their answer, none, or a delay
+ * 3. classes other than IN and ANY: REFUSED for local names; other names in them continue at 8
+ * 4. PTR: reverse names of containers
+ * 5. links and container names, then declared names; a name that only Docker's resolver knows defers the query
+ * 6. TXT: our own probe of the redirect rules
+ * 7. TXT: a probe of the loop guard that has come back
+ * 8. the route of the name; a route marked local answers NXDOMAIN
+ * 9. without a domain-specific route: names without a dot if ndots is set, then special names
+ * 10. the cache
+ * 11. upstream servers
  */
 import { randomBytes } from "node:crypto";
 
@@ -42,8 +43,10 @@ import { LocalNames, leftOutText } from "./policy/local-names.ts";
 import { refuseEdns, refuseUnreadable } from "./policy/refusals.ts";
 import { routeOf } from "./policy/route.ts";
 import type { Trace } from "./trace.ts";
+import { RuledAnswer } from "./policy/ruled-answer.ts";
 import { Shuffler } from "./policy/shuffle.ts";
 import { SpecialNames } from "./policy/special.ts";
+import type { Verdicts } from "./verdict/verdicts.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
 import { KernelAnswerMarker } from "./wire/kernel-answer.ts";
@@ -79,6 +82,7 @@ export class Answerer {
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
   readonly #declared: DeclaredRecords;
+  readonly #ruled: RuledAnswer;
   readonly #repeats: KernelAnswerMarker;
   #isLocalName = false;
   /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
@@ -86,6 +90,8 @@ export class Answerer {
   readonly #aliasBlock = Buffer.allocUnsafeSlow(SLOT_BYTES);
   #route: Route | undefined;
   #limit = 0;
+  /** What a rule has to say about the query if it is deferred. */
+  #delay: Pick<DeferredQuery, "delayMs" | "rule"> | undefined;
   /** The outcome of the last query. */
   readonly outcome = new Outcome();
   #trace: Trace | undefined;
@@ -102,6 +108,7 @@ export class Answerer {
     this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     this.#declared = new DeclaredRecords(behaviour, this.#names, this.#shuffler);
+    this.#ruled = new RuledAnswer(behaviour, this.#declared);
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
     this.#addressOptions = { limit: 0, ttlSeconds: 0, isSorted: false, shuffle, behaviour };
   }
@@ -120,14 +127,25 @@ export class Answerer {
   ): number {
     const { outcome } = this;
     outcome.begin(block, offset, isStream, isOwn);
-    const result = this.#answer(client, block, offset, length, isStream);
+    const result = this.#answer(client, block, offset, length, isStream, client.verdicts);
     if (result > 0) outcome.end(result);
     client.record(outcome);
-    if (this.#repeats.isMarked) this.#repeats.tell(isOwn ? undefined : client.memory, block, this.#question, outcome);
+    if (this.#repeats.isMarked) {
+      // The next query for a name that a rule is about must be judged, too.
+      const isRepeatable = !isOwn && client.verdicts?.isCovered !== true;
+      this.#repeats.tell(isRepeatable ? client.memory : undefined, block, this.#question, outcome);
+    }
     return result;
   }
 
-  #answer(client: Client, block: Buffer, offset: number, length: number, isStream: boolean): number {
+  #answer(
+    client: Client,
+    block: Buffer,
+    offset: number,
+    length: number,
+    isStream: boolean,
+    verdicts: Verdicts | undefined,
+  ): number {
     const { outcome } = this;
     const question = this.#question;
     this.#names.begin(client.asked);
@@ -140,6 +158,11 @@ export class Answerer {
       if (refused !== UNDECIDED) return refused;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
+    this.#delay = undefined;
+    if (verdicts !== undefined) {
+      const ruled = this.#judge(verdicts, client, block, isStream);
+      if (ruled !== UNDECIDED) return ruled;
+    }
     outcome.stage = STAGE.local;
     const result = this.#decide(client, block, isStream);
     if (result === DEFERRED) outcome.stage = STAGE.deferred;
@@ -181,16 +204,17 @@ export class Answerer {
       signature: signatureOf(records, offset),
       ...(alias && { alias }),
       ...(pending && { ask: pending }),
+      ...this.#delay,
     };
   }
 
-  /** Answers a query that was deferred to ask Docker's resolver, and has been counted then. */
+  /** Answers a query that was deferred to ask Docker's resolver, or by a rule, and has been judged and counted then. */
   answerAgain(client: Client, block: Buffer, { query, trace, isOwn }: DeferredQuery, isStream: boolean): number {
     const { outcome } = this;
     this.#setTrace(trace);
     try {
       outcome.begin(block, 0, isStream, isOwn);
-      const result = this.#answer(client, block, 0, query.length, isStream);
+      const result = this.#answer(client, block, 0, query.length, isStream, undefined);
       if (result > 0) outcome.end(result);
       if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, outcome);
       return result;
@@ -203,6 +227,31 @@ export class Answerer {
     const { cache } = this.#parts;
     this.#trace = this.#names.trace = this.#special.trace = trace;
     if (cache !== undefined) cache.trace = trace;
+  }
+
+  /** UNDECIDED if no rule applies. */
+  #judge(verdicts: Verdicts, client: Client, block: Buffer, isStream: boolean): number {
+    const question = this.#question;
+    const { outcome } = this;
+    if (question.type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block))
+      return UNDECIDED;
+    // The doctor looks at dns11; an explanation is of what the container gets.
+    if (outcome.isOwn && this.#trace === undefined && client.ownQueries.isExempt) return UNDECIDED;
+    const verdict = verdicts.judge(question, isStream, outcome.isOwn);
+    if (verdict === undefined) return UNDECIDED;
+    const { action } = verdict;
+    const { text } = verdict.rule;
+    outcome.rule = text;
+    if (action.kind === "delay") {
+      this.#trace?.record("rules", text);
+      this.#alias = undefined;
+      this.#delay = { delayMs: action.ms, rule: text };
+      outcome.stage = STAGE.deferred;
+      return DEFERRED;
+    }
+    this.#trace?.recordAnswer("rules", text);
+    outcome.stage = STAGE.ruled;
+    return this.#ruled.write(action, block, question, this.#limit, client.view, outcome);
   }
 
   #decide(client: Client, block: Buffer, isStream: boolean): number {

@@ -52,6 +52,10 @@ export interface DeferredQuery {
   readonly alias?: Alias;
   /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
   readonly ask?: DockerAsk;
+  /** Set if it is held for so long before it is answered, by a rule of a lease. */
+  readonly delayMs?: number;
+  /** The rule that has held it, for people. */
+  readonly rule?: string;
   /** dns11 itself sent it. */
   readonly isOwn?: boolean;
   /** A query that is being explained has one. */

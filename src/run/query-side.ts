@@ -18,6 +18,7 @@ import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { Answerer } from "../query/answer.ts";
 import { CacheReader } from "../query/cache/cache-reader.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
+import { Delayer } from "../query/delay/delayer.ts";
 import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
@@ -35,6 +36,7 @@ import { sharePools } from "../query/client/shares.ts";
 import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
+import { RuleBook } from "../query/verdict/rule-book.ts";
 import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { raiseInlineLimit } from "./inline-limit.ts";
@@ -53,6 +55,8 @@ export interface QuerySide {
   /** Failing names of each container. */
   readonly failures: FailureTables;
   readonly lookupLog: LookupLog;
+  /** The rules of leases. */
+  readonly rules: RuleBook;
   /** The current pipeline; a change of settings may replace it. */
   readonly pipeline: () => QueryPipeline;
 }
@@ -85,6 +89,7 @@ export function composeQuerySide(
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   const clients = new Clients({ slots, histories, failures, shares });
+  const rules = new RuleBook();
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
@@ -94,12 +99,14 @@ export function composeQuerySide(
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
       const client = clients.open(containerId, view, dial);
+      rules.open(client, containerId);
       onClient(client.number, containerId);
       return new Endpoint(sockets, client, { udp, tcp });
     },
     clients,
     histories,
     failures,
+    rules,
     lookupLog,
     pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
@@ -180,9 +187,10 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
   const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly });
   const now = (): number => performance.now();
   const asker = new DockerAsker({ behaviour, answerer, forward, ids: new RandomIds(), now, queriesMax });
+  const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
-    forward: asker.forward,
+    forward: delayer.forward,
     behaviour,
     rules: answerer.rules,
     forget: () => undefined,
@@ -251,10 +259,12 @@ function adaptive(
     ...(behaviour.caches && { cache: cacheReader }),
   });
   const { forward } = forwarder;
-  const asker = new DockerAsker({ behaviour, answerer, forward, ids, now, queriesMax: LIMITS.forwardQueriesShared });
+  const queriesMax = LIMITS.forwardQueriesShared;
+  const asker = new DockerAsker({ behaviour, answerer, forward, ids, now, queriesMax });
+  const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
-    forward: asker.forward,
+    forward: delayer.forward,
     behaviour,
     rules: answerer.rules,
     forget: () => forwarder.invalidate(),

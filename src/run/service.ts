@@ -29,6 +29,7 @@ import { HangGuard } from "./hang-guard.ts";
 import { trimMallocOnce } from "./heap.ts";
 import { takeInstance } from "./instance.ts";
 import { afterLameDuck } from "./lame-duck.ts";
+import { holderOf } from "./lease-holder.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
@@ -284,6 +285,8 @@ export class Service {
       settingsFile: () => this.#reloads.settings.config ?? null,
       status: async () => await this.#status(serving, platform),
       reload: async () => await this.reload(),
+      leases: serving.leases,
+      holderOf,
     };
   }
 
@@ -304,11 +307,12 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts, etcd } = this.#serving;
+    const { querySide, containerSide, counts, etcd, leases: openLeases } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     const readings = querySide.readings();
-    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report };
+    const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
+    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };
     return familiesOf({ ...base, serving });
   }
 

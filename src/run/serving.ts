@@ -7,12 +7,13 @@ import type { Log } from "../base/log/log.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { ContainerNames } from "../control/situation/container-names.ts";
+import { ContainerNames } from "../control/containers/container-names.ts";
 import { EventRing } from "../control/history/event-ring.ts";
 import { HistoryRings } from "../control/history/history-rings.ts";
 import { QueryLog } from "../control/history/query-log.ts";
 import { QueryReader } from "../control/history/query-reader.ts";
 import { RecordedCauses } from "../control/failures/recorded-causes.ts";
+import { Leases } from "../control/lease/leases.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { RecordsReader } from "./records/records-reader.ts";
@@ -35,6 +36,7 @@ export interface Serving {
   readonly events: EventRing;
   readonly history: HistoryRings;
   readonly recordedCauses: RecordedCauses;
+  readonly leases: Leases;
 }
 
 interface ComposeParts {
@@ -103,7 +105,9 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     ...{ containers, inside, resolver, failures, histories },
     settingsFile: () => settings.config ?? null,
   });
+  const leases = new Leases({ book: querySide.rules, facts: () => containers.facts });
   return {
+    leases,
     ...{ querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history },
     recordedCauses,
   };

@@ -4,6 +4,9 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join as join5 } from "node:path";
 
+// src/api/lease-connection.ts
+import { request } from "node:http";
+
 // src/base/lib/fault.ts
 var Fault = class extends Error {
   name = "Fault";
@@ -28,13 +31,89 @@ function codeOf(thrown) {
   return void 0;
 }
 
+// src/api/lease-connection.ts
+var LeaseConnection = class _LeaseConnection {
+  #outgoing;
+  #waiting = /* @__PURE__ */ new Map();
+  #lastLine = 0;
+  #end;
+  #ended;
+  /** Called with what is recorded, and how much was lost. */
+  onRecorded = () => void 0;
+  constructor(outgoing, incoming) {
+    this.#outgoing = outgoing;
+    this.#ended = this.#read(incoming);
+    outgoing.on("error", () => incoming.destroy());
+  }
+  /** `failure` turns an error of the connection, or a refusal, into a Fault. */
+  static async open(socketPath, failure, signal) {
+    const options = { socketPath, path: "/v1/lease", method: "POST", agent: false, ...signal && { signal } };
+    const outgoing = request(options);
+    const incoming = await new Promise((resolve, reject) => {
+      outgoing.once("response", resolve);
+      outgoing.once("error", (error) => reject(failure.ofConnection(error)));
+      outgoing.flushHeaders();
+    });
+    if (incoming.statusCode === 200) return new _LeaseConnection(outgoing, incoming);
+    const fault = await failure.ofReply(incoming);
+    outgoing.destroy();
+    throw fault;
+  }
+  /** Resolves when the lease has ended, from either side. */
+  get ended() {
+    return this.#ended;
+  }
+  /** Resolves when it is in force. */
+  async send(message) {
+    if (this.#end !== void 0) throw this.#end;
+    const line = ++this.#lastLine;
+    const reply = await new Promise((resolve, reject) => {
+      this.#waiting.set(line, { resolve, reject });
+      this.#outgoing.write(`${JSON.stringify(message)}
+`);
+    });
+    if ("error" in reply) throw new Fault(reply.code, reply.error);
+    return reply;
+  }
+  /** Resolves when everything has been taken back. */
+  async close() {
+    this.#end ??= new Fault("LEASE_ENDED", "The lease has been closed");
+    this.#outgoing.end();
+    await this.#ended;
+  }
+  async #read(incoming) {
+    incoming.setEncoding("utf8");
+    let rest = "";
+    try {
+      for await (const chunk of incoming) {
+        const lines = (rest + chunk).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) this.#take(JSON.parse(line));
+      }
+    } catch {
+    }
+    this.#end ??= new Fault(
+      "LEASE_ENDED",
+      "dns11 has ended the lease: it was stopped or replaced, and its rules are gone"
+    );
+    for (const { reject } of this.#waiting.values()) reject(this.#end);
+    this.#waiting.clear();
+    this.#outgoing.destroy();
+  }
+  #take(reply) {
+    if ("recorded" in reply) return this.onRecorded(reply.recorded, reply.missed);
+    this.#waiting.get(reply.line)?.resolve(reply);
+    this.#waiting.delete(reply.line);
+  }
+};
+
 // src/api/unix-http.ts
-import { request } from "node:http";
+import { request as request2 } from "node:http";
 async function openUnix(socketPath, path, { method = "GET", body, timeoutMs: timeout, signal }) {
   return await new Promise((resolve, reject) => {
     const headers = { host: "localhost" };
     const options = { socketPath, path, method, headers, timeout, agent: false, ...signal && { signal } };
-    const outgoing = request(options, resolve);
+    const outgoing = request2(options, resolve);
     outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
     outgoing.on("error", reject);
     outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
@@ -131,6 +210,21 @@ var ControlClient = class {
   /** How dns11 resolves a name for a container. */
   async explain(nameRequest, timeoutMs = QUERY_TIMEOUT_MS) {
     return await this.#call("POST", "/v1/explain", nameRequest, timeoutMs);
+  }
+  /** A lease: its rules are in force until it is closed, or until this process ends. */
+  async openLease() {
+    return await LeaseConnection.open(
+      this.#path,
+      {
+        ofConnection: (error) => this.#fault(error),
+        ofReply: async (answer) => this.#errorOf(answer, await this.#bodyOf(answer))
+      },
+      this.#closed
+    );
+  }
+  /** The leases that are open, and what their rules have done. */
+  async leases() {
+    return await this.#call("GET", "/v1/leases");
   }
   /** Every upstream server with its state. */
   async upstreams() {
@@ -923,8 +1017,17 @@ var LIMITS = {
   inlinedBytecode: 4e3,
   /** How often to check whether startup has finished, so that memory which only startup needed can be given back. */
   trimCheckMs: 2e3,
-  /** Connections to the control socket: more than people use at once. */
-  controlConnections: 32,
+  /** Connections to the control socket: those of leases, and more than people use at once. */
+  controlConnections: 96,
+  /** Leases that are open: in all, and of one process. */
+  leases: 48,
+  leasesEach: 16,
+  /** Their rules and recordings: in all, and of one process. */
+  leaseRules: 1e4,
+  leaseRulesEach: 5e3,
+  /** Different choices of containers in them: each is made again when containers change. */
+  leaseScopes: 64,
+  leaseLineBytes: 64 * 1024,
   /** Events that are kept: some 150 KB. Then the container or server with the most loses its oldest one. */
   events: 500,
   /** Samples of rates and servers: five minutes; and servers with samples. */

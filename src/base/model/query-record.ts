@@ -6,7 +6,7 @@
 import type { LocalSourceKey } from "./local-source.ts";
 
 /** How a query was answered. */
-export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed"] as const;
+export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed", "ruled"] as const;
 export type QueryResult = (typeof QUERY_RESULTS)[number];
 
 /** The same as numbers, for the history. */
@@ -23,7 +23,12 @@ export const QUERY_RESULT = {
   refused: 4,
   /** No upstream gave a usable answer. */
   failed: 5,
+  /** A rule of a lease had a say in it. */
+  ruled: 6,
 } as const satisfies Record<QueryResult, number>;
+
+/** In place of a response code: there was no reply, because of a rule. */
+export const NO_REPLY = 0xff;
 
 export interface QueryRecord {
   /** Grows by one with each query; after a restart of the container, or of dns11, it continues far above. */
@@ -45,6 +50,8 @@ export interface QueryRecord {
   readonly source: LocalSourceKey | null;
   /** The upstream that answered, if any. */
   readonly upstream: string | null;
+  /** The rule of a lease that had a say in it, for people. */
+  readonly rule: string | null;
   /** The time from arrival to answer; 0 for local answers, which are not timed. */
   readonly tookMs: number;
 }

@@ -17,7 +17,7 @@ import { Trace } from "../../query/trace.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import type { ActiveResolver, ControlPorts } from "../situation/ports.ts";
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
-import { containerRef, findContainer, namespaceOwner } from "../situation/find-container.ts";
+import { containerRef, findContainer, namespaceOwner } from "../containers/find-container.ts";
 import { lookup, readQuestion } from "./lookup.ts";
 import { causesOf } from "../causes/causes.ts";
 import { resolverCauses } from "../causes/client-causes.ts";

@@ -17,7 +17,7 @@ import { type AttemptResult, queryTcp, queryUdp } from "../../query/forward/atte
 import type { ContainerAccess, ControlPorts } from "../situation/ports.ts";
 import { addressesIn, ownersOf } from "../situation/address-owners.ts";
 import { runningContainer } from "../causes/known-container.ts";
-import { containerRef, findContainer, namespaceOwner } from "../situation/find-container.ts";
+import { containerRef, findContainer, namespaceOwner } from "../containers/find-container.ts";
 import { knownRunning } from "../situation/situations.ts";
 import { searchNames } from "../causes/search-list.ts";
 import type { Lookup, LookupAttempt, LookupRequest } from "../../api/names.ts";

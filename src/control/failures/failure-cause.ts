@@ -8,7 +8,7 @@ import type { FailureRecord } from "../../base/model/failure-record.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { FailureTable } from "../../query/failures/failure-table.ts";
 import { causesOf } from "../causes/causes.ts";
-import { namespaceOwner } from "../situation/find-container.ts";
+import { namespaceOwner } from "../containers/find-container.ts";
 import type { Containers } from "../situation/ports.ts";
 import type { Situations } from "../situation/situations.ts";
 

@@ -17,7 +17,7 @@ import { globMatches } from "../server/glob.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { replyText } from "../../base/model/reply-text.ts";
 import type { CacheEntry } from "../../query/cache/entry.ts";
-import { findContainer } from "../situation/find-container.ts";
+import { findContainer } from "../containers/find-container.ts";
 import type { ApiRequest } from "../server/http.ts";
 import { numberOf, refuseUnknown } from "../server/parameters.ts";
 import type { ControlPorts } from "../situation/ports.ts";

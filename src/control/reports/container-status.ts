@@ -11,7 +11,7 @@ import type { SwarmPlace } from "../../base/model/swarm-place.ts";
 import { serverText } from "../../base/model/server-text.ts";
 import type { View } from "../../base/model/view.ts";
 import { presentation } from "../../base/dns/name.ts";
-import { namedContainer, sharedOwner } from "../situation/find-container.ts";
+import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import { mountedResolvConf } from "../situation/situations.ts";
 import type { Containers } from "../situation/ports.ts";
 

@@ -13,7 +13,7 @@ import { containerCalled } from "../../base/model/container-choice.ts";
 import { type KnownContainer, type StoppedContainer, stoppedContainer } from "../causes/known-container.ts";
 import { composeFilterOf } from "../situation/compose-filter.ts";
 import { containerStatuses } from "./container-status.ts";
-import { namespaceOwner } from "../situation/find-container.ts";
+import { namespaceOwner } from "../containers/find-container.ts";
 import type { ApiRequest } from "../server/http.ts";
 import { isTrue, refuseUnknown } from "../server/parameters.ts";
 import type { ControlPorts } from "../situation/ports.ts";

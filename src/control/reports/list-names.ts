@@ -9,7 +9,7 @@ import type { OwnName } from "../../base/model/visible-names.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { KnownContainer } from "../causes/known-container.ts";
 import type { ComposeFilter } from "../situation/compose-filter.ts";
-import { containerRef, namespaceOwner } from "../situation/find-container.ts";
+import { containerRef, namespaceOwner } from "../containers/find-container.ts";
 import { type Holder, byNetwork } from "./name-holders.ts";
 import { NameResolver, addressTexts } from "./name-resolver.ts";
 import type { ControlPorts } from "../situation/ports.ts";

@@ -14,7 +14,7 @@ import type { View } from "../../base/model/view.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { LocalNames } from "../../query/policy/local-names.ts";
 import type { KnownContainer } from "../causes/known-container.ts";
-import { namespaceOwner } from "../situation/find-container.ts";
+import { namespaceOwner } from "../containers/find-container.ts";
 import type { ApiRequest } from "../server/http.ts";
 import { addressesOf } from "./name-holders.ts";
 import { refuseUnknown } from "../server/parameters.ts";

@@ -4,7 +4,7 @@
 import type { ProbesReport, ProbesRequest } from "../../api/probes.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { findContainer, namespaceOwner } from "../situation/find-container.ts";
+import { findContainer, namespaceOwner } from "../containers/find-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 
 const PORT_MAX = 0xffff;
@@ -16,8 +16,8 @@ export function announceProbes({ containers }: ControlPorts, body: unknown): Pro
   const owner = namespaceOwner(containers.facts, findContainer(containers.facts.values(), container));
   const client = containers.clients.of(owner.id);
   if (client === undefined) return { announced: 0 };
-  for (const port of udp) client.ownQueries.announce(false, port);
-  for (const port of tcp) client.ownQueries.announce(true, port);
+  for (const port of udp) client.ownQueries.announce(false, port, true);
+  for (const port of tcp) client.ownQueries.announce(true, port, true);
   return { announced: udp.length + tcp.length };
 }
 

@@ -1,6 +1,7 @@
 /**
  * FailureRoutes: `GET /v1/failures` with `container`, `project`, `service`, and `follow=true` (each failure again whenever it happens again).
  */
+import type { InjectedFault } from "../../api/failures.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 import type { FailureTables } from "../../query/failures/failure-tables.ts";
 import { COMPOSE_KEYS, type ComposeFilter } from "../situation/compose-filter.ts";
@@ -14,11 +15,13 @@ interface FailureRouteParts {
   /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
   readonly find: (nameOrId: string) => string;
   readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
+  /** What rules of leases do to these containers. */
+  readonly injected: (isMeant: (containerId: string) => boolean) => readonly InjectedFault[];
 }
 
 const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "follow"];
 
-export function failureRoutes({ failures, reader, find, composeFilterOf }: FailureRouteParts): Routes {
+export function failureRoutes({ failures, reader, find, composeFilterOf, injected }: FailureRouteParts): Routes {
   return {
     "GET /v1/failures": async ({ query, signal }: ApiRequest) => {
       refuseUnknown(query, KEYS);
@@ -28,7 +31,9 @@ export function failureRoutes({ failures, reader, find, composeFilterOf }: Failu
       const container = query.get("container");
       const id = container === null || container === "" ? undefined : idOf(container, failures, find);
       const filter = { containerId: id, ...(await composeFilterOf(query)) };
-      return isTrue(query, "follow") ? reader.follow(signal, filter) : reader.read(filter);
+      if (isTrue(query, "follow")) return reader.follow(signal, filter);
+      const rules = injected((each) => (id === undefined || each === id) && filter.acceptsId?.(each) !== false);
+      return { ...(await reader.read(filter)), ...(rules.length > 0 && { injected: rules }) };
     },
   };
 }

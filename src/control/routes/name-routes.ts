@@ -2,7 +2,7 @@
  * NameRoutes: `GET /v1/names` with `container` (as that container resolves them), `project` and `service` (only names that
  * their containers have).
  */
-import { findContainer } from "../situation/find-container.ts";
+import { findContainer } from "../containers/find-container.ts";
 import { COMPOSE_KEYS, composeFilterOf } from "../situation/compose-filter.ts";
 import type { Routes } from "../server/http.ts";
 import { listNames } from "../reports/list-names.ts";

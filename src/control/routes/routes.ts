@@ -10,12 +10,13 @@ import { failureRoutes } from "./failure-routes.ts";
 import { type ComposeFilter, composeFilterOf } from "../situation/compose-filter.ts";
 import { containerRoutes } from "./container-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
-import { findContainer } from "../situation/find-container.ts";
+import { findContainer } from "../containers/find-container.ts";
 import type { ApiRequest, Routes } from "../server/http.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 import { announceProbes } from "../reports/probes.ts";
 import { QueryDetails } from "../reports/query-details.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
+import { leaseRoutes } from "./lease-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
 import { resolverRoutes } from "./resolver-routes.ts";
 
@@ -40,11 +41,13 @@ export function routesOf(ports: ControlPorts): Routes {
       reader: new FailureReader(ports),
       find: (nameOrId) => findClient(ports, nameOrId),
       composeFilterOf: async (query) => await composeFilterOf(query, ports),
+      injected: (isMeant) => ports.leases.injected(isMeant),
     }),
     ...nameRoutes(ports),
     ...containerRoutes(ports),
     ...eventRoutes(ports),
     ...resolverRoutes(ports),
+    ...leaseRoutes(ports.leases, ports.holderOf),
   };
 }
 

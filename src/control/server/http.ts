@@ -3,6 +3,7 @@
  */
 import { once } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 
 import { readBody } from "../../base/lib/request-body.ts";
 import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
@@ -12,6 +13,7 @@ import { escapedJson, printableJson } from "../../base/lib/printable.ts";
 
 const BODY_BYTES_MAX = 4096;
 const MISDIRECTED = 421;
+const NEWLINE = 0x0a;
 
 /** The parts of a request other than method and path. */
 export interface ApiRequest {
@@ -34,11 +36,30 @@ export class TextResponse {
   }
 }
 
+/** A request whose lines are answered while they come. */
+export interface LineRequest {
+  /** undefined in place of a line that is too long. Ends with the request, or with the connection. */
+  readonly lines: AsyncIterator<string | undefined>;
+  readonly socket: Socket;
+}
+
+/** A route for such requests. Its answers are sent as they come, a line each. */
+export class LineRoute {
+  readonly bytesMax: number;
+  readonly answer: (request: LineRequest) => AsyncIterable<unknown>;
+
+  /** `bytesMax` of one line. */
+  constructor(bytesMax: number, answer: (request: LineRequest) => AsyncIterable<unknown>) {
+    this.bytesMax = bytesMax;
+    this.answer = answer;
+  }
+}
+
 /**
  * Handlers by method and path. A handler returns a value, a promise of one, or an async iterable whose values are sent as
  * they come, a line each. A Fault becomes an error response.
  */
-export type Routes = Readonly<Record<string, (request: ApiRequest) => unknown>>;
+export type Routes = Readonly<Record<string, ((request: ApiRequest) => unknown) | LineRoute>>;
 
 /** Serves the routes on a server, which does not keep the process alive. `refusal` is why a request gets no answer, if it does not. */
 export function serveRoutes(
@@ -55,6 +76,8 @@ export function serveRoutes(
       outgoing.destroy();
     });
   });
+  // A lease is a request that stays open. Headers still have to come in time.
+  server.requestTimeout = 0;
   return server.unref();
 }
 
@@ -73,6 +96,11 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
   const closed = new AbortController();
   outgoing.on("close", () => closed.abort());
   try {
+    if (route instanceof LineRoute) {
+      const lines = linesOf(incoming, route.bytesMax);
+      await sendLines(outgoing, route.answer({ lines, socket: incoming.socket }), closed.signal);
+      return;
+    }
     const answer = await route({ body: await readJson(incoming), query, signal: closed.signal });
     if (answer instanceof TextResponse) sendText(outgoing, answer);
     else if (isStream(answer)) await sendLines(outgoing, answer, closed.signal);
@@ -82,7 +110,11 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
     const isInternal = isInternalError(error);
     if (isInternal) guard.report(error, "control");
     if (outgoing.headersSent) outgoing.destroy();
-    else await send(outgoing, isInternal ? 500 : 400, errorBody(error));
+    else {
+      // The rest of a request that goes on would have nobody to read it.
+      if (route instanceof LineRoute) outgoing.on("finish", () => incoming.socket.destroySoon());
+      await send(outgoing, isInternal ? 500 : 400, errorBody(error));
+    }
   }
 }
 
@@ -104,6 +136,30 @@ async function sendLines(outgoing: ServerResponse, lines: AsyncIterable<unknown>
     if (!outgoing.write(`${printableJson(line)}\n`)) await once(outgoing, "drain", { signal });
   }
   outgoing.end();
+}
+
+/** A connection that breaks off ends them, like the end of the request. */
+async function* linesOf(incoming: IncomingMessage, bytesMax: number): AsyncGenerator<string | undefined, void> {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+      for (let at = 0; at < chunk.length;) {
+        const end = chunk.indexOf(NEWLINE, at);
+        const part = chunk.subarray(at, end === -1 ? chunk.length : end);
+        bytes += part.length;
+        if (bytes <= bytesMax) parts.push(part);
+        if (end === -1) break;
+        yield bytes <= bytesMax ? Buffer.concat(parts).toString("utf8") : undefined;
+        parts = [];
+        bytes = 0;
+        at = end + 1;
+      }
+    }
+  } catch {
+    return;
+  }
+  if (bytes > 0) yield bytes <= bytesMax ? Buffer.concat(parts).toString("utf8") : undefined;
 }
 
 async function readJson(incoming: IncomingMessage): Promise<unknown> {

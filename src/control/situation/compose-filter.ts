@@ -3,7 +3,7 @@
  * start later, and ones that have ended if the engine still has them.
  */
 import { composePlaceOf } from "../../container/facts/compose.ts";
-import { namedContainer } from "./find-container.ts";
+import { namedContainer } from "../containers/find-container.ts";
 import type { ApiRequest } from "../server/http.ts";
 import type { ControlPorts } from "./ports.ts";
 

@@ -2,6 +2,8 @@
  * Ports: what the control socket needs from the rest of dns11. On a Docker host the roster provides it, inside a KIND node
  * its only container.
  */
+import type { Socket } from "node:net";
+
 import type { Attachment } from "../../container/attach/attachment.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Decision } from "../../container/attach/decision.ts";
@@ -32,6 +34,8 @@ import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/event-ring.ts";
 import type { QueryReader } from "../history/query-reader.ts";
 import type { RecordedCause } from "../causes/judged-failure.ts";
+import type { Holder } from "../lease/holder.ts";
+import type { Leases } from "../lease/leases.ts";
 
 /** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
 interface SwarmView {
@@ -128,6 +132,9 @@ export interface CauseMemory {
 }
 
 export interface ControlPorts {
+  readonly leases: Leases;
+  /** The process at the other end of a connection to the control socket. */
+  readonly holderOf: (socket: Socket) => Holder;
   readonly containers: Containers;
   readonly repairs: Repairs;
   readonly resolver: () => ActiveResolver;

@@ -4,7 +4,7 @@
  */
 import type { Cause, LastingFix } from "../../api/causes.ts";
 import type { ContainersRequest, ControlClient } from "../../api/control-client.ts";
-import type { FailureReport, FailuresReport, MisleadingName } from "../../api/failures.ts";
+import { type FailureReport, type FailuresReport, type MisleadingName, injectedText } from "../../api/failures.ts";
 import { causeKey } from "../../api/failure-groups.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
@@ -52,6 +52,13 @@ export function misleadingFindings({ misleading }: FailuresReport = NO_FAILURES)
     ),
     ...fixesOf(cause),
   }));
+}
+
+/** What tests have asked for: it breaks names, and is no fault. */
+export function injectedFindings({ injected = [] }: FailuresReport = NO_FAILURES): Finding[] {
+  return injected.map((each) =>
+    finding("failing-names", "warning", injectedText(each, each.since), "To end it, end that process"),
+  );
 }
 
 /** Names that the outside world does not know are not a fault here. */

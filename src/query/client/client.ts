@@ -16,6 +16,7 @@ import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
+import type { Verdicts } from "../verdict/verdicts.ts";
 
 /** Opens a socket to a server from the namespace that the server is reached from; throws on failure. */
 export type Dial = (server: Server, type: "udp" | "tcp") => number;
@@ -44,6 +45,8 @@ export class Client {
   readonly ownQueries = new OwnQueries(undefined, (ports) => this.memory?.leave(ports));
   /** What the kernel answers for it; undefined if the process answers everything. */
   memory: KernelAnswerMemory | undefined;
+  /** The rules that judge its queries; undefined without any. */
+  verdicts: Verdicts | undefined;
   /** The number of that memory's answers that are counted. */
   #collected = 0;
   isClosed = false;
@@ -66,6 +69,8 @@ export class Client {
     /** Forwarded queries that were refused because too many were waiting. */
     refused: 0,
     failed: 0,
+    /** Answered, or left without a reply, by a rule of a lease. */
+    ruled: 0,
     /** Answers with these response codes: NXDOMAIN, and any other than NOERROR. */
     nxdomain: 0,
     errors: 0,
@@ -97,6 +102,9 @@ export class Client {
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
     if (!isAnswered) return;
     this.history.note(outcome);
+    this.verdicts?.tape(outcome);
+    // What a test wanted is no failure.
+    if (outcome.rule !== undefined) return;
     const { rcode } = outcome;
     if (rcode !== RCODE.NOERROR) this.counters[rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"]++;
     else if (!outcome.lacksAddress && !this.failures.hasEntries) return;
@@ -117,6 +125,7 @@ export class Client {
     else if (stage === STAGE.deferred) counters.forwarded++;
     else if (stage === STAGE.malformed) counters.malformed++;
     else if (stage === STAGE.ignored) counters.ignored++;
+    else if (stage === STAGE.ruled) counters.ruled++;
   }
 
   /** Has the kernel answer from another memory, or from none. */

@@ -123,6 +123,7 @@ export class Waiter {
     const { alias } = deferred;
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
     outcome.complete(alias ?? deferred, reply, result, server);
+    outcome.rule = deferred.rule;
     outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.onDone(this));
     client.record(outcome);

@@ -18,7 +18,7 @@ const NO_TTL = 0xffff_ffff;
 /** Flag bits beside the result. */
 const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
-/** Number of servers that fit into a record, 0 meaning none; one more clears the history. */
+/** Number of servers and rules that fit into a record, 0 meaning none; one more clears the history. */
 const SERVERS_MAX = 255;
 /** Gaps that are known one by one; of more, the oldest are one. */
 const GAPS_MAX = 16;
@@ -84,7 +84,14 @@ export class QueryHistory {
     const { server, answers } = outcome;
     // What is local has no server, so its source is in that place.
     const isLocal = outcome.result === QUERY_RESULT.local;
-    const index = isLocal ? outcome.source : server === undefined ? 0 : this.#indexOf(server);
+    const index =
+      outcome.rule !== undefined
+        ? this.#indexOfText(outcome.rule)
+        : isLocal
+          ? outcome.source
+          : server === undefined
+            ? 0
+            : this.#indexOf(server);
     const at = this.#begin(outcome, index);
     const ring = this.#ring as Ring;
     const word = at >> 2;
@@ -147,14 +154,16 @@ export class QueryHistory {
       isStream: (flags & BY_STREAM) !== 0,
       result,
       source: result === "local" ? (LOCAL_SOURCES[from]?.key ?? null) : null,
-      upstream: result === "local" ? null : (this.#servers?.[from - 1] ?? null),
+      upstream: result === "local" || result === "ruled" ? null : (this.#servers?.[from - 1] ?? null),
+      rule: result === "ruled" ? (this.#servers?.[from - 1] ?? null) : null,
       tookMs: took / 1000,
     };
   }
 
   /** Starts a record and writes its name and addresses; returns its offset. */
   #begin(outcome: Outcome, server: number): number {
-    const { question, at: offset, nameEnd, result, isStream, rcode } = outcome;
+    const { question, at: offset, nameEnd, isStream, rcode } = outcome;
+    const result = outcome.rule === undefined ? outcome.result : QUERY_RESULT.ruled;
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
     const from = offset + HEADER_BYTES;

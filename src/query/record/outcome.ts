@@ -29,6 +29,8 @@ export const STAGE = {
   completed: 6,
   /** Our own probe, not a query of a container. */
   probe: 7,
+  /** Answered, or left without a reply, by a rule of a lease. */
+  ruled: 8,
 } as const;
 
 /** The parts of a deferred query that are needed here. */
@@ -36,6 +38,7 @@ interface CompletedQuery {
   readonly query: Uint8Array;
   readonly questionEnd: number;
   readonly type: number;
+  readonly rule?: string;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -54,6 +57,8 @@ export class Outcome {
   lacksAddress = false;
   /** dns11 itself sent it, as a test or to explain it: it counts nowhere as a query of the container. */
   isOwn = false;
+  /** The rule of a lease that had a say in it, for people. */
+  rule: string | undefined;
   /**
    * The query, with the name in its original letter case, and the reply: both begin at `at` and have the name at the
    * same place.
@@ -80,6 +85,7 @@ export class Outcome {
     this.type = 0;
     this.isStream = isStream;
     this.isOwn = isOwn;
+    this.rule = undefined;
     this.lacksAddress = false;
     this.question = this.reply = block;
     this.at = at;
@@ -89,7 +95,7 @@ export class Outcome {
 
   /** A deferred query has its answer. */
   complete(
-    { query, questionEnd, type }: CompletedQuery,
+    { query, questionEnd, type, rule }: CompletedQuery,
     reply: Uint8Array,
     result: QueryResult,
     server: Server | undefined,
@@ -103,6 +109,7 @@ export class Outcome {
     this.rcode = rcodeOf(reply);
     this.nameEnd = questionEnd - QUESTION_FIXED_BYTES;
     this.server = server;
+    this.rule = rule;
   }
 
   /** Adds the transport and the duration. */

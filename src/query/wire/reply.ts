@@ -90,6 +90,13 @@ function negative(
   return finish(block, question, at, 0, behaviour.hasNegativeSoa ? 1 : 0, behaviour, rcode);
 }
 
+/** Nothing but the question: the client is to ask again over TCP. */
+export function truncated(block: Buffer, question: Question, behaviour: Behaviour): number {
+  writeHeader(block, question, RCODE.NOERROR, true);
+  setTruncated(block, question.offset);
+  return finish(block, question, question.end, 0, 0, behaviour, RCODE.NOERROR);
+}
+
 /** An unsupported EDNS version. */
 export function badVersion(block: Buffer, question: Question, behaviour: Behaviour): number {
   writeHeader(block, question, RCODE.NOERROR, true);

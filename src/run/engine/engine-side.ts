@@ -342,6 +342,7 @@ export class EngineSide implements ContainerSide {
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
         this.publication.put(fact);
+        querySide.rules.containersChanged();
       },
       onContainerGone: (id, exitCode) => {
         this.#events.onGone(id, exitCode);
@@ -351,6 +352,7 @@ export class EngineSide implements ContainerSide {
         this.roster.remove(id);
         this.hostNames.remove(id);
         this.publication.remove(id);
+        querySide.rules.containersChanged();
       },
       stopped: {
         known: () => this.directory.names.stopped.ids,

@@ -1,6 +1,7 @@
 /** FailingPanel: what fails now: each cause once, with its fix to copy, an explanation, and a way to mute it in this page. */
 import type { JSX } from "preact";
 
+import { injectedText } from "../../../api/failures.ts";
 import { useCell } from "../data/cell.ts";
 import { causeSentence } from "../model/cause-key.ts";
 import { type FailingEntry, partsOf } from "../model/failing.ts";
@@ -21,6 +22,7 @@ export function FailingPanel(): JSX.Element {
   const needed = neededOf(shown);
   const others = shown.filter((each) => !needed.includes(each));
   const muted = failing.now.length - shown.length;
+  const nowMs = useNow(10_000);
   return (
     <Panel
       id="failing"
@@ -34,6 +36,11 @@ export function FailingPanel(): JSX.Element {
         )
       }
     >
+      {(report?.injected ?? []).map((each) => (
+        <p class="injected" key={`${each.by} ${each.text}`}>
+          {injectedText(each, clock(each.since, nowMs))}
+        </p>
+      ))}
       {needed.length === 0 && <Empty>{isOff ? OFF : emptyText(report !== null, muted)}</Empty>}
       <Failures entries={needed} onMute={mute} />
       {others.length > 0 && (

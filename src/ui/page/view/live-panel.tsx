@@ -173,7 +173,7 @@ interface QueryRowProps {
 }
 
 export function QueryRow({ row, container, isFirst, onExplain }: QueryRowProps): JSX.Element {
-  const { rcode, name, type, result, upstream, ms, cause } = row;
+  const { rcode, name, type, result, upstream, rule, ms, cause } = row;
   const isBad = rcode !== "NOERROR";
   return (
     <tr
@@ -195,7 +195,7 @@ export function QueryRow({ row, container, isFirst, onExplain }: QueryRowProps):
         <Cut text={resultText(row)} />
       </td>
       <td class="how">
-        <Cut text={upstream === null ? result : `${result} ${upstream}`} />
+        <Cut text={rule ?? (upstream === null ? result : `${result} ${upstream}`)} />
       </td>
       <td class="number">{ms === 0 ? "" : milliseconds(ms)}</td>
     </tr>

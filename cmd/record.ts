@@ -1,0 +1,54 @@
+/**
+ * dns11 record: records what containers ask and are answered, as a file that `dns11 replay` answers from.
+ */
+import type { Command } from "commander";
+
+import { tapeOf } from "../src/api/lab/tape.ts";
+import type { RecordedQuery } from "../src/api/lease.ts";
+import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
+import { readDuration } from "./duration.ts";
+import { holdLease } from "./held-lease.ts";
+import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./scope-options.ts";
+
+interface RecordOptions extends ControlOptions, ScopeOptions {
+  readonly for?: number;
+}
+
+export function addRecord(program: Command): void {
+  const command = program
+    .command("record <file>")
+    .summary("Record what containers ask and are answered")
+    .description("Record what containers ask and are answered, until the command is interrupted, as a file to replay")
+    .option("--for <time>", "end after this time, such as 10m", readDuration);
+  addControlOptions(addScopeOptions(command)).action(
+    async (file: string, options: RecordOptions) => await record(file, options),
+  );
+}
+
+async function record(file: string, options: RecordOptions): Promise<void> {
+  const { writeTape } = await import("../src/api/lab/tape-file.ts");
+  const client = await clientFor(options);
+  const lease = await client.openLease();
+  const queries: RecordedQuery[] = [];
+  let missed = 0;
+  lease.onRecorded = (more, lost) => {
+    queries.push(...more);
+    missed += lost;
+  };
+  const scope = scopeOf(options);
+  await lease.send({ record: { in: scope } });
+  // An empty tape first: a path that cannot be written is known at once.
+  writeTape(file, tapeOf([]));
+  process.stderr.write(
+    `recording ${scopeText(scope)}; ${options.for === undefined ? "Ctrl-C ends it" : `for ${options.for / 1000} s`}\n`,
+  );
+  try {
+    await holdLease(lease, options.for);
+    // Removing the recording sends what is left of it.
+    await lease.close();
+  } finally {
+    writeTape(file, tapeOf(queries));
+    const lost = missed === 0 ? "" : `; ${missed} queries came too fast and are missing`;
+    process.stderr.write(`${queries.length} queries recorded in ${file}${lost}\n`);
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * LeaseConnection: a lease on the control socket, from the client's side: requests go out as lines, and each gets its answer by
+ * the number of its line. Closing it, or the end of this process, takes back everything that was added.
+ */
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
+
+import { Fault } from "../base/lib/fault.ts";
+import type { LeaseReply, LeaseRequest, RecordedQuery } from "./lease.ts";
+
+type Answered = Extract<LeaseReply, { readonly line: number }>;
+
+interface Waiting {
+  readonly resolve: (reply: Answered) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class LeaseConnection {
+  readonly #outgoing: ClientRequest;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastLine = 0;
+  #end: Fault | undefined;
+  readonly #ended: Promise<void>;
+  /** Called with what is recorded, and how much was lost. */
+  onRecorded: (queries: readonly RecordedQuery[], missed: number) => void = () => undefined;
+
+  private constructor(outgoing: ClientRequest, incoming: IncomingMessage) {
+    this.#outgoing = outgoing;
+    this.#ended = this.#read(incoming);
+    outgoing.on("error", () => incoming.destroy());
+  }
+
+  /** `failure` turns an error of the connection, or a refusal, into a Fault. */
+  static async open(
+    socketPath: string,
+    failure: {
+      readonly ofConnection: (error: Error) => Fault;
+      readonly ofReply: (answer: IncomingMessage) => Promise<Fault>;
+    },
+    signal?: AbortSignal,
+  ): Promise<LeaseConnection> {
+    const options = { socketPath, path: "/v1/lease", method: "POST", agent: false, ...(signal && { signal }) };
+    const outgoing = request(options);
+    const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+      outgoing.once("response", resolve);
+      outgoing.once("error", (error) => reject(failure.ofConnection(error)));
+      outgoing.flushHeaders();
+    });
+    if (incoming.statusCode === 200) return new LeaseConnection(outgoing, incoming);
+    const fault = await failure.ofReply(incoming);
+    outgoing.destroy();
+    throw fault;
+  }
+
+  /** Resolves when the lease has ended, from either side. */
+  get ended(): Promise<void> {
+    return this.#ended;
+  }
+
+  /** Resolves when it is in force. */
+  async send(message: LeaseRequest): Promise<Answered> {
+    if (this.#end !== undefined) throw this.#end;
+    const line = ++this.#lastLine;
+    const reply = await new Promise<Answered>((resolve, reject) => {
+      this.#waiting.set(line, { resolve, reject });
+      this.#outgoing.write(`${JSON.stringify(message)}\n`);
+    });
+    if ("error" in reply) throw new Fault(reply.code, reply.error);
+    return reply;
+  }
+
+  /** Resolves when everything has been taken back. */
+  async close(): Promise<void> {
+    this.#end ??= new Fault("LEASE_ENDED", "The lease has been closed");
+    this.#outgoing.end();
+    await this.#ended;
+  }
+
+  async #read(incoming: IncomingMessage): Promise<void> {
+    incoming.setEncoding("utf8");
+    let rest = "";
+    try {
+      for await (const chunk of incoming as AsyncIterable<string>) {
+        const lines = (rest + chunk).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) this.#take(JSON.parse(line) as LeaseReply);
+      }
+    } catch {
+      // A connection that breaks off has ended, too.
+    }
+    this.#end ??= new Fault(
+      "LEASE_ENDED",
+      "dns11 has ended the lease: it was stopped or replaced, and its rules are gone",
+    );
+    for (const { reject } of this.#waiting.values()) reject(this.#end);
+    this.#waiting.clear();
+    this.#outgoing.destroy();
+  }
+
+  #take(reply: LeaseReply): void {
+    if ("recorded" in reply) return this.onRecorded(reply.recorded, reply.missed);
+    this.#waiting.get(reply.line)?.resolve(reply);
+    this.#waiting.delete(reply.line);
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * Lease: the rules of one connection to the control socket. Each line adds or removes one, and is answered when that is in
+ * force. A line that is wrong gets an answer that says so, and the lease stays open. Its end takes back everything.
+ */
+import type { InjectedFault } from "../../api/failures.ts";
+import type { LeaseReply, LeaseSummary, RuleReport, RuleUseReport } from "../../api/lease.ts";
+import { typeName } from "../../base/dns/record-type.ts";
+import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { RuleBook, RuleScope } from "../../query/verdict/rule-book.ts";
+import { type Rule, RuleTally } from "../../query/verdict/rule.ts";
+import { badRule, fieldsOf, numberOf, refuseUnknownKeys } from "./fields.ts";
+import type { Holder } from "./holder.ts";
+import { Recording } from "./recording.ts";
+import { type ReadRule, readRule } from "./rule-reader.ts";
+import { readScope } from "./scope.ts";
+
+export interface LeaseParts {
+  readonly number: number;
+  readonly holder: Holder;
+  readonly book: RuleBook;
+  readonly facts: () => ReadonlyMap<string, ContainerFact>;
+  /** Throws a Fault if there are too many rules already. */
+  readonly admitRule: (scope: RuleScope) => void;
+}
+
+interface HeldRule {
+  readonly read: ReadRule;
+  readonly rule: Rule;
+  readonly scope: RuleScope;
+}
+
+interface HeldRecording {
+  readonly recording: Recording;
+  readonly scope: RuleScope;
+}
+
+const KINDS = ["rule", "record", "remove", "report"];
+const ID_MAX = Number.MAX_SAFE_INTEGER;
+
+/** Of all leases: a later rule precedes an earlier one. */
+let lastRule = 0;
+
+export class Lease {
+  readonly #parts: LeaseParts;
+  readonly #since = new Date();
+  readonly #rules = new Map<number, HeldRule>();
+  readonly #recordings = new Map<number, HeldRecording>();
+  #lastId = 0;
+  #line = 0;
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+  }
+
+  get rules(): number {
+    return this.#rules.size + this.#recordings.size;
+  }
+
+  get isRecording(): boolean {
+    return this.#recordings.size > 0;
+  }
+
+  get holder(): Holder {
+    return this.#parts.holder;
+  }
+
+  /** Does what a line says, and returns what to answer. */
+  handle(text: string): LeaseReply {
+    const line = ++this.#line;
+    try {
+      return { line, ...this.#do(parsed(text)) };
+    } catch (error) {
+      if (isInternalError(error)) throw error;
+      const remedy = error instanceof Fault ? error.remedy : undefined;
+      const message = remedy === undefined ? reasonOf(error) : `${reasonOf(error)}. ${remedy}`;
+      return { line, error: message, code: codeOf(error) ?? "BAD_RULE" };
+    }
+  }
+
+  /** The same for a line that cannot be read. */
+  refuse(message: string): LeaseReply {
+    return { line: ++this.#line, error: message, code: "BAD_RULE" };
+  }
+
+  /** What has been recorded since the last call. */
+  *recorded(): Generator<LeaseReply> {
+    for (const { recording } of this.#recordings.values()) {
+      const taken = recording.take();
+      if (taken !== undefined) yield taken;
+    }
+  }
+
+  get summary(): LeaseSummary {
+    const { number, holder } = this.#parts;
+    return {
+      lease: number,
+      ...holder,
+      since: this.#since.toISOString(),
+      isRecording: this.isRecording,
+      rules: this.#report().rules,
+    };
+  }
+
+  /** `isMeant` chooses containers: a rule that has done nothing yet may still be for them. */
+  injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
+    return [...this.#rules.values()].flatMap(({ read: { what }, rule: { tally }, scope }) => {
+      const containers = [...tally.containers].filter(([id]) => isMeant(id));
+      const isFor = [...scope.select()].some((id) => isMeant(id));
+      if (containers.length === 0 && !isFor) return [];
+      const applied = containers.filter(([, each]) => each.applied > 0);
+      return {
+        text: what,
+        by: holderText(this.holder),
+        since: this.#since.toISOString(),
+        applied: applied.reduce((sum, [, each]) => sum + each.applied, 0),
+        containers: applied.map(([id]) => this.#nameOf(id)),
+      };
+    });
+  }
+
+  end(): void {
+    for (const { rule, scope } of this.#rules.values()) this.#parts.book.remove(rule, scope);
+    for (const { recording, scope } of this.#recordings.values()) this.#parts.book.remove(recording.tape, scope);
+    this.#rules.clear();
+    this.#recordings.clear();
+  }
+
+  #do(value: unknown): DistributiveOmit<Exclude<LeaseReply, { readonly recorded: unknown }>, "line"> {
+    const fields = fieldsOf(value, "line", '{"rule": {"name": "db", "action": "servfail"}}');
+    refuseUnknownKeys(fields, KINDS, "a line");
+    const [kind, ...more] = Object.keys(fields);
+    if (kind === undefined || more.length > 0) throw badRule(`A line has one of the fields ${KINDS.join(", ")}`);
+    if (kind === "rule") return this.#add(fields["rule"]);
+    if (kind === "record") return this.#record(fields["record"]);
+    if (kind === "remove") return this.#remove(numberOf(fields, "remove", 1, ID_MAX) ?? 0);
+    if (fields["report"] !== true) throw badRule("Invalid report: use true");
+    return { report: this.#report() };
+  }
+
+  #add(value: unknown): { readonly id: number; readonly containers: number } {
+    const { book, facts, admitRule, number, holder } = this.#parts;
+    const read = readRule(value);
+    const scope = readScope((value as { readonly in?: unknown }).in, facts);
+    admitRule(scope);
+    const { pattern, types, over, action, limits, what } = read;
+    const text = `${what} (lease ${number} of ${holderText(holder)})`;
+    const rule: Rule = { id: ++lastRule, pattern, types, over, action, limits, text, tally: new RuleTally() };
+    const containers = book.add(rule, scope);
+    this.#rules.set(++this.#lastId, { read, rule, scope });
+    return { id: this.#lastId, containers };
+  }
+
+  #record(value: unknown): { readonly id: number; readonly containers: number } {
+    const { book, facts, admitRule } = this.#parts;
+    const fields = fieldsOf(value, "record", '{"in": {"project": "shop"}}');
+    refuseUnknownKeys(fields, ["in"], "record");
+    const scope = readScope(fields["in"], facts);
+    if (this.#recordings.size > 0)
+      throw new Fault("BAD_RULE", "The lease records already: remove that recording first, or open another lease");
+    admitRule(scope);
+    const recording = new Recording(facts);
+    const containers = book.add(recording.tape, scope);
+    this.#recordings.set(++this.#lastId, { recording, scope });
+    return { id: this.#lastId, containers };
+  }
+
+  #remove(id: number): { readonly removed: number } {
+    const { book } = this.#parts;
+    const held = this.#rules.get(id);
+    const recording = this.#recordings.get(id);
+    if (held !== undefined) book.remove(held.rule, held.scope);
+    else if (recording !== undefined) book.remove(recording.recording.tape, recording.scope);
+    else throw badRule(`The lease has no rule ${id}`);
+    this.#rules.delete(id);
+    this.#recordings.delete(id);
+    return { removed: id };
+  }
+
+  #report(): RuleReport {
+    return { rules: [...this.#rules].map(([id, held]) => this.#useOf(id, held)) };
+  }
+
+  #useOf(id: number, { read: { actionName, what }, rule }: HeldRule): RuleUseReport {
+    const { tally, pattern, action } = rule;
+    const containers = [...tally.containers].map(([containerId, { matched, applied }]) => ({
+      container: this.#nameOf(containerId),
+      matched,
+      applied,
+    }));
+    const refused = [...tally.refused.values()].map(({ containerId, name, type, count }) => ({
+      container: this.#nameOf(containerId),
+      name,
+      type: typeName(type),
+      count,
+    }));
+    return {
+      id,
+      name: pattern.text,
+      action: actionName,
+      text: what,
+      matched: containers.reduce((sum, { matched }) => sum + matched, 0),
+      applied: containers.reduce((sum, { applied }) => sum + applied, 0),
+      containers,
+      ...(action.kind === "only" && { refused, refusedOthers: tally.refusedOthers }),
+    };
+  }
+
+  #nameOf(containerId: string): string {
+    return this.#parts.facts().get(containerId)?.name ?? containerId.slice(0, 12);
+  }
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+export function holderText({ pid, command }: Holder): string {
+  if (pid === 0) return "a process in another PID namespace";
+  return command === "" ? `pid ${pid}` : `${command}, pid ${pid}`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badRule(
+      'A line is not JSON: send one map for each line, such as {"rule": {"name": "db", "action": "servfail"}}',
+    );
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Leases: all that are open, within their bounds: so many leases and rules in all, and a share of them for each process, so that
+ * a test that forgets its leases takes them from nobody else.
+ */
+import type { InjectedFault } from "../../api/failures.ts";
+import type { LeasesReport } from "../../api/lease.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { RuleBook, RuleScope } from "../../query/verdict/rule-book.ts";
+import type { Holder } from "./holder.ts";
+import { Lease, holderText } from "./lease.ts";
+
+interface LeasesParts {
+  readonly book: RuleBook;
+  readonly facts: () => ReadonlyMap<string, ContainerFact>;
+}
+
+export class Leases {
+  readonly #parts: LeasesParts;
+  readonly #open = new Set<Lease>();
+  #lastNumber = 0;
+
+  constructor(parts: LeasesParts) {
+    this.#parts = parts;
+  }
+
+  get report(): LeasesReport {
+    return { leases: [...this.#open].map(({ summary }) => summary) };
+  }
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  /** Rules in force. */
+  get rules(): number {
+    return rulesOf([...this.#open]);
+  }
+
+  /** What the rules have done, for those who look for failures; `isMeant` chooses containers. */
+  injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
+    return [...this.#open].flatMap((lease) => lease.injected(isMeant));
+  }
+
+  open(holder: Holder): Lease {
+    const own = this.#of(holder);
+    if (this.#open.size >= LIMITS.leases || own.length >= LIMITS.leasesEach) {
+      const whose = own.length >= LIMITS.leasesEach ? ` by ${holderText(holder)}` : "";
+      const count = whose === "" ? this.#open.size : own.length;
+      throw new Fault("TOO_MANY_LEASES", `${count} leases are open${whose}: end one of them`);
+    }
+    const lease = new Lease({
+      ...this.#parts,
+      number: ++this.#lastNumber,
+      holder,
+      admitRule: (scope) => this.#admitRule(holder, scope),
+    });
+    this.#open.add(lease);
+    return lease;
+  }
+
+  end(lease: Lease): void {
+    this.#open.delete(lease);
+    lease.end();
+  }
+
+  #admitRule(holder: Holder, scope: RuleScope): void {
+    const own = rulesOf(this.#of(holder));
+    if (own >= LIMITS.leaseRulesEach)
+      throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${own} rules: remove one of them`);
+    if (this.rules >= LIMITS.leaseRules)
+      throw new Fault("TOO_MANY_RULES", `There are ${LIMITS.leaseRules} rules: remove one of them`);
+    if (this.#parts.book.scopes >= LIMITS.leaseScopes && !this.#parts.book.hasScope(scope))
+      throw new Fault(
+        "TOO_MANY_RULES",
+        `There are rules for ${LIMITS.leaseScopes} choices of containers: use a choice that another rule has`,
+      );
+  }
+
+  #of({ pid }: Holder): Lease[] {
+    return [...this.#open].filter(({ holder }) => holder.pid === pid);
+  }
+}
+
+function rulesOf(leases: readonly Lease[]): number {
+  return leases.reduce((sum, { rules }) => sum + rules, 0);
+}

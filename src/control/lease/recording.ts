@@ -1,0 +1,65 @@
+/**
+ * Recording: what a tape has recorded, as people and programs read it: with the names of containers and services, and the
+ * records in the notation of the settings.
+ */
+import type { RecordedQuery } from "../../api/lease.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { bareName } from "../../base/dns/name.ts";
+import { typeName } from "../../base/dns/record-type.ts";
+import { replyText } from "../../base/model/reply-text.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { Tape, type TapedQuery } from "../../query/verdict/tape.ts";
+import { namedContainer } from "../containers/find-container.ts";
+
+/** Types that the settings' `records` can have, as their keys. */
+const KEYS: ReadonlySet<string> = new Set(["A", "AAAA", "TXT", "SRV", "MX", "PTR", "CAA"]);
+
+export class Recording {
+  readonly tape = new Tape();
+  readonly #facts: () => ReadonlyMap<string, ContainerFact>;
+  readonly #beganMs = performance.now();
+  /** The names of containers that have been seen, also of those that are gone. */
+  readonly #places = new Map<string, Pick<RecordedQuery, "container" | "project" | "service">>();
+
+  constructor(facts: () => ReadonlyMap<string, ContainerFact>) {
+    this.#facts = facts;
+  }
+
+  /** What is new; undefined if nothing is. */
+  take(): { readonly recorded: readonly RecordedQuery[]; readonly missed: number } | undefined {
+    const { queries, missed } = this.tape.take();
+    if (queries.length === 0 && missed === 0) return undefined;
+    return { recorded: queries.flatMap((each) => this.#recorded(each) ?? []), missed };
+  }
+
+  #recorded({ containerId, atMs, name, type, reply, isLocal }: TapedQuery): RecordedQuery | undefined {
+    const text = reply.length < HEADER_BYTES ? undefined : replyText(reply);
+    const records: Record<string, string[]> = {};
+    const cnames: string[] = [];
+    for (const answer of text?.answers ?? []) {
+      if (answer.type === "CNAME") cnames.push(bareName(answer.data));
+      else if (KEYS.has(answer.type)) (records[answer.type.toLowerCase()] ??= []).push(answer.data);
+    }
+    return {
+      ...this.#place(containerId),
+      name: bareName(name),
+      type: typeName(type),
+      rcode: text?.rcode ?? "NONE",
+      cnames,
+      records,
+      ttl: text?.answers[0]?.ttl ?? null,
+      isLocal,
+      ms: Math.round(atMs - this.#beganMs),
+    };
+  }
+
+  #place(containerId: string): Pick<RecordedQuery, "container" | "project" | "service"> {
+    const fact = this.#facts().get(containerId);
+    const known = this.#places.get(containerId);
+    if (fact === undefined) return known ?? { container: containerId.slice(0, 12), project: null, service: null };
+    const { name: container, project, service } = namedContainer(fact);
+    const place = { container, project, service };
+    this.#places.set(containerId, place);
+    return place;
+  }
+}

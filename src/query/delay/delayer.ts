@@ -1,0 +1,113 @@
+/**
+ * Delayer: holds queries that a rule delays. Then they are answered from the start, as if they had arrived just now, but are not
+ * judged again. What waits is charged to its container like a query that waits for a server.
+ */
+import { RCODE } from "../../base/dns/rcode.ts";
+import { guard } from "../../base/lib/guard.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { Client } from "../client/client.ts";
+import { Admission } from "../forward/admission.ts";
+import { DEFERRED, type DeferredQuery, type Forward, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
+import { Outcome, STAGE } from "../record/outcome.ts";
+import { Question } from "../wire/question.ts";
+import { failure } from "../wire/reply.ts";
+
+/** Answers a query that was deferred, without judging it again. */
+interface DelayedAnswerer {
+  readonly outcome: Outcome;
+  answerAgain(client: Client, block: Buffer, deferred: DeferredQuery, isStream: boolean): number;
+  takeDeferred(block: Buffer): DeferredQuery;
+}
+
+interface DelayerParts {
+  readonly behaviour: Behaviour;
+  readonly answerer: DelayedAnswerer;
+  /** For queries that need no delay, or have had it. */
+  readonly forward: Forward;
+  readonly now: () => number;
+  /** Limit over all containers. */
+  readonly queriesMax: number;
+}
+
+interface DelayedQuery {
+  readonly client: Client;
+  readonly deferred: DeferredQuery;
+  readonly transport: Transport;
+  readonly respond: Respond;
+  readonly arrivedMs: number;
+  readonly heldBytes: number;
+}
+
+/** Read before the next query is answered, so one serves all. */
+const failed = new Outcome();
+
+export class Delayer {
+  readonly #parts: DelayerParts;
+  readonly #admission: Admission;
+  readonly #question = new Question();
+  readonly #block = Buffer.alloc(SLOT_BYTES);
+
+  constructor(parts: DelayerParts) {
+    this.#parts = parts;
+    this.#admission = new Admission(parts.queriesMax);
+  }
+
+  readonly forward: Forward = (client, deferred, transport, respond) => {
+    const { delayMs } = deferred;
+    if (delayMs === undefined) return this.#parts.forward(client, deferred, transport, respond);
+    const heldBytes = this.#admission.admit(client, deferred.query.length);
+    const query = { client, deferred, transport, respond, arrivedMs: this.#parts.now(), heldBytes };
+    if (heldBytes === 0) {
+      this.#admission.release(client, heldBytes);
+      guard.defer(client.number, () => this.#fail(query, RCODE.REFUSED));
+    } else setTimeout(() => this.#goOn(query), delayMs);
+  };
+
+  #goOn(query: DelayedQuery): void {
+    const { client, heldBytes } = query;
+    this.#admission.release(client, heldBytes);
+    if (client.isClosed) return;
+    // An internal error ends the query, so that no client waits forever.
+    if (guard.run("timer", client.number, () => this.#answer(query))) return;
+    guard.run("timer", client.number, () => this.#fail(query, RCODE.SERVFAIL));
+  }
+
+  #answer({ client, deferred, transport, respond, arrivedMs }: DelayedQuery): void {
+    const { answerer, forward, now } = this.#parts;
+    deferred.query.copy(this.#block);
+    const length = answerer.answerAgain(client, this.#block, deferred, transport === "tcp");
+    const { outcome } = answerer;
+    if (length === DEFERRED) {
+      const { trace, rule, isOwn } = deferred;
+      const next = answerer.takeDeferred(this.#block);
+      return forward(
+        client,
+        {
+          ...next,
+          ...(trace && { trace }),
+          ...(rule !== undefined && { rule }),
+          ...(isOwn !== undefined && { isOwn }),
+        },
+        transport,
+        respond,
+      );
+    }
+    outcome.stage = STAGE.completed;
+    outcome.rule = deferred.rule;
+    outcome.setTimes(transport === "tcp", arrivedMs, now());
+    client.record(outcome);
+    if (length > 0) respond(this.#block.subarray(0, length), outcome);
+  }
+
+  #fail({ client, deferred, transport, respond, arrivedMs }: DelayedQuery, rcode: number): void {
+    deferred.query.copy(this.#block);
+    this.#question.read(this.#block, 0, deferred.query.length);
+    const length = failure(this.#block, this.#question, rcode, this.#parts.behaviour);
+    const reply = this.#block.subarray(0, length);
+    failed.complete(deferred, reply, rcode === RCODE.REFUSED ? "refused" : "failed", undefined);
+    failed.isOwn = deferred.isOwn === true;
+    failed.setTimes(transport === "tcp", arrivedMs, this.#parts.now());
+    client.record(failed);
+    respond(reply, failed);
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Rule: what a lease wants done with certain queries of certain containers. The lease says who is meant and for which names;
+ * the rule decides, query by query, whether it applies. Its state is kept for each client, so that two containers that a rule
+ * is about never share its counts.
+ */
+import type { NameRecords } from "../../base/model/visible-names.ts";
+import type { AliasLink } from "../wire/alias.ts";
+import type { Pattern } from "./pattern.ts";
+import type { PatternIndex } from "./pattern-index.ts";
+
+/** One reply in a sequence. */
+export interface FixedReply {
+  readonly rcode: number;
+  /** CNAMEs in front of the records. */
+  readonly links: readonly AliasLink[];
+  /** What the name has; types that it has no records of are empty. */
+  readonly records: NameRecords;
+}
+
+export type RuleAction =
+  /** An answer without records: NXDOMAIN, SERVFAIL, REFUSED, or NOERROR (no data). */
+  | { readonly kind: "rcode"; readonly rcode: number }
+  /** No reply. */
+  | { readonly kind: "drop" }
+  /** An empty UDP reply that asks for TCP. */
+  | { readonly kind: "truncate" }
+  /** The usual answer, later. */
+  | { readonly kind: "delay"; readonly ms: number; readonly jitterMs: number }
+  /** These replies, one after the other; the last one stays. */
+  | { readonly kind: "replies"; readonly replies: readonly FixedReply[] }
+  /** Everything but these names fails. */
+  | { readonly kind: "only"; readonly names: PatternIndex<true>; readonly rcode: number };
+
+/** How often a rule applies to the queries that match it; without any field, always. */
+interface RuleLimits {
+  /** Only to the first ones. */
+  readonly count?: number | undefined;
+  /** To the first of so many, and so on. */
+  readonly every?: number | undefined;
+  /** To each with this probability. */
+  readonly probability?: number | undefined;
+  readonly seed?: number | undefined;
+  /** Names that match are counted each on its own. */
+  readonly isPerName?: boolean | undefined;
+}
+
+export interface Rule {
+  /** Unique in this process; a later rule precedes an earlier one. */
+  readonly id: number;
+  readonly pattern: Pattern;
+  /** Undefined for all. */
+  readonly types: ReadonlySet<number> | undefined;
+  readonly over: "udp" | "tcp" | undefined;
+  readonly action: RuleAction;
+  readonly limits: RuleLimits;
+  /** What it does and whose it is, for people. */
+  readonly text: string;
+  /** What it has done so far. */
+  readonly tally: RuleTally;
+}
+
+/** Containers with counts of their own, and names that a hermetic rule lists. */
+const CONTAINERS_MAX = 1_000;
+const NAMES_MAX = 500;
+
+export interface ContainerTally {
+  /** Queries that the rule is about, and those of them to which it applied. */
+  matched: number;
+  applied: number;
+}
+
+/** RuleTally: what a rule has done, by container, also of containers that are gone. */
+export class RuleTally {
+  readonly containers = new Map<string, ContainerTally>();
+  /** Queries that a hermetic rule refused, by container, name and type. */
+  readonly refused = new Map<
+    string,
+    { readonly containerId: string; readonly name: string; readonly type: number; count: number }
+  >();
+  /** Further ones. */
+  refusedOthers = 0;
+
+  of(containerId: string): ContainerTally {
+    const known = this.containers.get(containerId);
+    if (known !== undefined) return known;
+    const tally = { matched: 0, applied: 0 };
+    if (this.containers.size < CONTAINERS_MAX) this.containers.set(containerId, tally);
+    return tally;
+  }
+
+  refuse(containerId: string, name: string, type: number): void {
+    const key = `${containerId} ${type} ${name}`;
+    const known = this.refused.get(key);
+    if (known !== undefined) known.count++;
+    else if (this.refused.size < NAMES_MAX) this.refused.set(key, { containerId, name, type, count: 1 });
+    else this.refusedOthers++;
+  }
+}
