@@ -38,7 +38,7 @@ before(async () => {
   app = await runContainer(engine, { name: "shop-app-1", networks: ["n1"], labels: service("app") });
   other = await runContainer(engine, { name: "other", networks: ["n1"] });
   db = await runContainer(engine, { name: "db", networks: ["n1"] });
-  instance = await startDns11(engine, { args: ["--answers", "kernel"] });
+  instance = await startDns11(engine, { settings: { answers: "kernel" } });
   dns = await connect({ engine: engine.host, stateDir: instance.stateDir });
   await instance.waitForKernel();
 });
@@ -77,6 +77,20 @@ test("each kind of fault is what its name says, for local, cached and new names,
       assert.equal(await status(app, name), usual);
     }
   }
+});
+
+test("a fault is of one asker: not of those who wait for the same reply, nor of those who share the cache", async () => {
+  await using lab = await dns.lab({ container: "app" });
+  await lab.fault("500.slow.test", { servfail: { count: 1 } });
+  const [failed, answered] = await Promise.all([dig(app, "500.slow.test"), dig(other, "500.slow.test")]);
+  assert.deepEqual([failed.status, answered.status, dataOf(answered).length], ["SERVFAIL", "NOERROR", 1]);
+  // Kept for everybody by now: the rule no longer applies, and the reply is the one that the other one got.
+  assert.deepEqual(dataOf(await dig(app, "500.slow.test")), dataOf(answered));
+  const rule = await lab.fault("500.slow.test", { nxdomain: true });
+  assert.equal(await status(app, "500.slow.test"), "NXDOMAIN");
+  assert.deepEqual(dataOf(await dig(other, "500.slow.test")), dataOf(answered));
+  await rule.remove();
+  assert.deepEqual(dataOf(await dig(app, "500.slow.test")), dataOf(answered));
 });
 
 test("a truncated reply has the client ask by TCP, where the answer is", async () => {
@@ -330,10 +344,10 @@ test("a test that is killed leaves nothing behind, and neither does a dns11 that
 
   const lab: Lab = await dns.lab({ container: "app" });
   await lab.fault("db", { nxdomain: true });
-  instance = await replaceDns11(engine, instance, { args: ["--answers", "kernel"] });
+  instance = await replaceDns11(engine, instance, { settings: { answers: "kernel" } });
   await lab.ended;
   assert.equal(await status(app, "db"), "NOERROR");
-  await assert.rejects(lab.fault("db", { nxdomain: true }), /LEASE_ENDED|dns11 has ended the lease/);
+  await assert.rejects(lab.fault("db", { nxdomain: true }), /dns11 was stopped or replaced, so the rules of the lease are gone/);
   await instance.waitForKernel();
 });
 
