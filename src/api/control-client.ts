@@ -99,7 +99,11 @@ export class ControlClient {
     { perSecond, last }: { readonly perSecond: number; readonly last: number },
     signal?: AbortSignal,
   ): AsyncGenerator<QueryReport | MissedReport | SkippedReport, void> {
-    yield* this.#stream<QueryReport | MissedReport | SkippedReport>("/v1/queries", { perSecond, last, follow: true }, signal);
+    yield* this.#stream<QueryReport | MissedReport | SkippedReport>(
+      "/v1/queries",
+      { perSecond, last, follow: true },
+      signal,
+    );
   }
 
   /** Names that fail, of some containers or of all. */
