@@ -345,6 +345,7 @@ const ROOMS: readonly Room[] = [
       "src/container/attach",
       FACTS,
       "src/container/registry/former-addresses.ts",
+      "src/container/watch/nsswitch.ts",
       "src/container/watch/resolv-conf.ts",
       "src/base/log/log.ts",
       "src/query",

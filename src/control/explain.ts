@@ -22,7 +22,11 @@ import { addressesIn, ownersOf } from "./address-owners.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { containerRef, lookup, readQuestion } from "./lookup.ts";
 import { causesOf } from "./causes/causes.ts";
-import { resolverCauses } from "./causes/client-causes.ts";
+import { resolverCauses, searchShadowCause } from "./causes/client-causes.ts";
+import { searchNames } from "./causes/search-list.ts";
+import { type LookupOrder, USUAL_ORDER } from "../container/watch/nsswitch.ts";
+import { failureText } from "../container/attach/attachment-state.ts";
+import { notServed } from "./unwatched-containers.ts";
 import { causeText, serviceChange } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { NOT_QUERIED, cause } from "./causes/situation.ts";
@@ -34,11 +38,15 @@ import type { AddressOwner } from "../api/owners.ts";
 
 const PUBLISHED_SHOWN = 8;
 const HOSTS = "/etc/hosts";
+const NSSWITCH = "/etc/nsswitch.conf";
+const SWITCH_ADVICE = `"hosts: files dns" is usual: change the line in the image, or mount a file with it over ${NSSWITCH}`;
+const ADDRESS_TYPES: ReadonlySet<string> = new Set(["A", "AAAA"]);
 
 /** What came of the question, before it is known why. */
 type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"> & {
   /** Over UDP; the reply is the one over TCP. */
   readonly isTruncated?: boolean;
+  readonly fromSearch?: Explanation["fromSearch"] | undefined;
 };
 
 export async function explain(
@@ -54,7 +62,9 @@ export async function explain(
   if (typeof client === "string") return await explainFromInside(ports, nameRequest, client, signal);
   const other = otherServers(ports, fact, owner);
   if (other !== undefined) return await explainFromInside(ports, nameRequest, other, signal);
-  return await explanation(ports, fact, question, await queryDns11(ports, client, question));
+  const resolved = await queryDns11(ports, client, question);
+  const fromSearch = await searchAnswer(ports, client, { fact, owner, question, resolved });
+  return await explanation(ports, fact, question, { ...resolved, fromSearch });
 }
 
 /** The explanation for a container that dns11 does not serve; `notServed` says why. */
@@ -86,7 +96,6 @@ async function explanation(
     (address) => containers.swarm?.placeOf(owner, address),
   );
   const published = publishedOf(owners, ports);
-  const fromFile = fileAnswer(ports, fact, question);
   const isAnswered = reply !== null && reply.answers.length > 0;
   const why = causesOf(
     situations.of(fact, owner, {
@@ -102,18 +111,22 @@ async function explanation(
       held: heldBy(resolved.steps),
     }),
   );
-  const replied = addressesIn(reply?.answers ?? []);
-  const isOther = fromFile !== undefined && fromFile.addresses.some((address) => !replied.includes(address));
-  const ranked = programsFirst(why);
-  const causes = isOther ? [hostsCause(fact, question.name, fromFile), ...ranked] : ranked;
-  const { isTruncated: _, ...shown } = resolved;
+  const { fromFile, fromSearch, causes: first } = beforeReply(ports, fact, question, resolved);
+  const search = fromSearch === undefined ? [] : searchCause(situations, fact, question, fromSearch);
+  const unserved = notServedCause(ports, owner, isAnswered);
+  const rest = programsFirst(why, unserved.length > 0).filter(
+    ({ code }) => search.length === 0 || code !== "search-list",
+  );
+  const causes = [...first, ...search, ...unserved, ...rest];
+  const { isTruncated: _, fromSearch: __, ...shown } = resolved;
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
     networks: containers.viewOf(owner).names.flatMap(({ places }) => places),
     ...shown,
     owners,
-    ...(fromFile !== undefined && isOther && { fromFile }),
+    ...(fromFile !== undefined && { fromFile }),
+    ...(fromSearch !== undefined && { fromSearch }),
     ...(published.length > 0 && { published }),
     causes,
     hints: causes.map((each) => causeText(each)),
@@ -127,11 +140,17 @@ function heldBy(steps: readonly ExplainedStep[]): string | undefined {
 }
 
 /** If programs do not ask dns11, nothing else is the cause, and that the name resolves here is of no use to them. */
-function programsFirst(causes: readonly Cause[]): readonly Cause[] {
+function programsFirst(causes: readonly Cause[], isUnserved: boolean): readonly Cause[] {
   const elsewhere = causes.filter(({ code, isBreaking }) => code === "resolv-conf" && isBreaking);
-  if (elsewhere.length === 0) return causes;
+  if (elsewhere.length === 0 && !isUnserved) return causes;
   const others = causes.filter((each) => !elsewhere.includes(each) && each.code !== "resolves-now");
   return [...elsewhere, ...others];
+}
+
+/** A container that should be served and is not, if that may be why the name fails. */
+function notServedCause({ containers }: SituationPorts, owner: ContainerFact, isAnswered: boolean): Cause[] {
+  const reason = isAnswered ? undefined : unservedReason(containers, owner);
+  return reason === undefined ? [] : [notServed(owner, reason)];
 }
 
 /** Why the answer of dns11 is not what programs get; undefined if it is. Of a node, dns11 writes the file itself. */
@@ -146,14 +165,77 @@ function otherServers(
   return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
 }
 
-/** Of the file that Docker makes; what a user mounts over it is not read. */
-function fileAnswer(
+/** What programs get from the container's own files and search list, and why, if that is not the reply. */
+function beforeReply(
   { inside }: SituationPorts,
   fact: ContainerFact,
   question: ParsedQuestion,
-): Explanation["fromFile"] {
+  { reply, fromSearch }: Resolved,
+): Pick<Explanation, "fromFile" | "fromSearch"> & { readonly causes: readonly Cause[] } {
+  const { name, typeName } = question;
+  const asked = fromSearch === undefined ? {} : { fromSearch };
+  if (!ADDRESS_TYPES.has(typeName)) return { causes: [] };
+  // Of the file that Docker makes; what a user mounts over it is not read.
   const addresses = addressesInHosts(inside.hostsOf?.(fact) ?? "", question);
-  return addresses.length === 0 ? undefined : { path: HOSTS, addresses };
+  const order = inside.lookupOrderOf?.(fact) ?? USUAL_ORDER;
+  const replied = fromSearch?.addresses ?? addressesIn(reply?.answers ?? []);
+  const isRead = order.file === "first" || (order.file === "after failure" && replied.length === 0);
+  if (!order.queries && (addresses.length === 0 || !isRead)) {
+    return { fromFile: { path: NSSWITCH, addresses: [] }, causes: [neverQueries(fact, order)] };
+  }
+  if (order.queries && addresses.every((address) => replied.includes(address))) return { ...asked, causes: [] };
+  const fromFile = { path: HOSTS, addresses };
+  if (isRead) return { fromFile, causes: [hostsCause(fact, name, fromFile)] };
+  const sentence = `programs in ${fact.name} do not get ${addresses.join(", ")}, which ${HOSTS} has for "${name}": ${order.origin}`;
+  return { ...asked, causes: [cause("nsswitch", sentence, { advice: SWITCH_ADVICE })] };
+}
+
+function neverQueries({ name }: ContainerFact, { origin }: LookupOrder): Cause {
+  const sentence = `programs in ${name} query no server: ${origin}`;
+  return cause("nsswitch", sentence, { advice: SWITCH_ADVICE, isBreaking: true });
+}
+
+interface SearchContext {
+  readonly fact: ContainerFact;
+  readonly owner: ContainerFact;
+  readonly question: ParsedQuestion;
+  readonly resolved: Resolved;
+}
+
+/** The answer for another name of the search list that programs get: one before the name, or after it if it fails. */
+async function searchAnswer(
+  ports: ControlPorts,
+  client: Client,
+  { fact, owner, question, resolved }: SearchContext,
+): Promise<Explanation["fromSearch"]> {
+  const { inside } = ports;
+  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
+  if (resolvConf === undefined || fact.networkMode === "host" || !ADDRESS_TYPES.has(question.typeName))
+    return undefined;
+  const names = searchNames(question, resolvConf);
+  const own = names.indexOf(question);
+  const replied = addressesIn(resolved.reply?.answers ?? []);
+  const others = replied.length > 0 ? names.slice(0, own) : names.filter((each) => each !== question);
+  const found = await Promise.all(
+    others.map(async (each) => {
+      const { reply } = await queryDns11(ports, client, each);
+      return { name: each.name, addresses: addressesIn(reply?.answers ?? []) };
+    }),
+  );
+  const first = found.find(({ addresses }) => addresses.length > 0);
+  return first?.addresses.every((address) => replied.includes(address)) === true ? undefined : first;
+}
+
+/** An upstream server has an answer before a container is asked for. */
+function searchCause(
+  { known }: Situations,
+  fact: ContainerFact,
+  { name }: ParsedQuestion,
+  { name: completed, addresses }: NonNullable<Explanation["fromSearch"]>,
+): Cause[] {
+  const isContainers = addresses.some((address) => known.withAddress(address).length > 0);
+  if (isContainers || known.places(name.toLowerCase()).length === 0) return [];
+  return [searchShadowCause(known.byId(fact.id) ?? runningContainer(fact), name, completed)];
 }
 
 function hostsCause(
@@ -252,6 +334,16 @@ function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client | 
   const endpoint = attachment?.endpoint;
   if (endpoint instanceof Endpoint && attachment?.state.kind !== "failed") return endpoint.client;
   return `dns11 does not serve "${owner.name}": ${reasonNotServed(containers.decisionOf(owner.id), attachment)}`;
+}
+
+/** Undefined for one that is not meant to be served, or is being attached. */
+function unservedReason(
+  { decisionOf, attachmentOf }: SituationPorts["containers"],
+  { id }: ContainerFact,
+): string | undefined {
+  const [decision, state] = [decisionOf(id), attachmentOf(id)?.state];
+  if (decision?.kind === "skip") return decision.code === "quarantined" ? decision.reason : undefined;
+  return state?.kind === "failed" ? failureText(state) : undefined;
 }
 
 function reasonNotServed(decision: Decision | undefined, attachment: Attachment | undefined): string {

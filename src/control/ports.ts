@@ -7,6 +7,7 @@ import type { Behaviour } from "../base/model/behaviour.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { FormerAddress } from "../container/registry/former-addresses.ts";
+import type { LookupOrder } from "../container/watch/nsswitch.ts";
 import type { ListedServer, ResolvConf } from "../container/watch/resolv-conf.ts";
 import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
 import type { OwnName } from "../base/model/visible-names.ts";
@@ -110,6 +111,8 @@ export interface ContainerAccess {
   readonly resolvConfOf: (fact: ContainerFact) => ResolvConf | undefined;
   /** The text of the /etc/hosts that the engine made; undefined if it cannot be read, or another file is mounted over it. */
   readonly hostsOf?: (fact: ContainerFact) => string | undefined;
+  /** In which order its programs read /etc/hosts and query; the usual one if that cannot be determined. */
+  readonly lookupOrderOf?: (fact: ContainerFact) => LookupOrder;
   /** Where the host's files list its nameservers. */
   readonly hostServers?: () => readonly ListedServer[];
 }

@@ -54,6 +54,6 @@ function* eachUnwatched(
   }
 }
 
-function notServed({ name }: ContainerFact, reason: string): Cause {
+export function notServed({ name }: ContainerFact, reason: string): Cause {
   return cause("not-served", `dns11 does not serve "${name}": ${reason}`, { fix: commandOf("dns11", "doctor", name) });
 }

@@ -1,8 +1,6 @@
 /**
  * ContainerLibc: the C library by which programs in a container resolve names, found in its files.
  */
-import { readUnder } from "./container-root.ts";
-
 export interface Libc {
   readonly kind: "musl" | "glibc";
   readonly version: string | undefined;
@@ -16,23 +14,24 @@ const GLIBC = ["", ...MACHINES.map((machine) => `${machine}-linux-gnu/`)].flatMa
 );
 const PACKAGES = "/lib/apk/db/installed";
 
-type ReadUnder = typeof readUnder;
+/** The first bytes of a file of the container; undefined if there is none. */
+type Read = (path: string, bytesMax: number) => Buffer | undefined;
 
 /** musl may be there beside glibc, for a compiler; on a system of musl, what has the name of glibc has not its version. */
-export function libcBelow(root: number, read: ReadUnder = readUnder): Libc | undefined {
-  const glibc = firstBelow(root, GLIBC, read);
+export function libcOf(read: Read): Libc | undefined {
+  const glibc = firstOf(GLIBC, read);
   const version = glibc && /stable release version (\d+\.\d+)/.exec(glibc.toString("latin1"))?.[1];
   if (version !== undefined) return { kind: "glibc", version };
-  const musl = firstBelow(root, MUSL, read);
+  const musl = firstOf(MUSL, read);
   if (musl !== undefined) {
-    return { kind: "musl", version: muslVersion(musl, read(root, PACKAGES, LIBRARY_BYTES_MAX)) };
+    return { kind: "musl", version: muslVersion(musl, read(PACKAGES, LIBRARY_BYTES_MAX)) };
   }
   return glibc && { kind: "glibc", version };
 }
 
-function firstBelow(root: number, paths: readonly string[], read: ReadUnder): Buffer | undefined {
+function firstOf(paths: readonly string[], read: Read): Buffer | undefined {
   for (const path of paths) {
-    const bytes = read(root, path, LIBRARY_BYTES_MAX);
+    const bytes = read(path, LIBRARY_BYTES_MAX);
     if (bytes !== undefined) return bytes;
   }
   return undefined;

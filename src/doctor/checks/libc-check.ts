@@ -4,7 +4,8 @@
  */
 import { type Finding, finding } from "../../base/model/finding.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
-import { libcBelow } from "../../container/namespace/container-libc.ts";
+import { libcOf } from "../../container/namespace/container-libc.ts";
+import { readUnder } from "../../container/namespace/container-root.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 
 /** The first musl that retries truncated replies over TCP. */
@@ -12,7 +13,7 @@ const MUSL_WITH_TCP = [1, 2, 4];
 
 /** `root`: the container's root directory; `resolvConf`: the text of its file. */
 export function libcFinding(root: number, resolvConf: string | undefined): Finding {
-  const libc = libcBelow(root);
+  const libc = libcOf((path, bytesMax) => readUnder(root, path, bytesMax));
   if (libc === undefined) {
     return finding("libc", "ok", "no glibc or musl found; programs use their own resolver");
   }

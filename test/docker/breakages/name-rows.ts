@@ -32,10 +32,35 @@ async function typed(shop: Shop, name: string, meant: string): Promise<Broken> {
   };
 }
 
-/** A program in the container gets the address. */
+/** What the image has, if its line has been changed; programs are asked in between. */
+async function switched(
+  shop: Shop,
+  order: string,
+  assertBroken: (client: Container) => Promise<void>,
+  name = "api",
+): Promise<Broken> {
+  const keys = { extra_hosts: ["db:192.0.2.5"] };
+  const client = await shop.service("switched", ["shop_front", "shop_back"], { keys });
+  const write = async (line: string): Promise<string> =>
+    stdoutOf(await client.exec("sh", ["-c", `echo 'hosts: ${line}' >/etc/nsswitch.conf`]), line);
+  await write(order);
+  await assertBroken(client);
+  return {
+    client,
+    name,
+    follow: async () => void (await write("files dns")),
+    again: async () => {
+      if (name === "db") await assertProgramGets(client, "db", "192.0.2.5");
+      else await assertProgramGets(client, "web", (await shop.called("shop-web-1")).address("shop_front"));
+    },
+  };
+}
+
+/** A program in the container gets the address, or none. */
 async function assertProgramGets(client: Container, name: string, address: string): Promise<void> {
   const { stdout, stderr } = await client.exec("ping", ["-c", "1", "-W", "1", name]);
-  assert.ok(`${stdout}${stderr}`.includes(`(${address})`), `${name}: ${stdout}${stderr}`);
+  const got = /\(([\d.]+)\)/.exec(stdout)?.[1] ?? "";
+  assert.equal(got, address, `${name}: ${stdout}${stderr}`);
 }
 
 export const NAME_ROWS: readonly Breakage[] = [
@@ -154,6 +179,23 @@ export const NAME_ROWS: readonly Breakage[] = [
           await assertProgramGets(changed, "web", (await shop.called("shop-web-1")).address("shop_front"));
         },
       };
+    },
+  },
+  {
+    what: "The container's nsswitch.conf has `hosts: files`",
+    code: "nsswitch",
+    advice: '"hosts: files dns" is usual: change the line in the image',
+    isExplained: true,
+    break: async (shop) => await switched(shop, "files", async (client) => await assertProgramGets(client, "api", "")),
+  },
+  {
+    what: "The container's nsswitch.conf has `hosts: dns files`, and /etc/hosts the name",
+    code: "nsswitch",
+    advice: '"hosts: files dns" is usual: change the line in the image',
+    isExplained: true,
+    break: async (shop) => {
+      const address = (await shop.called("shop-db-1")).address("shop_back");
+      return await switched(shop, "dns files", async (client) => await assertProgramGets(client, "db", address), "db");
     },
   },
   {
