@@ -673,6 +673,7 @@ const OPENERS = new Map([
   ["src/kernel/nft-watch.ts", "/dev/null"],
   ["src/kernel/answers/link-thread-main.ts", "this thread's namespace"],
   ["src/kernel/capabilities.ts", "files of this process"],
+  ["src/container/namespace/own-files.ts", "openat2 within the container's root and mount"],
   ["src/container/namespace/namespace-runner.ts", "this thread's namespace"],
   ["src/container/host/resolved/tun-link.ts", "the TUN device below the engine's root, which is the host's"],
   ["src/container/namespace/engine-host.ts", "paths of the engine's process under /proc; regular-file.ts"],

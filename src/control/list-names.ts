@@ -74,11 +74,12 @@ export async function listNames(
 function entriesFirst(names: readonly ListedName[]): readonly ListedName[] {
   const isEntry = ({ source }: ListedName): boolean => source === ENTRIES;
   const entries = new Set(names.filter(isEntry).map(({ name }) => name));
-  return names.map((each): ListedName => {
+  const listed = names.map((each): ListedName => {
     if (!entries.has(each.name) || (each.state !== "resolves" && each.state !== "shadowed")) return each;
-    const { shadowedBy: _, ...listed } = each;
-    return isEntry(each) ? { ...listed, state: "resolves" } : { ...listed, state: "shadowed", shadowedBy: ENTRIES };
+    const { shadowedBy: _, ...rest } = each;
+    return isEntry(each) ? { ...rest, state: "resolves" } : { ...rest, state: "shadowed", shadowedBy: ENTRIES };
   });
+  return [...listed.filter(isEntry), ...listed.filter((each) => !isEntry(each))];
 }
 
 function swarmName({ name, network, source, records = [], ...found }: OwnName): ListedName {

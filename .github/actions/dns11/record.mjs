@@ -75,7 +75,11 @@ var ControlClient = class {
   }
   /** The same with at most so many queries a second, after the last past ones. */
   async *followSome({ perSecond, last }, signal) {
-    yield* this.#stream("/v1/queries", { perSecond, last, follow: true }, signal);
+    yield* this.#stream(
+      "/v1/queries",
+      { perSecond, last, follow: true },
+      signal
+    );
   }
   /** Names that fail, of some containers or of all. */
   async failures(filter = {}) {

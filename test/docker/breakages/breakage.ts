@@ -93,7 +93,7 @@ function waysOf({ fix, change, advice }: Breakage): readonly (Way | undefined)[]
 }
 
 /** Until the cause is known. */
-export async function named(shop: Shop, { code, isExplained }: Breakage, broken: Broken): Promise<Cause> {
+async function named(shop: Shop, { code, isExplained }: Breakage, broken: Broken): Promise<Cause> {
   const { client, name, ask = async () => await dig(client, "+time=2", name) } = broken;
   if (isExplained !== true) return await shop.causeIn(client.name, code, ask);
   const api = await shop.client();

@@ -327,7 +327,13 @@ function failureReport(
 ): FailureReport {
   const report = reports.find((each) => each.name === container);
   const isContainerName = !name.includes(".");
-  const known = { code, sentence, fix: fix ?? null, lastingFix: null, isBreaking: isContainerName && code !== "unknown-name" };
+  const known = {
+    code,
+    sentence,
+    fix: fix ?? null,
+    lastingFix: null,
+    isBreaking: isContainerName && code !== "unknown-name",
+  };
   const cause: Cause = about === undefined ? known : { ...known, about };
   return {
     container,
