@@ -26,7 +26,7 @@ import { resolverCauses, searchShadowCause } from "./causes/client-causes.ts";
 import { searchNames } from "./causes/search-list.ts";
 import { type LookupOrder, USUAL_ORDER } from "../container/watch/nsswitch.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
-import { notServed } from "./unwatched-containers.ts";
+import { notServedCause } from "./unwatched-containers.ts";
 import { causeText, serviceChange } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";
 import { NOT_QUERIED, cause } from "./causes/situation.ts";
@@ -113,7 +113,7 @@ async function explanation(
   );
   const { fromFile, fromSearch, causes: first } = beforeReply(ports, fact, question, resolved);
   const search = fromSearch === undefined ? [] : searchCause(situations, fact, question, fromSearch);
-  const unserved = notServedCause(ports, owner, isAnswered);
+  const unserved = unservedCauses(ports, owner, isAnswered);
   const rest = programsFirst(why, unserved.length > 0).filter(
     ({ code }) => search.length === 0 || code !== "search-list",
   );
@@ -148,9 +148,9 @@ function programsFirst(causes: readonly Cause[], isUnserved: boolean): readonly 
 }
 
 /** A container that should be served and is not, if that may be why the name fails. */
-function notServedCause({ containers }: SituationPorts, owner: ContainerFact, isAnswered: boolean): Cause[] {
+function unservedCauses({ containers }: SituationPorts, owner: ContainerFact, isAnswered: boolean): Cause[] {
   const reason = isAnswered ? undefined : unservedReason(containers, owner);
-  return reason === undefined ? [] : [notServed(owner, reason)];
+  return reason === undefined ? [] : [notServedCause(owner, reason)];
 }
 
 /** Why the answer of dns11 is not what programs get; undefined if it is. Of a node, dns11 writes the file itself. */

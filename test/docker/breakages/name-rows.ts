@@ -79,7 +79,7 @@ export const NAME_ROWS: readonly Breakage[] = [
   {
     what: "A program looks up `api:8080`",
     code: "not-a-name",
-    advice: `${HOST}, and PORT`.replace("PORT", "8080"),
+    advice: `${HOST}, and 8080 where it expects a port`,
     break: async (shop) => await typed(shop, "api:8080", "api"),
   },
   {
