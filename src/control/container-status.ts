@@ -13,6 +13,7 @@ import type { View } from "../base/model/view.ts";
 import { presentation } from "../base/dns/name.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import { namedContainer, sharedOwner } from "./find-container.ts";
+import { NOT_ASKED } from "../base/model/not-served.ts";
 import { mountedResolvConf } from "./situations.ts";
 import type { Containers } from "./ports.ts";
 
@@ -83,9 +84,15 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...base,
     ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),
     ...attachmentStatus(attachment),
+    // Programs that ask dns11 have mounted a file that lists its address.
+    ...(mounted !== undefined && !hasQueried(attachment) && { code: NOT_ASKED }),
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),
   };
+}
+
+function hasQueried(attachment: Attachment | undefined): boolean {
+  return (attachment?.counters?.["queries"] ?? 0) > 0;
 }
 
 /** The services that it is a task of. */

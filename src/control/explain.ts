@@ -3,7 +3,6 @@
  * usual, but it counts nowhere as a query of the container. Where dns11 does not answer, the question is resolved from inside
  * the container, as a program there would; the causes are the same.
  */
-import { bareName } from "../base/dns/name.ts";
 import { randomInt } from "node:crypto";
 
 import type { Attachment } from "../container/attach/attachment.ts";
@@ -19,28 +18,22 @@ import { Trace } from "../query/trace.ts";
 import type { Decision } from "../container/attach/decision.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 import { addressesIn, ownersOf } from "./address-owners.ts";
+import { beforeReply, searchAnswer, searchCause } from "./program-answer.ts";
 import { findContainer, namespaceOwner } from "./find-container.ts";
 import { containerRef, lookup, readQuestion } from "./lookup.ts";
 import { causesOf } from "./causes/causes.ts";
-import { resolverCauses, searchShadowCause } from "./causes/client-causes.ts";
-import { searchNames } from "./causes/search-list.ts";
-import { type LookupOrder, USUAL_ORDER } from "../container/watch/nsswitch.ts";
+import { resolverCauses } from "./causes/client-causes.ts";
 import { failureText } from "../container/attach/attachment-state.ts";
 import { notServedCause } from "./unwatched-containers.ts";
-import { causeText, serviceChange } from "./causes/fixes.ts";
+import { causeText } from "./causes/fixes.ts";
 import { runningContainer } from "./causes/known-container.ts";
-import { NOT_QUERIED, cause } from "./causes/situation.ts";
-import { addressesInHosts } from "./hosts-file.ts";
+import { NOT_QUERIED } from "./causes/situation.ts";
 import { type SituationPorts, Situations, resolversOf } from "./situations.ts";
 import type { Cause } from "../api/causes.ts";
 import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../api/names.ts";
 import type { AddressOwner } from "../api/owners.ts";
 
 const PUBLISHED_SHOWN = 8;
-const HOSTS = "/etc/hosts";
-const NSSWITCH = "/etc/nsswitch.conf";
-const SWITCH_ADVICE = `"hosts: files dns" is usual: change the line in the image, or mount a file with it over ${NSSWITCH}`;
-const ADDRESS_TYPES: ReadonlySet<string> = new Set(["A", "AAAA"]);
 
 /** What came of the question, before it is known why. */
 type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"> & {
@@ -63,7 +56,9 @@ export async function explain(
   const other = otherServers(ports, fact, owner);
   if (other !== undefined) return await explainFromInside(ports, nameRequest, other, signal);
   const resolved = await queryDns11(ports, client, question);
-  const fromSearch = await searchAnswer(ports, client, { fact, owner, question, resolved });
+  const query = async (each: ParsedQuestion): Promise<ReplyText | null> =>
+    (await queryDns11(ports, client, each)).reply;
+  const fromSearch = await searchAnswer(ports, { fact, owner, question, reply: resolved.reply, query });
   return await explanation(ports, fact, question, { ...resolved, fromSearch });
 }
 
@@ -163,94 +158,6 @@ function otherServers(
   const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
   const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(owner) });
   return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
-}
-
-/** What programs get from the container's own files and search list, and why, if that is not the reply. */
-function beforeReply(
-  { inside }: SituationPorts,
-  fact: ContainerFact,
-  question: ParsedQuestion,
-  { reply, fromSearch }: Resolved,
-): Pick<Explanation, "fromFile" | "fromSearch"> & { readonly causes: readonly Cause[] } {
-  const { name, typeName } = question;
-  const asked = fromSearch === undefined ? {} : { fromSearch };
-  if (!ADDRESS_TYPES.has(typeName)) return { causes: [] };
-  // Of the file that Docker makes; what a user mounts over it is not read.
-  const addresses = addressesInHosts(inside.hostsOf?.(fact) ?? "", question);
-  const order = inside.lookupOrderOf?.(fact) ?? USUAL_ORDER;
-  const replied = fromSearch?.addresses ?? addressesIn(reply?.answers ?? []);
-  const isRead = order.file === "first" || (order.file === "after failure" && replied.length === 0);
-  if (!order.queries && (addresses.length === 0 || !isRead)) {
-    return { fromFile: { path: NSSWITCH, addresses: [] }, causes: [neverQueries(fact, order)] };
-  }
-  if (order.queries && addresses.every((address) => replied.includes(address))) return { ...asked, causes: [] };
-  const fromFile = { path: HOSTS, addresses };
-  if (isRead) return { fromFile, causes: [hostsCause(fact, name, fromFile)] };
-  const sentence = `programs in ${fact.name} do not get ${addresses.join(", ")}, which ${HOSTS} has for "${name}": ${order.origin}`;
-  return { ...asked, causes: [cause("nsswitch", sentence, { advice: SWITCH_ADVICE })] };
-}
-
-function neverQueries({ name }: ContainerFact, { origin }: LookupOrder): Cause {
-  const sentence = `programs in ${name} query no server: ${origin}`;
-  return cause("nsswitch", sentence, { advice: SWITCH_ADVICE, isBreaking: true });
-}
-
-interface SearchContext {
-  readonly fact: ContainerFact;
-  readonly owner: ContainerFact;
-  readonly question: ParsedQuestion;
-  readonly resolved: Resolved;
-}
-
-/** The answer for another name of the search list that programs get: one before the name, or after it if it fails. */
-async function searchAnswer(
-  ports: ControlPorts,
-  client: Client,
-  { fact, owner, question, resolved }: SearchContext,
-): Promise<Explanation["fromSearch"]> {
-  const { inside } = ports;
-  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
-  if (resolvConf === undefined || fact.networkMode === "host" || !ADDRESS_TYPES.has(question.typeName))
-    return undefined;
-  const names = searchNames(question, resolvConf);
-  const own = names.indexOf(question);
-  const replied = addressesIn(resolved.reply?.answers ?? []);
-  const others = replied.length > 0 ? names.slice(0, own) : names.filter((each) => each !== question);
-  const found = await Promise.all(
-    others.map(async (each) => {
-      const { reply } = await queryDns11(ports, client, each);
-      return { name: each.name, addresses: addressesIn(reply?.answers ?? []) };
-    }),
-  );
-  const first = found.find(({ addresses }) => addresses.length > 0);
-  return first?.addresses.every((address) => replied.includes(address)) === true ? undefined : first;
-}
-
-/** An upstream server has an answer before a container is asked for. */
-function searchCause(
-  { known }: Situations,
-  fact: ContainerFact,
-  { name }: ParsedQuestion,
-  { name: completed, addresses }: NonNullable<Explanation["fromSearch"]>,
-): Cause[] {
-  const isContainers = addresses.some((address) => known.withAddress(address).length > 0);
-  if (isContainers || known.places(name.toLowerCase()).length === 0) return [];
-  return [searchShadowCause(known.byId(fact.id) ?? runningContainer(fact), name, completed)];
-}
-
-function hostsCause(
-  fact: ContainerFact,
-  name: string,
-  { path, addresses }: NonNullable<Explanation["fromFile"]>,
-): Cause {
-  const bare = bareName(name);
-  const isGiven = fact.extraHosts.some((each) => each.name.toLowerCase() === bare);
-  const origin = isGiven ? " (--add-host, extra_hosts)" : "";
-  const sentence = `programs in ${fact.name} get ${addresses.join(", ")}: ${path} has "${name}"${origin}, and they read it before they query`;
-  const lastingFix = isGiven
-    ? serviceChange(runningContainer(fact), "extra_hosts", `remove "${name}", if it is not meant`)
-    : null;
-  return cause("hosts-file", sentence, { lastingFix, advice: `remove "${name}" from it, if it is not meant` });
 }
 
 /** Of those on this machine that are members of services. */

@@ -2,6 +2,8 @@
 // and starts is the same in both states, and a container whose programs do not ask dns11 is told so first.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { dig } from "../../support/client/dig.ts";
@@ -64,6 +66,18 @@ test("a resolv.conf that names another server: explain asks as programs do", asy
     /^web \(A\) in shop-edited-1: no reply after .* why resolv\.conf of shop-edited-1 lists 127\.0\.0\.2/,
   );
   assert.doesNotMatch(explained, /resolves now/);
+});
+
+test("a mounted resolv.conf that names another server: ps says that dns11 is not asked", async () => {
+  const file = join(dirname(shop.project.file), "resolv.conf");
+  writeFileSync(file, "nameserver 10.255.255.3\n");
+  const keys = { volumes: [`${file}:/etc/resolv.conf:ro`] };
+  await using client = await shop.service("mounted", ["shop_front"], { keys });
+  assert.match((await shop.command("ps")).stdout, /^shop +mounted +shop-mounted-1 +not asked +shop_front/m);
+  await dig(client, "web");
+  await waitFor("it to have asked", async () =>
+    /shop-mounted-1 +ok /.test((await shop.command("ps")).stdout) ? true : undefined,
+  );
 });
 
 test("a container in the namespace of another one: doctor says so first", async () => {
