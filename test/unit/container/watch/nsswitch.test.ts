@@ -22,7 +22,7 @@ test("the line of hosts, with its actions", () => {
   assert.equal(order("files myhostname resolve [!UNAVAIL=return] dns"), "first, queries");
   assert.equal(order("dns files"), "after failure, queries");
   assert.equal(order("dns [NOTFOUND=return] files"), "never, queries");
-  assert.equal(order("dns [!UNAVAIL=return] files"), "after failure, queries");
+  assert.equal(order("dns [!UNAVAIL=return] files"), "never, queries");
   assert.equal(order("files"), "first, no queries");
   assert.equal(order("files [NOTFOUND=return] dns"), "first, no queries");
   assert.equal(order("dns"), "never, queries");
