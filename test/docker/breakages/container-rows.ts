@@ -32,54 +32,8 @@ async function inMode(shop: Shop, mode: string): Promise<Broken> {
   };
 }
 
+/** They end, are paused, or come back. */
 export const CONTAINER_ROWS: readonly Breakage[] = [
-  {
-    what: "A container was disconnected from a network of its Compose file",
-    code: "other-network",
-    fix: CONNECT,
-    change: NETWORKS,
-    break: async (shop) => {
-      const client = await shop.called("shop-api-1");
-      await client.disconnect("shop_back");
-      return { client, name: "db" };
-    },
-  },
-  {
-    what: "The network is missing from the service in the Compose file",
-    code: "other-network",
-    fix: CONNECT,
-    change: NETWORKS,
-    break: async (shop) => ({
-      client: await shop.called("shop-web-1"),
-      name: "db",
-      edit: () => shop.project.change("web", { networks: ["front", "back"] }),
-    }),
-  },
-  {
-    what: "A container was disconnected and connected again, without its alias",
-    code: "lost-alias",
-    fix: `docker network disconnect NETWORK CONTAINER && ${CONNECT}`,
-    change: NETWORKS,
-    break: async (shop) => {
-      const db = await shop.called("shop-db-1");
-      await db.disconnect("shop_back");
-      await db.connect("shop_back");
-      return { client: await shop.called("shop-api-1"), name: "db" };
-    },
-  },
-  {
-    what: "The same, while another container of the service still has the alias",
-    code: "lost-alias",
-    fix: `docker network disconnect NETWORK CONTAINER && ${CONNECT}`,
-    change: NETWORKS,
-    isWarning: true,
-    break: async (shop) => {
-      const api = await shop.called("shop-api-2");
-      await api.disconnect("shop_back");
-      await api.connect("shop_back");
-      return { client: await shop.called("shop-db-1"), name: "api" };
-    },
-  },
   {
     what: "A container was stopped",
     code: "not-running",
@@ -172,6 +126,57 @@ export const CONTAINER_ROWS: readonly Breakage[] = [
       await db.start();
       await shop.instance.waitFor(db.name, "attached");
       return { client, name: "cache", ask: async () => undefined };
+    },
+  },
+];
+
+/** They run, on other networks than their clients, or without their names there. */
+export const NETWORK_ROWS: readonly Breakage[] = [
+  {
+    what: "A container was disconnected from a network of its Compose file",
+    code: "other-network",
+    fix: CONNECT,
+    change: NETWORKS,
+    break: async (shop) => {
+      const client = await shop.called("shop-api-1");
+      await client.disconnect("shop_back");
+      return { client, name: "db" };
+    },
+  },
+  {
+    what: "The network is missing from the service in the Compose file",
+    code: "other-network",
+    fix: CONNECT,
+    change: NETWORKS,
+    break: async (shop) => ({
+      client: await shop.called("shop-web-1"),
+      name: "db",
+      edit: () => shop.project.change("web", { networks: ["front", "back"] }),
+    }),
+  },
+  {
+    what: "A container was disconnected and connected again, without its alias",
+    code: "lost-alias",
+    fix: `docker network disconnect NETWORK CONTAINER && ${CONNECT}`,
+    change: NETWORKS,
+    break: async (shop) => {
+      const db = await shop.called("shop-db-1");
+      await db.disconnect("shop_back");
+      await db.connect("shop_back");
+      return { client: await shop.called("shop-api-1"), name: "db" };
+    },
+  },
+  {
+    what: "The same, while another container of the service still has the alias",
+    code: "lost-alias",
+    fix: `docker network disconnect NETWORK CONTAINER && ${CONNECT}`,
+    change: NETWORKS,
+    isWarning: true,
+    break: async (shop) => {
+      const api = await shop.called("shop-api-2");
+      await api.disconnect("shop_back");
+      await api.connect("shop_back");
+      return { client: await shop.called("shop-db-1"), name: "api" };
     },
   },
   {

@@ -1,4 +1,4 @@
-// Proves that what happens to containers and their networks is named, and that its printed fix fixes it.
+// Proves that what happens to containers is named, and that its printed fix fixes it.
 
 import { after, before, test } from "node:test";
 

@@ -133,6 +133,16 @@ export const NAME_ROWS: readonly Breakage[] = [
     },
   },
   {
+    what: "Nothing has the name",
+    code: "unknown-name",
+    isWarning: true,
+    break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "warehouse" }),
+  },
+];
+
+/** What the container has of its own: files, settings, rules. */
+export const CLIENT_ROWS: readonly Breakage[] = [
+  {
     what: "A search domain with a wildcard answers first (`dns_search`, `ndots`)",
     code: "search-list",
     change: "services.SERVICE.dns_opt",
@@ -251,11 +261,5 @@ export const NAME_ROWS: readonly Breakage[] = [
         },
       };
     },
-  },
-  {
-    what: "Nothing has the name",
-    code: "unknown-name",
-    isWarning: true,
-    break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "warehouse" }),
   },
 ];

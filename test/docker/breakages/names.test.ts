@@ -1,4 +1,4 @@
-// Proves that names which are none, and what the own files and settings of a container do, are named, and that the printed fix fixes it.
+// Proves that names which are none are named as such, and that the printed fix fixes it.
 
 import { after, before, test } from "node:test";
 
