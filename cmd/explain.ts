@@ -41,6 +41,7 @@ async function explain(words: readonly string[], options: ExplainOptions): Promi
 }
 
 /** Programs read the container's own files before they query. */
-function isResolved({ fromFile, reply }: Explanation): boolean {
-  return fromFile !== undefined || (reply?.answers.length ?? 0) > 0;
+function isResolved({ fromFile, fromSearch, reply }: Explanation): boolean {
+  if (fromFile !== undefined) return fromFile.addresses.length > 0;
+  return fromSearch !== undefined || (reply?.answers.length ?? 0) > 0;
 }

@@ -4,6 +4,7 @@
  */
 import { type Command, Option } from "commander";
 
+import { NOT_ASKED } from "../src/base/model/not-served.ts";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
@@ -185,16 +186,22 @@ function withRules(
 }
 
 function stateCell(container: ContainerStatus): Cell {
-  const { state, isPaused } = container;
+  const { state, isPaused, code } = container;
   const word =
-    state === "attached" ? "ok" : state === "failed" || state === "quarantined" ? state.toUpperCase() : state;
+    code === NOT_ASKED
+      ? "not asked"
+      : state === "attached"
+        ? "ok"
+        : state === "failed" || state === "quarantined"
+          ? state.toUpperCase()
+          : state;
   return { text: isPaused ? `${word} (paused)` : word, colour: colourOf(container) };
 }
 
-function colourOf({ state, isPaused }: ContainerStatus): Colour {
+function colourOf({ state, isPaused, code }: ContainerStatus): Colour {
   switch (state) {
     case "attached":
-      return isPaused ? "yellow" : "green";
+      return isPaused || code === NOT_ASKED ? "yellow" : "green";
     case "verifying":
     case "opening":
       return "yellow";

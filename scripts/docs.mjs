@@ -5,6 +5,7 @@
  */
 import { writeFileSync } from "node:fs";
 
+import { BREAKAGES } from "../dist/test/docker/breakages/table.js";
 import { CHECK_MEANINGS, ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
 import { checkTitles, errorTexts, logTexts } from "./docs/source-texts.mjs";
@@ -20,6 +21,7 @@ const changed = changedDocuments(
     errors: errorTable(),
     log: logTable(),
     checks: checkTable(),
+    breakages: breakageTable(),
   },
   formatted,
 );
@@ -53,6 +55,19 @@ function checkTable() {
     return [title, `\`${code}\``, meaning];
   });
   return table(["Printed as", "Code", "Checks"], rows);
+}
+
+/** What the tests break and fix. */
+function breakageTable() {
+  const rows = BREAKAGES.map(({ what, code, fix, change, advice }) => {
+    const parts = [
+      ...(fix === undefined ? [] : [`\`${fix}\``]),
+      ...(advice === undefined ? [] : [cell(advice)]),
+      ...(change === undefined ? [] : [`the Compose file: \`${change}\``]),
+    ];
+    return [cell(what), `\`${code}\``, parts.join("<br>") || "nothing here: the name, or its zone, is wrong"];
+  });
+  return table(["What happened", "Cause", "What fixes it"], rows);
 }
 
 function logTable() {

@@ -12,7 +12,7 @@ import { EXIT } from "../cmd/process/exit-code.ts";
 import { LIMITS } from "../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR, DEFAULT_FORWARDING, STRICT_BEHAVIOUR } from "../src/base/model/behaviour.ts";
 import { CHECKS } from "../src/base/model/finding.ts";
-import { FAILURE_CODES, SKIP_CODES } from "../src/base/model/not-served.ts";
+import { FAILURE_CODES, NOT_ASKED, SKIP_CODES } from "../src/base/model/not-served.ts";
 import { QUERY_RESULTS } from "../src/base/model/query-record.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { readSettingsFile } from "../src/config/file/settings-file.ts";
@@ -101,7 +101,7 @@ test("every flag that a document names belongs to a command, and every command i
   ]);
   for (const [path, text] of current) {
     // Messages of the program may name flags of docker.
-    const written = text.replaceAll(/<!-- generated: (?:errors|log) -->[\s\S]*?<!-- end/g, "");
+    const written = text.replaceAll(/<!-- generated: (?:breakages|errors|log) -->[\s\S]*?<!-- end/g, "");
     for (const [, no, flag = ""] of written.matchAll(/(?<![\w-])--(no-)?([a-z][a-z0-9-]*)/g)) {
       if (others.has(flag) || others.has(`${no ?? ""}${flag}`)) continue;
       assert.match(cli, new RegExp(`--(no-)?${flag}\\b`), `${path}: --${no ?? ""}${flag}`);
@@ -305,7 +305,7 @@ test("every code that status can report has its row, and there is no other", () 
   const codes = new Set([...states.matchAll(/`([A-Z_]{4,}|[a-z]+(?:-[a-z]+)+)`/g)].map(([, code]) => code));
   assert.deepEqual(
     codes,
-    new Set<string | undefined>([...SKIP_CODES.filter((code) => code.includes("-")), ...FAILURE_CODES]),
+    new Set<string | undefined>([...SKIP_CODES.filter((code) => code.includes("-")), NOT_ASKED, ...FAILURE_CODES]),
   );
   for (const state of ["attached", "verifying", "opening", "failed", "skipped", "quarantined"]) {
     assert.match(states, new RegExp(`^\\| \`${state}\``, "m"));

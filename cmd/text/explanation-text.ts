@@ -41,7 +41,7 @@ export function explanationText(explained: Explanation, isVerbose: boolean, disp
 
 /** The question and the answer; several addresses or records are listed below. */
 function verdictLines(explained: Explanation, { width, paint }: Display): string[] {
-  const { container, question, reply, ms, notQueried, causes, fromFile } = explained;
+  const { container, question, reply, ms, notQueried, causes, fromFile, fromSearch } = explained;
   const shared = container.sharedWith === undefined ? "" : ` (network namespace of ${container.sharedWith})`;
   const head = printable(`${question.name} (${question.type}) in ${container.name}${shared}: `);
   const verdict = (text: string, colour: Colour): string => {
@@ -49,7 +49,11 @@ function verdictLines(explained: Explanation, { width, paint }: Display): string
     const begin = first.startsWith(head) ? paint(head, "bold") + paint(first.slice(head.length), colour) : first;
     return [begin, ...rest].join("\n");
   };
-  if (fromFile !== undefined) return [verdict(`${fromFile.addresses.join(", ")}  (${fromFile.path})`, "yellow")];
+  if (fromFile !== undefined) {
+    const { path, addresses } = fromFile;
+    return [verdict(`${addresses.join(", ") || "no address"}  (${path})`, addresses.length === 0 ? "red" : "yellow")];
+  }
+  if (fromSearch !== undefined) return [verdict(`${fromSearch.addresses.join(", ")}  (${fromSearch.name})`, "yellow")];
   if (notQueried !== null) return [verdict("not queried", "yellow")];
   if (reply === null) return [verdict(`no reply after ${milliseconds(ms)}`, "red")];
   if (reply.rcode !== "NOERROR") return [verdict(reply.rcode, "red")];
@@ -92,8 +96,9 @@ function causeLines({ sentence, fix, advice, lastingFix }: Cause, label: string,
 }
 
 /** Why the answer is not dns11's own. */
-function noteLines({ notServed, notQueried }: Explanation, display: Display): string[] {
-  if (notServed === null) return [];
+function noteLines({ notServed, notQueried, causes }: Explanation, display: Display): string[] {
+  // It is why the name fails, and said already.
+  if (notServed === null || causes.some(({ code }) => code === "not-served")) return [];
   const source = notQueried === null ? "the container's own nameserver replied" : `no query was sent: ${notQueried}`;
   return labelled("note", `${notServed}; ${source}`, display);
 }

@@ -63,6 +63,8 @@ export type CauseCode =
   | "host-gateway"
   /** A program's own files answer before any server is asked. */
   | "hosts-file"
+  /** The container's nsswitch.conf has programs query no server, or query before they read its own files. */
+  | "nsswitch"
   /** A server answers over UDP, but not over TCP, which this answer needs. */
   | "tcp-blocked";
 

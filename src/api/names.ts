@@ -80,8 +80,13 @@ export interface Explanation {
   readonly reply: ReplyText | null;
   /** The containers that have the addresses of the answer. */
   readonly owners: readonly AddressOwner[];
-  /** What programs get before they query any server; missing if none of the container's files has the name. */
+  /**
+   * What programs get from a file of the container instead of the reply; missing if they get the reply. No addresses: the file keeps them
+   * from querying, and no other one has the name.
+   */
   readonly fromFile?: { readonly path: string; readonly addresses: readonly string[] };
+  /** What programs get for another name of their search list, which they query first; missing if they get the reply. */
+  readonly fromSearch?: { readonly name: string; readonly addresses: readonly string[] };
   /** What other machines know through etcd of those that are on this one; missing where nothing is published. */
   readonly published?: readonly (PublishedReport & { readonly container: string })[];
   /**

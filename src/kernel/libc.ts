@@ -113,6 +113,8 @@ const NS_GET_NSTYPE = 0xb703;
 const OPENAT2 = 437;
 const O_CLOEXEC = 0o2000000;
 const RESOLVE_IN_ROOT = 0x10;
+const RESOLVE_NO_XDEV = 0x01;
+const RESOLVE_NO_MAGICLINKS = 0x02;
 
 /** A failed system call: the call, its errno, and its subject. */
 export class SystemFault extends Fault {
@@ -361,14 +363,20 @@ export const O_PATH = 0o10000000;
 /**
  * Opens a path as a process with the root `root` would. Absolute links inside (`/var/run -> /run`) stay inside, unlike
  * with a path through /proc/PID/root. The flags are those of open(2), without O_CREAT. Does not wait for the holder of
- * a lease.
+ * a lease. `isOneMount`: what is mounted below the root is refused.
  */
-export function openInRoot(root: number, path: string, flags: number): number {
+export function openInRoot(
+  root: number,
+  path: string,
+  flags: number,
+  { isOneMount = false }: { readonly isOneMount?: boolean } = {},
+): number {
   const how = Buffer.alloc(24);
   // O_PATH can only be combined with flags about path resolution.
   const waiting = (flags & O_PATH) === 0 ? constants.O_NONBLOCK : 0;
   how.writeBigUInt64LE(BigInt(O_CLOEXEC | flags | waiting), 0);
-  how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT), 16);
+  const oneMount = isOneMount ? RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS : 0;
+  how.writeBigUInt64LE(BigInt(RESOLVE_IN_ROOT | oneMount), 16);
   return must(c.openat2(OPENAT2, root, path, how, how.length), "openat2", path);
 }
 

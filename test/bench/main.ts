@@ -3,6 +3,7 @@
 // everything as JSON after the tables.
 
 import { benchAttach } from "./attach.ts";
+import { benchBreakages } from "./breakages.ts";
 import { benchCrash } from "./crash.ts";
 import { benchEtcd } from "./etcd.ts";
 import { benchEtcdEngines } from "./etcd-engines.ts";
@@ -38,6 +39,7 @@ const LAST: readonly Part[] = [
   ["failover", "Upstream servers that fail under load", benchFailover],
   ["events", "From the start event to the answer", benchEvents],
   ["failures", "From a failing name to its cause", benchFailures],
+  ["breakages", "From a breakage to its cause", async () => await benchBreakages(isQuick ? 1 : 5)],
   ["page", "The page of dns11 ui beside 200 containers", benchPage],
   ["crash", "Queries lost when dns11 is killed or replaced", benchCrash],
   ["memory", "Memory of an idle process", benchMemory],

@@ -347,7 +347,10 @@ test("a test that is killed leaves nothing behind, and neither does a dns11 that
   instance = await replaceDns11(engine, instance, { settings: { answers: "kernel" } });
   await lab.ended;
   assert.equal(await status(app, "db"), "NOERROR");
-  await assert.rejects(lab.fault("db", { nxdomain: true }), /dns11 was stopped or replaced, so the rules of the lease are gone/);
+  await assert.rejects(
+    lab.fault("db", { nxdomain: true }),
+    /dns11 was stopped or replaced, so the rules of the lease are gone/,
+  );
   await instance.waitForKernel();
 });
 

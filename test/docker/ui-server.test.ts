@@ -23,7 +23,7 @@ import { dig } from "../support/client/dig.ts";
 import { getJson } from "../support/program/unix-http.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
-import { Shop } from "./failing-names/shop.ts";
+import { Shop } from "./breakages/shop.ts";
 
 let shop: Shop;
 let client: ControlClient;
@@ -32,7 +32,7 @@ let web: Container;
 let db: Container;
 
 before(async () => {
-  shop = await Shop.open(["shop_front", "shop_back"]);
+  shop = await Shop.open();
   web = await shop.service("web", ["shop_front"]);
   await shop.service("api", ["shop_front", "shop_back"]);
   db = await shop.service("db", ["shop_back"]);

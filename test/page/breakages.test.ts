@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Locator, Page } from "playwright-core";
 
-import { Shop } from "../docker/failing-names/shop.ts";
+import { Shop } from "../docker/breakages/shop.ts";
 import { dig } from "../support/client/dig.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { type Container, runContainer } from "../support/engine/container.ts";
 import { type ShopPage, openShopPage } from "../support/page/shop-page.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { waitFor } from "../support/rig/wait.ts";
@@ -24,7 +24,7 @@ let page: Page;
 let errors: readonly string[];
 
 before(async () => {
-  shop = await Shop.open(["shop_front"], ["--kind", "auto"]);
+  shop = await Shop.open([], ["--kind", "auto"]);
   web = await shop.service("web", ["shop_front"]);
   view = await openShopPage(await shop.ui());
   ({ page, errors } = view);
@@ -94,7 +94,7 @@ test("a firewall that drops queries in a container, until it lets them through",
 
 test("the same in a KIND node", async () => {
   const labels = { "io.x-k8s.kind.cluster": "kind", "io.x-k8s.kind.role": "worker" };
-  await using node = await shop.service("node", ["shop_front"], { labels });
+  await using node = await shop.service("node", ["shop_front"], { keys: { labels } });
   const { containers } = await shop.instance.status();
   assert.notEqual(containers.find(({ name }) => name === node.name)?.node, undefined, "it is a node");
   await chip("ok", node.name).waitFor();
@@ -134,9 +134,10 @@ test("a paused container, until it goes on", async () => {
 });
 
 test("a name with an IPv6 address only, until its container has another one", async () => {
-  await createNetwork(shop.engine, "six", { args: ["--ipv4=false", "--ipv6", "--subnet", "fd16::/64"] });
-  await using six = await shop.service("v6", ["six"]);
-  await using client = await shop.service("v6client", ["six", "shop_front"]);
+  const ipam = { config: [{ subnet: "fd16::/64" }] };
+  shop.project.declare("six", { enable_ipv4: false, enable_ipv6: true, ipam });
+  await using six = await shop.service("v6", ["shop_six"]);
+  await using client = await shop.service("v6client", ["shop_six", "shop_front"]);
   await dig(client, "v6");
   await untilVerdict("1 name needs attention");
   await untilFailure(client.name, "v6", "NODATA", "IPv6");

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
 
-import { Shop } from "../docker/failing-names/shop.ts";
+import { Shop } from "../docker/breakages/shop.ts";
 import { dig } from "../support/client/dig.ts";
 import { type Container, runContainer } from "../support/engine/container.ts";
 import { errorsOf, openPage } from "../support/page/browser.ts";
@@ -33,7 +33,7 @@ let page: Page;
 let errors: readonly string[];
 
 before(async () => {
-  shop = await Shop.open(["shop_front", "shop_back"]);
+  shop = await Shop.open();
   api = await shop.service("api", ["shop_front"]);
   await shop.service("web", ["shop_front"]);
   db = await shop.service("db", ["shop_back"]);

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { drawingOf } from "../../src/ui/page/model/drawing.ts";
-import { causeSentence } from "../../src/ui/page/model/cause-key.ts";
+import { causeSentence } from "../../src/ui/page/model/cause-sentence.ts";
 import { CHIP_HEIGHT } from "../../src/ui/page/model/chip.ts";
 import { failingIn, failingOf, partsOf } from "../../src/ui/page/model/failing.ts";
 import { sharingOf } from "../../src/ui/page/model/sharing.ts";
@@ -30,7 +30,14 @@ const SHOP: Sample = {
 
 function notOnBack(container: string): SampleFailure {
   const fix = `docker network connect shop_back ${container}`;
-  return { container, name: "db", code: "other-network", sentence: `${container} is not on shop_back`, fix };
+  return {
+    container,
+    name: "db",
+    code: "other-network",
+    sentence: `${container} is not on shop_back`,
+    fix,
+    about: "shop_back",
+  };
 }
 
 function failing(failures: readonly SampleFailure[]): ReturnType<typeof failingOf> {
@@ -43,7 +50,7 @@ test("one missing network is one entry, with all names, containers and fixes", (
     notOnBack("shop-api-2"),
     { ...notOnBack("shop-api-1"), name: "cache" },
     { ...notOnBack("shop-web-1"), fix: "docker network connect --alias web shop_back shop-web-1" },
-    { ...notOnBack("shop-web-1"), fix: "docker network connect other_back shop-web-1" },
+    { ...notOnBack("shop-web-1"), fix: "docker network connect other_back shop-web-1", about: "other_back" },
   ]);
   const found = now.map((entry) => {
     const { names, containers } = partsOf(entry);

@@ -16,6 +16,9 @@ export const SKIP_CODES = [
   "host-names",
 ] as const;
 
+/** Attached, but a file is mounted over its resolv.conf, and nothing has queried dns11. */
+export const NOT_ASKED = "not-asked";
+
 export type SkipCode = (typeof SKIP_CODES)[number];
 
 /** The container should be served, but is not yet or no longer. For other failures see the reason. */

@@ -5,6 +5,7 @@
 import type { Cause } from "../../api/causes.ts";
 import { resolverCauses, searchCauses } from "./client-causes.ts";
 import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCauses } from "./container-causes.ts";
+import { lostAliasCauses } from "./lost-aliases.ts";
 import { moveCause } from "./moves.ts";
 import { hostGatewayCauses, notNameCauses } from "./not-names.ts";
 import { type Situation, cause } from "./situation.ts";
@@ -25,7 +26,14 @@ function answerCauses(situation: Situation): Cause[] {
   if (situation.isFromUpstream) return shadowCauses(situation);
   const { name, owner, moves } = situation;
   const moved = moves.map((move) => moveCause(name, move, [owner.name], move.agoMs));
-  return [...pausedCauses(situation), ...crashCauses(situation), ...moved, ...ambiguousCauses(situation)];
+  return [
+    ...pausedCauses(situation),
+    ...crashCauses(situation),
+    ...moved,
+    ...ambiguousCauses(situation),
+    // The name leads to the other containers of its service.
+    ...lostAliasCauses(situation),
+  ];
 }
 
 /**

@@ -7,11 +7,12 @@ import { nearest } from "../../base/lib/nearest.ts";
 import { ageText } from "../../base/lib/age.ts";
 import { crashCause } from "./crash-loops.ts";
 import { commandOf } from "../../base/lib/command-line.ts";
-import { recreateCommand, serviceChange } from "./fixes.ts";
+import { serviceChange } from "./fixes.ts";
 import type { EndedState, KnownContainer } from "./known-container.ts";
 import type { NamePlace } from "./known-containers.ts";
 import { lostAliasCauses } from "./lost-aliases.ts";
-import { connectCommand, joinNetwork } from "./reconnect.ts";
+import { namelessCause } from "./nameless.ts";
+import { connectCommand, isDeclared, joinNetwork } from "./reconnect.ts";
 import { removedCauses } from "./removed.ts";
 import { type Situation, cause } from "./situation.ts";
 
@@ -30,7 +31,7 @@ export function containerCauses(situation: Situation): Cause[] {
     (place) => isRunning(place) && place.endpoints.some((each) => own.has(each.networkName)),
   );
   if (reachable.length > 0) return resolvingCauses(situation, reachable, own);
-  const lost = lostAliasCauses(situation, own);
+  const lost = lostAliasCauses(situation);
   if (lost.length > 0) return lost;
   if (places.length === 0) return removedCauses(situation, own);
   const ranked = places
@@ -179,26 +180,9 @@ function placeCause(situation: Situation, { container, endpoints }: NamePlace): 
       isBreaking: true,
     });
   }
-  const [network] = networks;
-  if (network === undefined) {
-    const [first] = owner.endpoints;
-    const isBridged = owner.isOnDefaultBridge && container.isOnDefaultBridge;
-    const hint = isBridged ? "; with the setting default-bridge: names, containers there resolve each other" : "";
-    return cause(
-      "no-dns-name",
-      `"${name}" is container ${container.name}, which has no DNS name, because it is on no user-defined network${hint}`,
-      {
-        fix: first === undefined ? null : connectCommand(container, first.networkName, situation),
-        lastingFix: serviceChange(
-          container,
-          "network_mode",
-          "remove it, if it is there, so that the service is on the project's network",
-          recreateCommand(container),
-        ),
-        isBreaking: true,
-      },
-    );
-  }
+  if (networks.length === 0) return namelessCause(situation, container);
+  // One that the client has left, before others that it was never on.
+  const network = networks.find((each) => isDeclared(owner, each, situation)) ?? networks[0] ?? "";
   const isElsewhere =
     owner.compose !== undefined &&
     container.compose !== undefined &&

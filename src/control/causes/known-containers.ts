@@ -64,6 +64,10 @@ export class KnownContainers {
       if (endpoints.length === 0 && container.endpoints.length === 0) add(container);
       for (const endpoint of endpoints) add(container, endpoint);
     }
+    // The name of its service is an alias on each network with names, so it has it on none.
+    for (const container of this.#byService.get(name) ?? []) {
+      if (container.endpoints.length === 0 && container.compose?.isOneOff !== true) add(container);
+    }
     for (let dot = name.indexOf("."); dot > 0; dot = name.indexOf(".", dot + 1)) {
       const [bare, network] = [name.slice(0, dot), name.slice(dot + 1)];
       for (const container of this.#byName.get(bare) ?? []) {

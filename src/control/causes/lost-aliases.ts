@@ -12,8 +12,9 @@ import { type Situation, cause } from "./situation.ts";
 const CAUSES_MAX = 5;
 
 /** The name is that of a service, which its containers on the client's networks have lost. */
-export function lostAliasCauses(situation: Situation, own: ReadonlySet<string>): Cause[] {
+export function lostAliasCauses(situation: Situation): Cause[] {
   const { known, name, owner } = situation;
+  const own = new Set(owner.endpoints.map(({ networkName }) => networkName));
   const bare = bareName(name);
   const [label = ""] = bare.split(".", 1);
   return known

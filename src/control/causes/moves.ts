@@ -30,5 +30,5 @@ export function moveCause(name: string, move: Move, clients: readonly string[], 
   const sentence =
     `"${name}" moved from ${from} to ${to} ${ageText(agoMs)} ago (container ${container}), and ${others} ` +
     `${clients.length === 1 ? "has" : "have"} not queried it since: programs that keep addresses still connect to ${from}`;
-  return cause("moved", sentence, { fix: commandOf("docker", "restart", ...clients) });
+  return cause("moved", sentence, { about: container, fix: commandOf("docker", "restart", ...clients) });
 }

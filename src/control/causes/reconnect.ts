@@ -79,7 +79,7 @@ export function recreated(container: KnownContainer): Pick<Cause, "lastingFix"> 
 }
 
 /** Whether Compose has connected this container, or one that it has made from the same text, to the network. */
-function isDeclared(container: KnownContainer, network: string, { known, former = [] }: Known): boolean {
+export function isDeclared(container: KnownContainer, network: string, { known, former = [] }: Known): boolean {
   if (container.networkMode === network) return true;
   const { configHash } = container.compose ?? {};
   return (

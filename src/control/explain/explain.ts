@@ -3,7 +3,6 @@
  * usual, but it counts nowhere as a query of the container. Where dns11 does not answer, the question is resolved from inside
  * the container, as a program there would; the causes are the same.
  */
-import { bareName } from "../../base/dns/name.ts";
 import { randomInt } from "node:crypto";
 
 import type { Attachment } from "../../container/attach/attachment.ts";
@@ -21,17 +20,18 @@ import { containerRef, findContainer, namespaceOwner } from "../containers/find-
 import { lookup, readQuestion } from "./lookup.ts";
 import { causesOf } from "../causes/causes.ts";
 import { resolverCauses } from "../causes/client-causes.ts";
-import { causeText, serviceChange } from "../causes/fixes.ts";
+import { causeText } from "../causes/fixes.ts";
 import { runningContainer } from "../causes/known-container.ts";
-import { NOT_QUERIED, cause } from "../causes/situation.ts";
-import { addressesInHosts } from "./hosts-file.ts";
+import { NOT_QUERIED } from "../causes/situation.ts";
+import { failureText } from "../../container/attach/attachment-state.ts";
+import { notServedCause } from "../failures/unwatched-containers.ts";
+import { beforeReply, searchAnswer, searchCause } from "./program-answer.ts";
 import { type SituationPorts, Situations, resolversOf } from "../situation/situations.ts";
 import type { Cause } from "../../api/causes.ts";
 import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../../api/names.ts";
 import type { AddressOwner } from "../../api/owners.ts";
 
 const PUBLISHED_SHOWN = 8;
-const HOSTS = "/etc/hosts";
 
 /** What came of the question, before it is known why. */
 type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"> & {
@@ -39,6 +39,7 @@ type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "re
   readonly isTruncated?: boolean;
   /** Why Docker's resolver kept it from being forwarded. */
   readonly held?: string | undefined;
+  readonly fromSearch?: Explanation["fromSearch"] | undefined;
 };
 
 export async function explain(
@@ -54,7 +55,11 @@ export async function explain(
   if (typeof client === "string") return await explainFromInside(ports, nameRequest, client, signal);
   const other = otherServers(ports, fact, owner);
   if (other !== undefined) return await explainFromInside(ports, nameRequest, other, signal);
-  return await explanation(ports, fact, question, await queryDns11(ports, client, question));
+  const resolved = await queryDns11(ports, client, question);
+  const query = async (each: ParsedQuestion): Promise<ReplyText | null> =>
+    (await queryDns11(ports, client, each)).reply;
+  const fromSearch = await searchAnswer(ports, { fact, owner, question, reply: resolved.reply, query });
+  return await explanation(ports, fact, question, { ...resolved, fromSearch });
 }
 
 /** The explanation for a container that dns11 does not serve; `notServed` says why. */
@@ -86,7 +91,6 @@ async function explanation(
     (address) => containers.swarm?.placeOf(owner, address),
   );
   const published = publishedOf(owners, ports);
-  const fromFile = fileAnswer(ports, fact, question);
   const isAnswered = reply !== null && reply.answers.length > 0;
   const why = causesOf(
     situations.of(fact, owner, {
@@ -102,18 +106,22 @@ async function explanation(
       held: resolved.held,
     }),
   );
-  const replied = addressesIn(reply?.answers ?? []);
-  const isOther = fromFile !== undefined && fromFile.addresses.some((address) => !replied.includes(address));
-  const ranked = programsFirst(why);
-  const causes = isOther ? [hostsCause(fact, question.name, fromFile), ...ranked] : ranked;
-  const { isTruncated: _, held: __, ...shown } = resolved;
+  const { fromFile, fromSearch, causes: first } = beforeReply(ports, fact, question, resolved);
+  const search = fromSearch === undefined ? [] : searchCause(situations, fact, question, fromSearch);
+  const unserved = unservedCauses(ports, owner, isAnswered);
+  const rest = programsFirst(why, unserved.length > 0).filter(
+    ({ code }) => search.length === 0 || code !== "search-list",
+  );
+  const causes = [...first, ...search, ...unserved, ...rest];
+  const { isTruncated: _, held: __, fromSearch: ___, ...shown } = resolved;
   return {
     container: containerRef(fact, owner),
     question: { name: question.name, type: question.typeName },
     networks: containers.viewOf(owner).names.flatMap(({ places }) => places),
     ...shown,
     owners,
-    ...(fromFile !== undefined && isOther && { fromFile }),
+    ...(fromFile !== undefined && { fromFile }),
+    ...(fromSearch !== undefined && { fromSearch }),
     ...(published.length > 0 && { published }),
     causes,
     hints: causes.map((each) => causeText(each)),
@@ -121,11 +129,17 @@ async function explanation(
 }
 
 /** If programs do not ask dns11, nothing else is the cause, and that the name resolves here is of no use to them. */
-function programsFirst(causes: readonly Cause[]): readonly Cause[] {
+function programsFirst(causes: readonly Cause[], isUnserved: boolean): readonly Cause[] {
   const elsewhere = causes.filter(({ code, isBreaking }) => code === "resolv-conf" && isBreaking);
-  if (elsewhere.length === 0) return causes;
+  if (elsewhere.length === 0 && !isUnserved) return causes;
   const others = causes.filter((each) => !elsewhere.includes(each) && each.code !== "resolves-now");
   return [...elsewhere, ...others];
+}
+
+/** A container that should be served and is not, if that may be why the name fails. */
+function unservedCauses({ containers }: SituationPorts, owner: ContainerFact, isAnswered: boolean): Cause[] {
+  const reason = isAnswered ? undefined : unservedReason(containers, owner);
+  return reason === undefined ? [] : [notServedCause(owner, reason)];
 }
 
 /** Why the answer of dns11 is not what programs get; undefined if it is. Of a node, dns11 writes the file itself. */
@@ -138,31 +152,6 @@ function otherServers(
   const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
   const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(owner) });
   return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
-}
-
-/** Reads the file that Docker makes; what a user mounts over it is not read. */
-function fileAnswer(
-  { inside }: SituationPorts,
-  fact: ContainerFact,
-  question: ParsedQuestion,
-): Explanation["fromFile"] {
-  const addresses = addressesInHosts(inside.hostsOf?.(fact) ?? "", question);
-  return addresses.length === 0 ? undefined : { path: HOSTS, addresses };
-}
-
-function hostsCause(
-  fact: ContainerFact,
-  name: string,
-  { path, addresses }: NonNullable<Explanation["fromFile"]>,
-): Cause {
-  const bare = bareName(name);
-  const isGiven = fact.extraHosts.some((each) => each.name.toLowerCase() === bare);
-  const origin = isGiven ? " (--add-host, extra_hosts)" : "";
-  const sentence = `programs in ${fact.name} get ${addresses.join(", ")}: ${path} has "${name}"${origin}, and they read it before they query`;
-  const lastingFix = isGiven
-    ? serviceChange(runningContainer(fact), "extra_hosts", `remove "${name}", if it is not meant`)
-    : null;
-  return cause("hosts-file", sentence, { lastingFix, advice: `remove "${name}" from it, if it is not meant` });
 }
 
 /** Finds those on this machine that are members of services. */
@@ -247,6 +236,16 @@ function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client | 
   const client = containers.clients.of(owner.id);
   if (client !== undefined && attachment?.state.kind !== "failed") return client;
   return `dns11 does not serve "${owner.name}": ${reasonNotServed(containers.decisionOf(owner.id), attachment)}`;
+}
+
+/** Undefined for one that is not meant to be served, or is being attached. */
+function unservedReason(
+  { decisionOf, attachmentOf }: SituationPorts["containers"],
+  { id }: ContainerFact,
+): string | undefined {
+  const [decision, state] = [decisionOf(id), attachmentOf(id)?.state];
+  if (decision?.kind === "skip") return decision.code === "quarantined" ? decision.reason : undefined;
+  return state?.kind === "failed" ? failureText(state) : undefined;
 }
 
 function reasonNotServed(decision: Decision | undefined, attachment: Attachment | undefined): string {

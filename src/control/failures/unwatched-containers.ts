@@ -39,7 +39,7 @@ function* eachUnwatched(
       decision?.kind === "skip"
         ? decision.code === "quarantined" && decision.reason
         : state?.kind === "failed" && failureText(state);
-    if (typeof reason === "string") yield { container: fact.name, cause: notServed(fact, reason) };
+    if (typeof reason === "string") yield { container: fact.name, cause: notServedCause(fact, reason) };
     // Others are not to be served, or have a resolv.conf that dns11 itself has changed.
     if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
       continue;
@@ -54,6 +54,6 @@ function* eachUnwatched(
   }
 }
 
-function notServed({ name }: ContainerFact, reason: string): Cause {
+export function notServedCause({ name }: ContainerFact, reason: string): Cause {
   return cause("not-served", `dns11 does not serve "${name}": ${reason}`, { fix: commandOf("dns11", "doctor", name) });
 }

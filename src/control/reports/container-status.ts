@@ -13,6 +13,7 @@ import type { View } from "../../base/model/view.ts";
 import { presentation } from "../../base/dns/name.ts";
 import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import { mountedResolvConf } from "../situation/situations.ts";
+import { NOT_ASKED } from "../../base/model/not-served.ts";
 import type { Containers } from "../situation/ports.ts";
 
 /** What has become of a container. */
@@ -82,9 +83,15 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...base,
     ...(decision.hostNames !== undefined && { hostNames: decision.hostNames }),
     ...attachmentStatus(attachment, recentOf(fact, containers)),
+    // Programs that ask dns11 have mounted a file that lists its address.
+    ...(mounted !== undefined && !hasQueried(attachment) && { code: NOT_ASKED }),
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),
   };
+}
+
+function hasQueried(attachment: Attachment | undefined): boolean {
+  return (attachment?.counters?.["queries"] ?? 0) > 0;
 }
 
 /** The services that it is a task of. */

@@ -5,6 +5,7 @@
 import type { ListedName, NameList } from "../../api/name-list.ts";
 import { inSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
+import { LOCAL_SOURCE, LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import type { OwnName } from "../../base/model/visible-names.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { KnownContainer } from "../causes/known-container.ts";
@@ -14,6 +15,8 @@ import { type Holder, byNetwork } from "./name-holders.ts";
 import { NameResolver, addressTexts } from "./name-resolver.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 import { Situations } from "../situation/situations.ts";
+
+const ENTRIES = LOCAL_SOURCES[LOCAL_SOURCE.addHost].title;
 
 export async function listNames(
   ports: ControlPorts,
@@ -62,8 +65,20 @@ export async function listNames(
   };
   await inSlices(eachName());
   const container = fact === undefined || owner === undefined ? null : containerRef(fact, owner);
-  const sorted = names.toSorted((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
+  const sorted = entriesFirst(names).toSorted((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
   return { container, networks: places, names: sorted, omitted };
+}
+
+/** Programs read /etc/hosts before they query, so its entries come before every name that is answered. */
+function entriesFirst(names: readonly ListedName[]): readonly ListedName[] {
+  const isEntry = ({ source }: ListedName): boolean => source === ENTRIES;
+  const entries = new Set(names.filter(isEntry).map(({ name }) => name));
+  const listed = names.map((each): ListedName => {
+    if (!entries.has(each.name) || (each.state !== "resolves" && each.state !== "shadowed")) return each;
+    const { shadowedBy: _, ...rest } = each;
+    return isEntry(each) ? { ...rest, state: "resolves" } : { ...rest, state: "shadowed", shadowedBy: ENTRIES };
+  });
+  return [...listed.filter(isEntry), ...listed.filter((each) => !isEntry(each))];
 }
 
 function swarmName({ name, network, source, records = [], ...found }: OwnName): ListedName {

@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import type { Attachment } from "../../container/attach/attachment.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Decision } from "../../container/attach/decision.ts";
+import type { LookupOrder } from "../../container/watch/nsswitch.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { FormerAddress } from "../../container/registry/former-addresses.ts";
 import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf.ts";
@@ -121,6 +122,8 @@ export interface ContainerAccess {
   readonly resolvConfOf: (fact: ContainerFact) => ResolvConf | undefined;
   /** The text of the /etc/hosts that the engine made; undefined if it cannot be read, or another file is mounted over it. */
   readonly hostsOf?: (fact: ContainerFact) => string | undefined;
+  /** In which order its programs read /etc/hosts and query; the usual one if that cannot be determined. */
+  readonly lookupOrderOf?: (fact: ContainerFact) => LookupOrder;
   /** The nameservers that the host's files list, and where. */
   readonly hostServers?: () => readonly ListedServer[];
 }

@@ -10,10 +10,13 @@ import { HOST_FACT, HOST_ID } from "../../container/host/host-fact.ts";
 import type { HostNames } from "../../container/host/host-names.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 import { openHostNetwork, readEngineFile, tryReadContainerFile } from "../../container/namespace/engine-host.ts";
+import { libcOf } from "../../container/namespace/container-libc.ts";
+import { withOwnFiles } from "../../container/namespace/own-files.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { Roster } from "../../container/roster.ts";
 import { listedServers } from "../../container/watch/host-file.ts";
+import { USUAL_ORDER, lookupOrder } from "../../container/watch/nsswitch.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
 import type { Containers, ContainerAccess, Repairs } from "../../control/situation/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
@@ -38,6 +41,8 @@ interface EnginePortsParts {
 }
 
 const POLL_MS = 10;
+const NSSWITCH = "/etc/nsswitch.conf";
+const NSSWITCH_BYTES_MAX = 64 * 1024;
 
 export function containersOf(
   parts: EnginePortsParts,
@@ -105,6 +110,19 @@ export function insideOf(
     hostsOf: (fact) => {
       const file = tryReadContainerFile(host(), fact.hostsPath ?? "", fact.id);
       return file.kind === "read" ? file.text : undefined;
+    },
+    lookupOrderOf: ({ id, pid }) => {
+      try {
+        return withOwnFiles(pid, id, host(), (read) => {
+          const text = read(NSSWITCH, NSSWITCH_BYTES_MAX)?.toString("utf8");
+          const order = lookupOrder(text, undefined);
+          // The library decides where the file is missing, or says something else than usual.
+          return text !== undefined && order === USUAL_ORDER ? order : lookupOrder(text, libcOf(read));
+        });
+      } catch {
+        // Of a file that cannot be read nothing is said.
+        return USUAL_ORDER;
+      }
     },
     open: (fact) => {
       if (fact === HOST_FACT) return openNamespace(runner, openHostNetwork(host()));

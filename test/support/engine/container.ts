@@ -197,6 +197,12 @@ export class Container implements AsyncDisposable, NetworkContext {
     return this.#endpoint(network).GlobalIPv6Address;
   }
 
+  /** On all of its networks. */
+  get addresses(): string[] {
+    const all = Object.values(this.#info.NetworkSettings.Networks);
+    return all.flatMap(({ IPAddress, GlobalIPv6Address }) => [IPAddress, GlobalIPv6Address]).filter(Boolean);
+  }
+
   /** Queries the engine again; the other members return the last result. */
   async inspect(): Promise<ContainerInspectInfo> {
     this.#info = await inspect(this.host, this.id);

@@ -14,10 +14,12 @@ export type Suite = "bookworm" | "trixie" | "forky";
 
 const ENGINE = "docker.io,iptables,nftables,iproute2,ca-certificates";
 const ROOTLESS = "rootlesskit,slirp4netns,uidmap,passt,systemd,dbus";
-/** Building one takes much processor time, so users' engines and runners of jobs share that of the others, which use nothing of theirs. */
+/** What users type: `docker compose` of the same release as the engine. */
+const COMMANDS = "docker-cli,docker-compose";
+/** Building one takes much processor time, so users' engines, runners of jobs and Compose projects share that of the others, which use nothing of theirs. */
 const ROOTFS = {
   trixie: { name: "trixie-runner", packages: `${ENGINE},curl,sudo` },
-  forky: { name: "forky-user", packages: `${ENGINE},${ROOTLESS}` },
+  forky: { name: "forky-compose", packages: `${ENGINE},${ROOTLESS},${COMMANDS}` },
 } as const;
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const TEN_MINUTES_MS = 600_000;

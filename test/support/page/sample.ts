@@ -30,6 +30,8 @@ export interface SampleFailure {
   readonly result?: string;
   readonly code: CauseCode;
   readonly sentence: string;
+  /** What has to change, such as a network. */
+  readonly about?: string;
   readonly fix?: string;
 }
 
@@ -149,6 +151,7 @@ function notOn(project: string, service: string, name: string): SampleFailure {
     code: "other-network",
     sentence: `"${name}" is container ${project}-${name}-1 on network ${network}; ${container} is not on ${network}`,
     fix: `docker network connect ${network} ${container}`,
+    about: network,
   };
 }
 
@@ -318,13 +321,20 @@ function matrixOf(reports: readonly ContainerReport[]): { columns: MatrixColumn[
 }
 
 function failureReport(
-  { container, name, result = "NXDOMAIN", code, sentence, fix }: SampleFailure,
+  { container, name, result = "NXDOMAIN", code, sentence, fix, about }: SampleFailure,
   reports: readonly ContainerReport[],
   at: (agoS: number) => string,
 ): FailureReport {
   const report = reports.find((each) => each.name === container);
   const isContainerName = !name.includes(".");
-  const cause: Cause = { code, sentence, fix: fix ?? null, lastingFix: null, isBreaking: isContainerName };
+  const known = {
+    code,
+    sentence,
+    fix: fix ?? null,
+    lastingFix: null,
+    isBreaking: isContainerName && code !== "unknown-name",
+  };
+  const cause: Cause = about === undefined ? known : { ...known, about };
   return {
     container,
     containerId: report?.id ?? "",

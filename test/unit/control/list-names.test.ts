@@ -125,7 +125,7 @@ test("declared names are listed with what they have, and with what comes before 
   ]);
 });
 
-test("a name of --add-host is listed, and one that a container has is shadowed; the switch turns both off", async () => {
+test("a name of --add-host comes before that of a container, as in /etc/hosts; with the switch off it is not listed", async () => {
   const extraHosts = [
     { name: "Api", address: "10.8.0.1" },
     { name: "printer", address: "10.8.0.2" },
@@ -133,8 +133,8 @@ test("a name of --add-host is listed, and one that a container has is shadowed; 
   const asker = { ...WEB, extraHosts };
   const row = "printer: resolves from --add-host to 10.8.0.2";
   assert.deepEqual(await rowsOf(portsOf([asker, API]), asker, "api", "printer"), [
-    "api: resolves from docker on a to 10.0.0.3+shop-api-1",
-    "api: shadowed network a from --add-host to 10.8.0.1",
+    "api: resolves from --add-host to 10.8.0.1",
+    "api: shadowed --add-host from docker on a to 10.0.0.3+shop-api-1",
     row,
   ]);
   const strict = portsOf([asker, API], [], [], { behaviour: STRICT_BEHAVIOUR });

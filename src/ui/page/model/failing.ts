@@ -3,8 +3,8 @@
  * break something first, and of these the ones with a fix; and what failed earlier.
  */
 import type { Cause, LastingFix } from "../../../api/causes.ts";
+import { causeKey } from "../../../api/failure-groups.ts";
 import type { FailureReport, FailuresReport } from "../../../api/failures.ts";
-import { type FailingPair, causeKey } from "./cause-key.ts";
 import { type Scope, inScope } from "./scope.ts";
 
 /** How long a failure of the outside world is one of now, after its last query. */
@@ -12,6 +12,12 @@ const NOW_MS = 120_000;
 
 /** bad: a name that containers need does not resolve. info: perhaps nobody needs it, such as a typo of an external name. */
 type Severity = "bad" | "warn" | "info";
+
+/** A container and the name that it looks up; "" where it concerns all of them. */
+interface FailingPair {
+  readonly container: string;
+  readonly name: string;
+}
 
 export interface FailingEntry {
   /** The same for the same cause, so that it stays muted. */
@@ -95,7 +101,7 @@ const NO_TIMES = { perMinute: 0, first: null, last: null };
 
 function add(to: Map<string, FailingEntry>, found: Found): void {
   const { pair, result, severity, perMinute, first, last, cause } = found;
-  const key = causeKey(cause, pair, result);
+  const key = cause === null ? JSON.stringify([result, pair]) : causeKey(cause);
   const { fix = null, lastingFix = null } = cause ?? {};
   const known = to.get(key) ?? { ...found, key, pairs: [], results: [], perMinute: 0, fixes: [], lastingFixes: [] };
   if (!to.has(key)) to.set(key, known);

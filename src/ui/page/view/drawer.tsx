@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ContainerReport } from "../../../api/containers.ts";
 import { useCell } from "../data/cell.ts";
 import type { TapeRow } from "../data/query-tape.ts";
-import { causeSentence } from "../model/cause-key.ts";
+import { causeSentence } from "../model/cause-sentence.ts";
 import { type FailingEntry, failingIn, partsOf } from "../model/failing.ts";
 import { clock } from "../model/format.ts";
 import { usePage } from "./context.ts";

@@ -20,7 +20,7 @@ const RECORDS_MAX = 12;
 
 export function ExplanationView({ explanation }: { readonly explanation: Explanation }): JSX.Element {
   const { container, question, reply, causes, notServed, notQueried, ms } = explanation;
-  const isGood = reply !== null && reply.rcode === "NOERROR" && reply.answers.length > 0;
+  const isGood = !isElsewhere(explanation) && reply !== null && reply.rcode === "NOERROR" && reply.answers.length > 0;
   return (
     <>
       <p class="answer-head">
@@ -50,7 +50,15 @@ export function ExplanationView({ explanation }: { readonly explanation: Explana
   );
 }
 
-function resultOf({ reply, notQueried }: Explanation): string {
+/** Programs do not get the reply: a file or another name of the search list comes first. The causes say which. */
+function isElsewhere({ fromFile, fromSearch }: Explanation): boolean {
+  return fromFile !== undefined || fromSearch !== undefined;
+}
+
+function resultOf(explanation: Explanation): string {
+  const { fromFile, reply, notQueried } = explanation;
+  if (fromFile?.addresses.length === 0) return "no address";
+  if (isElsewhere(explanation)) return "another answer";
   if (notQueried !== null) return "not queried";
   if (reply === null) return "no reply";
   return reply.rcode === "NOERROR" && reply.answers.length === 0 ? "NODATA" : reply.rcode;

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 
 import { injectedText } from "../../../api/failures.ts";
 import { useCell } from "../data/cell.ts";
-import { causeSentence } from "../model/cause-key.ts";
+import { causeSentence } from "../model/cause-sentence.ts";
 import { type FailingEntry, partsOf } from "../model/failing.ts";
 import { clock, plural, rate } from "../model/format.ts";
 import { countText, neededOf } from "../model/verdict.ts";

@@ -4,18 +4,18 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import type { CauseCode } from "../../src/api/causes.ts";
-import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
-import { dig, digMany } from "../support/client/dig.ts";
-import { waitFor } from "../support/rig/wait.ts";
-import { COMPOSE_FILE, Shop, unwrapped, withoutAge } from "./failing-names/shop.ts";
+import type { CauseCode } from "../../../src/api/causes.ts";
+import { type Container, runContainer } from "../../support/engine/container.ts";
+import { dig, digMany } from "../../support/client/dig.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+import { Shop, unwrapped, withoutAge } from "./shop.ts";
 
 let shop: Shop;
 let api: Container;
 let db: Container;
 
 before(async () => {
-  shop = await Shop.open(["shop_front", "shop_back", "shared"]);
+  shop = await Shop.open(["shared"]);
   api = await shop.service("api", ["shop_front"]);
   await shop.service("web", ["shop_front"]);
   db = await shop.service("db", ["shop_back"]);
@@ -52,11 +52,11 @@ test("a service that is not on the network of its client, until it is connected"
   await assertDiagnosed("db", "other-network", fix);
   const { cause } = await shop.failureOf("db", "other-network");
   assert.deepEqual(cause?.lastingFix, {
-    file: COMPOSE_FILE,
+    file: shop.project.file,
     service: "api",
     key: "services.api.networks",
     change: 'add "back"; if it is there, create the container again',
-    command: `docker compose -p shop -f ${COMPOSE_FILE} up -d --force-recreate api`,
+    command: `docker compose -p shop -f ${shop.project.file} up -d --force-recreate api`,
   });
   await shop.run(fix);
   await waitFor("db to resolve", async () => ((await dig(api, "db")).answer.length > 0 ? true : undefined));
@@ -102,7 +102,6 @@ test("a typo", async () => {
 });
 
 test("a name that exists only in another project", async () => {
-  await createNetwork(shop.engine, "other_net");
   await using queue = await shop.service("queue", ["other_net"], { project: "other" });
   await shop.instance.waitFor(queue.name, "attached");
   await assertDiagnosed("queue", "other-project", "docker network connect --alias api other_net shop-api-1");

@@ -1,36 +1,34 @@
 /**
- * Shop: a small Compose project on a private engine, with dns11 beside it and an upstream server, in which names are made to
- * fail. What users have to find the cause is asked of each: `dns11 failures`, explain and doctor.
+ * Shop: a small Compose project on a private engine, made by Compose from a file, with dns11 beside it and an upstream server, in which
+ * names are made to fail. What users have to find the cause is asked of each: `dns11 failures`, explain and doctor.
  */
 import assert from "node:assert/strict";
-import { dirname } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 import type { Cause, CauseCode } from "../../../src/api/causes.ts";
 import { ControlClient } from "../../../src/api/control-client.ts";
 import type { FailureReport, FailuresReport } from "../../../src/api/failures.ts";
 import { locateControl } from "../../../src/api/locate.ts";
-import {
-  type Container,
-  type ContainerOptions,
-  type NetworkAttachment,
-  createNetwork,
-  runContainer,
-} from "../../support/engine/container.ts";
+import { dataOf, dig, digMany } from "../../support/client/dig.ts";
+import { ComposeProject, type ComposeService, runOnHost } from "../../support/engine/compose-project.ts";
+import { Container, createNetwork } from "../../support/engine/container.ts";
 import { type Engine, startEngine } from "../../support/engine/engine.ts";
-import { dig } from "../../support/client/dig.ts";
-import { type CommandResult, run, stdoutOf } from "../../support/program/command.ts";
+import type { CommandResult } from "../../support/program/command.ts";
 import { type Dns11, dns11, startDns11 } from "../../support/program/dns11.ts";
 import { UiCommand, type UiOptions } from "../../support/program/ui-command.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../../support/servers/upstream.ts";
 
-export const COMPOSE_FILE = "/srv/shop/compose.yaml";
+const NAME = "shop";
 
-interface ServiceOptions extends Pick<ContainerOptions, "args" | "command" | "dns" | "labels"> {
+interface ServiceOptions {
   readonly project?: string;
+  /** Its last container; by default it has one. */
   readonly number?: number;
   /** Not waited for, because it ends again. */
   readonly isShort?: boolean;
+  /** Further keys of the service in the Compose file. */
+  readonly keys?: ComposeService;
 }
 
 /** Where a user can read a cause. */
@@ -44,45 +42,60 @@ export interface Diagnosis {
 export class Shop implements AsyncDisposable {
   readonly engine: Engine;
   readonly instance: Dns11;
+  /** The one whose names are asked for. */
+  readonly project: ComposeProject;
   upstream: Upstream;
+  readonly #others = new Map<string, ComposeProject>();
 
-  private constructor(engine: Engine, upstream: Upstream, instance: Dns11) {
+  private constructor(engine: Engine, upstream: Upstream, instance: Dns11, project: ComposeProject) {
     this.engine = engine;
     this.upstream = upstream;
     this.instance = instance;
+    this.project = project;
   }
 
-  static async open(networks: readonly string[], args: readonly string[] = []): Promise<Shop> {
+  /** `networks` are those that no project has in its file. */
+  static async open(networks: readonly string[] = [], args: readonly string[] = []): Promise<Shop> {
     const engine = await startEngine({ suite: "forky", resolvConf: "nameserver 127.0.0.1\n" });
     const upstream = await startUpstream(engine);
     for (const name of networks) await createNetwork(engine, name);
-    return new Shop(engine, upstream, await startDns11(engine, { args }));
+    const project = await ComposeProject.create(engine, NAME);
+    return new Shop(engine, upstream, await startDns11(engine, { args }), project);
   }
 
-  /** A running container as Compose creates it: its labels, and its name and service as aliases on each network. */
+  /** A running container of a service that is written into the file of its project. Networks have their names on the engine. */
   async service(
     service: string,
     networks: readonly string[],
-    { project = "shop", number = 1, isShort = false, labels, ...options }: ServiceOptions = {},
+    { project: name = NAME, number = 1, isShort = false, keys = {} }: ServiceOptions = {},
   ): Promise<Container> {
-    const container = await runContainer(this.engine, {
-      ...options,
-      name: `${project}-${service}-${number}`,
-      networks: networks.map((name): NetworkAttachment => ({
-        name,
-        aliases: [`${project}-${service}-${number}`, service],
-      })),
-      labels: {
-        ...labels,
-        "com.docker.compose.project": project,
-        "com.docker.compose.service": service,
-        "com.docker.compose.project.config_files": COMPOSE_FILE,
-        "com.docker.compose.project.working_dir": dirname(COMPOSE_FILE),
-        "com.docker.compose.config-hash": `${project} ${service}`,
-      },
+    const project = await this.projectCalled(name);
+    const own = `${name}_`;
+    for (const each of networks.filter((network) => !network.startsWith(own)))
+      project.declare(each, { name: each, external: true });
+    const inFile = networks.map((each) => (each.startsWith(own) ? each.slice(own.length) : each));
+    project.set(service, {
+      ...(inFile.length > 0 && { networks: inFile }),
+      ...(number > 1 && { scale: number }),
+      ...keys,
     });
+    await project.up("--no-deps", service);
+    const container = await this.called(`${name}-${service}-${number}`);
     if (!isShort) await this.instance.waitFor(container.name, "attached");
     return container;
+  }
+
+  /** A container by its name, as it is now. */
+  async called(name: string): Promise<Container> {
+    return await Container.of(this.engine, name);
+  }
+
+  /** A project beside this one. */
+  async projectCalled(name: string): Promise<ComposeProject> {
+    if (name === this.project.name) return this.project;
+    const other = this.#others.get(name) ?? (await ComposeProject.create(this.engine, name));
+    this.#others.set(name, other);
+    return other;
   }
 
   async command(...args: string[]): Promise<CommandResult> {
@@ -91,8 +104,7 @@ export class Shop implements AsyncDisposable {
 
   /** Runs a command line as whoever copies it does. */
   async run(line: string): Promise<void> {
-    const env = { DOCKER_HOST: this.engine.host, DOCKER_CONTEXT: undefined, DOCKER_API_VERSION: undefined };
-    stdoutOf(await run("sh", ["-c", line], { env }), line);
+    await runOnHost(this.engine, line);
   }
 
   async ui(options?: UiOptions): Promise<UiCommand> {
@@ -117,7 +129,8 @@ export class Shop implements AsyncDisposable {
   /** A cause in a container, once it is known, whether queries fail, mislead or are not seen. `act` is repeated until then. */
   async causeIn(container: string, code: CauseCode, act: () => Promise<unknown>): Promise<Cause> {
     const find = ({ failures, misleading, unwatched }: FailuresReport): Cause | undefined => {
-      const all = [...failures, ...misleading, ...unwatched].map(({ cause }) => cause);
+      const now = failures.filter(({ earlier }) => earlier === undefined);
+      const all = [...now, ...misleading, ...unwatched].map(({ cause }) => cause);
       return all.find((each) => each?.code === code) ?? undefined;
     };
     return await this.#eventually(`${code} in ${container}`, find, { container, act });
@@ -135,6 +148,45 @@ export class Shop implements AsyncDisposable {
 
   async resolves(from: Container, name: string): Promise<void> {
     await waitFor(`${name} to resolve`, async () => ((await dig(from, name)).answer.length > 0 ? true : undefined));
+  }
+
+  /** Every name of the project resolves in every container of it as `docker compose up` makes it from the file. */
+  async assertWhole(): Promise<void> {
+    const services = [...this.project.services.keys()];
+    const networksOf = (service: string): readonly string[] => this.project.services.get(service)?.networks ?? [];
+    const containers = (await this.project.containers()).filter(({ pid }) => pid > 0);
+    const owners = new Map(
+      containers.flatMap((each) => each.addresses.map((address) => [address, each.name] as const)),
+    );
+    const isOf = (service: string, { name }: Container): boolean => name.startsWith(`${this.project.name}-${service}-`);
+    for (const client of containers) {
+      const own = networksOf(services.find((service) => isOf(service, client)) ?? "");
+      const wanted = services.map((service) => {
+        const isReached = networksOf(service).some((network) => own.includes(network));
+        const all = isReached ? containers.filter((each) => isOf(service, each)) : [];
+        return all.map(({ name }) => name).join();
+      });
+      let found: readonly string[] = [];
+      const isWhole = async (): Promise<true | undefined> => {
+        const replies = await digMany(
+          client,
+          "127.0.0.11",
+          services.map((service) => [service]),
+        );
+        found = replies.map((reply) =>
+          dataOf(reply)
+            .map((address) => owners.get(address) ?? address)
+            .toSorted()
+            .join(),
+        );
+        return isDeepStrictEqual(found, wanted) ? true : undefined;
+      };
+      try {
+        await waitFor(`${services.join()} in ${client.name}`, isWhole);
+      } catch {
+        assert.deepEqual(found, wanted, `${services.join()} in ${client.name}`);
+      }
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -171,12 +223,4 @@ export function withoutAge(text = ""): string {
 /** A command's output wraps where the terminal ends. */
 export function unwrapped(text: string): string {
   return withoutAge(text).replaceAll(/\s+/g, " ");
-}
-
-/** The cause is in the output of a command, and its fix if it has one. */
-export function assertShows(text: string, { sentence, fix, lastingFix }: Cause): void {
-  const shown = unwrapped(text);
-  assert.ok(shown.includes(unwrapped(sentence)), text);
-  if (fix !== null) assert.ok(shown.includes(fix), text);
-  if (lastingFix !== null) assert.ok(shown.includes(lastingFix.key), text);
 }

@@ -1,0 +1,101 @@
+/** ServerRows: what happens to upstream servers, and to the way to them. */
+import { writeFileSync } from "node:fs";
+
+import { stdoutOf } from "../../support/program/command.ts";
+import { startUpstream } from "../../support/servers/upstream.ts";
+import type { Breakage } from "./breakage.ts";
+import type { Shop } from "./shop.ts";
+
+const TCP_WALL = "table inet wall { chain out { type filter hook output priority 0; tcp dport 53 drop; }; }";
+const OTHER_SERVER = "127.0.0.2";
+
+/** The host's own, which dns11 reads. */
+function hostFile({ engine }: Shop): string {
+  return `/proc/${engine.hostPid}/root/etc/resolv.conf`;
+}
+
+export const SERVER_ROWS: readonly Breakage[] = [
+  {
+    what: "A service has a server that does not answer (`dns`)",
+    code: "upstreams-down",
+    change: "services.SERVICE.dns",
+    doctor: /10\.255\.255\.1/,
+    break: async (shop) => ({
+      client: await shop.service("deaf", ["shop_front"], { keys: { dns: ["10.255.255.1"] } }),
+      name: "a.ok.test",
+      edit: () => shop.project.change("deaf", { dns: undefined }),
+    }),
+  },
+  {
+    what: "A service has a server with a wrong port (the label `io.dns11.dns`)",
+    code: "upstreams-down",
+    change: "services.SERVICE.labels",
+    doctor: /127\.0\.0\.1:5399/,
+    break: async (shop) => ({
+      client: await shop.service("port", ["shop_front"], { keys: { labels: { "io.dns11.dns": "127.0.0.1:5399" } } }),
+      name: "b.ok.test",
+      edit: () => shop.project.change("port", { labels: undefined }),
+    }),
+  },
+  {
+    what: "All nameservers of the Docker host are down",
+    code: "upstreams-down",
+    advice: "on the Docker host, replace SERVER in line 1 of FILE",
+    doctor: /127\.0\.0\.1/,
+    break: async (shop) => {
+      const client = await shop.called("shop-web-1");
+      await shop.upstream[Symbol.asyncDispose]();
+      return {
+        client,
+        name: "c.ok.test",
+        follow: async () => {
+          shop.upstream = await startUpstream(shop.engine, { address: OTHER_SERVER });
+          writeFileSync(hostFile(shop), `nameserver ${OTHER_SERVER}\n`);
+        },
+        clean: async () => {
+          await shop.upstream[Symbol.asyncDispose]();
+          shop.upstream = await startUpstream(shop.engine);
+          writeFileSync(hostFile(shop), "nameserver 127.0.0.1\n");
+        },
+      };
+    },
+  },
+  {
+    what: "A firewall drops TCP to the server, which a long answer needs",
+    code: "tcp-blocked",
+    advice: "allow TCP port 53 to SERVER in the firewalls on the way",
+    isWarning: true,
+    break: async (shop) => {
+      stdoutOf(await shop.engine.enter("nft", [TCP_WALL]), TCP_WALL);
+      const mend = async (): Promise<void> => void (await shop.engine.enter("nft", ["delete table inet wall"]));
+      return { client: await shop.called("shop-web-1"), name: "a.tc.test", follow: mend, clean: mend };
+    },
+  },
+  {
+    what: "A zone is broken, and its servers are not",
+    code: "upstream-error",
+    isWarning: true,
+    break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "a.servfail.test" }),
+  },
+  {
+    what: "The name of the outside world does not exist",
+    code: "does-not-exist",
+    isWarning: true,
+    isExplained: true,
+    break: async (shop) => ({ client: await shop.called("shop-web-1"), name: "a.nx.test" }),
+  },
+  {
+    what: "A service is on internal networks only, and its name one of the outside world",
+    code: "internal-network",
+    change: "services.SERVICE.networks",
+    isWarning: true,
+    break: async (shop) => {
+      shop.project.declare("inside", { internal: true });
+      return {
+        client: await shop.service("vault", ["shop_inside"]),
+        name: "e.ok.test",
+        edit: () => shop.project.change("vault", { networks: ["inside", "front"] }),
+      };
+    },
+  },
+];
