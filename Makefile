@@ -4,14 +4,17 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := run
 # A Node installed by scripts/node.sh, where the system's is too old.
 export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
+# What sudo has made in the checkout of a user belongs to that user, who goes on without sudo.
+give_back = if [ "$$(id -u)" -eq 0 ] && [ ! -O . ]; then mkdir -p .cache dist && chown -R --reference=. .cache dist node_modules; fi
 
-.PHONY: run test unit rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
+.PHONY: run test unit rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
 
 test: setup-test build ## All tests, on real engines (needs root); ONLY=WORD selects by path
 	@node scripts/test.mjs $(ONLY)
+	@$(give_back)
 
 unit: setup-unit build ## The tests that need neither root nor an engine; less than a minute
 	@node scripts/test.mjs unit/ docs.test tidy
@@ -52,9 +55,11 @@ chaos: setup-test build ## Random faults under load (needs root); MINUTES=N, SEE
 
 build: node_modules/.package-lock.json ## Compile to dist/
 	@npm run --silent build
+	@$(give_back)
 
 deb: build ## Build a Debian package that includes Node, in .cache/deb
 	@scripts/deb.sh
+	@$(give_back)
 
 release: node_modules/.package-lock.json ## All files of a release, in .cache/release/VERSION: packages, archives, images, bill of materials, sums
 	@node scripts/release.mjs $(OUT)
@@ -67,6 +72,9 @@ action: node_modules/.package-lock.json ## Write the programs of the GitHub Acti
 
 man: build ## Build the manual pages dns11(8) and dns11.yaml(5), in dist/man
 	@ls dist/man/*.[58]
+
+walk: ## Walk through README as a new user, in new root file systems of Debian 12 and 13 (needs root, mmdebstrap); ONLY=trixie
+	@scripts/walk.sh $(ONLY)
 
 ten-minutes: setup-demo build ## Run the first ten minutes of a new user, from installation to removal (needs root)
 	@scripts/ten-minutes.sh
@@ -106,6 +114,7 @@ node_modules/.package-lock.json: package.json package-lock.json
 	@echo "setup: installing the packages of package-lock.json"
 	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
+	@$(give_back)
 
 clean: ## Remove build output
 	@rm -rf dist

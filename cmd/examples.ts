@@ -52,6 +52,14 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 top web", "one container, or those of a service"],
     ["dns11 top --once", "one snapshot, for a script"],
   ],
+  wait: [["dns11 wait db --in web --timeout 30s", "before the first step of a test"]],
+  fault: [
+    ["dns11 fault db --in web --servfail --every 3", "one of three queries of web for db fails"],
+    ["dns11 fault db cache --in web --only", "nothing but db and cache resolves, and the rest is listed"],
+    ["dns11 fault '**' --in web --preset five-seconds", "queries for IPv6 addresses get no reply"],
+  ],
+  record: [["dns11 record shop.yaml --project shop", "until Ctrl-C"]],
+  replay: [["dns11 replay shop.yaml --project shop --missing servfail", "answer from the file alone"]],
   upstreams: [["dns11 upstreams", "which servers are used, and how they do"]],
   cache: [
     ["dns11 cache stats", "how much is cached, and how often it is used"],

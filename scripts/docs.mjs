@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 
 import { CHECK_MEANINGS, ERROR_REMEDIES, logMeaning } from "./docs/explanations.mjs";
 import { changedDocuments, formatted, must } from "./docs/regions.mjs";
-import { checkTitles, errorTexts, logTexts, valueTexts } from "./docs/source-texts.mjs";
+import { checkTitles, errorTexts, logTexts } from "./docs/source-texts.mjs";
 
 const PROGRAM = "dist/cmd/dns11.js";
 
@@ -18,9 +18,6 @@ const changed = changedDocuments(
     "exit-codes": page("exit-codes.md"),
     keys: page("keys.md"),
     errors: errorTable(),
-    values: valueTexts()
-      .map((text) => `- ${cell(text)}`)
-      .join("\n"),
     log: logTable(),
     checks: checkTable(),
   },

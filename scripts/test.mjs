@@ -5,7 +5,7 @@
  * start first. Prints progress, and at the end every failure in full and the totals as Node's runner prints them.
  */
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync, statSync, statfsSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync, statSync, statfsSync, writeFileSync } from "node:fs";
 import { availableParallelism, freemem } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -97,6 +97,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 
 await Promise.all(Array.from({ length: AT_ONCE }, lane));
 mkdirSync(dirname(DURATIONS_FILE), { recursive: true });
+// That of another user can be replaced, but not written.
+rmSync(DURATIONS_FILE, { force: true });
 writeFileSync(DURATIONS_FILE, JSON.stringify(seconds));
 if (failures.length > 0) console.log(`\n${failures.join("\n")}`);
 for (const name of COUNTS) console.log(`ℹ ${name} ${counts[name]}`);

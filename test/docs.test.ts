@@ -22,6 +22,8 @@ import type { ControlPorts } from "../src/control/ports.ts";
 import { routesOf } from "../src/control/routes.ts";
 
 const README_LINES_MAX = 150;
+/** Between the head of a table and its rows. */
+const SEPARATOR = /^\|[ |:-]*-[ |:-]*$/;
 const paths = [
   "README.md",
   "ARCHITECTURE.md",
@@ -99,7 +101,7 @@ test("every flag that a document names belongs to a command, and every command i
   ]);
   for (const [path, text] of current) {
     // Messages of the program may name flags of docker.
-    const written = text.replaceAll(/<!-- generated: (?:errors|values|log) -->[\s\S]*?<!-- end/g, "");
+    const written = text.replaceAll(/<!-- generated: (?:errors|log) -->[\s\S]*?<!-- end/g, "");
     for (const [, no, flag = ""] of written.matchAll(/(?<![\w-])--(no-)?([a-z][a-z0-9-]*)/g)) {
       if (others.has(flag) || others.has(`${no ?? ""}${flag}`)) continue;
       assert.match(cli, new RegExp(`--(no-)?${flag}\\b`), `${path}: --${no ?? ""}${flag}`);
@@ -156,11 +158,13 @@ test("every make target in a document exists", () => {
   for (const [, target] of named) assert.match(`${stdout}  make help `, new RegExp(`make ${target} `));
 });
 
-test("the rows of every table have as many cells as its head", () => {
+test("every row belongs to a table, and has as many cells as its head", () => {
   for (const [path, text] of texts) {
     const lines = text.replaceAll(/```[\s\S]*?```/g, "").split("\n");
     for (const [at, line] of lines.entries()) {
-      if (!/^\|[ |:-]*-[ |:-]*$/.test(line)) continue;
+      const isFirst = line.startsWith("|") && !(lines[at - 1] ?? "").startsWith("|");
+      if (isFirst) assert.match(lines[at + 1] ?? "", SEPARATOR, `${path}: a row without a table: ${line}`);
+      if (!SEPARATOR.test(line)) continue;
       const head = lines[at - 1] ?? "";
       const rows = lines.slice(at, lines.indexOf("", at));
       for (const row of rows) assert.equal(cellsOf(row), cellsOf(head), `${path}: ${row}`);

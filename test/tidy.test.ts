@@ -583,7 +583,7 @@ const ROOMS: readonly Room[] = [
   // The GitHub Action: programs of their own, clients of the control socket.
   {
     room: "src/action",
-    mayImport: ["src/api", "src/base/lib/printable.ts"],
+    mayImport: ["src/api", "src/base/lib/fault.ts", "src/base/lib/printable.ts"],
     modules: ["node:child_process", "node:crypto", "node:fs", "node:path", "node:timers/promises", "node:url"],
   },
   {

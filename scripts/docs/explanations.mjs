@@ -109,10 +109,6 @@ const LOG_MEANINGS = [
     "Names of services resolve as before. Lists, and names of slots such as web.1, are as old as the last list that was read.",
   ],
   [
-    /container names resolve on the host/,
-    "Names on the host (--host-names) work, or now work by other means: `means` says by which, and `why` says why by these.",
-  ],
-  [
     /container names do not resolve on the host/,
     "Names on the host (--host-names) are off for now: `reason` says why and what to change. Containers are served as usual.",
   ],
@@ -137,20 +133,14 @@ const LOG_MEANINGS = [
     /records have mistakes/,
     "Files in the folder of `records-dir` have mistakes, each with file and line. A bad file keeps the names that it had; the others take effect. Correct it; it is read again at once.",
   ],
-  [/etcd is connected/, "The names below `etcd.zones` are those of etcd: at the start, and after etcd was away."],
   [
     /etcd is away/,
     "No member of etcd can be used; `reason` says why, and `remedy` what to do. The last known names are answered for `etcd.max-stale`, then queries below the zones fail.",
   ],
   [
-    /publishing to etcd/,
-    "The containers of this machine are in etcd: at the start, and after etcd was away or the lease had ended.",
-  ],
-  [
     /cannot publish to etcd/,
     "What has changed is not written yet; `reason` says why, and `remedy` what to do. What is written stays for as long as the lease can be renewed.",
   ],
-  [/withdrew the containers/, "dns11 has stopped, and other machines do not see the containers of this one any more."],
   [
     /cannot withdraw the containers/,
     "etcd could not be reached when dns11 stopped. Other machines see the containers of this one until its lease (`etcd.lease`) ends.",
@@ -159,7 +149,6 @@ const LOG_MEANINGS = [
     /skipped records of etcd/,
     "Records that cannot be read are left out; `first` names some of them, `dns11 status` more. Correct or delete these keys.",
   ],
-  [/records are valid/, "The mistakes in the folder of `records-dir` are corrected, and all its names take effect."],
   [/inspect/, "The engine did not return a container's details. dns11 retries; the container is served when it does."],
   [
     /crash history|record crashes|written down|whose work/,
@@ -174,7 +163,6 @@ const LOG_MEANINGS = [
     /restore the previous metrics|metrics .*were/,
     "After a failed reload, the previous metrics address cannot be used any more. Choose another one and reload.",
   ],
-  [/^serving metrics/, "The metrics endpoint is open at `address`."],
   [
     /metrics/,
     "The default metrics address is in use, by another dns11 or program. Choose one with --metrics-addr, or off.",
@@ -208,11 +196,7 @@ const LOG_MEANINGS = [
     /another process serves|somebody else/,
     "Another instance holds the lock after a takeover failed; this process exits.",
   ],
-  [/^started a new process/, "The new process loads the containers, then takes over. Nothing to do."],
-  [/^takeover requested/, "A new process is taking over. This one stops answering; queries wait in the sockets."],
   [/^new process took over/, "From the keeper: the new process serves all namespaces. The old one exits."],
-  [/^took over from/, "This process serves now, with the sockets and rules of the old one. No query was lost."],
-  [/^the new process took over/, "The takeover is complete; this process exits."],
   [
     /exited before it took over/,
     "The new process could not start; its own log lines say why. The old one still serves.",
@@ -251,7 +235,6 @@ const LOG_MEANINGS = [
     /cannot drop these capabilities/,
     "dns11 works, with more privileges than it needs, because CAP_SETPCAP is missing or a kernel policy forbids it. Remove those in `excess` from the unit or the container.",
   ],
-  [/namespace is gone/, "The container has most likely just ended. If not, a warning follows at the next attempt."],
   [
     /a process of the container locks its rules/,
     "nftables rules of the container cannot be changed until that process has finished. Nobody else waits; after three times in ten minutes the container is quarantined.",
@@ -264,7 +247,6 @@ const LOG_MEANINGS = [
     /takeover refused/,
     "A process asked the keeper for the sockets of all containers, and is not where dns11 runs: find out what it is.",
   ],
-  [/changes of rules go on/, "The lock is free again."],
   [/not attached/, "The container is served by Docker's resolver. code and reason say why; dns11 retries by itself."],
   [/not serving/, "dns11 inside a KIND node cannot serve it yet; the reason says why. It retries by itself."],
   [
@@ -275,13 +257,11 @@ const LOG_MEANINGS = [
     /process 1/,
     "SIGUSR2 was sent to the first process of a container, which cannot be replaced. Restart the container instead.",
   ],
-  [/until dns11 is started/, "A changed rule-backend takes effect at the next start."],
   [
     /rules of this|rules .*stay/,
     "With this rule backend, containers have no DNS after dns11 was killed, until dns11 cleanup or the next start.",
   ],
   [/waiting for the engine/, "There is no engine yet. dns11 starts serving when dockerd answers."],
-  [/^reconnected to the engine/, "dockerd answers again, and the names are up to date. Nothing to do."],
   [/engine/, "dockerd does not answer. The last-known names keep being answered; dns11 reconnects by itself."],
   [/invalid nameservers|no addresses/, "Correct the nameserver lines of the host's resolv.conf."],
   [

@@ -13,7 +13,7 @@ const ANY = "…";
 const LEVELS = ["error", "warn", "info", "debug"];
 /** Calls that log or report an event: a level or a callback, then the fields, then the text. */
 const LOGGING =
-  /\.(error|warn|info|debug)\(|\b(?:repeats|rateLimited\w*|limited\w*)\.\w+\(|\b(?:\w*[eE]vent|report|tell|log)\(/g;
+  /\.(error|warn|info|debug)\(|\blog\[[^\]]*\]\(|#log\.line\(|\b(?:repeats|rateLimited\w*|limited\w*)\.\w+\(|\b(?:\w*[eE]vent|report|tell|log)\(/g;
 
 /** @param {readonly string[]} folders @returns {{ path: string, text: string }[]} */
 function sourcesIn(folders) {
@@ -44,20 +44,6 @@ export function errorTexts() {
   );
 }
 
-/** What is wrong with a value of a flag, a variable or the settings file. @returns {string[]} */
-export function valueTexts() {
-  const sources = sourcesIn(["src/config", "src/base/model"]);
-  const constants = constantsIn(sources);
-  const found = sources.flatMap(({ text }) =>
-    callsOf(text, /\bnew (?:Error|InvalidArgumentError)\(/g).map(({ args: [message = ""] }) =>
-      textOf(message, constants),
-    ),
-  );
-  return unique(found, String)
-    .filter((text) => /[a-z]{2} /.test(text))
-    .toSorted(compare);
-}
-
 /** The checks of the doctor, in order, each with the title that the terminal shows. @returns {{ code: string, title: string }[]} */
 export function checkTitles() {
   const text = readFileSync("src/base/model/finding.ts", "utf8");
@@ -65,7 +51,7 @@ export function checkTitles() {
   return [...table.matchAll(/^ *"?([\w-]+)"?: "(.+)",$/gm)].map(([, code = "", title = ""]) => ({ code, title }));
 }
 
-/** Every log message, the most severe first. Events of the keeper are logged as warnings. @returns {LogText[]} */
+/** Warnings and errors of the log, the most severe first: the others need no explanation. Events of the keeper are logged as warnings. @returns {LogText[]} */
 export function logTexts() {
   const sources = sourcesIn(["cmd", "src"]);
   const constants = constantsIn(sources);
@@ -79,11 +65,15 @@ export function logTexts() {
       if (!/["'`]/.test(message) || /^["'`]error: /.test(message)) return [];
       const named = args.map((arg) => literal(arg)).find((arg) => LEVELS.includes(arg ?? ""));
       const level =
-        /\.(error|warn|info|debug)\($/.exec(callee)?.[1] ?? named ?? (path.startsWith("src/keeper/") ? "warn" : "info");
+        /\.(error|warn|info|debug)\($/.exec(callee)?.[1] ??
+        LEVELS.find((each) => callee.includes(`"${each}"`)) ??
+        named ??
+        (path.startsWith("src/keeper/") ? "warn" : "info");
       return [{ level, text: textOf(message, constants), fields: fieldsOf(args[at - 1] ?? "") }];
     }),
   );
-  return unique(found, ({ level, text }) => `${level} ${text}`).toSorted(
+  const explained = found.filter(({ level }) => level === "error" || level === "warn");
+  return unique(explained, ({ level, text }) => `${level} ${text}`).toSorted(
     (a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level) || compare(a.text, b.text),
   );
 }

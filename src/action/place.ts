@@ -1,8 +1,10 @@
 /**
  * Place: the files and processes that the halves of a step share, and how to find the dns11 of the job.
  */
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { ControlClient } from "../api/control-client.ts";
 import { locateControl } from "../api/locate.ts";
@@ -15,13 +17,16 @@ export const FILES = {
   log: "dns11.log",
   /** The process that records, as a number. */
   recorder: "recorder.pid",
-  /** The process of dns11. */
+  /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
   /** Written by the recorder at its end. */
   record: "record.json",
 } as const;
 
 const ROOT = 0;
+/** dns11 may wait for queries under way. */
+const END_MS = 30_000;
+const POLL_MS = 50;
 
 /** Before a command that needs root. The runners of GitHub allow sudo without a password. */
 export function asRoot(user = process.getuid?.() ?? ROOT): readonly string[] {
@@ -44,8 +49,22 @@ export function pidIn(folder: string, name: string): number | undefined {
   return Number.isSafeInteger(pid) && pid > 1 ? pid : undefined;
 }
 
+/** False if it still runs afterwards. `prefix` is the beginning of a command by who may end it. */
+export async function end(pid: number, prefix: readonly string[]): Promise<boolean> {
+  if (!isRunning(pid)) return true;
+  // That of the shell: not every system has the program.
+  const [command, ...args] = [...prefix, "sh", "-c", `kill -TERM ${pid}`];
+  spawnSync(command, args, { stdio: "ignore" });
+  const endMs = performance.now() + END_MS;
+  while (isRunning(pid)) {
+    if (performance.now() > endMs) return false;
+    await sleep(POLL_MS);
+  }
+  return true;
+}
+
 /** Also one of another user. */
-export function isRunning(pid: number): boolean {
+function isRunning(pid: number): boolean {
   return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
 }
 

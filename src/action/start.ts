@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-import { FILES, asRoot, clientOf, stateDirOf } from "./place.ts";
+import { codeOf } from "../base/lib/fault.ts";
+import { FILES, asRoot, clientOf, end, stateDirOf } from "./place.ts";
 import { type Inputs, annotation, quoted, readInputs, saveFolder, variable } from "./runner.ts";
 
 /** The engine of a runner is up long before a job starts. */
@@ -25,10 +26,18 @@ async function start(): Promise<void> {
   const inputs = readInputs(process.env);
   const folder = mkdtempSync(join(variable(process.env, "RUNNER_TEMP"), "dns11-"));
   saveFolder(process.env, folder);
+  await mustReachEngine();
   const program = inputs.program === "" ? install(inputs) : inputs.program;
-  const pid = await serve(program, inputs, folder);
-  writeFileSync(join(folder, FILES.daemon), String(pid));
+  await serve(program, inputs, folder);
   await record(folder);
+}
+
+/** dns11 runs as root, but what records is the runner's user, whom Docker and dns11 know by the same group. */
+async function mustReachEngine(): Promise<void> {
+  await clientOf(process.env).catch((error: Error) => {
+    if (codeOf(error) === "ENGINE_PERMISSION")
+      throw new StartError(`${error.message}: the user of the runner must be root or in the group docker`);
+  });
 }
 
 /** With the installer of the same version of this repository, which verifies what it downloads. */
@@ -47,8 +56,8 @@ function run([command = "", ...args]: readonly string[]): { status: number | nul
   return spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
 }
 
-/** Returns its process once it is ready: it answers the queries of all containers, also of later ones. */
-async function serve(program: string, { args }: Inputs, folder: string): Promise<number> {
+/** Until it is ready: it answers the queries of all containers, also of later ones. */
+async function serve(program: string, { args }: Inputs, folder: string): Promise<void> {
   const log = openSync(join(folder, FILES.log), "w");
   const engine = process.env["DOCKER_HOST"];
   const words = [
@@ -64,6 +73,8 @@ async function serve(program: string, { args }: Inputs, folder: string): Promise
   let ended: string | undefined;
   child.on("error", ({ message }) => (ended = message));
   child.on("exit", (code, signal) => (ended = `it ended with ${code ?? signal}`));
+  // A step that is cancelled has a second half, too; sudo passes the signal on.
+  if (child.pid !== undefined) writeFileSync(join(folder, FILES.daemon), String(child.pid));
   const endMs = performance.now() + READY_MS;
   for (;;) {
     const status = await clientOf(process.env)
@@ -72,10 +83,11 @@ async function serve(program: string, { args }: Inputs, folder: string): Promise
     if (ended !== undefined) throw notStarted(ended, folder);
     if (status?.isReady === true) {
       child.unref();
-      return status.pid;
+      writeFileSync(join(folder, FILES.daemon), String(status.pid));
+      return;
     }
     if (performance.now() > endMs) {
-      child.kill();
+      if (child.pid !== undefined) await end(child.pid, asRoot());
       throw notStarted(`it was not ready after ${READY_MS / 1000} seconds`, folder);
     }
     await sleep(POLL_MS);

@@ -14,7 +14,8 @@
 import { setMaxListeners } from "node:events";
 
 import type { Cause, LastingFix } from "./causes.ts";
-import { Lab } from "./lab/lab.ts";
+import { LiveLab } from "./lab/lab.ts";
+import type { Lab } from "./lab/test-lab.ts";
 import type { LeaseScope } from "./lease.ts";
 import { refuseUnknownOptions, readTimeout } from "./known-options.ts";
 import type { NotResolved } from "./not-resolved.ts";
@@ -24,7 +25,7 @@ import { locateControl } from "./locate.ts";
 import { defaultStateDir } from "./state-paths.ts";
 import { ControlClient } from "./control-client.ts";
 
-export type { AskedOptions, LabReport, LabRule, LabTape } from "./lab/lab.ts";
+export type { AskedOptions, LabReport, LabRule, LabTape } from "./lab/test-lab.ts";
 export type { FaultOptions, LabAnswer, RuleLimits } from "./lab/rule-options.ts";
 export type { RecordedQuery, RuleUseReport } from "./lease.ts";
 export type { Lab, LeaseScope };
@@ -128,7 +129,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Suite> {
     },
     lab: async (scope = {}) => {
       refuseUnknownOptions("lab", scope, SCOPE_OPTIONS);
-      return new Lab(client, await client.openLease(), scope);
+      return new LiveLab(client, await client.openLease(), scope);
     },
     close: () => closing.abort(),
   };

@@ -110,7 +110,11 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
     const isInternal = isInternalError(error);
     if (isInternal) guard.report(error, "control");
     if (outgoing.headersSent) outgoing.destroy();
-    else await send(outgoing, isInternal ? 500 : 400, errorBody(error));
+    else {
+      // The rest of a request that goes on would have nobody to read it.
+      if (route instanceof LineRoute) outgoing.on("finish", () => incoming.socket.destroySoon());
+      await send(outgoing, isInternal ? 500 : 400, errorBody(error));
+    }
   }
 }
 

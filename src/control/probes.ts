@@ -18,8 +18,8 @@ export function announceProbes({ containers }: ControlPorts, body: unknown): Pro
   const owner = namespaceOwner(containers.facts, findContainer(containers.facts.values(), container));
   const client = servedClient(containers, owner.id);
   if (client === undefined) return { announced: 0 };
-  for (const port of udp) client.ownQueries.announce(false, port);
-  for (const port of tcp) client.ownQueries.announce(true, port);
+  for (const port of udp) client.ownQueries.announce(false, port, true);
+  for (const port of tcp) client.ownQueries.announce(true, port, true);
   return { announced: udp.length + tcp.length };
 }
 

@@ -231,6 +231,8 @@ export class Answerer {
     const { outcome } = this;
     if (question.type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block))
       return UNDECIDED;
+    // The doctor looks at dns11; an explanation is of what the container gets.
+    if (outcome.isOwn && this.#trace === undefined && client.ownQueries.isExempt) return UNDECIDED;
     const verdict = verdicts.judge(question, isStream, outcome.isOwn);
     if (verdict === undefined) return UNDECIDED;
     const { action } = verdict;

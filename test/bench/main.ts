@@ -10,6 +10,7 @@ import { benchEvents } from "./events.ts";
 import { benchFailover } from "./failover.ts";
 import { benchFailures } from "./failures.ts";
 import { benchHost } from "./host.ts";
+import { benchLab } from "./lab.ts";
 import { benchMemory } from "./memory.ts";
 import { type Row, printRows } from "./figures.ts";
 import { benchKernel } from "./kernel.ts";
@@ -47,6 +48,11 @@ const LAST: readonly Part[] = [
     "names",
     "Local names beside 10,000 declared ones and 1,000 wildcards: processor time per query",
     async () => await benchNames(pace),
+  ],
+  [
+    "lab",
+    "Rules of tests: processor time per query, and time until a rule is in force",
+    async () => await benchLab(pace),
   ],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { dig } from "../support/client/dig.ts";
@@ -36,7 +36,6 @@ before(async () => {
   await runContainer(engine, { name: "db", networks: ["shop"] });
   releases = join(engine.folder, "releases");
   await makeReleases();
-  await makeClients();
   cpSync("scripts/install.sh", join(engine.folder, "install.sh"));
   server = await FileServer.start(engine.netnsPath, releases);
   filesBefore = await files();
@@ -173,32 +172,6 @@ test("the archive: installed, upgraded while it serves, undone, removed and purg
   await removesAll();
 });
 
-test("the GitHub Action installs the release of its own version, and serves with it", async () => {
-  const checkout = join(engine.folder, "action");
-  for (const path of [".github/actions/dns11", "scripts/install.sh", "package.json"]) {
-    cpSync(path, join(checkout, path), { recursive: true });
-  }
-  const node = join(engine.folder, "node");
-  cpSync(process.execPath, node, { dereference: true });
-  const summary = join(engine.folder, "summary");
-  const half = async (file: string, env: NodeJS.ProcessEnv): Promise<string> => {
-    const [command = "", ...args] = inHost(node, join(checkout, ".github/actions/dns11", file));
-    const runner = { GITHUB_STATE: `${summary}.state`, GITHUB_STEP_SUMMARY: summary, RUNNER_TEMP: engine.folder };
-    const { code, stdout, stderr } = await run(command, args, {
-      env: { ...environment(), ...runner, DOCKER_HOST: engine.host, DNS11_METRICS_ADDR: "off", ...env },
-    });
-    assert.equal(code, 0, stdout + stderr);
-    return stdout;
-  };
-  const started = await half("start.mjs", { INPUT_URL: `${server.url}/whole/v1` });
-  assert.match(started, /dns11 0\.1\.0 is installed\n/);
-  assert.equal((await dig(web, "db")).answer[0]?.ttl, 5);
-  const [, saved] = readFileSync(`${summary}.state`, "utf8").trim().split("=");
-  await half("report.mjs", { STATE_folder: saved });
-  assert.match(readFileSync(summary, "utf8"), /<code>web<\/code><\/td><td><code>db<\/code>/);
-  await removesAll();
-});
-
 test("wget and the tools of busybox are enough, where there is no dpkg", async () => {
   const root = join(engine.folder, "small");
   await makeSmallRoot(root);
@@ -252,9 +225,8 @@ function environment(): NodeJS.ProcessEnv {
   return { ...process.env, PATH: SYSTEM_PATH, LC_ALL: "C", TMPDIR: "/tmp" };
 }
 
-/** With curl, which a small Debian system lacks. */
 function inHost(...words: readonly string[]): string[] {
-  const path = `PATH=${engine.folder}/bin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
+  const path = "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   return ["nsenter", "--target", String(engine.hostPid), "--mount", "--net", "--", "env", path, ...words];
 }
 
@@ -322,25 +294,6 @@ async function writeSums(folder: string): Promise<void> {
     return `${hash.digest("hex")}  ${name}\n`;
   });
   writeFileSync(join(folder, "SHA256SUMS"), lines.join(""));
-}
-
-/** The machine's curl, with its own libraries. */
-async function makeClients(): Promise<void> {
-  const bin = join(engine.folder, "bin");
-  const libraries = join(engine.folder, "curl");
-  mkdirSync(bin);
-  const curl = (await check("sh", ["-c", "command -v curl"])).trim();
-  const loader = await copyWithLibraries(curl, libraries);
-  const script = `#!/bin/sh\nexec ${libraries}/${loader} --library-path ${libraries} ${libraries}/${basename(curl)} "$@"\n`;
-  writeFileSync(join(bin, "curl"), script, { mode: 0o755 });
-}
-
-/** All into one folder; returns the name of the loader. */
-async function copyWithLibraries(program: string, folder: string): Promise<string> {
-  mkdirSync(folder, { recursive: true });
-  const paths = [...(await check("ldd", [program])).matchAll(/(\/\S+) \(0x/g)].map(([, path = ""]) => path);
-  for (const path of [program, ...paths]) cpSync(path, join(folder, basename(path)), { dereference: true });
-  return basename(paths.find((path) => basename(path).startsWith("ld-linux")) ?? "");
 }
 
 /** busybox, and the libraries that Node needs. */

@@ -1175,7 +1175,7 @@ var FILES = {
   log: "dns11.log",
   /** The process that records, as a number. */
   recorder: "recorder.pid",
-  /** The process of dns11. */
+  /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
   /** Written by the recorder at its end. */
   record: "record.json"

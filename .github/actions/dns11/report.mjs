@@ -1,14 +1,14 @@
 // Written by scripts/action.mjs from src/action: change that, and run `make action`.
 
 // src/action/report.ts
-import { spawnSync } from "node:child_process";
 import { appendFileSync, existsSync as existsSync2, readFileSync as readFileSync2, rmSync } from "node:fs";
 import { join as join2 } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 
 // src/action/place.ts
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 // src/base/declared-limits.ts
 var DECLARED_LIMITS = {
@@ -645,12 +645,14 @@ var FILES = {
   log: "dns11.log",
   /** The process that records, as a number. */
   recorder: "recorder.pid",
-  /** The process of dns11. */
+  /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
   /** Written by the recorder at its end. */
   record: "record.json"
 };
 var ROOT = 0;
+var END_MS = 3e4;
+var POLL_MS = 50;
 function asRoot(user = process.getuid?.() ?? ROOT) {
   return user === ROOT ? [] : ["sudo", "-n"];
 }
@@ -659,6 +661,17 @@ function pidIn(folder, name) {
   if (!existsSync(path)) return void 0;
   const pid = Number(readFileSync(path, "utf8"));
   return Number.isSafeInteger(pid) && pid > 1 ? pid : void 0;
+}
+async function end(pid, prefix) {
+  if (!isRunning(pid)) return true;
+  const [command, ...args] = [...prefix, "sh", "-c", `kill -TERM ${pid}`];
+  spawnSync(command, args, { stdio: "ignore" });
+  const endMs = performance.now() + END_MS;
+  while (isRunning(pid)) {
+    if (performance.now() > endMs) return false;
+    await sleep(POLL_MS);
+  }
+  return true;
 }
 function isRunning(pid) {
   return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
@@ -838,37 +851,27 @@ function html(text) {
 
 // src/action/report.ts
 var ANNOTATIONS_MAX = 10;
-var END_MS = 3e4;
-var POLL_MS = 50;
 async function report() {
   const folder = savedFolder(process.env);
   if (folder === void 0 || !existsSync2(folder)) return;
-  await end(pidIn(folder, FILES.recorder), "the recorder", []);
-  await end(pidIn(folder, FILES.daemon), "dns11", asRoot());
+  await endAsOf(folder, FILES.recorder, []);
+  await endAsOf(folder, FILES.daemon, asRoot());
   const path = join2(folder, FILES.record);
-  if (!existsSync2(path)) {
+  const record = existsSync2(path) ? JSON.parse(readFileSync2(path, "utf8")) : void 0;
+  rmSync(folder, { recursive: true, force: true });
+  if (record === void 0) {
     process.stdout.write(annotation("warning", "dns11", "there is no record of this job"));
     return;
   }
-  const record = JSON.parse(readFileSync2(path, "utf8"));
   appendFileSync(variable(process.env, "GITHUB_STEP_SUMMARY"), summaryOf(record));
   for (const { container, name, sentence } of failingNames(record).slice(0, ANNOTATIONS_MAX)) {
     process.stdout.write(annotation("warning", `"${name}" does not resolve in ${container}`, sentence));
   }
-  rmSync(folder, { recursive: true, force: true });
 }
-async function end(pid, what, prefix) {
-  if (pid === void 0 || !isRunning(pid)) return;
-  const [command, ...args] = [...prefix, "sh", "-c", `kill -TERM ${pid}`];
-  spawnSync(command, args, { stdio: "ignore" });
-  const endMs = performance.now() + END_MS;
-  while (isRunning(pid)) {
-    if (performance.now() > endMs) {
-      process.stdout.write(annotation("warning", "dns11", `${what} did not end within ${END_MS / 1e3} seconds`));
-      return;
-    }
-    await sleep(POLL_MS);
-  }
+async function endAsOf(folder, file, prefix) {
+  const pid = pidIn(folder, file);
+  if (pid !== void 0 && !await end(pid, prefix))
+    process.stdout.write(annotation("warning", "dns11", `process ${pid} (${file}) did not end in time`));
 }
 try {
   await report();

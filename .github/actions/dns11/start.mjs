@@ -1,18 +1,12 @@
 // Written by scripts/action.mjs from src/action: change that, and run `make action`.
 
 // src/action/start.ts
-import { spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync as spawnSync2 } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, openSync, readFileSync as readFileSync2, writeFileSync } from "node:fs";
+import { existsSync as existsSync2, mkdtempSync, openSync, readFileSync as readFileSync3, writeFileSync } from "node:fs";
 import { join as join5 } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep2 } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-
-// src/api/control-client.ts
-import { request as request2 } from "node:http";
-
-// src/api/lease-connection.ts
-import { request } from "node:http";
 
 // src/base/lib/fault.ts
 var Fault = class extends Error {
@@ -38,7 +32,16 @@ function codeOf(thrown) {
   return void 0;
 }
 
+// src/action/place.ts
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync as readFileSync2 } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+
+// src/api/control-client.ts
+import { request as request2 } from "node:http";
+
 // src/api/lease-connection.ts
+import { request } from "node:http";
 var LeaseConnection = class _LeaseConnection {
   #outgoing;
   #waiting = /* @__PURE__ */ new Map();
@@ -1179,12 +1182,14 @@ var FILES = {
   log: "dns11.log",
   /** The process that records, as a number. */
   recorder: "recorder.pid",
-  /** The process of dns11. */
+  /** The process of dns11; until that is known, the command that has started it. */
   daemon: "dns11.pid",
   /** Written by the recorder at its end. */
   record: "record.json"
 };
 var ROOT2 = 0;
+var END_MS = 3e4;
+var POLL_MS = 50;
 function asRoot(user = process.getuid?.() ?? ROOT2) {
   return user === ROOT2 ? [] : ["sudo", "-n"];
 }
@@ -1193,6 +1198,27 @@ function stateDirOf(env) {
 }
 async function clientOf(env) {
   return new ControlClient(await locateControl(stateDirOf(env), void 0));
+}
+async function end(pid, prefix) {
+  if (!isRunning(pid)) return true;
+  const [command, ...args] = [...prefix, "sh", "-c", `kill -TERM ${pid}`];
+  spawnSync(command, args, { stdio: "ignore" });
+  const endMs = performance.now() + END_MS;
+  while (isRunning(pid)) {
+    if (performance.now() > endMs) return false;
+    await sleep(POLL_MS);
+  }
+  return true;
+}
+function isRunning(pid) {
+  return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
+}
+function statusOf(pid) {
+  try {
+    return readFileSync2(`/proc/${pid}/status`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 // src/action/runner.ts
@@ -1260,7 +1286,7 @@ function property(text) {
 
 // src/action/start.ts
 var READY_MS = 6e4;
-var POLL_MS = 100;
+var POLL_MS2 = 100;
 var LOG_BYTES_SHOWN = 8e3;
 var StartError = class extends Error {
   name = "StartError";
@@ -1269,14 +1295,20 @@ async function start() {
   const inputs = readInputs(process.env);
   const folder = mkdtempSync(join5(variable(process.env, "RUNNER_TEMP"), "dns11-"));
   saveFolder(process.env, folder);
+  await mustReachEngine();
   const program = inputs.program === "" ? install(inputs) : inputs.program;
-  const pid = await serve(program, inputs, folder);
-  writeFileSync(join5(folder, FILES.daemon), String(pid));
+  await serve(program, inputs, folder);
   await record(folder);
+}
+async function mustReachEngine() {
+  await clientOf(process.env).catch((error) => {
+    if (codeOf(error) === "ENGINE_PERMISSION")
+      throw new StartError(`${error.message}: the user of the runner must be root or in the group docker`);
+  });
 }
 function install({ version: wanted, url }) {
   const checkout = fileURLToPath(new URL("../../..", import.meta.url));
-  const { version } = JSON.parse(readFileSync2(join5(checkout, "package.json"), "utf8"));
+  const { version } = JSON.parse(readFileSync3(join5(checkout, "package.json"), "utf8"));
   const from = url === "" ? [] : ["--url", url];
   const words = [...asRoot(), "sh", join5(checkout, "scripts/install.sh"), "--version", wanted || version, ...from];
   const { status, error } = run(words);
@@ -1285,7 +1317,7 @@ function install({ version: wanted, url }) {
   return "dns11";
 }
 function run([command = "", ...args]) {
-  return spawnSync(command, args, { stdio: ["ignore", "inherit", "inherit"] });
+  return spawnSync2(command, args, { stdio: ["ignore", "inherit", "inherit"] });
 }
 async function serve(program, { args }, folder) {
   const log = openSync(join5(folder, FILES.log), "w");
@@ -1303,23 +1335,25 @@ async function serve(program, { args }, folder) {
   let ended;
   child.on("error", ({ message }) => ended = message);
   child.on("exit", (code, signal) => ended = `it ended with ${code ?? signal}`);
+  if (child.pid !== void 0) writeFileSync(join5(folder, FILES.daemon), String(child.pid));
   const endMs = performance.now() + READY_MS;
   for (; ; ) {
     const status = await clientOf(process.env).then(async (client) => await client.status()).catch(() => void 0);
     if (ended !== void 0) throw notStarted(ended, folder);
     if (status?.isReady === true) {
       child.unref();
-      return status.pid;
+      writeFileSync(join5(folder, FILES.daemon), String(status.pid));
+      return;
     }
     if (performance.now() > endMs) {
-      child.kill();
+      if (child.pid !== void 0) await end(child.pid, asRoot());
       throw notStarted(`it was not ready after ${READY_MS / 1e3} seconds`, folder);
     }
-    await sleep(POLL_MS);
+    await sleep2(POLL_MS2);
   }
 }
 function notStarted(reason, folder) {
-  const log = readFileSync2(join5(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
+  const log = readFileSync3(join5(folder, FILES.log), "utf8").slice(-LOG_BYTES_SHOWN);
   process.stdout.write(quoted(log, randomUUID()));
   return new StartError(`dns11 did not start: ${reason}; its log is above`);
 }
@@ -1327,9 +1361,9 @@ async function record(folder) {
   const recorder = fileURLToPath(new URL("./record.mjs", import.meta.url));
   const child = spawn(process.execPath, [recorder, folder], { detached: true, stdio: "ignore" });
   const endMs = performance.now() + READY_MS;
-  while (!existsSync(join5(folder, FILES.recorder))) {
+  while (!existsSync2(join5(folder, FILES.recorder))) {
     if (child.exitCode !== null || performance.now() > endMs) throw new StartError("the recorder did not start");
-    await sleep(POLL_MS);
+    await sleep2(POLL_MS2);
   }
   child.unref();
 }

@@ -1,5 +1,5 @@
 /**
- * Lab: the faults, answers and recordings of one test, for some containers. They are in force when a call returns, and gone when
+ * LiveLab: the faults, answers and recordings of one test, for some containers. They are in force when a call returns, and gone when
  * the lab is closed, or the process ends in any way.
  *
  *   await using lab = await dns.lab({ project: "shop" });
@@ -14,43 +14,9 @@ import { readTimeout, refuseUnknownOptions } from "../known-options.ts";
 import type { LeaseConnection } from "../lease-connection.ts";
 import type { LeaseScope, RecordedQuery, RuleRequest, RuleUseReport } from "../lease.ts";
 import type { QueryReport } from "../queries.ts";
+import type { AskedOptions, Lab, LabReport, LabRule, LabTape } from "./test-lab.ts";
 import { type FaultOptions, type LabAnswer, type RuleLimits, answerRule, faultRule } from "./rule-options.ts";
 import { MISSING, type Missing, type TapeContent, replayRules, tapeOf } from "./tape.ts";
-
-/** A rule that is in force. */
-export interface LabRule {
-  readonly id: number;
-  /** How many containers that are served it is for at present; later ones are not counted. */
-  readonly containers: number;
-  remove(): Promise<void>;
-}
-
-export interface AskedOptions {
-  /** The container, or Compose service, that asks; by default, any of the lab's. */
-  readonly by?: string;
-  /** Default: any. */
-  readonly type?: string;
-  /** How long to wait, in milliseconds. Default: 2,000. */
-  readonly within?: number;
-}
-
-/** A recording. */
-export interface LabTape {
-  /** What has been asked so far. */
-  readonly queries: readonly RecordedQuery[];
-  /** How many queries came too fast to be recorded. */
-  readonly missed: number;
-  /** Writes what has been recorded as a file that `replay` reads. */
-  save(path: string): Promise<void>;
-  /** Ends the recording. */
-  stop(): Promise<void>;
-}
-
-export interface LabReport {
-  readonly rules: readonly RuleUseReport[];
-  /** What rules did nothing, as sentences. */
-  readonly unused: readonly string[];
-}
 
 const ASKED_MS = 2_000;
 const RETRY_MS = 50;
@@ -59,7 +25,7 @@ const SHOWN_MAX = 20;
 /** The server sends what is recorded so often. */
 const FLUSH_MS = 150;
 
-export class Lab implements AsyncDisposable {
+export class LiveLab implements Lab {
   readonly #client: ControlClient;
   readonly #lease: LeaseConnection;
   readonly #scope: LeaseScope;

@@ -19,27 +19,34 @@ const TOO_LONG = `The line is longer than ${LIMITS.leaseLineBytes} bytes: send l
 export function leaseRoutes(leases: Leases, holderOf: (socket: Socket) => Holder): Routes {
   return {
     "GET /v1/leases": () => leases.report,
-    "POST /v1/lease": new LineRoute(LIMITS.leaseLineBytes, async function* ({ lines, socket }) {
+    // Opened first: a refusal is the response.
+    "POST /v1/lease": new LineRoute(LIMITS.leaseLineBytes, ({ lines, socket }) => {
       const lease = leases.open(holderOf(socket));
-      try {
-        yield* answers(lines, lease);
-      } finally {
-        leases.end(lease);
-      }
+      // Whatever else happens, it does not outlive its connection.
+      socket.once("close", () => leases.end(lease));
+      return answers(lines, lease, () => leases.end(lease));
     }),
   };
 }
 
 /** A line is read when the answers to those before have been taken: whoever does not read waits. */
-async function* answers(lines: AsyncIterator<string | undefined>, lease: Lease): AsyncGenerator<LeaseReply, void> {
-  let next = lines.next();
-  for (;;) {
-    const result = lease.isRecording ? await Promise.race([next, sleep(RECORDED_MS)]) : await next;
-    yield* lease.recorded();
-    if (result === undefined) continue;
-    if (result.done === true) return;
-    next = lines.next();
-    if (result.value === undefined) yield lease.refuse(TOO_LONG);
-    else if (result.value.trim() !== "") yield lease.handle(result.value);
+async function* answers(
+  lines: AsyncIterator<string | undefined>,
+  lease: Lease,
+  onEnd: () => void,
+): AsyncGenerator<LeaseReply, void> {
+  try {
+    let next = lines.next();
+    for (;;) {
+      const result = lease.isRecording ? await Promise.race([next, sleep(RECORDED_MS)]) : await next;
+      yield* lease.recorded();
+      if (result === undefined) continue;
+      if (result.done === true) return;
+      next = lines.next();
+      if (result.value === undefined) yield lease.refuse(TOO_LONG);
+      else if (result.value.trim() !== "") yield lease.handle(result.value);
+    }
+  } finally {
+    onEnd();
   }
 }

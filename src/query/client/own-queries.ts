@@ -11,6 +11,10 @@ const STREAM = 0x10000;
 export class OwnQueries {
   /** When each announced port is forgotten. */
   readonly #untilMs = new Map<number, number>();
+  /** Those whose queries no rule judges. */
+  readonly #exempt = new Set<number>();
+  /** Whether no rule judges the query that was taken last. */
+  isExempt = false;
   readonly #now: () => number;
   readonly #onUdp: (ports: readonly number[]) => void;
 
@@ -33,10 +37,15 @@ export class OwnQueries {
     return this.#untilMs.size > 0;
   }
 
-  announce(isStream: boolean, port: number): void {
+  /** `isExempt`: it is about dns11, not about what the container gets, so no rule of a test judges it. */
+  announce(isStream: boolean, port: number, isExempt = false): void {
     const now = this.#now();
-    for (const [key, untilMs] of this.#untilMs) if (untilMs <= now) this.#untilMs.delete(key);
-    if (this.#untilMs.size < LIMITS.ownQueries) this.#untilMs.set(keyOf(isStream, port), now + LIMITS.ownQueryMs);
+    for (const [key, untilMs] of this.#untilMs) if (untilMs <= now) this.#forget(key);
+    if (this.#untilMs.size < LIMITS.ownQueries) {
+      const key = keyOf(isStream, port);
+      this.#untilMs.set(key, now + LIMITS.ownQueryMs);
+      if (isExempt) this.#exempt.add(key);
+    }
     if (!isStream) this.#onUdp(this.udpPorts);
   }
 
@@ -45,9 +54,15 @@ export class OwnQueries {
     const key = keyOf(isStream, port);
     const untilMs = this.#untilMs.get(key);
     if (untilMs === undefined) return false;
-    this.#untilMs.delete(key);
+    this.isExempt = this.#exempt.has(key);
+    this.#forget(key);
     if (!isStream) this.#onUdp(this.udpPorts);
     return this.#now() < untilMs;
+  }
+
+  #forget(key: number): void {
+    this.#untilMs.delete(key);
+    this.#exempt.delete(key);
   }
 }
 

@@ -8,20 +8,21 @@ import { bareName, wireLabels } from "../../base/dns/name.ts";
 export interface Pattern {
   /** As typed, in lower case. */
   readonly text: string;
-  /** The labels at the end, as in a message, one character a byte; a name that is matched exactly has no others. */
-  readonly tail: string;
+  /** The labels at the end, as in a message, without the root label; a name that is matched exactly has no others. */
+  readonly tail: Uint8Array;
   readonly tailLabels: number;
   readonly before: "none" | "one" | "some" | "any";
 }
 
+const NOTHING = new Uint8Array(0);
 const EXAMPLES =
   'use a name such as "db.shop.test", "*.shop.test" for one label more, or "**.shop.test" for any number';
 
 /** Throws an Error that says what to use. */
 export function readPattern(text: string): Pattern {
   const name = bareName(text.trim());
-  if (name === "**") return { text: name, tail: "", tailLabels: 0, before: "any" };
-  if (name === "*") return { text: name, tail: "", tailLabels: 0, before: "one" };
+  if (name === "**") return { text: name, tail: NOTHING, tailLabels: 0, before: "any" };
+  if (name === "*") return { text: name, tail: NOTHING, tailLabels: 0, before: "one" };
   const [, stars = "", rest = ""] = /^(\*\*?(?=\.))?\.?(.*)$/s.exec(name) ?? [];
   const isWhole = stars !== "" || !name.startsWith(".");
   const labels = rest === "" || rest.includes("*") || !isWhole ? undefined : wireLabels(rest);
@@ -33,7 +34,7 @@ export function readPattern(text: string): Pattern {
   }
   return {
     text: name,
-    tail: Buffer.from(labels).toString("latin1"),
+    tail: labels,
     tailLabels: rest.split(".").length,
     before: stars === "" ? "none" : stars === "*" ? "one" : "some",
   };

@@ -17,7 +17,7 @@ interface State {
 export class RuleUse {
   readonly rule: Rule;
   readonly tally: ContainerTally;
-  readonly #states = new Map<string, State>();
+  readonly #states = new Map<number | string, State>();
   #random: number;
 
   constructor(rule: Rule, containerId: string) {
@@ -29,7 +29,7 @@ export class RuleUse {
   /** Whether the rule applies to a query that it matches. `isPeek`: the query does not count. */
   apply(type: number, name: string, isPeek: boolean): boolean {
     const { count, every, probability, isPerName } = this.rule.limits;
-    const state = this.#state(isPerName === true ? `${type} ${name}` : String(type), isPeek);
+    const state = this.#state(isPerName === true ? `${type} ${name}` : type, isPeek);
     const random = this.#random;
     const applies =
       (count === undefined || state.applied < count) &&
@@ -49,7 +49,7 @@ export class RuleUse {
 
   /** How often the rule has applied to queries of a type before the present one, which counts unless it is a peek. */
   appliedBefore(type: number, name: string, isPeek: boolean): number {
-    const { applied } = this.#state(this.rule.limits.isPerName === true ? `${type} ${name}` : String(type), true);
+    const { applied } = this.#state(this.rule.limits.isPerName === true ? `${type} ${name}` : type, true);
     return isPeek ? applied : applied - 1;
   }
 
@@ -61,7 +61,7 @@ export class RuleUse {
     return drawn;
   }
 
-  #state(key: string, isPeek: boolean): State {
+  #state(key: number | string, isPeek: boolean): State {
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const state = { matched: 0, applied: 0 };

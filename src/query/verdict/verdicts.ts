@@ -2,14 +2,15 @@
  * Verdicts: the rules for one client, and what they say about a query: the newest rule that applies decides. A client without
  * rules has no Verdicts, so a query of it costs nothing here.
  */
-import { presentation } from "../../base/dns/name.ts";
+import { presentation, sameBytes } from "../../base/dns/name.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { Outcome } from "../record/outcome.ts";
 import type { FixedReply, Rule, RuleAction } from "./rule.ts";
-import { type IndexedName, PatternIndex } from "./pattern-index.ts";
+import { PatternIndex } from "./pattern-index.ts";
 import { RuleUse } from "./rule-use.ts";
 import type { Tape } from "./tape.ts";
 
-interface JudgedQuestion extends IndexedName {
+interface JudgedQuestion extends QuestionName {
   readonly type: number;
 }
 
@@ -34,7 +35,7 @@ export type AnswerAction =
   | { readonly kind: "reply"; readonly reply: FixedReply };
 
 /** A hermetic container can reach itself. */
-const LOCALHOST = "\u0009localhost";
+const LOCALHOST = Buffer.from("\u0009localhost", "latin1");
 
 export class Verdicts {
   readonly #containerId: string;
@@ -128,7 +129,7 @@ function settled(use: RuleUse, type: number, key: string, isPeek: boolean): Verd
 
 function isLocalhost({ folded, foldedLength }: JudgedQuestion): boolean {
   const start = foldedLength - LOCALHOST.length;
-  return start >= 0 && folded.toString("latin1", start, foldedLength) === LOCALHOST;
+  return start >= 0 && sameBytes(LOCALHOST, 0, folded, start, LOCALHOST.length);
 }
 
 function nameOf({ folded, foldedLength }: JudgedQuestion): string {

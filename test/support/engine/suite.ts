@@ -14,9 +14,9 @@ export type Suite = "bookworm" | "trixie" | "forky";
 
 const ENGINE = "docker.io,iptables,nftables,iproute2,ca-certificates";
 const ROOTLESS = "rootlesskit,slirp4netns,uidmap,passt,systemd,dbus";
-/** Building one takes much processor time, so users' engines share that of the others: these start nothing of theirs. */
+/** Building one takes much processor time, so users' engines and runners of jobs share that of the others, which use nothing of theirs. */
 const ROOTFS = {
-  trixie: { name: "trixie", packages: ENGINE },
+  trixie: { name: "trixie-runner", packages: `${ENGINE},curl,sudo` },
   forky: { name: "forky-user", packages: `${ENGINE},${ROOTLESS}` },
 } as const;
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";

@@ -36,7 +36,7 @@ test("commands are grouped, with one line for each", async () => {
   const { stdout } = await dns11(["--help"]);
   assert.deepEqual(
     [...stdout.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading),
-    ["Examples", "Options", "Run", "Look", "Diagnose", "Maintain"],
+    ["Examples", "Options", "Run", "Look", "Diagnose", "Test", "Maintain"],
   );
   const names = all.filter(({ path }) => path.length === 1).map(({ path: [name] }) => name);
   for (const name of names) assert.match(stdout, new RegExp(`^  ${name}(?: [<[].+?[>\\]])* {2,}[A-Z].*[^.]$`, "m"));

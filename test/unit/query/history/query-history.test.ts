@@ -47,6 +47,7 @@ test("a record has the query and its result", () => {
     result: "cached",
     source: null,
     upstream: null,
+    rule: null,
     tookMs: 0,
   });
 });

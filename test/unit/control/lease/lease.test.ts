@@ -1,0 +1,169 @@
+// A lease's lines: what each rule is read as, what is wrong with a line, the bounds of rules and leases, and that its end takes
+// back everything. Whatever is sent, a lease stays open and answers each line once.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import fc from "fast-check";
+
+import { RULE_ACTIONS } from "../../../../src/api/lease.ts";
+import { LIMITS } from "../../../../src/base/limits.ts";
+import type { Lease } from "../../../../src/control/lease/lease.ts";
+import { Leases } from "../../../../src/control/lease/leases.ts";
+import { readRule } from "../../../../src/control/lease/rule-reader.ts";
+import { RuleBook } from "../../../../src/query/verdict/rule-book.ts";
+
+const HOLDER = { pid: 7, command: "suite" };
+const open = (): { book: RuleBook; leases: Leases; lease: Lease } => {
+  const book = new RuleBook();
+  const leases = new Leases({ book, facts: () => new Map() });
+  return { book, leases, lease: leases.open(HOLDER) };
+};
+const rule = (fields: object): string => JSON.stringify({ rule: { name: "db", action: "drop", ...fields } });
+
+for (const [value, what] of [
+  [{ name: "db", action: "servfail", every: 3 }, 'servfail for "db", one of 3'],
+  [{ name: "**.x", action: "delay", ms: 200, jitter: 50, seed: 7 }, 'delay 200±50 ms for "**.x"'],
+  [
+    { name: "db", action: "drop", types: ["AAAA"], over: "udp", count: 2 },
+    'drop for "db", types AAAA, over udp, the first 2',
+  ],
+  [{ action: "only", names: ["a", "b", "c", "d"] }, "only a, b, c and 1 more"],
+  [{ action: "only" }, "only nothing"],
+  [{ name: "a", action: "answer", answer: { mx: "10 m.test", ttl: 5 } }, 'answer for "a"'],
+  [
+    { name: "a", action: "sequence", answers: [["10.0.0.1"], "SERVFAIL", { cnames: ["b.test"], a: "10.0.0.2" }] },
+    'sequence for "a"',
+  ],
+  [{ name: "a", action: "drop", probability: 0.5, seed: 1, perName: true }, 'drop for "a", with probability 0.5'],
+] as const) {
+  test(`${JSON.stringify(value)} is a rule: ${what}`, () => {
+    assert.equal(readRule(value).what, what);
+  });
+}
+
+for (const [fields, message] of [
+  [{ action: "drop" }, /A rule needs a name/],
+  [{ name: "db" }, /A rule needs an action: use one of nxdomain/],
+  [{ name: "db", action: "dorp" }, /Unknown action "dorp": did you mean drop\?/],
+  [{ name: 7, action: "drop" }, /Invalid name 7: use a text/],
+  [{ name: "db", action: "drop", ms: 5 }, /Unknown field "ms" of a rule with the action drop/],
+  [{ name: "db", action: "delay" }, /A delay needs its length/],
+  [{ name: "db", action: "delay", ms: 1e9 }, /Invalid ms 1000000000: use a whole number from 0 to 60000/],
+  [{ name: "db", action: "drop", count: 0 }, /Invalid count 0: use a whole number from 1/],
+  [{ name: "db", action: "drop", probability: 2 }, /Invalid probability 2: use a number from 0 to 1/],
+  [{ name: "db", action: "drop", seed: 7 }, /A seed has no effect/],
+  [{ name: "db", action: "drop", types: ["QUAD"] }, /Unknown record type "QUAD"/],
+  [{ name: "db", action: "drop", types: [] }, /Invalid types: use a list of 1 to 32/],
+  [{ name: "db", action: "drop", over: "quic" }, /Invalid over "quic": use udp or tcp/],
+  [{ name: "db", action: "drop", perName: 1 }, /Invalid perName 1: use true or false/],
+  [{ name: "db", action: "answer" }, /An answer is missing/],
+  [{ name: "db", action: "answer", answer: "10.0.0.256" }, /Invalid address "10\.0\.0\.256"/],
+  [{ name: "db", action: "answer", answer: { aa: "10.0.0.1" } }, /Unknown record type "aa"/],
+  [{ name: "db", action: "answer", answer: { rcode: "MAYBE" } }, /Invalid rcode "MAYBE"/],
+  [{ name: "db", action: "answer", answer: { cnames: ["a..b"], a: "10.0.0.1" } }, /Invalid name "a\.\.b"/],
+  [{ name: "db", action: "sequence" }, /The answers are missing/],
+  [{ action: "only", fail: "nodata" }, /Invalid fail "nodata"/],
+  ["db", /Invalid rule: use a map/],
+] as const) {
+  test(`${JSON.stringify(fields)} is refused, with what to use`, () => {
+    assert.throws(() => readRule(fields), message);
+  });
+}
+
+test("a line that is wrong is answered, and the lease goes on", () => {
+  const { lease, book } = open();
+  for (const line of [
+    "",
+    "{",
+    "[]",
+    "7",
+    "null",
+    "{}",
+    '{"rule":{},"report":true}',
+    '{"remove":1}',
+    '{"report":1}',
+    '{"record":7}',
+  ])
+    assert.match((lease.handle(line) as { error: string }).error, /./, line);
+  assert.deepEqual(lease.handle(rule({})), { line: 11, id: 1, containers: 0 });
+  assert.deepEqual(lease.handle('{"record":{}}'), { line: 12, id: 2, containers: 0 });
+  assert.match((lease.handle('{"record":{}}') as { error: string }).error, /records already/);
+  assert.deepEqual(lease.handle('{"remove":2}'), { line: 14, removed: 2 });
+  assert.equal(book.scopes, 1);
+  lease.end();
+  assert.equal(book.scopes, 0);
+});
+
+test("leases, rules and choices of containers have bounds, and each process a share of them", () => {
+  const { leases, lease } = open();
+  for (let i = 1; i < LIMITS.leasesEach; i += 1) leases.open(HOLDER);
+  assert.throws(() => leases.open(HOLDER), /16 leases are open by suite, pid 7: end one of them/);
+  for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) lease.handle(rule({}));
+  assert.match((lease.handle(rule({})) as { error: string }).error, /suite, pid 7 has 5000 rules: remove one of them/);
+  const others = [8, 9].map((pid) => leases.open({ pid, command: "" }));
+  for (const each of others) for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) each.handle(rule({}));
+  assert.equal(leases.rules, LIMITS.leaseRules);
+  assert.match((others[1]?.handle(rule({})) as { error: string }).error, /pid 9 has|There are 10000 rules/);
+  leases.end(lease);
+  const third = leases.open({ pid: 10, command: "" });
+  for (let i = 1; i < LIMITS.leaseScopes; i += 1) third.handle(rule({ in: { container: `c${i}` } }));
+  assert.match(
+    (third.handle(rule({ in: { container: "one-more" } })) as { error: string }).error,
+    /There are rules for 64 choices of containers/,
+  );
+  assert.ok("id" in third.handle(rule({ in: { container: "c1" } })));
+});
+
+test("whatever a line is, it is answered once, and by no internal error", () => {
+  const { lease } = open();
+  const text = fc.oneof(
+    fc.string({ maxLength: 20 }),
+    fc.constantFrom("db", "**", "*.x.test", "10.0.0.1", "NXDOMAIN", "A", "tcp"),
+  );
+  const value: fc.Arbitrary<unknown> = fc.oneof(
+    text,
+    fc.integer(),
+    fc.double(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(text, { maxLength: 4 }),
+    fc.dictionary(text, text, { maxKeys: 3 }),
+  );
+  const fields = fc.record(
+    {
+      name: value,
+      action: fc.oneof(fc.constantFrom(...RULE_ACTIONS), value),
+      in: value,
+      types: value,
+      over: value,
+      count: value,
+      every: value,
+      probability: value,
+      seed: value,
+      ms: value,
+      jitter: value,
+      answer: value,
+      answers: value,
+      ttl: value,
+      names: value,
+      fail: value,
+    },
+    { requiredKeys: [] },
+  );
+  const line = fc.oneof(
+    fc.record({ rule: fields }).map((each) => JSON.stringify(each)),
+    fc.record({ remove: value }).map((each) => JSON.stringify(each)),
+    fc.json(),
+    fc.string(),
+  );
+  let lines = 0;
+  fc.assert(
+    fc.property(line, (each) => {
+      const reply = lease.handle(each) as { line: number; error?: string };
+      assert.equal(reply.line, (lines += 1));
+      assert.ok(reply.error === undefined || reply.error.length < 2_000);
+    }),
+    { numRuns: 3_000 },
+  );
+});
