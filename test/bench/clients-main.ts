@@ -34,7 +34,7 @@ const fails =
     await warm(lookups);
     const { addresses, error, ms } = await lookups.find(name);
     const count = await queried(name);
-    const result = error === undefined ? kindsOf(addresses) : error.replace(/^.*?(?=[A-Za-z ]+$)/s, "").trim();
+    const result = error === undefined ? kindsOf(addresses) : "fails";
     return `${result}, ${(ms / 1000).toFixed(1)} s, ${count} ${count === 1 ? "query" : "queries"}`;
   };
 
@@ -53,6 +53,7 @@ const COLUMNS: readonly Column[] = [
       return results.join(", ");
     },
   ],
+  ["`drop` of AAAA alone", fails({ drop: { types: ["AAAA"] } })],
   ["`servfail`", fails({ servfail: true })],
   ["`truncate`", fails({ truncate: true })],
   ["`drop`", fails({ drop: true })],
