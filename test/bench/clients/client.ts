@@ -64,7 +64,7 @@ export async function startClients(engine: Engine, network: string): Promise<Cli
 }
 
 function muslLoader(): string {
-  const [name = ""] = readdirSync("/lib").filter((each) => each.startsWith("ld-musl-"));
+  const name = readdirSync("/lib").find((each) => each.startsWith("ld-musl-")) ?? "";
   return `/lib/${name}`;
 }
 
