@@ -4,13 +4,13 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { CacheEntriesReport, CacheReport, FlushReport } from "../src/api/cache.ts";
-import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { jsonLine, printable } from "./printable.ts";
-import { type Column, table } from "./table.ts";
-import { type Display, PLAIN, displayOf } from "./terminal.ts";
+import { type ProjectOptions, addProjectOption, namesOfProject } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { jsonLine, printable } from "./text/printable.ts";
+import { type Column, table } from "./text/table.ts";
+import { type Display, PLAIN, displayOf } from "./text/terminal.ts";
 
-const OFF = "the cache is off (switch cache; --strict turns it off)\n";
+const OFF = "the cache is off (cache.size: 0, or forward.order: docker, which strict sets)\n";
 const KIB = 1024;
 const HEAD: readonly Column[] = [
   { title: "CONTAINER", min: 12 },

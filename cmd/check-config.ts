@@ -8,24 +8,24 @@ import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
-import { jsonLine } from "./printable.ts";
-import { table } from "./table.ts";
+import { addJsonOption } from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { table } from "./text/table.ts";
 
 export function addCheckConfig(program: Command): void {
-  program
+  const command = program
     .command("check-config")
     .summary("Validate a settings file")
     .description("Validate a settings file: print the effective settings, or every mistake with its line")
-    .argument("<file>", "the settings file")
-    .option("--json", "print JSON")
-    .action(async (path: string, { json }: { readonly json?: boolean }) => {
-      const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
-      const { origins, records, recordsDir } = mergeSettings([await readSettingsFile(path)]);
-      if (recordsDir !== undefined) await checkRecords(recordsDir, records);
-      process.stdout.write(
-        json === true ? jsonLine({ file: path, settings: origins }) : `${path} is valid\n\n${list(origins)}`,
-      );
-    });
+    .argument("<file>", "the settings file");
+  addJsonOption(command).action(async (path: string, { json }: { readonly json?: boolean }) => {
+    const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
+    const { origins, records, recordsDir } = mergeSettings([await readSettingsFile(path)]);
+    if (recordsDir !== undefined) await checkRecords(recordsDir, records);
+    process.stdout.write(
+      json === true ? jsonLine({ file: path, settings: origins }) : `${path} is valid\n\n${list(origins)}`,
+    );
+  });
 }
 
 /** Throws a Fault that lists the mistakes in the files of the records folder. */

@@ -3,12 +3,12 @@
  */
 import type { Command } from "commander";
 
-import { EXIT } from "./exit-code.ts";
-import { inOwnProcess } from "./own-process.ts";
-import { hostModules } from "./platform.ts";
-import { printableLines } from "./printable.ts";
-import { enterRootless } from "./rootless.ts";
-import { stateDirOption } from "./run.ts";
+import { EXIT } from "./process/exit-code.ts";
+import { inOwnProcess } from "./process/own-process.ts";
+import { hostModules } from "./modules/platform.ts";
+import { printableLines } from "./text/printable.ts";
+import { enterRootless } from "./process/rootless.ts";
+import { stateDirOption } from "./options/control-options.ts";
 
 interface CleanupOptions {
   readonly host?: string;

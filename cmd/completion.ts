@@ -4,7 +4,7 @@
 import { Argument, type Command } from "commander";
 
 import { defaultStateDir } from "../src/api/state-paths.ts";
-import { clientFor } from "./control-options.ts";
+import { clientFor } from "./options/control-options.ts";
 import { type RunningNames, complete } from "./shell/complete.ts";
 import { SCRIPTS } from "./shell/scripts.ts";
 

@@ -4,9 +4,9 @@
  */
 import { CommanderError } from "commander";
 
-import { refuseAbsent } from "./absent-commands.ts";
-import { EXIT, errorText, exitCodeOf } from "./exit-code.ts";
-import { endProcess } from "./own-process.ts";
+import { refuseAbsent } from "./help/absent-commands.ts";
+import { EXIT, errorText, exitCodeOf } from "./process/exit-code.ts";
+import { endProcess } from "./process/own-process.ts";
 import { createProgram } from "./program.ts";
 
 // `docker dns` also ends up here, through docker-dns.ts.

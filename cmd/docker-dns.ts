@@ -3,7 +3,7 @@
  * docker-dns: dns11 as a plugin of the docker command (`docker dns status`). docker first requests the plugin's metadata,
  * then calls it with its whole command line. docker's own global flags reach dns11 as the equivalent environment variables.
  */
-import { readBuild } from "./build.ts";
+import { readBuild } from "./process/build.ts";
 
 const NAME = "dns";
 const METADATA = "docker-cli-plugin-metadata";

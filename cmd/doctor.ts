@@ -7,17 +7,17 @@ import type { WrittenBundle } from "../src/doctor/bundle/bundle.ts";
 import type { DoctorLine } from "../src/api/doctor-lines.ts";
 import type { Diagnosis } from "../src/doctor/report.ts";
 import type { Finding } from "../src/base/model/finding.ts";
-import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption } from "./control-options.ts";
+import { type ProjectOptions, addProjectOption } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption } from "./options/control-options.ts";
 import { Fault } from "../src/base/lib/fault.ts";
-import { DOCTOR_EXIT, errorText } from "./exit-code.ts";
-import { inOwnProcess } from "./own-process.ts";
-import { doctorModules, hostModules } from "./platform.ts";
-import { diagnosisText } from "./doctor-text.ts";
-import { jsonLine, printableText } from "./printable.ts";
-import { enterRootless } from "./rootless.ts";
-import { displayOf } from "./terminal.ts";
-import { versionReport } from "./version.ts";
+import { setExitCode } from "./process/exit-code.ts";
+import { inOwnProcess } from "./process/own-process.ts";
+import { doctorModules, hostModules } from "./modules/platform.ts";
+import { diagnosisText } from "./text/doctor-text.ts";
+import { jsonLine, printableText } from "./text/printable.ts";
+import { enterRootless } from "./process/rootless.ts";
+import { displayOf } from "./text/terminal.ts";
+import { versionReport } from "./process/build.ts";
 
 const KIB = 1024;
 
@@ -34,34 +34,14 @@ export function addDoctor(program: Command): void {
     .command("doctor [container]")
     .summary("Find what breaks DNS, and suggest fixes")
     .description("Find what breaks DNS in one container or in all, and suggest fixes; works without a running dns11")
-    .option("--all", "also show the checks that passed")
+    .option("-a, --all", "also show the checks that passed")
     .option("--json-lines", "print each finding as JSON as soon as it is known, and the problems at the end")
     .option("--bundle <file>", "also write what a bug report needs to a new file, a .tar.gz archive")
     .option("--no-redact", "with --bundle, keep names and addresses as they are")
     .option("--fix", "repair only dns11's own rules, sockets, leftovers and stale conntrack entries");
   addJsonOption(addControlOptions(addProjectOption(command))).action(
-    inOwnProcess(
-      async (container: string | undefined, options: DoctorOptions) =>
-        await exitUncheckedOnError(async () => await runDoctor(container, options)),
-    ),
+    inOwnProcess(async (container: string | undefined, options: DoctorOptions) => await runDoctor(container, options)),
   );
-}
-
-/** An error on the way means that the doctor could not check, whatever the error is. */
-export async function exitUncheckedOnError(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    process.stderr.write(`${errorText(error)}\n`);
-    process.exitCode = DOCTOR_EXIT.unchecked;
-  }
-}
-
-/** A problem takes precedence over a check that could not be done. */
-export function setExitCode(findings: readonly Finding[]): void {
-  const states = new Set(findings.map(({ state }) => state));
-  if (states.has("problem")) process.exitCode = DOCTOR_EXIT.problems;
-  else if (states.has("unknown")) process.exitCode = DOCTOR_EXIT.unchecked;
 }
 
 async function runDoctor(container: string | undefined, options: DoctorOptions): Promise<void> {
@@ -88,7 +68,12 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
   const findings = [diagnosis.machine, ...diagnosis.containers].flatMap((report) => report.findings);
   if (jsonLines === true) printLine({ problems: diagnosis.problems });
   else if (json === true) process.stdout.write(jsonLine(diagnosis));
-  else process.stdout.write(diagnosisText(diagnosis, { showsAll: all === true, display: displayOf(process.stdout) }));
+  else {
+    const showsServed = container !== undefined;
+    process.stdout.write(
+      diagnosisText(diagnosis, { showsAll: all === true, showsServed, display: displayOf(process.stdout) }),
+    );
+  }
   setExitCode(findings);
   if (file === undefined) return;
   const isRedacted = options.redact;

@@ -4,12 +4,12 @@
 import type { Command } from "commander";
 
 import type { Explanation } from "../src/api/names.ts";
-import { EXIT } from "./exit-code.ts";
-import { explanationText } from "./explain/explanation-text.ts";
-import { askForNames } from "./name-client.ts";
-import { type NameOptions, addNameOptions } from "./name-options.ts";
-import { jsonLine } from "./printable.ts";
-import { displayOf } from "./terminal.ts";
+import { EXIT } from "./process/exit-code.ts";
+import { explanationText } from "./text/explanation-text.ts";
+import { askForNames } from "./options/name-client.ts";
+import { type NameOptions, addNameOptions } from "./options/name-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { displayOf } from "./text/terminal.ts";
 
 interface ExplainOptions extends NameOptions {
   readonly verbose?: boolean;

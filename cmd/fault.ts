@@ -7,11 +7,11 @@ import { PRESETS, type PresetName } from "../src/api/lab/presets.ts";
 import type { LeaseConnection } from "../src/api/lease-connection.ts";
 import type { RuleActionName, RuleRequest } from "../src/api/lease.ts";
 import { Fault } from "../src/base/lib/fault.ts";
-import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
-import { readDuration } from "./duration.ts";
-import { holdLease, ruleReport, useText } from "./held-lease.ts";
-import { jsonLine, printable } from "./printable.ts";
-import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./scope-options.ts";
+import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
+import { readDuration } from "./options/duration.ts";
+import { holdLease, ruleReport, useText } from "./process/held-lease.ts";
+import { jsonLine, printable } from "./text/printable.ts";
+import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./options/scope-options.ts";
 
 const CODES = ["nxdomain", "nodata", "servfail", "refused", "drop", "truncate"] as const satisfies RuleActionName[];
 const CODE_TEXTS: Readonly<Record<(typeof CODES)[number], string>> = {

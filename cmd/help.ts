@@ -19,6 +19,6 @@ function requireCommand(command: Command, word: string): Command {
   return command.commands.find((each) => each.name() === word) ?? unknownCommand(command, word);
 }
 
-export function unknownCommand(command: Command, word: string): never {
+function unknownCommand(command: Command, word: string): never {
   return command.error(`error: unknown command '${word}'`, { code: "commander.unknownCommand" });
 }

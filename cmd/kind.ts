@@ -1,78 +1,48 @@
 /**
- * dns11 kind: serving pods in KIND nodes: state, diagnosis, detaching, and running inside a node.
+ * dns11 kind: the commands for KIND nodes: state, diagnosis, detaching.
  */
 import { type Command, Option } from "commander";
 
 import type { NodeDiagnosis } from "../src/doctor/kind/doctor.ts";
 import type { ContainerStatus } from "../src/api/status.ts";
-import type { RunSettings } from "../src/config/settings.ts";
-import type { Log } from "../src/base/log/log.ts";
 import { NODE_FILTER } from "../src/config/kinds.ts";
 import type { NodeFilter } from "../src/base/model/kind-policy.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { exitUncheckedOnError, setExitCode } from "./doctor.ts";
-import { findingsTable } from "./doctor-text.ts";
-import { unknownCommand } from "./help.ts";
-import { inOwnProcess } from "./own-process.ts";
-import { doctorModules, hostModules } from "./platform.ts";
-import { IN_NODE_FLAGS, addFlags } from "./flags.ts";
-import { jsonLine, printable, printableLines } from "./printable.ts";
-import { type SettingsOptions, serveUntilSignalled, settingsReader, stateDirOption } from "./run.ts";
-import { table } from "./table.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { setExitCode } from "./process/exit-code.ts";
+import { findingsTable } from "./text/doctor-text.ts";
+import { inOwnProcess } from "./process/own-process.ts";
+import { doctorModules } from "./modules/platform.ts";
+import { readOrReject } from "./options/flags.ts";
+import { jsonLine, printable, printableLines } from "./text/printable.ts";
+import { table } from "./text/table.ts";
 
 interface KindOptions extends ControlOptions {
   readonly inNode?: boolean;
   readonly kind?: readonly NodeFilter[];
 }
 
-interface InNodeOptions extends SettingsOptions {
-  readonly inNode?: boolean;
-  readonly once?: boolean;
-  readonly undo?: boolean;
-}
-
 export function addKind(program: Command): void {
   const kind = program
     .command("kind")
-    .summary("Serve pods in KIND (Kubernetes in Docker) nodes")
-    .description(
-      "Manage KIND nodes (Kubernetes in Docker) from the host with the commands below; or, inside a node, serve its pods: dns11 kind --in-node",
-    )
+    .summary("Manage KIND (Kubernetes in Docker) nodes")
+    .description("Manage KIND (Kubernetes in Docker) nodes from the host; dns11 run --kind auto serves their pods")
     .enablePositionalOptions()
     .helpCommand(false)
-    .allowExcessArguments()
-    .option("--in-node", "serve the pods of the node that dns11 runs in, until stopped; needs no engine")
-    .option(
-      "--once",
-      "with --in-node: install rules that redirect pods to Docker's resolver, and exit; no dns11 process remains (IPv4 only)",
-    )
-    .option("--replace", "with --in-node: take over from the running dns11; no query is lost")
-    .option("--undo", "with --in-node: remove those rules, or the remains of a killed dns11")
-    .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
-    .addOption(stateDirOption());
-  addFlags(kind, IN_NODE_FLAGS);
-  kind.action(async (options: InNodeOptions, command: Command) => {
-    const [word] = command.args;
-    if (word !== undefined) unknownCommand(command, word);
-    await serveInNode(options, command);
-  });
+    .exitOverride();
   addJsonOption(addVerb(kind, "status", "Show the state of each node")).action(
     async (options: KindOptions) => await showStatus(options),
   );
-  addVerb(kind, "doctor [node]", "Query from a temporary pod in one node or in all, and report problems")
+  addJsonOption(addVerb(kind, "doctor [node]", "Query from a temporary pod in one node or in all, and report problems"))
     .addOption(
       new Option("--kind <nodes>", "the containers that are nodes: auto, label=KEY[=VALUE] or name=PATTERN").argParser(
-        (text, before: readonly NodeFilter[] | undefined) => [...(before ?? []), NODE_FILTER.read(text)],
+        (text, before: readonly NodeFilter[] | undefined) => [
+          ...(before ?? []),
+          readOrReject((word) => NODE_FILTER.read(word), text),
+        ],
       ),
     )
-    .option("--in-node", "diagnose the node that dns11 runs in; needs no engine")
-    .option("--json", "print JSON")
-    .action(
-      inOwnProcess(
-        async (node: string | undefined, options: KindOptions) =>
-          await exitUncheckedOnError(async () => await diagnose(node, options)),
-      ),
-    );
+    .option("--in-node", "diagnose the node that this command runs in; needs no engine")
+    .action(inOwnProcess(async (node: string | undefined, options: KindOptions) => await diagnose(node, options)));
   addVerb(
     kind,
     "detach <node>",
@@ -85,32 +55,6 @@ export function addKind(program: Command): void {
 
 function addVerb(kind: Command, name: string, description: string): Command {
   return addControlOptions(kind.command(name).description(description)).exitOverride();
-}
-
-async function serveInNode(options: InNodeOptions, command: Command): Promise<void> {
-  if (options.inNode !== true) command.help({ error: true });
-  const { createLog, serveOnce, undoNodeSetup } = await hostModules();
-  if (options.undo === true) return printLines(await undoNodeSetup(options.stateDir));
-  const readAll = settingsReader(options);
-  // The kernel answers containers only, so its program is not loaded.
-  const readSettings = async (): Promise<RunSettings> => ({ ...(await readAll()), answers: "process" });
-  const settings = await readSettings();
-  const log = createLog(settings.logLevel, settings.logFormat);
-  if (options.once !== true) return await serveNode(settings, log, readSettings);
-  const { lines, isServed } = await serveOnce(settings, log);
-  printLines(lines);
-  const reports = isServed ? await diagnoseThisNode() : [];
-  const wrong = reports.flatMap(({ findings }) => findings).filter(({ state }) => state !== "ok");
-  printLines(wrong.map(({ what, detail }) => `${what}: ${detail}`));
-}
-
-async function serveNode(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>): Promise<void> {
-  const { findNode, Service } = await hostModules();
-  await serveUntilSignalled(new Service(settings, log, readSettings, findNode));
-}
-
-function printLines(lines: readonly string[]): void {
-  process.stdout.write(printableLines(lines));
 }
 
 async function showStatus(options: KindOptions): Promise<void> {
@@ -180,5 +124,7 @@ function reportText({ node, findings }: NodeDiagnosis): string {
 async function setDetached(node: string, options: KindOptions, isDetached: boolean): Promise<void> {
   const client = await clientFor(options);
   const { name } = await (isDetached ? client.detachNode(node) : client.attachNode(node));
-  printLines([`${name} is ${isDetached ? "restored to its original state" : "served again"}`]);
+  process.stdout.write(
+    printableLines([`${name} is ${isDetached ? "restored to its original state" : "served again"}`]),
+  );
 }

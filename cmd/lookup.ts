@@ -5,13 +5,13 @@
 import type { Command } from "commander";
 
 import type { Lookup } from "../src/api/names.ts";
-import { EXIT } from "./exit-code.ts";
-import { askForNames } from "./name-client.ts";
-import { type NameOptions, addNameOptions } from "./name-options.ts";
-import { jsonLine, printable } from "./printable.ts";
-import { milliseconds, replyLines } from "./reply.ts";
-import { table } from "./table.ts";
-import { type Display, displayOf } from "./terminal.ts";
+import { EXIT } from "./process/exit-code.ts";
+import { askForNames } from "./options/name-client.ts";
+import { type NameOptions, addNameOptions } from "./options/name-options.ts";
+import { jsonLine, printable } from "./text/printable.ts";
+import { milliseconds, replyLines } from "./text/reply.ts";
+import { table } from "./text/table.ts";
+import { type Display, displayOf } from "./text/terminal.ts";
 
 interface LookupOptions extends NameOptions {
   readonly tcp?: boolean;

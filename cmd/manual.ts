@@ -1,10 +1,10 @@
 /**
  * dns11 man: prints the manual pages and the example settings file, generated from the program's own commands, flags and
- * settings keys. The build of packages uses it (scripts/man.mjs), so it is hidden from the help.
+ * settings keys. The build of packages uses it, too.
  */
 import { Argument, type Command } from "commander";
 
-import { readBuild } from "./build.ts";
+import { readBuild } from "./process/build.ts";
 import { exampleSettings } from "./manual/example.ts";
 import { commandsMarkdown, exitCodesMarkdown, keysMarkdown } from "./manual/markdown.ts";
 import { programPage } from "./manual/program-page.ts";
@@ -21,8 +21,9 @@ const PAGES = {
 
 export function addManual(program: Command): void {
   program
-    .command("man", { hidden: true })
-    .description("Print a manual page (view it with: dns11 man | man -l -)")
+    .command("man")
+    .summary("Print a manual page")
+    .description("Print a manual page; to read it: dns11 man | man -l -")
     .addArgument(new Argument("[page]", "the page").choices(Object.keys(PAGES)).default("dns11.8"))
     .action((page: keyof typeof PAGES) => void process.stdout.write(PAGES[page](program, readBuild())));
 }

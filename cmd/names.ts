@@ -5,18 +5,23 @@ import type { Command } from "commander";
 
 import type { ContainerRef } from "../src/api/names.ts";
 import type { ListedName, NameList } from "../src/api/name-list.ts";
-import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { jsonLine, printableLines } from "./printable.ts";
-import { wideOption } from "./ps.ts";
-import { type Cell, type Column, table } from "./table.ts";
-import { type Display, PLAIN, displayOf } from "./terminal.ts";
-import { wrapped } from "./wrap.ts";
+import { type ProjectOptions, addEachOption, addProjectOption, containersToAsk } from "./options/container-argument.ts";
+import {
+  type ControlOptions,
+  type Format,
+  addControlOptions,
+  addFormatOption,
+  clientFor,
+} from "./options/control-options.ts";
+import { jsonLine, printableLines } from "./text/printable.ts";
+import { type Cell, type Column, table } from "./text/table.ts";
+import { type Display, PLAIN, displayOf } from "./text/terminal.ts";
+import { wrapped } from "./text/wrap.ts";
 
 interface NamesOptions extends ControlOptions, ProjectOptions {
   readonly in?: string;
-  readonly all?: boolean;
-  readonly output?: "wide";
+  readonly each?: boolean;
+  readonly output?: Format;
 }
 
 export function addNames(program: Command): void {
@@ -24,9 +29,8 @@ export function addNames(program: Command): void {
     .command("names")
     .summary("List the names that a container can resolve")
     .description("List the names that a container can resolve, with their source, or all container names by network")
-    .option("--in <container>", "as this container resolves them: its name, Compose service or ID")
-    .addOption(wideOption());
-  addJsonOption(addControlOptions(addEachOption(addProjectOption(command)))).action(async (options: NamesOptions) => {
+    .option("--in <container>", "as this container resolves them: its name, Compose service or ID");
+  addFormatOption(addControlOptions(addEachOption(addProjectOption(command)))).action(async (options: NamesOptions) => {
     const client = await clientFor(options);
     const { in: word, project } = options;
     const requests =

@@ -1,7 +1,7 @@
 /** Program: the definition of the command line, apart from running it. Each command has its own file. */
 import { Command } from "commander";
 
-import { readBuild } from "./build.ts";
+import { readBuild } from "./process/build.ts";
 import { addCache } from "./cache.ts";
 import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
@@ -11,7 +11,7 @@ import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
 import { addFault } from "./fault.ts";
 import { addHelp } from "./help.ts";
-import { HELP_LAYOUT, addHelpAll } from "./help-layout.ts";
+import { HELP_LAYOUT } from "./help/help-layout.ts";
 import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
@@ -20,7 +20,7 @@ import { addPs } from "./ps.ts";
 import { addRecord } from "./record.ts";
 import { addReload } from "./reload.ts";
 import { addReplay } from "./replay.ts";
-import { addRootlessDefaults } from "./rootless.ts";
+import { addRootlessDefaults } from "./process/rootless.ts";
 import { addRun } from "./run.ts";
 import { addStatus } from "./status.ts";
 import { addTail } from "./tail.ts";
@@ -82,9 +82,6 @@ export function createProgram(name: string, word = ""): Command {
     for (const [key, add] of Object.entries(group)) if (!isAlone || key === word) add(program);
   }
   addRootlessDefaults(program);
-  for (const command of program.commands) {
-    command.exitOverride();
-    addHelpAll(command);
-  }
+  for (const command of program.commands) command.exitOverride();
   return program;
 }

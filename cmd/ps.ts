@@ -7,28 +7,38 @@ import { type Command, Option } from "commander";
 import type { ContainerStatus, RecentQueries, Status } from "../src/api/status.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
 import { type SwarmPlace, tasksText } from "../src/base/model/swarm-place.ts";
-import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { jsonLine } from "./printable.ts";
-import { publishedCell } from "./published-text.ts";
-import { type Cell, type Column, fits, table } from "./table.ts";
-import { type Colour, type Display, PLAIN, displayOf } from "./terminal.ts";
-import { age, ago } from "./time.ts";
-import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
+import { type ProjectOptions, addProjectOption, note } from "./options/container-argument.ts";
+import {
+  type ControlOptions,
+  type Format,
+  addControlOptions,
+  addFormatOption,
+  clientFor,
+} from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { publishedCell } from "./text/published-text.ts";
+import { type Cell, type Column, fits, table } from "./text/table.ts";
+import { type Colour, type Display, PLAIN, displayOf } from "./text/terminal.ts";
+import { age, ago } from "./text/time.ts";
+import { whyOf } from "./text/why-text.ts";
+import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";
 
 interface PsOptions extends ControlOptions, ProjectOptions, WatchOptions {
-  readonly output?: "wide";
+  readonly output?: Format;
+  readonly all?: boolean;
 }
 
 export function addPs(program: Command): void {
   const command = program
     .command("ps [container]")
+    .addOption(new Option("-a, --all").hideHelp())
     .summary("List containers with state, networks and query counts")
-    .description("List containers with state, networks, and queries, NXDOMAIN and failures a minute")
-    .addOption(wideOption());
-  addWatchOption(addJsonOption(addControlOptions(addProjectOption(command)))).action(
+    .description("List containers with state, networks, and queries, NXDOMAIN and failures a minute");
+  addWatchOption(addFormatOption(addControlOptions(addProjectOption(command)))).action(
     async (container: string | undefined, options: PsOptions) => {
       const client = await clientFor(options);
+      // People type it as for docker ps.
+      if (options.all === true) note("every running container is listed; docker ps -a lists those that do not run");
       await printOrWatch(options, async () => {
         const status = await client.status();
         const chosen = chosenOf(status.containers, container, options);
@@ -40,10 +50,6 @@ export function addPs(program: Command): void {
       });
     },
   );
-}
-
-export function wideOption(): Option {
-  return new Option("-o, --output <format>", "wide: show more").choices(["wide"]);
 }
 
 /** All containers of a service or a project. */
@@ -203,14 +209,6 @@ function colourOf({ state, isPaused }: ContainerStatus): Colour {
 function countCell({ recent }: ContainerStatus, key: keyof RecentQueries, colour?: Colour): Cell {
   if (recent === undefined) return "-";
   return { text: String(recent[key]), colour: recent[key] > 0 ? colour : undefined };
-}
-
-/** Why it is not served, what may become a problem, and where to look. */
-export function whyOf({ state, name, reason, culprits = [], warning, node }: ContainerStatus): string {
-  const hint = state === "failed" ? `see dns11 doctor ${name}` : undefined;
-  return [reason, ...culprits, warning, node === undefined ? undefined : "a KIND node: see dns11 kind status", hint]
-    .filter((text) => text !== undefined)
-    .join("; ");
 }
 
 /** The service, its virtual address, and its tasks. */

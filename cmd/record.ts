@@ -5,10 +5,10 @@ import type { Command } from "commander";
 
 import { tapeOf } from "../src/api/lab/tape.ts";
 import type { RecordedQuery } from "../src/api/lease.ts";
-import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
-import { readDuration } from "./duration.ts";
-import { holdLease } from "./held-lease.ts";
-import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./scope-options.ts";
+import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
+import { readDuration } from "./options/duration.ts";
+import { holdLease } from "./process/held-lease.ts";
+import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./options/scope-options.ts";
 
 interface RecordOptions extends ControlOptions, ScopeOptions {
   readonly for?: number;

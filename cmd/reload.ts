@@ -4,8 +4,8 @@
 import type { Command } from "commander";
 
 import type { ReloadReport } from "../src/api/status.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { jsonLine, printable } from "./printable.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { jsonLine, printable } from "./text/printable.ts";
 
 export function addReload(program: Command): void {
   const command = program.command("reload").description("Reload the settings file and show what changed");

@@ -4,11 +4,11 @@
 import { type Command, Option } from "commander";
 
 import { MISSING, type Missing, replayRules } from "../src/api/lab/tape.ts";
-import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
-import { readDuration } from "./duration.ts";
-import { holdLease, ruleReport, useText } from "./held-lease.ts";
-import { jsonLine } from "./printable.ts";
-import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./scope-options.ts";
+import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
+import { readDuration } from "./options/duration.ts";
+import { holdLease, ruleReport, useText } from "./process/held-lease.ts";
+import { jsonLine } from "./text/printable.ts";
+import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./options/scope-options.ts";
 
 interface ReplayOptions extends ControlOptions, ScopeOptions {
   readonly missing: Missing;

@@ -6,23 +6,24 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { Fault } from "../src/base/lib/fault.ts";
 import { readEnvironment } from "../src/config/environment.ts";
 import { readSettingsInWorker } from "../src/config/file/worker.ts";
-import { DEFAULT_STATE_DIR } from "../src/api/state-paths.ts";
 import type { RunSettings } from "../src/config/settings.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import type { Service } from "../src/run/service.ts";
-import { addFlags, addSwitches, flagLayer } from "./flags.ts";
-import { hostModules, onThisPlatform } from "./platform.ts";
-import { jsonLine } from "./printable.ts";
-import { enterRootless } from "./rootless.ts";
-import { table } from "./table.ts";
+import { addJsonOption, hostOption, stateDirOption } from "./options/control-options.ts";
+import { addFlags, flagLayer } from "./options/flags.ts";
+import { hostModules, onThisPlatform } from "./modules/platform.ts";
+import { jsonLine } from "./text/printable.ts";
+import { enterRootless } from "./process/rootless.ts";
+import { abortOnSignal } from "./process/signals.ts";
+import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./options/in-node.ts";
+import { table } from "./text/table.ts";
 
 /** The options that the settings are made from, beside the flags of `flags.ts`. */
-export interface SettingsOptions {
+interface SettingsOptions {
   readonly config?: string;
   readonly host?: string;
   readonly stateDir: string;
   readonly enginePid?: number;
-  readonly batch?: boolean;
   readonly replace?: boolean;
 }
 
@@ -30,6 +31,9 @@ interface RunOptions extends SettingsOptions {
   readonly with?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
+  readonly inNode?: boolean;
+  readonly once?: boolean;
+  readonly undo?: boolean;
 }
 
 export function addRun(program: Command): void {
@@ -38,29 +42,33 @@ export function addRun(program: Command): void {
     .argument("[command...]", "with --with: the command")
     .summary("Serve DNS to containers")
     .description("Serve DNS at 127.0.0.11 in every container that uses Docker's embedded DNS, until stopped")
-    .addOption(
-      new Option(
-        "-H, --host <address>",
-        "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
-      ),
-    )
+    .addOption(hostOption())
     .addOption(new Option("--config <file>", "settings file; SIGHUP reloads it").env("DNS11_CONFIG"))
     .option("--replace", "take over from the running dns11; no query is lost")
     .option("--with", "serve while a command runs, and exit with its code: dns11 run --with -- npm test")
     .option("--dry-run", "show what would be done with each container, and exit")
-    .option("--json", "with --dry-run: print JSON")
     .addOption(stateDirOption())
     .option("--engine-pid <pid>", "PID of dockerd, if it cannot be found through the socket", readPositive);
   addFlags(command);
-  command.option("--no-batch", "process packets one by one instead of in batches (for benchmarks)");
-  addSwitches(command);
-  command.action(async (words: readonly string[], options: RunOptions) => await run(words, options));
+  addInNodeOptions(command);
+  addJsonOption(command, "with --dry-run: print JSON");
+  command.action(async (words: readonly string[], options: RunOptions) => {
+    requireInNode(command);
+    await (options.inNode === true ? runInNode(options) : run(words, options));
+  });
 }
 
-export function stateDirOption(): Option {
-  return new Option("--state-dir <path>", "state directory: lock, control socket, crash record")
-    .default(DEFAULT_STATE_DIR, `${DEFAULT_STATE_DIR}; for a rootless engine: $XDG_RUNTIME_DIR/dns11`)
-    .env("DNS11_STATE_DIR");
+/** Inside a KIND node, where there is no engine. */
+async function runInNode(options: RunOptions): Promise<void> {
+  if (options.undo === true) return await undoInNode(options.stateDir);
+  const readAll = settingsReader(options);
+  // The kernel answers containers only, so its program is not loaded.
+  const readSettings = async (): Promise<RunSettings> => ({ ...(await readAll()), answers: "process" });
+  const settings = await readSettings();
+  const { createLog, findNode, Service } = await hostModules();
+  const log = createLog(settings.logLevel, settings.logFormat);
+  if (options.once === true) return await serveOnceInNode(settings, log);
+  await serveUntilSignalled(new Service(settings, log, readSettings, findNode));
 }
 
 async function run(words: readonly string[], options: RunOptions): Promise<void> {
@@ -86,19 +94,19 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
   }
   const service = new Service(settings, log, readSettings, findEngine);
   if (options.with !== true) return await serveUntilSignalled(service);
-  const { runWith } = await import("./run-with.ts");
+  const { runWith } = await import("./process/run-with.ts");
   process.exitCode = await runWith(words, options, async (signal) => await service.run(signal));
 }
 
 /** SIGHUP reloads the settings and SIGUSR2 replaces the process; the result is in the log. */
-export async function serveUntilSignalled(service: Service): Promise<void> {
+async function serveUntilSignalled(service: Service): Promise<void> {
   process.on("SIGHUP", () => void service.reload().catch(() => undefined));
   process.on("SIGUSR2", () => service.replace());
   await service.run(abortOnSignal());
 }
 
 /** Returns a function that reads the settings: the file is read each time, flags and environment only once. */
-export function settingsReader(options: SettingsOptions): () => Promise<RunSettings> {
+function settingsReader(options: SettingsOptions): () => Promise<RunSettings> {
   const { host, stateDir, enginePid } = options;
   const config = options.config === "" ? undefined : options.config;
   const layers = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
@@ -109,23 +117,10 @@ export function settingsReader(options: SettingsOptions): () => Promise<RunSetti
       host,
       stateDir,
       enginePid,
-      isBatching: options.batch !== false,
       isReplacing: options.replace === true,
       config,
     };
   };
-}
-
-/** Aborts at the first SIGTERM or SIGINT, for a graceful shutdown; a second one exits at once. */
-export function abortOnSignal(): AbortSignal {
-  const controller = new AbortController();
-  const onSignal = (): void => {
-    if (controller.signal.aborted) process.exit(1);
-    controller.abort();
-  };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
-  return controller.signal;
 }
 
 function previewText(

@@ -12,19 +12,25 @@ import type { AnsweredByReport } from "../src/base/model/answered-by.ts";
 import { hostMeansText } from "../src/base/model/host-policy.ts";
 import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled, inProject } from "../src/base/model/container-choice.ts";
-import { type ProjectOptions, addProjectOption } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
+import { type ProjectOptions, addProjectOption } from "./options/container-argument.ts";
+import {
+  type ControlOptions,
+  type Format,
+  addControlOptions,
+  addFormatOption,
+  clientFor,
+} from "./options/control-options.ts";
 import { counted } from "../src/base/lib/counted.ts";
-import { etcdLines } from "./etcd-lines.ts";
-import { type Line, lines } from "./lines.ts";
-import { jsonLine } from "./printable.ts";
-import { whyOf, wideOption } from "./ps.ts";
-import { type Display, PLAIN, displayOf } from "./terminal.ts";
-import { age, ago, localTime } from "./time.ts";
-import { type WatchOptions, addWatchOption, printOrWatch } from "./watch.ts";
+import { etcdLines } from "./text/etcd-lines.ts";
+import { type Line, lines } from "./text/lines.ts";
+import { jsonLine } from "./text/printable.ts";
+import { whyOf } from "./text/why-text.ts";
+import { type Display, PLAIN, displayOf } from "./text/terminal.ts";
+import { age, ago, localTime } from "./text/time.ts";
+import { type WatchOptions, addWatchOption, printOrWatch } from "./screen/watch.ts";
 
 interface StatusOptions extends ControlOptions, ProjectOptions, WatchOptions {
-  readonly output?: "wide";
+  readonly output?: Format;
 }
 
 /** What `status` shows. */
@@ -39,9 +45,8 @@ export function addStatus(program: Command): void {
   const command = program
     .command("status [container]")
     .summary("Show the health of dns11")
-    .description("Show the health of dns11: containers, nameservers, queries; or the state of one container")
-    .addOption(wideOption());
-  addWatchOption(addJsonOption(addControlOptions(addProjectOption(command)))).action(
+    .description("Show the health of dns11: containers, nameservers, queries; or the state of one container");
+  addWatchOption(addFormatOption(addControlOptions(addProjectOption(command)))).action(
     async (container: string | undefined, options: StatusOptions) => {
       const client = await clientFor(options);
       await printOrWatch(options, async () => await statusOutput(client, container, options));

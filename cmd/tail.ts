@@ -4,23 +4,19 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import type { MissedReport, QueryReport } from "../src/api/queries.ts";
-import { Fault } from "../src/base/lib/fault.ts";
-import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
-import { jsonLine } from "./printable.ts";
-import { abortOnSignal } from "./run.ts";
-import { QueryLines } from "./tail/query-lines.ts";
-import { displayOf } from "./terminal.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { abortOnSignal, stopped } from "./process/signals.ts";
+import { QueryLines } from "./text/query-lines.ts";
+import { displayOf } from "./text/terminal.ts";
 
 interface TailOptions extends ControlOptions, ProjectOptions {
   readonly name?: string;
   readonly rcode?: string;
   readonly last?: number;
-  readonly follow: boolean;
+  readonly follow?: boolean;
 }
-
-/** The default of --last with --no-follow. */
-const LAST_SHOWN = 20;
 
 export function addTail(program: Command): void {
   const command = program
@@ -29,9 +25,11 @@ export function addTail(program: Command): void {
     .description("Show queries and their results as they arrive, of one container or of all")
     .option("--name <pattern>", "only names that match the pattern (* any text, ? one character)")
     .option("--rcode <codes>", "only these response codes, such as NXDOMAIN,SERVFAIL")
-    .addOption(new Option("--last <number>", "start with this many past queries").argParser(readCount))
-    .option("--no-follow", `show past queries (the last ${LAST_SHOWN}, or --last) and exit`)
-    .option("--json", "print one JSON object per line");
+    .addOption(
+      new Option("-n, --last <number>", "show this many past queries and exit; with -f, go on").argParser(readCount),
+    )
+    .option("-f, --follow", "show queries as they arrive; the default without -n");
+  addJsonOption(command, "print one JSON object per line");
   addControlOptions(addProjectOption(command)).action(
     async (container: string | undefined, options: TailOptions) => await tail(container, options),
   );
@@ -53,8 +51,8 @@ async function tail(container: string | undefined, options: TailOptions): Promis
   const lines = new QueryLines(displayOf(process.stdout), names);
   const show = (each: QueryReport | MissedReport): string =>
     options.json === true ? jsonLine(each) : `${lines.next(each)}\n`;
-  if (!options.follow) {
-    const { queries } = await client.queries({ ...filter, last: last ?? LAST_SHOWN });
+  if (last !== undefined && options.follow !== true) {
+    const { queries } = await client.queries({ ...filter, last });
     for (const query of queries) process.stdout.write(show(query));
     return;
   }
@@ -68,7 +66,7 @@ async function tail(container: string | undefined, options: TailOptions): Promis
     if (!isRead) return;
     process.stdout.write(show(each));
   }
-  if (!signal.aborted) throw new Fault("ENDED", "dns11 has stopped");
+  if (!signal.aborted) throw stopped();
 }
 
 function readCount(text: string): number {

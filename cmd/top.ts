@@ -5,19 +5,19 @@ import type { Command } from "commander";
 
 import type { ContainersRequest, ControlClient } from "../src/api/control-client.ts";
 import type { CountersReport } from "../src/api/queries.ts";
-import { Fault, codeOf } from "../src/base/lib/fault.ts";
+import { codeOf } from "../src/base/lib/fault.ts";
 import { containersCalled } from "../src/base/model/container-choice.ts";
-import { type ProjectOptions, addProjectOption, containersRequest } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, clientFor } from "./control-options.ts";
-import { errorText } from "./exit-code.ts";
-import { explanationText } from "./explain/explanation-text.ts";
-import { failuresText } from "./failures.ts";
-import { jsonLine } from "./printable.ts";
-import { abortOnSignal } from "./run.ts";
-import { PLAIN, painterFor } from "./terminal.ts";
+import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { errorText } from "./process/exit-code.ts";
+import { explanationText } from "./text/explanation-text.ts";
+import { failuresText } from "./text/failures-text.ts";
+import { jsonLine } from "./text/printable.ts";
+import { abortOnSignal, stopped } from "./process/signals.ts";
+import { PLAIN, painterFor } from "./text/terminal.ts";
 import { QueryStatistics, type Snapshot } from "./top/query-statistics.ts";
 import { renderSnapshot } from "./top/render.ts";
-import { Screen } from "./top/screen.ts";
+import { Screen } from "./screen/screen.ts";
 import { type Inquiry, TopView } from "./top/view.ts";
 
 interface TopOptions extends ControlOptions, ProjectOptions {
@@ -38,8 +38,8 @@ export function addTop(program: Command): void {
     .description(
       "Live view of the busiest containers and names: rates, cache hits, failures, latency. Press ? for the keys, q to quit.",
     )
-    .option("--once", "print one snapshot after a second and exit; the default without a terminal")
-    .option("--json", "print a JSON snapshot per line every second, or a single one with --once");
+    .option("--once", "print one snapshot after a second and exit; the default without a terminal");
+  addJsonOption(command, "print a JSON snapshot per line every second, or a single one with --once");
   addControlOptions(addProjectOption(command)).action(
     async (container: string | undefined, options: TopOptions) => await top(container, options),
   );
@@ -135,7 +135,7 @@ async function watch(
   const following = (async () => {
     for await (const each of client.follow({ ...places.request, last: LAST_COUNTED }, end))
       statistics.addQuery(each, Date.now());
-    if (!end.aborted) throw new Fault("ENDED", "dns11 has stopped");
+    if (!end.aborted) throw stopped();
   })().catch((error: unknown) => {
     failure = error;
     done.abort();

@@ -9,12 +9,12 @@ import { fileURLToPath } from "node:url";
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-import type * as ClientModules from "./client-modules.ts";
-import { type ControlOptions, addControlOptions } from "./control-options.ts";
-import { onThisPlatform } from "./platform.ts";
-import { printableText } from "./printable.ts";
-import { abortOnSignal } from "./run.ts";
-import type * as UiModules from "./ui-modules.ts";
+import type * as ClientModules from "./modules/client-modules.ts";
+import { type ControlOptions, addControlOptions } from "./options/control-options.ts";
+import { onThisPlatform } from "./modules/platform.ts";
+import { printableText } from "./text/printable.ts";
+import { abortOnSignal } from "./process/signals.ts";
+import type * as UiModules from "./modules/ui-modules.ts";
 
 interface UiOptions extends ControlOptions {
   readonly port: number;
@@ -76,8 +76,8 @@ async function writeStatic(options: UiOptions, path: string): Promise<void> {
 
 async function modules(): Promise<typeof UiModules & typeof ClientModules> {
   const load = async (): Promise<typeof UiModules & typeof ClientModules> => ({
-    ...(await import("./ui-modules.ts")),
-    ...(await import("./client-modules.ts")),
+    ...(await import("./modules/ui-modules.ts")),
+    ...(await import("./modules/client-modules.ts")),
   });
   return await onThisPlatform(load);
 }

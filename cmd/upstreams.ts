@@ -5,12 +5,12 @@ import type { Command } from "commander";
 
 import type { Upstream, UpstreamReport, UpstreamUse } from "../src/api/upstreams.ts";
 import { missingText } from "../src/base/model/server-text.ts";
-import { type ProjectOptions, addProjectOption, namesOfProject } from "./container-argument.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { jsonLine } from "./printable.ts";
-import { type Cell, type Column, table } from "./table.ts";
-import { type Display, displayOf } from "./terminal.ts";
-import { localTime } from "./time.ts";
+import { type ProjectOptions, addProjectOption, namesOfProject } from "./options/container-argument.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { jsonLine } from "./text/printable.ts";
+import { type Cell, type Column, table } from "./text/table.ts";
+import { type Display, displayOf } from "./text/terminal.ts";
+import { localTime } from "./text/time.ts";
 
 export function addUpstreams(program: Command): void {
   const command = program.command("upstreams").description("List upstream servers, their health and latency");

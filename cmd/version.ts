@@ -3,18 +3,9 @@
  */
 import type { Command } from "commander";
 
-import { addJsonOption } from "./control-options.ts";
-import { readBuild } from "./build.ts";
-import { libcText } from "./platform.ts";
-import { jsonLine } from "./printable.ts";
-
-interface VersionReport {
-  readonly version: string;
-  readonly commit: string | null;
-  readonly node: string;
-  readonly platform: string;
-  readonly libc: string;
-}
+import { addJsonOption } from "./options/control-options.ts";
+import { versionReport } from "./process/build.ts";
+import { jsonLine } from "./text/printable.ts";
 
 export function addVersion(program: Command): void {
   const command = program.command("version").description("Show version, commit and platform");
@@ -28,10 +19,4 @@ export function addVersion(program: Command): void {
             `Node ${report.node}, ${report.platform}, ${report.libc}\n`,
     );
   });
-}
-
-export function versionReport(): VersionReport {
-  const { version, commit } = readBuild();
-  const platform = `${process.platform}/${process.arch}`;
-  return { version, commit, node: process.versions.node, platform, libc: libcText() };
 }

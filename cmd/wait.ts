@@ -4,10 +4,10 @@
 import { type Command, Option } from "commander";
 
 import { waitUntilResolves } from "../src/api/resolve-wait.ts";
-import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./control-options.ts";
-import { readDuration } from "./duration.ts";
-import { EXIT } from "./exit-code.ts";
-import { jsonLine, printable } from "./printable.ts";
+import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { readDuration } from "./options/duration.ts";
+import { EXIT } from "./process/exit-code.ts";
+import { jsonLine, printable } from "./text/printable.ts";
 
 interface WaitOptions extends ControlOptions {
   readonly in: string;

@@ -50,7 +50,7 @@ say 'without that rule, dns11 takes over again by itself'
 inside nft delete table ip firewall
 until_state attached
 play docker exec ${BROKEN} ping -c 1 db
-pause=3 play dns11 tail ${BROKEN} --no-follow
+pause=3 play dns11 tail ${BROKEN} -n 20
 `;
 
 const work = mkdtempSync(join(tmpdir(), "d11-captures-"));
@@ -78,7 +78,7 @@ try {
   captured["names"] = capture(`dns11 names --in ${BROKEN}`);
   captured["explain"] = capture(`dns11 explain db ${BROKEN}`);
   captured["explain-fixed"] = capture("dns11 explain db shop-api-2");
-  captured["tail"] = capture(`dns11 tail ${BROKEN} --no-follow`);
+  captured["tail"] = capture(`dns11 tail ${BROKEN} -n 20`);
   await broken.enter("nft", [FIREWALL]);
   await untilState(env, BROKEN, "failed");
   captured["doctor"] = capture(`dns11 doctor ${BROKEN}`);

@@ -750,7 +750,7 @@ const OPENERS = new Map([
   ["src/run/quarantine/crash-history.ts", "dns11's own folder"],
   ["src/doctor/machine-check.ts", "the engine's socket; dns11's own folder"],
   ["src/metrics/process-metrics.ts", "files of this process"],
-  ["cmd/build.ts", "files of the package"],
+  ["cmd/process/build.ts", "files of the package"],
   ["src/ui/server/page-files.ts", "files of the package"],
   ["src/ui/snapshot/snapshot-folder.ts", "the user's own folder, with O_EXCL"],
 ]);

@@ -4,7 +4,7 @@
 import { variableOf } from "../../src/config/environment.ts";
 import { mergeSettings } from "../../src/config/merge-settings.ts";
 import { type Key, MAP_HELP, type PlainKey, SETTINGS, isForStart, isPlain } from "../../src/config/settings-table.ts";
-import { flagOf } from "../flags.ts";
+import { flagOf } from "../options/flags.ts";
 
 interface SettingsKey {
   readonly key: Key;

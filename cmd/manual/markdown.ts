@@ -4,8 +4,7 @@
  */
 import type { Command } from "commander";
 
-import { EXIT } from "../exit-code.ts";
-import { HELP_ALL, showWholeHelp } from "../help-layout.ts";
+import { EXIT } from "../process/exit-code.ts";
 import { commandsOf } from "../shell/complete.ts";
 import { settingsKeys, valueText } from "./keys.ts";
 import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
@@ -19,8 +18,7 @@ export function commandsMarkdown(program: Command): string {
     .map(({ path, command }) => [`[\`${path.join(" ")}\`](#${path.join("-")})`, command.description()]);
   const sections = all.map(({ path, command }) => {
     const heading = path.length === 1 ? `## ${path.join(" ")}` : `### ${path.join(" ")}`;
-    const flag = command.options.some(({ long }) => long === HELP_ALL) ? HELP_ALL : "--help";
-    return `${heading}\n\n\`\`\`text ${path.join(" ")} ${flag}\n${helpOf(command).trimEnd()}\n\`\`\`\n`;
+    return `${heading}\n\n\`\`\`text ${path.join(" ")} --help\n${helpOf(command).trimEnd()}\n\`\`\`\n`;
   });
   return `${markdownTable(["Command", "Purpose"], rows)}\n${sections.join("\n")}`;
 }
@@ -52,10 +50,9 @@ function named(command: Command, parents: readonly string[]): { readonly path: s
   return [{ path, command }, ...inner.flatMap((each) => named(each, path))];
 }
 
-/** As `--help`, or `--help-all`, prints it where there is no terminal. */
+/** As `--help` prints it where there is no terminal. */
 function helpOf(command: Command): string {
   let text = "";
-  showWholeHelp(command);
   command.configureOutput({ writeOut: (part) => void (text += part), getOutHelpWidth: () => HELP_WIDTH });
   command.outputHelp();
   return text;

@@ -3,8 +3,8 @@
  */
 import type { Command, Option } from "commander";
 
-import type { Build } from "../build.ts";
-import { EXIT } from "../exit-code.ts";
+import type { Build } from "../process/build.ts";
+import { EXIT } from "../process/exit-code.ts";
 import { commandsOf, optionsOf } from "../shell/complete.ts";
 import { EXIT_DESCRIPTIONS } from "./descriptions.ts";
 import { bold, heading, italic, item, plain, section, usage, wrapped } from "./roff.ts";

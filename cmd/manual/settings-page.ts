@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 
-import type { Build } from "../build.ts";
+import type { Build } from "../process/build.ts";
 import { exampleSettings } from "./example.ts";
 import { settingsKeys, valueText } from "./keys.ts";
 import { bold, heading, item, plain, section, wrapped } from "./roff.ts";

@@ -2,9 +2,9 @@
  * Render: formats a snapshot as lines that fit the screen, with containers above names, or beside them on a wide screen.
  */
 import { cutMiddle } from "../../src/base/lib/cut-middle.ts";
-import { printable } from "../printable.ts";
-import type { Colour, Paint } from "../terminal.ts";
-import { localTime } from "../time.ts";
+import { printable } from "../text/printable.ts";
+import type { Colour, Paint } from "../text/terminal.ts";
+import { localTime } from "../text/time.ts";
 import type { Outage } from "./outage.ts";
 import type { Figures, Snapshot } from "./query-statistics.ts";
 import { type Choice, NO_CHOICE, type Rows, rowsOf } from "./rows.ts";

@@ -2,9 +2,9 @@
  * TopView: what a reader of top has chosen: order, filter, pause, the selected row, and what is shown instead of the tables.
  * Keys change it and a frame is drawn from it; it knows neither the terminal nor dns11.
  */
-import type { Colour, Paint } from "../terminal.ts";
-import { wrapped } from "../wrap.ts";
-import { KEY, type Key } from "./keys.ts";
+import type { Colour, Paint } from "../text/terminal.ts";
+import { wrapped } from "../text/wrap.ts";
+import { KEY, type Key } from "../screen/keys.ts";
 import type { Snapshot } from "./query-statistics.ts";
 import { type Focus, type Size, renderSnapshot } from "./render.ts";
 import { type Choice, NO_CHOICE, type Rows, SORT_KEYS, rowsOf } from "./rows.ts";

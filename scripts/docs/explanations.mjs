@@ -17,14 +17,12 @@ export const ERROR_REMEDIES = {
   EACCES: "Run the command as root.",
   EMFILE: "Raise the limit of open files: LimitNOFILE= under systemd, ulimit -n in a shell.",
   ENDED: "Check `dns11 status` and `docker ps`, start whichever has stopped, then run the command again.",
-  ENGINE_AWAY: "Check that dockerd is running: systemctl status docker.",
   ENGINE_ELSEWHERE: "Run dns11 on the machine of the engine.",
-  ENGINE_NOT_FOUND: "The container, image or network was removed in the meantime. Run the command again.",
   HOST_DOMAIN_TAKEN:
-    "Choose another domain with --host-domain, or another zone, such as docker or containers.internal, and reload.",
+    "Choose another domain with host-domain, or another zone, such as docker or containers.internal, and reload.",
   IPTABLES: "Run the same iptables command in the namespace to see what it rejects.",
   KERNEL:
-    "Load the kernel module nf_tables, or choose another --rule-backend. The message names what the kernel refused.",
+    "Load the kernel module nf_tables, or choose another rule-backend. The message names what the kernel refused.",
   LINK_IS_GONE: "Another program removed the interface of a temporary pod. Run the check again.",
   NAME: "Correct the name: labels have at most 63 octets, a name at most 255.",
   NAMESPACE_IS_HOST: "Nothing to fix: query from the host, e.g. `dig NAME`.",
@@ -37,10 +35,7 @@ export const ERROR_REMEDIES = {
   NOT_RESOLVED: "Client library: run dns11 explain for that name in that container.",
   NOT_SERVED: "dns11 ps prints why the container is not served.",
   NO_SUCH_CONTAINER: "dns11 ps lists the running containers.",
-  NAMES_HIDDEN: "Set queries.names to full.",
-  NO_SUCH_NODE: "dns11 kind status lists the nodes.",
   POD_NOT_READY: "The machine is very busy, or the node is being stopped. Run the check again.",
-  QUERIES_OFF: "Set queries.names to full or hidden.",
   TOO_LONG: "The input exceeds a fixed limit, and nothing was read beyond it. Shorten it.",
   TOO_MANY:
     "The namespace has more rules or sockets than dns11 reads. Find and remove the surplus: nsenter -t PID -n nft list ruleset, nsenter -t PID -n ss -s.",
@@ -208,7 +203,7 @@ const LOG_MEANINGS = [
   ],
   [
     /^the kernel cannot answer queries/,
-    "`reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `--answers process`. Information by default, as nothing is lost but speed; a warning with `--answers kernel`.",
+    "`reason` says what is missing: Linux 6.6, the call bpf(2), or the rule backend nft-owner. The process answers everything, as with `answers: process`. Information by default, as nothing is lost but speed; a warning with `answers: kernel`.",
   ],
   [
     /^a changed setting/,

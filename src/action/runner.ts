@@ -49,6 +49,12 @@ export function variable(env: Environment, name: string): string {
   return value;
 }
 
+/** Before a command that sudo runs: the settings that the step has as variables, which sudo does not pass on. */
+export function withVariables(env: Environment): readonly string[] {
+  const set = Object.entries(env).filter(([name, value]) => /^DNS11_[A-Z0-9_]+$/.test(name) && value !== undefined);
+  return set.length === 0 ? [] : ["env", ...set.map(([name, value]) => `${name}=${value ?? ""}`)];
+}
+
 export function saveFolder(env: Environment, folder: string): void {
   appendFileSync(variable(env, "GITHUB_STATE"), `${FOLDER}=${folder}\n`);
 }

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 import { codeOf } from "../base/lib/fault.ts";
 import { FILES, asRoot, clientOf, end, stateDirOf } from "./place.ts";
-import { type Inputs, annotation, quoted, readInputs, saveFolder, variable } from "./runner.ts";
+import { type Inputs, annotation, quoted, readInputs, saveFolder, variable, withVariables } from "./runner.ts";
 
 /** The engine of a runner is up long before a job starts. */
 const READY_MS = 60_000;
@@ -60,8 +60,10 @@ function run([command = "", ...args]: readonly string[]): { status: number | nul
 async function serve(program: string, { args }: Inputs, folder: string): Promise<void> {
   const log = openSync(join(folder, FILES.log), "w");
   const engine = process.env["DOCKER_HOST"];
+  const root = asRoot();
   const words = [
-    ...asRoot(),
+    ...root,
+    ...(root.length === 0 ? [] : withVariables(process.env)),
     program,
     "run",
     ...(engine === undefined || engine === "" ? [] : ["--host", engine]),

@@ -50,7 +50,7 @@ interface MissingUpstream {
 }
 
 export interface UpstreamReport {
-  /** false without the switch failover: the state of servers is not tracked. */
+  /** false with `forward.order: docker`: the state of servers is not tracked. */
   readonly tracksServers: boolean;
   readonly upstreams: readonly Upstream[];
   /** Absent: none. */

@@ -4,17 +4,15 @@
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { etcdConflicts } from "./etcd-values.ts";
 import type { Precedence } from "./precedence.ts";
-import type { DnsOption } from "./dns-option.ts";
 import { durationText } from "../base/lib/quantity.ts";
 import type { Key } from "./settings-table.ts";
 import type { Settings } from "./settings.ts";
-import { NEEDING_FAILOVER } from "./switches.ts";
 import { zoneConflict } from "./zone-name.ts";
 
-/** A line for each conflict. `options` are the effective ones of dns-opt. */
-export function findConflicts(precedence: Precedence, settings: Settings, options: readonly DnsOption[]): string[] {
+/** A line for each conflict. */
+export function findConflicts(precedence: Precedence, settings: Settings): string[] {
   return [
-    ...withoutEffect(precedence, settings, options).map(([key, what]) => conflictText(precedence, key, what)),
+    ...withoutEffect(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...etcdProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -23,7 +21,6 @@ export function findConflicts(precedence: Precedence, settings: Settings, option
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
-    ...duplicateTimeout(precedence, options).map(([key, what]) => conflictText(precedence, key, what)),
   ];
 }
 
@@ -33,37 +30,31 @@ function conflictText(precedence: Precedence, key: Key, what: string): string {
   return `${precedence.layerOf(key)?.where(key) ?? key}: ${what}`;
 }
 
-/** Without failover servers are queried as Docker does, which cannot be configured. */
-function withoutEffect(
-  precedence: Precedence,
-  { behaviour, isStrict }: Settings,
-  options: readonly DnsOption[],
-): readonly Conflict[] {
+/** Servers are queried as Docker does, which cannot be configured. */
+function withoutEffect(precedence: Precedence, { behaviour }: Settings): readonly Conflict[] {
   if (behaviour.failsOver) return [];
+  const isChosen = precedence.layerOf("forward.order") !== undefined;
   const what =
-    `has no effect without the switch failover${isStrict ? ", which strict turns off" : ""}: ` +
-    "turn failover on or remove this setting";
-  const switches = NEEDING_FAILOVER.filter((each) => behaviour[each.behaviour]).map(({ key }) => key);
-  const hasForwardOptions = options.some(({ kind }) => kind !== "ndots");
-  const keys = isStrict
-    ? [
-        ...precedence.changed("forward.", "cache.").filter((key) => !ALWAYS.has(key)),
-        ...(hasForwardOptions ? DNS_OPT : []),
-      ]
-    : [];
-  return [...switches, ...keys].map((key) => [key, what]);
+    `has no effect with forward.order: docker${isChosen ? "" : ", which strict sets"}: ` +
+    "choose another forward.order or remove this setting";
+  return precedence
+    .changed("forward.", "cache.")
+    .filter((key) => !ALWAYS.has(key))
+    .map((key) => [key, what]);
 }
 
-const DNS_OPT: readonly Key[] = ["dns-opt"];
-/** These take effect without failover as well. */
-const ALWAYS: ReadonlySet<Key> = new Set(["forward.domain-needed", "forward.bogus-priv", "forward.missing-container"]);
+/** These take effect with every order of servers. */
+const ALWAYS: ReadonlySet<Key> = new Set([
+  "forward.order",
+  "forward.domain-needed",
+  "forward.bogus-priv",
+  "forward.missing-container",
+]);
 
 /** Declared names and zones are more than Docker has, and their other types are never forwarded. */
-function unansweredRecords(precedence: Precedence, { behaviour, isStrict }: Settings): readonly Conflict[] {
+function unansweredRecords(precedence: Precedence, { behaviour }: Settings): readonly Conflict[] {
   if (behaviour.answersAllTypes) return [];
-  const what =
-    `has no effect without the switch local-nodata${isStrict ? ", which strict turns off" : ""}: ` +
-    "turn local-nodata on or remove this setting";
+  const what = "has no effect with strict, because Docker has no such names: remove one of them";
   return precedence.changed("records", "zone", "etcd.endpoints").map((key) => [key, what]);
 }
 
@@ -120,11 +111,4 @@ function nothingToLog({ queries }: Settings): readonly Conflict[] {
 function hostNamesOff({ hostNames }: Settings): readonly Conflict[] {
   if (hostNames.means !== "off" || hostNames.domain === HOST_DEFAULTS.domain) return [];
   return [["host-domain", "has no effect with host-names: off. Use host-names: auto, or remove this setting"]];
-}
-
-function duplicateTimeout(precedence: Precedence, options: readonly DnsOption[]): readonly Conflict[] {
-  const layer = precedence.layerOf("forward.budget");
-  const isTwice = layer !== undefined && layer === precedence.layerOf("dns-opt");
-  if (!isTwice || !options.some(({ kind }) => kind === "timeout")) return [];
-  return [["forward.budget", "conflicts with timeout in dns-opt, which sets the same limit: remove one of them"]];
 }

@@ -9,7 +9,6 @@ import type { NodeFilter } from "../base/model/kind-policy.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { ONLY_FORMS, type OnlyFilter, onlyText, parseOnly } from "../base/model/only.ts";
 import { type RouteText, parseDomain, parseRoute, routeText } from "../base/model/server-text.ts";
-import { type DnsOption, parseDnsOption } from "./dns-option.ts";
 import { NODE_FILTER_FORMS, nodeFilterText, parseNodeFilter } from "./node-filter.ts";
 import { zoneName, zoneProblem } from "./zone-name.ts";
 
@@ -58,11 +57,6 @@ export const ONLY: Kind<OnlyFilter> = {
 };
 
 export const ROUTE: Kind<RouteText> = { read: (value) => parseRoute(readText(value)), write: routeText };
-
-export const DNS_OPTION: Kind<DnsOption> = {
-  read: (value) => parseDnsOption(readText(value)),
-  write: ({ text }) => text,
-};
 
 export const NODE_FILTER: Kind<NodeFilter> = {
   read: (value) => {
@@ -182,6 +176,21 @@ export function size(minBytes: number, maxBytes: number): Kind<number> {
       throw new Error(`invalid size ${quoteValue(value)}: use a size from ${range}, such as 32MiB`);
     },
     write: sizeText,
+  };
+}
+
+/** The same, or 0. */
+export function zeroOr(kind: Kind<number>): Kind<number> {
+  return {
+    ...kind,
+    read: (value) => {
+      if (value === 0 || value === "0") return 0;
+      try {
+        return kind.read(value);
+      } catch (error) {
+        throw new Error((error as Error).message.replace(": use ", ": use 0 or "), { cause: error });
+      }
+    },
   };
 }
 

@@ -2,21 +2,29 @@
  * MergeSettings: combines the layers into the settings of a run. For each key the layer with the highest precedence that
  * sets it provides the whole value: a list replaces a list. All conflicts are reported at once, each with its place.
  */
-import { DEFAULT_BEHAVIOUR, type Behaviour, STRICT_BEHAVIOUR } from "../base/model/behaviour.ts";
+import {
+  type Behaviour,
+  DEFAULT_BEHAVIOUR,
+  DEFAULT_FORWARDING,
+  DOCKER_FORWARDING,
+  STRICT_BEHAVIOUR,
+} from "../base/model/behaviour.ts";
 import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import { routeText } from "../base/model/server-text.ts";
-import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
+import {
+  CACHE_DEFAULTS,
+  type CachePolicy,
+  FORWARD_DEFAULTS,
+  type UpstreamPolicy,
+} from "../base/model/upstream-policy.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { Precedence } from "./precedence.ts";
 import { findConflicts } from "./conflicts.ts";
-import type { DnsOption } from "./dns-option.ts";
-import { durationText } from "../base/lib/quantity.ts";
 import type { SettingsLayer } from "./settings-layer.ts";
 import type { Settings } from "./settings.ts";
 import type { Values } from "./settings-table.ts";
-import { NEEDING_FAILOVER, SWITCHES } from "./switches.ts";
 
 /** Layers in order of precedence, the highest first. Throws a Fault if settings contradict each other. */
 export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
@@ -29,7 +37,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     containers: precedence.take("metrics.containers"),
   };
   const lameDuckMs = precedence.take("lame-duck");
-  const capabilities = precedence.take("capabilities");
   const keeper = precedence.take("keeper");
   const answers = precedence.take("answers");
   const isStrict = precedence.take("strict");
@@ -49,9 +56,10 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const defaultBridge = precedence.take("default-bridge");
   const hostName = precedence.take("host-docker-internal");
   const zones = precedence.take("zone");
-  const behaviour = behaviourOf(precedence, isStrict);
+  const order = precedence.take("forward.order", isStrict ? "docker" : "adaptive");
+  const upstream = upstreamOf(precedence, order);
+  const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
   const everyone = precedence.take("dns");
-  const options = precedence.take("dns-opt");
   const networks = precedence.takeMap("networks", new Map(), networksText);
   const resolvConf = precedence.takeOptional("resolv-conf");
   const hostNames = {
@@ -61,13 +69,12 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   };
   const records = precedence.takeMap("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
-  const upstream = upstreamOf(precedence, options);
   const etcd = etcdOf(precedence, zones);
   const settings: Settings = {
     behaviour,
     isStrict,
     upstream,
-    routes: { everyone, networks, isNdotsSet: options.some(({ kind }) => kind === "ndots") },
+    routes: { everyone, networks },
     health,
     stopped,
     names,
@@ -87,7 +94,6 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     logFormat,
     metrics,
     lameDuckMs,
-    capabilities,
     keeper,
     answers,
     queries: {
@@ -97,30 +103,31 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     etcd,
     origins: Object.fromEntries(precedence.origins),
   };
-  const conflicts = findConflicts(precedence, settings, options);
+  const conflicts = findConflicts(precedence, settings);
   if (conflicts.length > 0) throw new BadSettings(conflicts);
   return settings;
 }
 
-function behaviourOf(precedence: Precedence, isStrict: boolean): Behaviour {
-  const base = isStrict ? STRICT_BEHAVIOUR : DEFAULT_BEHAVIOUR;
-  const ttlMs = precedence.take("ttl", base.ttlSeconds * 1000);
-  const failsOver = precedence.valueOf("switches.failover") ?? base.failsOver;
-  const switched = SWITCHES.map((each): [keyof Behaviour, boolean] => {
-    const fallback = base[each.behaviour] && (failsOver || !NEEDING_FAILOVER.includes(each));
-    return [each.behaviour, precedence.take(each.key, fallback)];
-  });
-  return { ...base, ...(Object.fromEntries(switched) as Partial<Behaviour>), ttlSeconds: seconds(ttlMs) };
+/** `cache` is undefined where servers are queried as Docker does. */
+function behaviourOf(precedence: Precedence, isStrict: boolean, cache: CachePolicy | undefined): Behaviour {
+  const mode = isStrict ? STRICT_BEHAVIOUR : DEFAULT_BEHAVIOUR;
+  return {
+    ...mode,
+    ...(cache === undefined ? DOCKER_FORWARDING : DEFAULT_FORWARDING),
+    ...(cache !== undefined && { caches: cache.bytesMax > 0, servesStale: cache.staleSecondsMax > 0 }),
+    answersProjectNames: precedence.take("project-names", mode.answersProjectNames),
+    prefersOwnProject: precedence.take("own-project", mode.prefersOwnProject),
+    ttlSeconds: seconds(precedence.take("ttl", mode.ttlSeconds * 1000)),
+  };
 }
 
-function upstreamOf(precedence: Precedence, options: readonly DnsOption[]): UpstreamPolicy {
-  const has = (kind: DnsOption["kind"]): boolean => options.some((option) => option.kind === kind);
+function upstreamOf(precedence: Precedence, order: Values["forward.order"]): UpstreamPolicy {
   return {
     forward: {
-      order: precedence.take("forward.order"),
-      rotates: has("rotate"),
-      usesTcp: has("use-vc"),
-      budgetMs: budgetOf(precedence, options),
+      order: order === "rotate" || order === "docker" ? FORWARD_DEFAULTS.order : order,
+      rotates: order === "rotate",
+      usesTcp: precedence.take("forward.tcp"),
+      budgetMs: precedence.take("forward.budget"),
       queriesMax: precedence.take("forward.max-concurrent"),
       missingContainer: precedence.take("forward.missing-container"),
     },
@@ -129,7 +136,7 @@ function upstreamOf(precedence: Precedence, options: readonly DnsOption[]): Upst
       keepsPrivateReverse: precedence.take("forward.bogus-priv"),
     },
     cache: {
-      bytesMax: precedence.take("cache.size"),
+      bytesMax: precedence.take("cache.size", order === "docker" ? 0 : CACHE_DEFAULTS.bytesMax),
       ttlSecondsMin: seconds(precedence.take("cache.min-ttl")),
       ttlSecondsMax: seconds(precedence.take("cache.max-ttl")),
       negativeSecondsMax: seconds(precedence.take("cache.max-negative-ttl")),
@@ -145,7 +152,6 @@ function kindOf(precedence: Precedence): KindPolicy {
     address: precedence.take("kind.ip"),
     mode: precedence.take("kind.mode"),
     families: precedence.take("kind.families"),
-    routeLocalnet: precedence.take("kind.route-localnet"),
     isExposed: precedence.take("kind.expose"),
     isForced: precedence.take("kind.force"),
     hostDockerInternal: precedence.take("kind.host-docker-internal"),
@@ -177,18 +183,6 @@ function publishOf(precedence: Precedence, [zone = ""]: readonly string[]): Publ
     isNearestFirst: precedence.take("etcd.nearest-first"),
   };
   return isOn ? policy : undefined;
-}
-
-/** The option `timeout:N` sets the same limit; the layer with the higher precedence decides which one is used. */
-function budgetOf(precedence: Precedence, options: readonly DnsOption[]): number {
-  const timeout = options.findLast(({ kind }) => kind === "timeout")?.number;
-  const budgetMs = precedence.take("forward.budget");
-  const optionLayer = precedence.layerOf("dns-opt");
-  if (timeout === undefined || optionLayer === undefined || precedence.isBefore("forward.budget", "dns-opt")) {
-    return budgetMs;
-  }
-  precedence.origins.set("forward.budget", { value: durationText(timeout * 1000), source: optionLayer.source });
-  return timeout * 1000;
 }
 
 function networksText(networks: Values["networks"]): unknown {

@@ -47,12 +47,6 @@ export class Precedence {
     return this.#layers.find(({ values }) => values[key] !== undefined);
   }
 
-  /** Whether the layer that sets `one` has precedence over the layer that sets `other`. */
-  isBefore(one: Key, other: Key): boolean {
-    const rank = (key: Key): number => this.#layers.findIndex(({ values }) => values[key] !== undefined);
-    return rank(one) !== -1 && (rank(other) === -1 || rank(one) < rank(other));
-  }
-
   /** The keys with one of these prefixes whose value is not the default. */
   changed(...prefixes: readonly string[]): Key[] {
     return [...this.#changed].filter((key) => prefixes.some((prefix) => key.startsWith(prefix)));

@@ -17,7 +17,6 @@ import {
   KIND_MODES,
   NODE_ADDRESS_WORDS,
   NODE_FAMILIES,
-  ROUTE_LOCALNET_SCOPES,
 } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
@@ -31,7 +30,6 @@ import {
   FORWARD_DEFAULTS,
   LOCAL_ONLY_DEFAULTS,
   MISSING_CONTAINER_SETTINGS,
-  SERVER_ORDERS,
 } from "../base/model/upstream-policy.ts";
 import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import {
@@ -46,7 +44,6 @@ import {
 } from "./etcd-values.ts";
 import {
   BOOLEAN,
-  DNS_OPTION,
   HOST_DOMAIN,
   LISTEN_ADDRESS,
   NODE_FILTER,
@@ -61,10 +58,10 @@ import {
   quoting,
   size,
   wordOrAddress,
+  zeroOr,
 } from "./kinds.ts";
 import { type AnySetting, type ListSetting, type OneSetting, list, one } from "./setting.ts";
-import { CAPABILITY_SETTINGS, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
-import { SWITCHES, type SwitchKey } from "./switches.ts";
+import { FORWARD_ORDERS, KEEPER_SETTINGS, METRICS_ADDRESS } from "./settings.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
@@ -76,7 +73,7 @@ const GIB = 1024 ** 3;
 const isOneOrMore = true;
 const atStart = { isForStart: true };
 
-const TABLE = {
+export const SETTINGS = {
   strict: one(BOOLEAN, false, "answer exactly as current Docker does", { flag: "strict" }),
   only: list(
     ONLY,
@@ -88,13 +85,11 @@ const TABLE = {
     BOOLEAN,
     LABEL_DEFAULTS.trustsImages,
     "honour io.dns11 labels of images, not only of containers",
-    { flag: "trust-image-labels" },
   ),
   "label-servers": one(
     oneOf(LABEL_SERVERS),
     LABEL_DEFAULTS.servers,
     `where servers from labels are queried from: ${LABEL_SERVERS.join(", ")}`,
-    { flag: "label-servers <source>" },
   ),
   visible: one(
     oneOf(VISIBLE_SETTINGS),
@@ -112,19 +107,16 @@ const TABLE = {
     oneOf(HOST_NAME_SETTINGS),
     "off",
     "let containers without such an entry resolve host.docker.internal to the host's address on the default bridge",
-    { flag: "host-docker-internal <off|gateway>" },
   ),
   zone: list(ZONE, "answer SERVICE.PROJECT.svc.DOMAIN and the other names of the Kubernetes DNS schema", {
     flag: "zone <domain>",
     isOneOrMore,
   }),
   dns: list(ROUTE, "upstream server, or /DOMAIN/SERVER for the names of a domain", { flag: "dns <server>" }),
-  "dns-opt": list(DNS_OPTION, "resolver option: ndots:N, rotate, use-vc or timeout:N", { flag: "dns-opt <option>" }),
   "resolv-conf": one(
     path("/etc/resolv.conf"),
     undefined,
     "path of the host's resolv.conf, as seen by dockerd; without it, the one that dockerd uses",
-    { flag: "resolv-conf <path>" },
   ),
   "host-names": one(
     oneOf(HOST_MEANS),
@@ -132,32 +124,32 @@ const TABLE = {
     `resolve container names on the host, as in web.docker: ${HOST_MEANS.join(", ")}`,
     { flag: "host-names [means]", preset: "auto" },
   ),
-  "host-domain": one(HOST_DOMAIN, HOST_DEFAULTS.domain, "domain of container names on the host", {
-    flag: "host-domain <domain>",
-  }),
+  "host-domain": one(HOST_DOMAIN, HOST_DEFAULTS.domain, "domain of container names on the host"),
   health: one(
     oneOf(HEALTH_POLICIES),
     "ignore",
     `whether unhealthy containers share names with others: ${HEALTH_POLICIES.join(", ")}`,
-    { flag: "health <policy>" },
   ),
   stopped: one(
     oneOf(STOPPED_POLICIES),
     "nxdomain",
     `what names of stopped containers mean: ${STOPPED_POLICIES.join(", ")}`,
-    { flag: "stopped <answer>" },
   ),
   ptr: one(
     oneOf(PTR_FORMS),
     NAME_CHOICES_DEFAULTS.ptr,
     `what addresses of containers point to: ${PTR_FORMS.join(", ")}`,
-    { flag: "ptr <form>" },
   ),
   "address-order": one(
     oneOf(ADDRESS_ORDERS),
     NAME_CHOICES_DEFAULTS.order,
     `the order of several addresses of a name: ${ADDRESS_ORDERS.join(", ")}`,
-    { flag: "address-order <order>" },
+  ),
+  "project-names": one(BOOLEAN, true, "answer SERVICE.PROJECT with the containers of a Compose service"),
+  "own-project": one(
+    BOOLEAN,
+    true,
+    "if services of several Compose projects have a name on one network, answer with the client's own project",
   ),
   ttl: one(TTL, undefined, "TTL of container names, such as 5s or 1m", {
     flag: "ttl <time>",
@@ -176,20 +168,12 @@ const TABLE = {
     wordOrAddress(NODE_ADDRESS_WORDS, "cannot be reached from pods"),
     KIND_DEFAULTS.address,
     `nameserver address for pods: ${NODE_ADDRESS_WORDS.join(", ")}, or an IP address`,
-    { flag: "kind-ip <address>" },
   ),
-  "kind.mode": one(oneOf(KIND_MODES), KIND_DEFAULTS.mode, `how pods reach dns11: ${KIND_MODES.join(", ")}`, {
-    flag: "kind-mode <mode>",
-  }),
+  "kind.mode": one(oneOf(KIND_MODES), KIND_DEFAULTS.mode, `how pods reach dns11: ${KIND_MODES.join(", ")}`),
   "kind.families": one(
     oneOf(NODE_FAMILIES),
     KIND_DEFAULTS.families,
     "address families of the nameservers in a node's resolv.conf",
-  ),
-  "kind.route-localnet": one(
-    oneOf(ROUTE_LOCALNET_SCOPES),
-    KIND_DEFAULTS.routeLocalnet,
-    "interfaces on which route_localnet is enabled in the mode loopback",
   ),
   "kind.expose": one(
     BOOLEAN,
@@ -206,20 +190,16 @@ const TABLE = {
     oneOf(RULE_BACKEND_SETTINGS),
     "auto",
     `how redirect rules are installed: ${RULE_BACKEND_SETTINGS.join(", ")}`,
-    { flag: "rule-backend <backend>", ...atStart },
+    atStart,
   ),
   "queries.names": one(
     oneOf(QUERY_NAMES),
     QUERIES_DEFAULTS.names,
     `names in the query history: ${QUERY_NAMES.join(", ")}; off: no history`,
-    { flag: "query-names <names>" },
   ),
   "queries.log": one(BOOLEAN, QUERIES_DEFAULTS.isLogged, "log every query", { flag: "query-log" }),
   "log-level": one(oneOf(LOG_LEVELS), "info", `log level: ${LOG_LEVELS.join(", ")}`, { flag: "log-level <level>" }),
-  "log-format": one(oneOf(LOG_FORMATS), "auto", `log format: ${LOG_FORMATS.join(", ")}`, {
-    flag: "log-format <format>",
-    ...atStart,
-  }),
+  "log-format": one(oneOf(LOG_FORMATS), "auto", `log format: ${LOG_FORMATS.join(", ")}`, atStart),
   "metrics.addr": one(LISTEN_ADDRESS, METRICS_ADDRESS, "address of the metrics endpoint (IP:PORT), or off", {
     flag: "metrics-addr <address>",
   }),
@@ -228,38 +208,30 @@ const TABLE = {
     0,
     "number of containers with metrics of their own; the others are counted together",
   ),
-  "lame-duck": one(
-    duration(0, MINUTE_MS, 1),
-    0,
-    "how long to keep answering after SIGTERM while /ready already fails",
-    { flag: "lame-duck <time>" },
-  ),
-  capabilities: one(oneOf(CAPABILITY_SETTINGS), "drop", "drop unneeded capabilities, or keep them", {
-    flag: "capabilities <drop|keep>",
-    ...atStart,
-  }),
+  "lame-duck": one(duration(0, MINUTE_MS, 1), 0, "how long to keep answering after SIGTERM while /ready already fails"),
   keeper: one(
     oneOf(KEEPER_SETTINGS),
     "on",
     "run a second process that removes dns11's rules if this one dies or hangs, so that Docker's resolver answers again",
-    { flag: "keeper <on|off>", ...atStart },
+    atStart,
   ),
   answers: one(
     oneOf(ANSWERS_SETTINGS),
     "auto",
     "who answers plain queries for local names again: an eBPF program that repeats this process's answers (auto: where that works), or this process",
-    { flag: "answers <auto|kernel|process>", ...atStart },
+    atStart,
   ),
   "forward.order": one(
-    oneOf(SERVER_ORDERS),
-    FORWARD_DEFAULTS.order,
-    "order of upstream servers: by health, one after the other as listed, or all at once",
+    oneOf(FORWARD_ORDERS),
+    "adaptive",
+    "how upstream servers are queried: by health, by health from another one each time, in the order of the list, all at once, or as Docker does, without a cache",
   ),
   "forward.budget": one(
     duration(100, MINUTE_MS, 1),
     FORWARD_DEFAULTS.budgetMs,
     "time limit for the answer to a query, including all retries",
   ),
+  "forward.tcp": one(BOOLEAN, FORWARD_DEFAULTS.usesTcp, "query upstream servers by TCP"),
   "forward.max-concurrent": one(
     count(1, LIMITS.forwardQueriesShared),
     FORWARD_DEFAULTS.queriesMax,
@@ -280,7 +252,11 @@ const TABLE = {
     FORWARD_DEFAULTS.missingContainer,
     "names whose only upstream servers are containers that do not run: they fail, or the next route applies",
   ),
-  "cache.size": one(size(64 * KIB, 4 * GIB), CACHE_DEFAULTS.bytesMax, "memory for cached replies of all containers"),
+  "cache.size": one(
+    zeroOr(size(64 * KIB, 4 * GIB)),
+    CACHE_DEFAULTS.bytesMax,
+    "memory for cached replies of all containers; 0: no cache",
+  ),
   "cache.min-ttl": one(
     duration(0, DAY_MS, SECOND_MS),
     CACHE_DEFAULTS.ttlSecondsMin * SECOND_MS,
@@ -365,12 +341,6 @@ const TABLE = {
     "answer with the members of a service on this machine first",
   ),
 };
-
-const SWITCH_SETTINGS = Object.fromEntries(
-  SWITCHES.map(({ key, description }) => [key, one(BOOLEAN, undefined, description)]),
-) as Record<SwitchKey, OneSetting<boolean>>;
-
-export const SETTINGS = { ...TABLE, ...SWITCH_SETTINGS };
 
 /** The settings whose values are a text or a list of texts, so that they have a variable. */
 export type PlainKey = keyof typeof SETTINGS;

@@ -63,7 +63,6 @@ export interface Settings {
   readonly metrics: MetricsPolicy;
   /** From the stop signal until containers are handed back; queries are still answered. */
   readonly lameDuckMs: number;
-  readonly capabilities: CapabilitySetting;
   readonly keeper: KeeperSetting;
   /** Who answers plain queries for local names. */
   readonly answers: AnswersSetting;
@@ -77,9 +76,11 @@ export interface Settings {
 
 export const METRICS_ADDRESS = "127.0.0.1:9511";
 
-/** Whether unneeded capabilities are dropped at the start. */
-export const CAPABILITY_SETTINGS = ["drop", "keep"] as const;
-type CapabilitySetting = (typeof CAPABILITY_SETTINGS)[number];
+/**
+ * How upstream servers are queried. `rotate` is `adaptive` from another server each time; `docker` is what strict mode does: as
+ * Docker's resolver, without a cache and everything else that is said of the others.
+ */
+export const FORWARD_ORDERS = ["adaptive", "rotate", "sequential", "parallel", "docker"] as const;
 
 /** Whether a second process removes our rules if this one ends without doing so. */
 export const KEEPER_SETTINGS = ["on", "off"] as const;
@@ -91,7 +92,6 @@ export interface RunSettings extends Settings {
   readonly stateDir: string;
   /** The PID of the engine, if it cannot be found through the socket. */
   readonly enginePid: number | undefined;
-  readonly isBatching: boolean;
   /** Whether to take over from a running instance, if there is one. */
   readonly isReplacing: boolean;
   /** The path of the settings file. */

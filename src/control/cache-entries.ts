@@ -40,7 +40,9 @@ export async function cacheEntries(
 ): Promise<CacheEntriesReport> {
   refuseUnknown(query, ["name", "container", "last"]);
   if (!ports.histories.hasNames) {
-    throw new Fault("NAMES_HIDDEN", "Cached names are not shown, because queries.names hides names");
+    throw new Fault("NAMES_HIDDEN", "Cached names are not shown, because queries.names hides names", {
+      remedy: "Set queries.names to full.",
+    });
   }
   const pattern = query.get("name") ?? "";
   const last = numberOf(query, "last", LIMITS.cacheEntriesListed) ?? DEFAULT_LAST;

@@ -26,7 +26,9 @@ export function failureRoutes({ failures, reader, find, composeFilterOf, injecte
     "GET /v1/failures": async ({ query, signal }: ApiRequest) => {
       refuseUnknown(query, KEYS);
       if (!failures.isEnabled) {
-        throw new Fault("QUERIES_OFF", "Failures are not recorded, because queries.names is off");
+        throw new Fault("QUERIES_OFF", "Failures are not recorded, because queries.names is off", {
+          remedy: "Set queries.names to full or hidden.",
+        });
       }
       const container = query.get("container");
       const id = container === null || container === "" ? undefined : idOf(container, failures, find);

@@ -46,7 +46,9 @@ export function queryRoutes({ histories, reader, details, find, composeFilterOf,
     "GET /v1/queries": async ({ query, signal }) => {
       refuseUnknown(query, KEYS);
       if (!histories.isEnabled) {
-        throw new Fault("QUERIES_OFF", "There is no query history, because queries.names is off");
+        throw new Fault("QUERIES_OFF", "There is no query history, because queries.names is off", {
+          remedy: "Set queries.names to full or hidden.",
+        });
       }
       const accepts = (await composeFilterOf(query))?.acceptsId;
       const filter = { ...filterOf(query, (nameOrId) => find(nameOrId)), accepts };

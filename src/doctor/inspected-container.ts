@@ -119,7 +119,10 @@ function inspectedContainer(
     isServedNode: status?.node !== undefined,
     isInternal: isInternal(fact, networkOf),
     served: isAnswered ? status.ports : undefined,
-    attachment: attachmentFinding(decision, fact, status, context.status !== undefined, owner),
+    attachment: withNote(
+      attachmentFinding(decision, fact, status, context.status !== undefined, owner),
+      isAnswered ? status : undefined,
+    ),
     servers: serversOf(fact, namespaceKind, status, networkOf, context),
   };
 }
@@ -161,6 +164,19 @@ function defaultBridgeFinding(fact: ContainerFact): Finding {
   };
 }
 
+/** With what the doctor says first of a container that was asked about. */
+function withNote(attachment: Finding, served: ContainerStatus | undefined): Finding {
+  const { detail } = attachment;
+  if (served === undefined) {
+    const text = detail.startsWith(NOT_SERVED) ? detail : `${NOT_SERVED}: ${detail}`;
+    return { ...attachment, note: { isServed: false, text } };
+  }
+  const since = served.since === undefined ? "" : ` since ${served.since.replace(/\.\d+Z$/, "Z")}`;
+  return { ...attachment, note: { isServed: true, text: `served by dns11${since}` } };
+}
+
+const NOT_SERVED = "not served by dns11";
+
 function attachmentFinding(
   decision: Decision,
   fact: ContainerFact,
@@ -170,12 +186,16 @@ function attachmentFinding(
 ): Finding {
   if (decision.kind === "skip" && decision.code === DEFAULT_BRIDGE_ONLY) return defaultBridgeFinding(fact);
   if (decision.kind === "skip" && NEVER_SERVED.has(decision.code)) {
-    const detail = `not served by dns11 (${decision.code}): ${namedReason(decision, owner)}`;
-    return { ...finding("attachment", "ok", detail), isNote: true };
+    return finding("attachment", "ok", `${NOT_SERVED} (${decision.code}): ${namedReason(decision, owner)}`);
   }
-  if (!isRunning) return finding("attachment", "ok", "Docker's resolver, because dns11 is not running");
+  if (!isRunning) return finding("attachment", "ok", "Docker's resolver answers, because dns11 is not running");
   if (status === undefined) {
-    return finding("attachment", "warning", "Docker's resolver: dns11 has not seen the container yet", RUN_AGAIN);
+    return finding(
+      "attachment",
+      "warning",
+      "Docker's resolver answers, because dns11 has not seen the container yet",
+      RUN_AGAIN,
+    );
   }
   const since = status.since === undefined ? "" : `, since ${status.since}`;
   switch (status.state) {
@@ -187,17 +207,14 @@ function attachmentFinding(
         : finding("attachment", "warning", `${detail}; ${warning}`);
     }
     case "skipped": {
-      const detail = `Docker's resolver (${status.code ?? ""}): ${status.reason ?? ""}`;
-      return {
-        ...finding("attachment", "ok", status.warning === undefined ? detail : `${detail}; ${status.warning}`),
-        isNote: true,
-      };
+      const detail = `${NOT_SERVED} (${status.code ?? ""}): ${status.reason ?? ""}`;
+      return finding("attachment", "ok", status.warning === undefined ? detail : `${detail}; ${status.warning}`);
     }
     case "quarantined":
       return finding(
         "attachment",
         "problem",
-        `Docker's resolver, because dns11 quarantined the container: ${status.reason ?? ""}`,
+        `Docker's resolver answers, because dns11 quarantined the container: ${status.reason ?? ""}`,
         RELEASE,
       );
     case "failed":

@@ -159,7 +159,7 @@ export function loadProgram(name: string, instructions: Uint8Array, license: str
   if (words.length === 0) throw cause;
   throw new Fault(REFUSED, "the kernel refused the program", {
     cause,
-    remedy: "Report it with the file that dns11 doctor --bundle makes, or set --answers process.",
+    remedy: "Report it with the file that dns11 doctor --bundle makes, or set answers: process.",
   });
 }
 
@@ -185,7 +185,7 @@ export function attachToIngress(program: number, interfaceIndex: number): number
     if (codeOf(error) !== "EINVAL") throw error;
     throw new Fault("NO_TCX", "the kernel has no tcx", {
       cause: error,
-      remedy: "Use Linux 6.6 or later, or set --answers process.",
+      remedy: "Use Linux 6.6 or later, or set answers: process.",
     });
   }
 }

@@ -46,13 +46,10 @@ export function threadCapabilities(): CapabilitySets[] {
 
 /**
  * Restarts this program with no more capabilities than `needed`, unless it already has no more, and with these variables.
- * Returns the excess capabilities that it still has. `needed` undefined: all are kept.
+ * Returns the excess capabilities that it still has.
  */
-export function restartWith(
-  needed: readonly string[] | undefined,
-  variables: Readonly<Record<string, string>>,
-): readonly string[] {
-  const allowed = needed?.reduce((mask, name) => mask | bit(NAMES.indexOf(name)), 0n) ?? ALL;
+export function restartWith(needed: readonly string[], variables: Readonly<Record<string, string>>): readonly string[] {
+  const allowed = needed.reduce((mask, name) => mask | bit(NAMES.indexOf(name)), 0n);
   const masks = masksIn(statusOf("/proc/thread-self/status") ?? "");
   const { effective, permitted, inheritable, bounding } = masks;
   const excess = (bounding | permitted | inheritable) & ~allowed;
@@ -90,7 +87,6 @@ export function restartWith(
  */
 const RESTARTED = "DNS11_RESTARTED";
 const MASK_BITS = 64;
-const ALL = (1n << BigInt(MASK_BITS)) - 1n;
 
 function bit(number: number): bigint {
   return 1n << BigInt(number);

@@ -1,6 +1,7 @@
 /**
  * The sockaddr_un of a unix socket.
  */
+import { Fault } from "../base/lib/fault.ts";
 import { AF_UNIX } from "./libc.ts";
 
 const FAMILY_BYTES = 2;
@@ -12,7 +13,9 @@ export function unixAddress(name: string): Buffer {
   const bytes = Buffer.from(name);
   const isAbstract = name.startsWith("@");
   if ((!isAbstract && !name.startsWith("/")) || bytes.length < 2 || bytes.length >= PATH_BYTES_MAX) {
-    throw new Error(`invalid socket name "${name}": use an absolute path, or an abstract name such as @name`);
+    throw new Fault("BAD_SOCKET", `Invalid socket name "${name}"`, {
+      remedy: "Use an absolute path of less than 108 bytes, or an abstract name such as @name.",
+    });
   }
   // A path ends with a zero; an abstract name with its last byte.
   const address = Buffer.alloc(FAMILY_BYTES + bytes.length + (isAbstract ? 0 : 1));

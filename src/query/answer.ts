@@ -347,7 +347,7 @@ export class Answerer {
   #answerFromCache(client: Client, block: Buffer, route: Route): number {
     const { cache } = this.#parts;
     if (cache === undefined) {
-      this.#trace?.record("cache", "off (switch cache)");
+      this.#trace?.record("cache", "off (cache.size: 0)");
       return DEFERRED;
     }
     const { outcome } = this;

@@ -11,8 +11,8 @@ import type { Log } from "../base/log/log.ts";
 /** Set for a new process, which inherits the filter: each further filter would be checked at every system call. */
 export const CALLS_DENIED = "DNS11_CALLS_DENIED";
 
-export function denyUnusedCalls({ capabilities, answers }: RunSettings, log: Log): void {
-  if (capabilities === "keep" || process.env[CALLS_DENIED] === "1") return;
+export function denyUnusedCalls({ answers }: RunSettings, log: Log): void {
+  if (process.env[CALLS_DENIED] === "1") return;
   try {
     const denied = answers !== "process" ? DENIED_TO_MAIN.filter((call) => call !== "bpf") : DENIED_TO_MAIN;
     if (!denyCalls(denied))
@@ -24,8 +24,8 @@ export function denyUnusedCalls({ capabilities, answers }: RunSettings, log: Log
 }
 
 /** The same for the call that loads programs into the kernel, once it is known that there are none to load. */
-export function denyKernelAnswers({ capabilities, answers }: RunSettings): void {
-  if (capabilities === "keep" || process.env[CALLS_DENIED] === "1" || answers === "process") return;
+export function denyKernelAnswers({ answers }: RunSettings): void {
+  if (process.env[CALLS_DENIED] === "1" || answers === "process") return;
   try {
     denyCalls(["bpf"]);
   } catch {

@@ -135,7 +135,7 @@ function stateFault(folder: string, cause: unknown): Fault {
   const isRootless = outerUser() !== undefined;
   const owner = isRootless
     ? "Set XDG_RUNTIME_DIR to your runtime directory, or choose a folder of yours with --state-dir."
-    : "Choose a folder owned by root with --state-dir, or run with --capabilities keep.";
+    : "Choose a folder owned by root with --state-dir.";
   return new Fault("STATE_DIR", `The state directory "${folder}" cannot be used`, {
     cause,
     remedy: codeOf(cause) === "EACCES" ? owner : "Choose another one with --state-dir.",

@@ -5,7 +5,7 @@
  */
 import { LIMITS } from "../base/limits.ts";
 import { NotifySocket } from "../kernel/notify.ts";
-import { reasonOf } from "../base/lib/fault.ts";
+import { reasonWithRemedy } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { LifecycleReport } from "../api/status.ts";
 import type { ContainerState } from "../control/container-status.ts";
@@ -51,7 +51,7 @@ export class Lifecycle {
       try {
         this.#supervisor = new NotifySocket(name);
       } catch (error) {
-        log.warn({ reason: reasonOf(error) }, "cannot notify the supervisor (NOTIFY_SOCKET)");
+        log.warn({ reason: reasonWithRemedy(error) }, "cannot notify the supervisor (NOTIFY_SOCKET)");
       }
     }
     this.#watchdogMs = watchdogMs(environment);

@@ -90,7 +90,7 @@ export function composeQuerySide(
   const rules = new RuleBook();
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
-  const udp: UdpParts = { ...answering, ...shared, block: parts.block, isBatching: settings.isBatching };
+  const udp: UdpParts = { ...answering, ...shared, block: parts.block };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
   return {
     meter,

@@ -20,11 +20,9 @@ const FIRST_UNPRIVILEGED_PORT = 1024;
 const OPTIONAL = ["CAP_CHOWN", "CAP_DAC_READ_SEARCH", "CAP_NET_RAW"];
 
 /** Returns the capabilities in excess that it cannot drop. */
-export function restartIfNeeded({ capabilities, metrics }: RunSettings): readonly string[] {
-  const isKeeping = capabilities === "keep";
+export function restartIfNeeded({ metrics }: RunSettings): readonly string[] {
   const port = metrics.address === METRICS_OFF ? FIRST_UNPRIVILEGED_PORT : Number(/\d+$/.exec(metrics.address)?.[0]);
   const forPort = port > 0 && port < FIRST_UNPRIVILEGED_PORT ? ["CAP_NET_BIND_SERVICE"] : [];
   const needed = [...CAPABILITIES.map(({ name }) => name), ...OPTIONAL, ...forPort];
-  const excess = restartWith(isKeeping ? undefined : needed, { [POOL_VARIABLE]: String(POOL_THREADS) });
-  return isKeeping ? [] : excess;
+  return restartWith(needed, { [POOL_VARIABLE]: String(POOL_THREADS) });
 }

@@ -1,7 +1,7 @@
 // Container names answered by the kernel, beside the same names answered by the process, by dockerd, by other name servers and
 // by the floor, in the same container at the same address, in one run. By dnsperf, and by an asker that takes less time for a query
 // than the kernel does. With the process stopped, whatever is answered is answered by the kernel alone. HINFO is answered by the
-// process in any case, but with --answers kernel its packets are not tracked.
+// process in any case, but with answers: kernel its packets are not tracked.
 
 import type { Bench } from "./bench.ts";
 import { benchCrowd } from "./crowd.ts";
@@ -22,7 +22,7 @@ import { ROWS, kernelWorkloads } from "./workloads.ts";
 // A keeper would end the process that is stopped.
 const ourForm = (answers: "kernel" | "process"): Ours => ({
   server: answers,
-  args: ["--answers", answers, "--keeper", "off"],
+  settings: { answers, keeper: "off" },
 });
 const OURS = [ourForm("process"), ourForm("kernel")];
 // So that the whole part takes less than five minutes.

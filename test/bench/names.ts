@@ -55,8 +55,8 @@ async function startNames(): Promise<Engine> {
 }
 
 async function startBeside(engine: Engine, load: Load): Promise<Dns11> {
-  const args = ["--answers", "process", "--keeper", "off", "--config", settingsFile(engine, load)];
-  return await startDns11(engine, { args });
+  const settings = { answers: "process", keeper: "off" };
+  return await startDns11(engine, { args: ["--config", settingsFile(engine, load)], settings });
 }
 
 async function askerOf(engine: Engine, { pid }: Dns11): Promise<Asker> {

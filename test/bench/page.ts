@@ -37,7 +37,7 @@ export async function benchPage(): Promise<Row[]> {
   const client = containers[0] as Container;
   const file = join(engine.folder, "page-queries");
   writeFileSync(file, Array.from({ length: NAMES }, (_, at) => `crowd${at} A\n`).join(""));
-  await using instance = await startDns11(engine, { args: ["--keeper", "off"] });
+  await using instance = await startDns11(engine, { settings: { keeper: "off" } });
   await waitFor("all containers to be attached", async () => {
     const { containers: all } = await instance.status();
     return all.filter(({ state }) => state === "attached").length === CONTAINERS ? true : undefined;

@@ -52,7 +52,8 @@ export async function benchRequests(): Promise<Row[]> {
     for (const [index, path] of paths.entries())
       engine.run({ name: `c${index}`, path, address: `10.0.${index >> 8}.${index & 255}`, aliases: [`s${index}`] });
     await using instance = await startDns11(engine, {
-      args: ["--keeper", "off", "--answers", "process", "--config", config],
+      args: ["--config", config],
+      settings: { keeper: "off", answers: "process" },
       env: { NODE_OPTIONS: `--import ${MEASURES}`, DNS11_BENCH_TURNS: turns, NOTIFY_SOCKET: supervisor.name },
       readyMs: READY_MS,
     });

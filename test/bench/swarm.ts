@@ -35,7 +35,7 @@ export async function benchSwarm(): Promise<Row[]> {
   for (let round = 0; round < ROUNDS; round++) {
     console.error(`bench: swarm, round ${round + 1} of ${ROUNDS}`);
     samples.dockerd.push(await measure(engine.pid));
-    await using instance = await startDns11(engine, { args: ["--keeper", "off"] });
+    await using instance = await startDns11(engine, { settings: { keeper: "off" } });
     samples.dns11.push(await measure(instance.pid));
   }
   return Object.entries(samples).map(([server, all]) => {

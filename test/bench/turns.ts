@@ -49,8 +49,8 @@ async function takeTurns(
   }
   for (const testbed of testbeds) await redirectTo(testbed.client, undefined);
   await visit({ server: "dockerd", isFresh: false, pidAt: () => engine.pid });
-  for (const { server, args } of ours) {
-    await using instance = await startDns11(engine, { args });
+  for (const { server, settings } of ours) {
+    await using instance = await startDns11(engine, { settings });
     await instance.waitForKernel();
     await visit({ server, isFresh: true, pidAt: () => instance.pid });
     await instance.stop();

@@ -36,7 +36,7 @@ test("the test detects rules that outlive a killed dns11 and leave containers wi
     containers: 1,
     only: ["kill"],
     // These rules are not bound to a process, so without a keeper nothing removes them.
-    args: ["--rule-backend", "nft", "--keeper", "off"],
+    settings: { "rule-backend": "nft", keeper: "off" },
   });
   const silences = result.violations.filter(({ what }) => what.startsWith("no correct answer"));
   assert.ok(silences.length > 0, reportOf(result).join("\n"));

@@ -22,6 +22,7 @@ import type { FaultContext } from "./fault-context.ts";
 import { StateFolder } from "./state-folder.ts";
 import { SteppedClock } from "../support/program/stepped-clock.ts";
 import { Supervisor } from "./supervisor.ts";
+import type { SettingTexts } from "../support/program/dns11.ts";
 import { Mutex } from "./mutex.ts";
 import { World } from "./world.ts";
 
@@ -34,8 +35,8 @@ export type RunOptions = {
   readonly suite?: Suite;
   // Restricts the faults to these kinds.
   readonly only?: readonly Kind[];
-  // Further arguments of `dns11 run`.
-  readonly args?: readonly string[];
+  // Of dns11.
+  readonly settings?: SettingTexts;
   readonly print?: (line: string) => void;
 };
 
@@ -91,7 +92,7 @@ async function runOnEngine(
   options: RunOptions,
   print: (line: string) => void,
 ): Promise<Omit<Result, "leftovers">> {
-  const { lengthMs, toleranceMs, containers, args = [] } = options;
+  const { lengthMs, toleranceMs, containers, settings = {} } = options;
   const engineId = ((await engine.api("/info")) as { ID: string }).ID;
   for (const name of Object.keys(SUBNETS) as NetworkName[]) {
     await createNetwork(engine, name, { subnet: SUBNETS[name] });
@@ -111,7 +112,7 @@ async function runOnEngine(
     controlPath: state.control(engineId),
     prefix: [...group.prefix, ...state.prefix],
     env: clock.env,
-    args,
+    settings,
     world,
     members,
   });

@@ -5,7 +5,7 @@ import { readFileSync, readdirSync } from "node:fs";
 
 import { ControlClient } from "../../src/api/control-client.ts";
 import type { ContainerStatus } from "../../src/api/status.ts";
-import { Dns11 } from "../support/program/dns11.ts";
+import { Dns11, type SettingTexts } from "../support/program/dns11.ts";
 import { pause, waitFor } from "../support/rig/wait.ts";
 import type { Member } from "./member.ts";
 import type { Starved } from "./judge.ts";
@@ -29,7 +29,7 @@ export type SupervisorOptions = {
   readonly controlPath: string;
   readonly prefix: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  readonly args: readonly string[];
+  readonly settings: SettingTexts;
   readonly world: World;
   readonly members: readonly Member[];
 };
@@ -144,9 +144,9 @@ export class Supervisor {
   }
 
   async #live(): Promise<void> {
-    const { host, stateDir, prefix, env, args, world } = this.#options;
+    const { host, stateDir, prefix, env, settings, world } = this.#options;
     while (!this.#isEnding) {
-      const dns11 = new Dns11(host, { stateDir, prefix, env, args: ["--log-level", "info", ...args] });
+      const dns11 = new Dns11(host, { stateDir, prefix, env, settings, args: ["--log-level", "info"] });
       this.#current = dns11;
       world.setDns11("runs", true);
       const exit = await dns11.exited;

@@ -20,7 +20,7 @@ const NEEDED = maskOf(0, 2, 12, 13, 19, 21);
 const SECCOMP = new URL("../../src/kernel/seccomp.js", import.meta.url).href;
 const DENIED = new URL("../../src/keeper/denied-calls.js", import.meta.url).href;
 const UNIT = new URL("../../../scripts/systemd/dns11.service", import.meta.url);
-const NO_KEEPER = ["--keeper", "off"];
+const NO_KEEPER = { keeper: "off" };
 const REQUIRED = "+net_admin,+sys_admin,+sys_ptrace";
 
 let engine: Engine;
@@ -85,17 +85,10 @@ test("system calls that it never makes are denied to child processes", async () 
   assert.match(stdout, /ptrace.*Operation not permitted/);
 });
 
-test("with --capabilities keep, dns11 keeps the capabilities it was started with", async () => {
-  await using dns11 = await startDns11(engine, { prefix: [], args: ["--capabilities", "keep", ...NO_KEEPER] });
-  assert.match(readFileSync(`/proc/${dns11.pid}/status`, "utf8"), /^Seccomp:\s+0$/m);
-  const own = setsOf(process.pid)[0]?.sets["CapBnd"];
-  for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapBnd"], own);
-});
-
 test("the three required capabilities are enough, and no restart is needed with them and the unit's variables", async () => {
   await using web = await runContainer(engine, { name: "web", networks: ["n1"] });
   const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED}`, "--inh-caps", "-all", "env", ...unitVariables()];
-  await using dns11 = await startDns11(engine, { prefix, args: NO_KEEPER });
+  await using dns11 = await startDns11(engine, { prefix, settings: NO_KEEPER });
   assert.deepEqual(dataOf(await dig(web, "web")), [web.address("n1")]);
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapPrm"], maskOf(12, 19, 21));
   assert.doesNotMatch(readFileSync(`/proc/${dns11.pid}/environ`, "utf8"), /DNS11_RESTARTED/);
@@ -105,7 +98,7 @@ test("the three required capabilities are enough, and no restart is needed with 
 
 test("capabilities that cannot be dropped are logged", async () => {
   const prefix = ["setpriv", "--bounding-set", `-all,${REQUIRED},+net_bind_service`, "--inh-caps", "-all"];
-  await using dns11 = await startDns11(engine, { prefix, args: NO_KEEPER });
+  await using dns11 = await startDns11(engine, { prefix, settings: NO_KEEPER });
   await dns11.logs(/"excess":\["CAP_NET_BIND_SERVICE"\].*cannot drop these capabilities/);
 });
 
@@ -120,7 +113,8 @@ test("a metrics port below 1024 keeps CAP_NET_BIND_SERVICE", async () => {
   await using dns11 = await startDns11(engine, {
     // In the engine's namespace no other program has the port.
     prefix: inNetns(engine.netnsPath, "env"),
-    args: ["--metrics-addr", "127.0.0.93:911", ...NO_KEEPER],
+    args: ["--metrics-addr", "127.0.0.93:911"],
+    settings: NO_KEEPER,
   });
   for (const { sets } of setsOf(dns11.pid)) assert.equal(sets["CapEff"], NEEDED | maskOf(10));
   assert.equal((await dns11.status()).metrics, "127.0.0.93:911");

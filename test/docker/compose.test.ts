@@ -132,10 +132,10 @@ test("a service stands for its container; of several, the first is used and said
   const several = await command("explain", "web", "--in", "api");
   assert.equal(
     several.stderr,
-    'dns11: "api" is 2 containers: shop-api-1, shop-api-2; using shop-api-1 (--all uses each)\n',
+    'dns11: "api" is 2 containers: shop-api-1, shop-api-2; using shop-api-1 (--each uses all of them)\n',
   );
   assert.match(several.stdout, /^web \(A\) in shop-api-1: [\d.]+ {2}shop-web-1 \(project shop\)/);
-  const each = await command("explain", "web", "--in", "api", "--all", "--json");
+  const each = await command("explain", "web", "--in", "api", "--each", "--json");
   assert.deepEqual(
     each.stdout
       .trim()
@@ -155,7 +155,7 @@ test("queries and failures are filtered by service and project", async () => {
   for (const { name, ip } of [...apis, web].map((each) => ({ name: `of-${each.name}.nx.test`, ip: each })))
     await dig(ip, name);
   const tail = async (...args: string[]): Promise<string> =>
-    await succeed("tail", "--no-follow", "--last", "50", "--name", "of-*", ...args);
+    await succeed("tail", "-n", "50", "--name", "of-*", ...args);
   assert.match(await tail("api"), /of-shop-api-1[^]*of-shop-api-2/);
   assert.doesNotMatch(await tail("api"), /of-shop-web-1/);
   assert.match(await tail("-p", "shop"), /of-shop-web-1/);

@@ -292,8 +292,8 @@ for (const suite of SUITES) {
 
     for (const backend of ["nft", "iptables-legacy"]) {
       test(`with the rule backend ${backend}, every server is captured, and SIGTERM leaves no rules`, async () => {
-        const args = [...NAMES, "--rule-backend", backend, "--keeper", "off"];
-        await using instance = await startDns11(engine, { args });
+        const settings = { "rule-backend": backend, keeper: "off" };
+        await using instance = await startDns11(engine, { args: NAMES, settings });
         for (const { name } of [web, client]) await instance.waitFor(name, "attached");
         for (const server of servers) {
           for (const protocol of ["+notcp", "+tcp"]) {

@@ -57,7 +57,7 @@ await test(
     const project = await startProject(engine);
     using inside = await startInside(project);
     const docker = dockerPorts(project);
-    await using dns11 = await startDns11(engine, { args: ["--strict", "--answers", "kernel"] });
+    await using dns11 = await startDns11(engine, { args: ["--strict"], settings: { answers: "kernel" } });
     await dns11.waitForKernel();
     const resolvers = await resolversOf(project, docker, dns11);
     const received = async () => new Map([...(await inside.received()), ...(await upstreams.received())]);

@@ -8,6 +8,7 @@ import { type Server, createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import { EXIT } from "../../cmd/process/exit-code.ts";
 import { PROGRAM } from "../support/program/built.ts";
 import { ControlClient } from "../../src/api/control-client.ts";
 import type { Diagnosis, Report } from "../../src/doctor/report.ts";
@@ -135,11 +136,19 @@ test("a healthy container has no problems, with dns11 and without it", async () 
   assertFinding(served, "well", "listener", "ok", /^udp \d+, tcp \d+$/);
   assertFinding(served, "well", "upstream", "ok", /^host\(10\.53\.0\.1\): udp NXDOMAIN in .* ms, tcp NXDOMAIN/);
   const { stdout } = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir, "well"]);
-  assert.match(stdout, /^healthy \(\d+ checks passed, --all shows them\)\n$/);
+  assert.match(
+    stdout,
+    /^NOTE {5}well: served by dns11 since \S+Z\n\nhealthy \(\d+ checks passed, --all shows them\)\n$/,
+  );
+  const alone = await dns11(["doctor", "-H", engine.host, "--state-dir", folder, "well"]);
+  assert.match(
+    alone.stdout,
+    /^NOTE {5}well: not served by dns11: Docker's resolver answers, because dns11 is not running\n/,
+  );
   const all = await dns11(["doctor", "-H", engine.host, "--state-dir", instance.stateDir, "well", "--all"]);
   assert.match(
     all.stdout,
-    /^Docker host\nSTATE +CHECK +FINDING\n[\s\S]*\nwell\nSTATE +CHECK +FINDING\nok +resolver +dns11/,
+    /^NOTE .*\n\nDocker host\nSTATE +CHECK +FINDING\n[\s\S]*\nwell\nSTATE +CHECK +FINDING\nok +resolver +dns11/,
   );
   assert.match(all.stdout, /\nhealthy \(\d+ checks passed\)\n$/);
 });
@@ -391,7 +400,7 @@ test("sockets of dns11 that another program closed are noticed, and --fix attach
 
 test("deleted rules of another backend are reported as missing, and --fix installs them again", async () => {
   await using web = await runContainer(engine, { name: "web", networks: [NETWORK] });
-  await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
+  await using instance = await startDns11(engine, { settings: { "rule-backend": "iptables-legacy" } });
   // The kernel sends no event for legacy tables; with the backend nft, dns11 would repair them before the doctor runs.
   const { broken: missed } = await untilBroken(instance, async () => {
     for (const table of ["nat", "raw", "mangle"]) {
@@ -413,7 +422,7 @@ test("a namespace that cannot be entered is reported as not checked", async () =
   const { code, stderr } = await run("nsenter", ["-t", String(engine.hostPid), "-m", "umount", "-l", lost.sandboxKey]);
   assert.equal(code, 0, stderr);
   const result = await doctor(undefined, "lost");
-  assert.equal(result.code, 2);
+  assert.equal(result.code, EXIT.unchecked);
   assertFinding(result, "lost", "namespace", "unknown", /is not a network namespace|Cannot open the network namespace/);
 });
 
@@ -451,7 +460,7 @@ test("a dns11 that is not ready or disconnected from the engine is a warning tha
 
 test("a dns11 that hangs and one that was killed are found, and --fix removes what it left behind", async () => {
   // A keeper would kill a hung instance.
-  const instance = await startDns11(engine, { args: ["--keeper", "off"] });
+  const instance = await startDns11(engine, { settings: { keeper: "off" } });
   try {
     instance.kill("SIGSTOP");
     const hung = await doctor(instance);
@@ -477,19 +486,19 @@ test("a dns11 that hangs and one that was killed are found, and --fix removes wh
   }
 });
 
-test("the exit code is 2 if a check could not run: no engine, no such container, no capability", async () => {
+test("the exit code says that a check could not run: no engine, no capability; or that there is no such container", async () => {
   const away = await dns11(["doctor", "-H", `unix://${folder}/nothing.sock`]);
-  assert.equal(away.code, 2);
+  assert.equal(away.code, EXIT.unchecked);
   assert.match(
     away.stdout,
     /UNKNOWN +Docker host: Docker Engine: No engine socket at .*\n +Fix: Check that Docker is installed and running/,
   );
   const unknown = await dns11(["doctor", "-H", engine.host, "nobody"]);
-  assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
+  assert.deepEqual([unknown.code, unknown.stdout], [EXIT.usage, ""]);
   assert.match(unknown.stderr, /^dns11: No running container or service named "nobody"\n {2}dns11 ps lists/);
   const program = ["--", process.execPath, PROGRAM, "doctor", "-H", engine.host];
   const unprivileged = await run("setpriv", ["--bounding-set", "-net_admin", ...program]);
-  assert.equal(unprivileged.code, 2, unprivileged.stderr);
+  assert.equal(unprivileged.code, EXIT.unchecked, unprivileged.stderr);
   assert.match(
     unprivileged.stdout,
     /UNKNOWN +Docker host: capabilities: Missing capabilities: CAP_NET_ADMIN \(to install rules there\)\n +Fix: .*--cap-add/,

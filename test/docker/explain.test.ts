@@ -308,9 +308,19 @@ test("the last word is the container; a word that is none is an error that says 
   const unknown = await command(instance, "explain", "web", "db", "nobody");
   assert.equal(unknown.code, 2);
   assert.match(unknown.stderr, /No running container or service named "nobody"/);
-  assert.match(unknown.stderr, /The last word is the container.*explain web db nobody --in CONTAINER/);
+  assert.match(unknown.stderr, /Without --in, the last word is the container\. .*explain web db nobody --in CONTAINER/);
   const alone = await command(instance, "explain", "web");
-  assert.deepEqual([alone.code, /use dns11 explain web CONTAINER/.test(alone.stderr)], [2, true], alone.stderr);
+  assert.deepEqual([alone.code, /use dns11 explain web --in CONTAINER/.test(alone.stderr)], [2, true], alone.stderr);
+});
+
+test("where both words are containers, it is said which one is looked up", async () => {
+  const instance = await shared.with();
+  for (const asked of ["explain", "lookup"]) {
+    const { stderr } = await command(instance, asked, "web", "app");
+    assert.equal(stderr, `dns11: "web" is looked up in app; for the other way: dns11 ${asked} app --in web\n`);
+    assert.equal((await command(instance, asked, "web", "--in", "app")).stderr, "");
+    assert.equal((await command(instance, asked, "7.ok.test", "app")).stderr, "");
+  }
 });
 
 test("without a running dns11, causes and the reply of Docker's resolver are explained, and lookup works", async () => {

@@ -156,7 +156,7 @@ test("the keeper kills a process with a blocked event loop, and the namespaces a
 test("without a keeper the alarm ends a process with a blocked event loop, and the namespaces are handed back", async () => {
   const wedge = new URL("../support/program/wedge-main.js", import.meta.url).href;
   const env = { NODE_OPTIONS: `--import=${wedge}` };
-  await using dns11 = await startDns11(engine, { env, args: ["--keeper", "off"] });
+  await using dns11 = await startDns11(engine, { env, settings: { keeper: "off" } });
   dns11.kill("SIGWINCH");
   await waitFor("the event loop to be blocked", () => (dns11.log.includes("blocked\n") ? true : undefined));
   // On a busy machine the alarm may have ended it before the query, which Docker answers then.

@@ -349,8 +349,8 @@ test("the ports of the listener are closed to containers, even where packets to 
 
 test("a domain that is somebody else's is refused with what to do, and nothing is captured", async () => {
   for (const [domain, reason] of [
-    ["a.ok.test", /already exists: the server 127\.0\.0\.1 answers for it.*--host-domain/],
-    ["corp", /search list of this host uses the domain "lan\.corp".*--host-domain/],
+    ["a.ok.test", /already exists: the server 127\.0\.0\.1 answers for it.*with host-domain/],
+    ["corp", /search list of this host uses the domain "lan\.corp".*with host-domain/],
   ] as const) {
     const lines = `search lan.corp\\nnameserver ${SERVER}\\n`;
     await onHost("sh", ["-c", `printf '%b' '${lines}' > /etc/resolv.conf`]);

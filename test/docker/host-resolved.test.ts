@@ -334,7 +334,7 @@ for (const release of ["bookworm", "forky"] as const) {
           assert.deepEqual(await stub("web.docker"), [address]);
           stdoutOf(await engine.enter("ip", ["link", "add", "vpn0", "type", "bridge"]), "ip");
           stdoutOf(await bus.command("resolvectl", "domain", "vpn0", "~vpn"), "resolvectl");
-          await using third = await startDns11(engine, { args: ["--host-names", "--host-domain=vpn"] });
+          await using third = await startDns11(engine, { args: ["--host-names"], settings: { "host-domain": "vpn" } });
           const { reason = "" } = await third.waitFor("host", "skipped");
           assert.match(reason, /systemd-resolved already has the domain "vpn": its link vpn0\. Choose another domain/);
           stdoutOf(await engine.enter("ip", ["link", "del", "vpn0"]), "ip");

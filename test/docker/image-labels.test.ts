@@ -29,7 +29,7 @@ const HOSTILE = {
 // More domains than the limit, short enough for a command line.
 const MANY = `/${Array.from({ length: 2_000 }, (_, index) => (index + 36 ** 3).toString(36)).join("/")}/${SERVER}`;
 
-const WITHOUT_KEEPER = { args: ["--keeper", "off"] };
+const WITHOUT_KEEPER = { settings: { keeper: "off" } };
 const HOSTILE_IMAGE = labelledImage("image-of-hostile", HOSTILE);
 
 let engine: Engine;
@@ -61,7 +61,7 @@ test("an image label cannot direct queries to the host's loopback, over UDP or T
   for (const transport of ["+notcp", "+tcp"]) assert.deepEqual(await serversQueried(hostile, transport), ["hosts"]);
   assert.deepEqual(await redis.queries(), []);
   const { warning, upstreams } = await statusOf(instance, "hostile");
-  assert.match(warning ?? "", /label io\.dns11\.dns of the image is ignored, .*--trust-image-labels/);
+  assert.match(warning ?? "", /label io\.dns11\.dns of the image is ignored, .*trust-image-labels: true/);
   assert.doesNotMatch(String(upstreams), /6379/);
   await instance.logs(/container has a configuration problem/);
 });
@@ -154,7 +154,7 @@ test("an image cannot claim a Compose service, with few labels or too many to co
   const placed = async (): Promise<readonly unknown[]> =>
     (await client.containers()).containers.filter(({ project }) => project !== null).map(({ name }) => name);
   assert.deepEqual(await placed(), [given.name]);
-  const args = ["lookup", given.name, "db", "--state-dir", instance.stateDir, "-H", engine.host];
+  const args = ["lookup", given.name, "--in", "db", "--state-dir", instance.stateDir, "-H", engine.host];
   const { stdout, stderr } = await dns11(args);
   assert.equal(stderr, "", "no other container is called so");
   assert.match(stdout, /\bgiven\b/);
@@ -187,7 +187,7 @@ test("an image label cannot declare a KIND node, unless the operator allows it",
   }
 });
 
-test("label servers are queried from the host only with --label-servers host, and on its loopback only with any", async () => {
+test("label servers are queried from the host only with label-servers: host, and on its loopback only with any", async () => {
   await using given = await runContainer(engine, {
     name: "given",
     networks: ["net"],
@@ -196,7 +196,7 @@ test("label servers are queried from the host only with --label-servers host, an
   {
     const instance = await shared.under("label-servers: host");
     const { warning, upstreams } = await statusOf(instance, given.name);
-    assert.match(warning ?? "", /"127\.0\.0\.1:6379" .*--label-servers any/);
+    assert.match(warning ?? "", /"127\.0\.0\.1:6379" .*label-servers: any/);
     assert.ok(upstreams?.includes("/plain.ok.test/host(10.53.0.9)"), String(upstreams));
     assert.deepEqual(await serversQueried(given), ["hosts"]);
     assert.deepEqual(await redis.queries(), []);

@@ -22,8 +22,8 @@ const MARKED_QUERIES = join(import.meta.dirname, "../support/client/marked-queri
 const PROGRAM_AT_LO = join(import.meta.dirname, "../support/client/program-at-lo-main.js");
 const SUCCESSOR = join(import.meta.dirname, "../support/program/unready-successor-main.js");
 const WITHOUT_BPF = join(import.meta.dirname, "../support/program/without-bpf-main.js");
-const ARGS = ["--answers", "kernel"];
-const SHARED_ARGS = [...ARGS, "--metrics-addr", "127.0.0.1:0"];
+const BY_KERNEL = { answers: "kernel" };
+const METRICS = ["--metrics-addr", "127.0.0.1:0"];
 // dig's cookie is an option, which is left to the process.
 const PLAIN = ["+noedns"];
 
@@ -65,7 +65,7 @@ async function isByKernel(instance: Dns11, name: string): Promise<boolean> {
 }
 
 async function tail(instance: Dns11, name: string): Promise<QueryReport[]> {
-  const args = ["tail", name, "--no-follow", "--last", "1000", "--json", "--state-dir", instance.stateDir];
+  const args = ["tail", name, "-n", "1000", "--json", "--state-dir", instance.stateDir];
   const { stdout } = await dns11([...args, "-H", engine.host]);
   return stdout
     .trim()
@@ -119,7 +119,7 @@ function controlOf(instance: Dns11): ControlClient {
 }
 
 test("plain queries are answered by the kernel, all others by the process, and both say the same", async () => {
-  const instance = await shared.with(SHARED_ARGS);
+  const instance = await shared.with(METRICS, BY_KERNEL);
   await instance.waitForKernel();
   assert.deepEqual((await instance.status()).answers, { by: "kernel" });
   for (const { name } of [web, client, stranger]) assert.deepEqual(await answersOf(instance, name), { by: "kernel" });
@@ -163,7 +163,7 @@ test("plain queries are answered by the kernel, all others by the process, and b
 test("known names are answered while the process is stopped", async () => {
   const { answer } = await waitFor("an answer while it is stopped", async () => {
     // A keeper would end it, and Docker's resolver would answer; its own alarm ends it if this takes too long.
-    const instance = await shared.with(SHARED_ARGS);
+    const instance = await shared.with(METRICS, BY_KERNEL);
     await kernelAnswer(instance, client, "web");
     instance.kill("SIGSTOP");
     try {
@@ -178,7 +178,7 @@ test("known names are answered while the process is stopped", async () => {
 });
 
 test("each container sees the names of its networks, and changes at once", async () => {
-  const instance = await shared.with(SHARED_ARGS);
+  const instance = await shared.with(METRICS, BY_KERNEL);
   const addresses = async (from: Container): Promise<string[]> =>
     dataOf(await kernelAnswer(instance, from, "shared")).toSorted();
   const [inOne, inTwo] = [web.address("n1"), stranger.address("n2")];
@@ -202,7 +202,7 @@ test("each container sees the names of its networks, and changes at once", async
 });
 
 test("a container that sends packets with any mark learns only its own names", async () => {
-  const instance = await shared.with(SHARED_ARGS);
+  const instance = await shared.with(METRICS, BY_KERNEL);
   await kernelAnswer(instance, client, "shared");
   await kernelAnswer(instance, stranger, "shared");
   // Otherwise the kernel drops what arrives from loopback addresses without having been sent by a socket.
@@ -222,7 +222,7 @@ interface MarkedReplies {
 
 test("after SIGKILL Docker's resolver answers, and a new instance starts with the kernel again", async () => {
   await shared.stop();
-  await using instance = await startDns11(engine, { args: ARGS });
+  await using instance = await startDns11(engine, { settings: BY_KERNEL });
   await kernelAnswer(instance, client, "web");
   instance.kill("SIGKILL");
   await waitFor("Docker's answer", async () =>
@@ -231,14 +231,14 @@ test("after SIGKILL Docker's resolver answers, and a new instance starts with th
   await instance.exited;
   assert.doesNotMatch((await client.enter("nft", ["list", "tables"])).stdout, /dns11/);
   const { stateDir } = instance;
-  await using next = await startDns11(engine, { args: ARGS, stateDir });
+  await using next = await startDns11(engine, { settings: BY_KERNEL, stateDir });
   assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
   assert.equal(await next.stop(), 0);
   assert.equal((await dig(client, ...PLAIN, "web")).answer[0]?.ttl, 600);
 });
 
 test("names are answered while the process is replaced, and a replacement has the kernel answer, too", async () => {
-  await using instance = await startDns11(engine, { args: ARGS });
+  await using instance = await startDns11(engine, { settings: BY_KERNEL });
   const asked = async (): Promise<string[]> => dataOf(await dig(client, ...PLAIN, "+time=1", "+tries=1", "web"));
   await waitFor("an answer while the process is paused", async () => {
     await kernelAnswer(instance, client, "web");
@@ -255,14 +255,14 @@ test("names are answered while the process is replaced, and a replacement has th
     await engine.docker("rename", "renamed", "web");
     return true;
   });
-  await using next = await replaceDns11(engine, instance, { args: ARGS });
+  await using next = await replaceDns11(engine, instance, { settings: BY_KERNEL });
   assert.equal((await kernelAnswer(next, client, "web")).answer[0]?.ttl, 5);
   assert.deepEqual(await answersOf(next, "client"), { by: "kernel" });
 });
 
 test("where the kernel refuses bpf(2), the process answers, and status and doctor say why", async () => {
   const prefix = [process.execPath, WITHOUT_BPF];
-  await using instance = await startDns11(engine, { args: ARGS, prefix });
+  await using instance = await startDns11(engine, { settings: BY_KERNEL, prefix });
   const { answers } = await instance.status();
   assert.equal(answers?.by, "process");
   assert.match(answers.reason ?? "", /bpf MAP_CREATE .*EPERM/);
@@ -277,7 +277,7 @@ test("where a firewall in the container wants tracked packets, the process answe
   const rules = "table inet wall { chain in { type filter hook input priority 0; ct state untracked drop; }; }";
   await stranger.enter("nft", ["-f", "-"], { input: rules });
   try {
-    await using instance = await startDns11(engine, { args: ARGS });
+    await using instance = await startDns11(engine, { settings: BY_KERNEL });
     await instance.waitForKernel();
     const { by, reason } = (await answersOf(instance, "stranger")) as AnsweredByReport;
     assert.equal(by, "process");
@@ -317,7 +317,7 @@ test("by default the kernel answers beside another program at lo; behind one tha
   await waitFor("the kernel to answer", async () => (await isByKernel(instance, "stranger")) || undefined);
   {
     await using _ = await programAtLo(stranger);
-    await using next = await replaceDns11(engine, instance, { args: [...ARGS, "--config", settings] });
+    await using next = await replaceDns11(engine, instance, { args: ["--config", settings], settings: BY_KERNEL });
     // It takes the place of its predecessor's program. A new one comes before all others.
     await waitFor("the process to answer", async () => ((await isByKernel(next, "stranger")) ? undefined : true));
     await controlOf(next).reload();
@@ -327,8 +327,8 @@ test("by default the kernel answers beside another program at lo; behind one tha
   }
 });
 
-test("with --answers process, the process answers, and no program is attached", async () => {
-  await using instance = await startDns11(engine, { args: ["--answers", "process"] });
+test("with answers: process, the process answers, and no program is attached", async () => {
+  await using instance = await startDns11(engine, { settings: { answers: "process" } });
   const status = await instance.status();
   assert.equal(status.answers, undefined);
   assert.equal(await answersOf(instance, "client"), undefined);

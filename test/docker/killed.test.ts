@@ -74,8 +74,8 @@ test(`killed and restarted ${TIMES} times: queries are lost only around a kill, 
 });
 
 async function killAndRestart(kind: number): Promise<Gap> {
-  const args = ["--answers", ANSWERS[kind] ?? ""];
-  const dns11 = new Dns11(engine.host, { args, ...(first !== undefined && { stateDir: first.stateDir }) });
+  const settings = { answers: ANSWERS[kind] ?? "" };
+  const dns11 = new Dns11(engine.host, { settings, ...(first !== undefined && { stateDir: first.stateDir }) });
   first ??= dns11;
   await dns11.waitUntilReady();
   const { keeper } = await waitFor("its keeper", async () => {

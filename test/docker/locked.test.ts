@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
-import { dns11, startDns11 } from "../support/program/dns11.ts";
+import { dns11, startDns11, variables } from "../support/program/dns11.ts";
 import { LockHolder } from "../support/program/lock-holder.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -76,7 +76,7 @@ test("sixteen containers hold their locks: all others are served, attached, deta
     assert.equal(await whoAnswers(served), "dns11");
     instance.kill("SIGKILL");
     await waitFor("Docker's resolver to answer", async () => ((await whoAnswers(web)) === "docker" ? true : undefined));
-    const early = await dns11(["run", ...options, "--keeper", "off"], { env: NO_METRICS });
+    const early = await dns11(["run", ...options], { env: { ...NO_METRICS, ...variables({ keeper: "off" }) } });
     assert.match(early.stderr, /dns11 was killed \(process \d+\), and one of its threads still waits for a container/);
     assert.equal(early.code, 4);
   } finally {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { EXIT } from "../../cmd/exit-code.ts";
+import { EXIT } from "../../cmd/process/exit-code.ts";
 import type { Lookup } from "../../src/api/names.ts";
 import type { CommandResult } from "../support/program/command.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
@@ -127,7 +127,7 @@ test("a container in another's namespace queries from there", async () => {
 
 test("invalid lookups fail with a message that says what to do instead", async () => {
   for (const [args, code, words] of [
-    [["web"], EXIT.usage, /Container missing: use dns11 lookup web CONTAINER/],
+    [["web"], EXIT.usage, /Container missing: use dns11 lookup web --in CONTAINER/],
     [["web", "--in", "ap"], EXIT.usage, /No running container or service named "ap"; did you mean "app"\?/],
     [["we b", "--in", "app"], EXIT.usage, /invalid domain name "we b"/],
     [["web", "--in", "app", "-t", "AAA"], EXIT.usage, /unknown record type "AAA": did you mean AAAA\?/],

@@ -17,7 +17,7 @@ import { ContainerMetrics } from "../../src/metrics/container-metrics.ts";
 import { Meter } from "../../src/query/record/meter.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dig } from "../support/client/dig.ts";
-import { Dns11, dns11 as command, startDns11 } from "../support/program/dns11.ts";
+import { Dns11, dns11 as command, startDns11, variables } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { lint, page, seriesIn, sumOf } from "../support/program/scrape.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
@@ -310,24 +310,25 @@ test("before the engine responds, dns11 is healthy, not ready, and reports what 
   }
 });
 
-test("the log is JSON or text, as set by --log-format, and metrics can be off", async () => {
+test("the log is JSON or text, as set by log-format, and metrics can be off", async () => {
   await dns11.logs(/"msg":"serving"\}$/m);
   await dns11.stop();
-  const args = ["--log-format", "text"];
-  await using text = await startDns11(engine, { args, env: { DNS11_METRICS_ADDR: "off" } });
+  await using text = await startDns11(engine, { settings: { "log-format": "text", "metrics.addr": "off" } });
   await text.logs(/^\d\d:\d\d:\d\d info {2}serving engine=.* mode=default/m);
   assert.equal((await text.status()).metrics, null);
-  const wrong = await command(["run", "--log-format", "xml"]);
+  const wrong = await command(["run"], { env: variables({ "log-format": "xml" }) });
   assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /'xml' is invalid\. Use one of auto, text, json/);
+  assert.match(wrong.stderr, /DNS11_LOG_FORMAT: invalid value "xml": use one of auto, text, json/);
 });
 
 /** The first one has ended. The address is that of the file, because the variable is empty. */
 async function startSecond(): Promise<Dns11> {
   settings = join(engine.folder, "dns11.yaml");
   writeFileSync(settings, settingsAt("[::1]:0"));
-  const args = ["--config", settings, "--log-format", "json", "--lame-duck", LAME_DUCK];
-  return await startDns11(engine, { args, env: { DNS11_METRICS_ADDR: "" } });
+  return await startDns11(engine, {
+    args: ["--config", settings],
+    settings: { "log-format": "json", "lame-duck": LAME_DUCK, "metrics.addr": "" },
+  });
 }
 
 function settingsAt(addr: string): string {

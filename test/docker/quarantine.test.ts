@@ -36,7 +36,7 @@ after(async () => {
 
 /** Without a keeper, whose start costs processor time: it has no part in this. */
 async function serve(stateDir: string): Promise<Dns11> {
-  return await startDns11(engine, { stateDir, args: ["--keeper", "off"] });
+  return await startDns11(engine, { stateDir, settings: { keeper: "off" } });
 }
 
 // Simulates a crash while attaching a container, and restarts dns11 as a supervisor does.

@@ -56,7 +56,7 @@ test("each query is listed once with its result and upstream, and probes are not
   await dig(web, "one.ok.test", "+tcp");
   await dig(web, "one.nx.test", "MX");
   await dig(web, "one.servfail.test");
-  const { stdout } = await command(["tail", "web", "--no-follow", "--json"]);
+  const { stdout } = await command(["tail", "web", "-n", "20", "--json"]);
   const queries = reportsIn(stdout);
   assert.deepEqual(
     queries.map(({ name, type, rcode, result, transport, answers }) => [name, type, rcode, result, transport, answers]),
@@ -85,7 +85,7 @@ test("each query is listed once with its result and upstream, and probes are not
 
 test("tail prints the last queries, filtered by name and rcode", async () => {
   for (const name of ["alpha.ok.test", "alpha.nx.test", "beta.nx.test", "beta.servfail.test"]) await dig(db, name);
-  const { stdout } = await command(["tail", "db", "--no-follow", "--name", "*A.NX.test", "--rcode", "nxdomain,2"]);
+  const { stdout } = await command(["tail", "db", "-n", "20", "--name", "*A.NX.test", "--rcode", "nxdomain,2"]);
   const lines = stdout.trimEnd().split("\n");
   assert.equal(lines.length, 3);
   assert.match(lines[0] ?? "", /^TIME +CONTAINER +RESULT +SOURCE +TOOK  TYPE +NAME  ANSWER$/);
@@ -93,12 +93,12 @@ test("tail prints the last queries, filtered by name and rcode", async () => {
     lines[1] ?? "",
     /^\d\d:\d\d:\d\d\.\d{3}  db {2,}NXDOMAIN  forwarded +[\d.]+ ms  A +alpha\.nx\.test  "alpha\.nx\.test" does not exist, according to its upstream servers \(host\(127\.0\.0\.1\)\)  from host\(127\.0\.0\.1\)$/,
   );
-  const failed = await command(["tail", "db", "--no-follow", "--rcode", "SERVFAIL"]);
+  const failed = await command(["tail", "db", "-n", "20", "--rcode", "SERVFAIL"]);
   assert.match(
     failed.stdout,
     /SERVFAIL  failed .* beta\.servfail\.test  host\(127\.0\.0\.1\) failed for "beta\.servfail\.test"/,
   );
-  const last = await command(["tail", "--no-follow", "--last", "1"]);
+  const last = await command(["tail", "-n", "1"]);
   assert.match(last.stdout, /^TIME [^\n]*\n[^\n]* beta\.servfail\.test  [^\n]*\n$/);
 });
 
@@ -106,15 +106,15 @@ test("tail shows the addresses of answers, their containers, and the cause of a 
   await using lone = await runContainer(engine, { name: "lone", networks: ["n2"] });
   await instance.waitFor(lone.name, "attached");
   for (const name of ["Db", "lone", "own.ok.test"]) await dig(web, name);
-  const asJson = reportsIn((await command(["tail", "web", "--no-follow", "--last", "3", "--json"])).stdout);
+  const asJson = reportsIn((await command(["tail", "web", "-n", "3", "--json"])).stdout);
   const owner = { address: db.address("n1"), container: "db", network: "n1", project: null, service: null };
   assert.deepEqual([asJson[0]?.addresses, asJson[0]?.owners, asJson[0]?.cause], [[owner.address], [owner], undefined]);
   assert.equal(asJson[1]?.cause?.code, "other-network");
   assert.deepEqual([asJson[2]?.addresses.length, asJson[2]?.owners], [1, []]);
-  const { stdout } = await command(["tail", "web", "--no-follow", "--last", "3"]);
+  const { stdout } = await command(["tail", "web", "-n", "3"]);
   assert.ok(stdout.includes(` Db  ${owner.address} db  ttl 5\n`), stdout);
   assert.match(stdout, / lone  "lone" is container lone on network n2; web is not on n2 /);
-  const again = reportsIn((await command(["tail", "web", "--no-follow", "--last", "3", "--json"])).stdout);
+  const again = reportsIn((await command(["tail", "web", "-n", "3", "--json"])).stdout);
   assert.deepEqual(
     again.map(({ seq }) => seq),
     asJson.map(({ seq }) => seq),
@@ -123,7 +123,7 @@ test("tail shows the addresses of answers, their containers, and the cause of a 
 
 test("tail follows queries in their order, for the selected containers", async () => {
   await using all = new TailCommand(engine, instance, []);
-  await using ofWeb = new TailCommand(engine, instance, ["web", "--last", "1", "--name", "*.order.ok.test"]);
+  await using ofWeb = new TailCommand(engine, instance, ["web", "-f", "-n", "1", "--name", "*.order.ok.test"]);
   await all.started(async () => await dig(db, "begun.ok.test"));
   await ofWeb.started(async () => await dig(web, "begun.order.ok.test"));
   for (const [container, name] of [
@@ -157,7 +157,7 @@ test("queries of a new container are followed, and stay listed after it is remov
   await waitFor("brief to be gone", async () => ((await instance.container("brief")) === undefined ? true : undefined));
   const [followed] = await all.until(1, "last-words.ok.test");
   assert.equal(followed?.container, "brief");
-  const listed = reportsIn((await command(["tail", "brief", "--no-follow", "--json"])).stdout);
+  const listed = reportsIn((await command(["tail", "brief", "-n", "20", "--json"])).stdout);
   assert.deepEqual(
     listed.map(({ container, name }) => [container, name]),
     [["brief", "last-words.ok.test"]],
@@ -210,7 +210,7 @@ test("escape sequences in names are printed escaped by tail and top, on a termin
   await dig(web, EVIL);
   await dig(db, EVIL);
   const written = "\\027[2J\\027[31m\\155\\027]0\\;owned\\007.evil.nx.test";
-  const tail = await command(["tail", "--no-follow", "--name", "*evil*"]);
+  const tail = await command(["tail", "-n", "20", "--name", "*evil*"]);
   assert.ok(tail.stdout.includes(written), tail.stdout);
   assert.doesNotMatch(tail.stdout, /[^\P{Cc}\n]/u);
   const top = await command(["top", "--once"]);
@@ -219,7 +219,7 @@ test("escape sequences in names are printed escaped by tail and top, on a termin
   const json = await command(["top", "--once", "--json"]);
   assert.ok((JSON.parse(json.stdout) as { names: { name: string }[] }).names.some(({ name }) => name === written));
   // On a terminal there are escape sequences, but none from the name.
-  for (const args of [["tail", "--no-follow", "--name", "*evil*"], ["top"]]) {
+  for (const args of [["tail", "-n", "20", "--name", "*evil*"], ["top"]]) {
     const output = await terminal(args);
     assert.doesNotMatch(output.replaceAll(OURS, ""), /[^\P{Cc}\r\n]/u);
     assert.ok(output.includes("\\027[2J\\027[31m"), output);
@@ -260,7 +260,7 @@ test("top explains the selected name: enter on a row that fails", async () => {
 });
 
 test("with NO_COLOR there are no colours", async () => {
-  for (const args of [["top"], ["tail", "--no-follow"]]) {
+  for (const args of [["top"], ["tail", "-n", "20"]]) {
     assert.doesNotMatch(await terminal(args, "q", { NO_COLOR: "1" }), COLOUR);
   }
 });
@@ -280,6 +280,24 @@ test("top sums up queries by container and by name", async () => {
     names.some(({ name, queries, containers: from }) => name.endsWith(".evil.nx.test") && queries >= 2 && from === 2),
   );
   assert.ok(all.p50Ms > 0 && all.perSecond >= 0);
+});
+
+test("ps -a is taken as every container, and says where those are that do not run", async () => {
+  const { code, stdout, stderr } = await command(["ps", "-a"]);
+  assert.deepEqual(
+    [code, stderr],
+    [0, "dns11: every running container is listed; docker ps -a lists those that do not run\n"],
+  );
+  assert.match(stdout, /^web /m);
+});
+
+test("-o json is --json, and another format an error", async () => {
+  const [one, other] = [
+    await command(["names", "--in", "web", "-o", "json"]),
+    await command(["names", "--in", "web", "--json"]),
+  ];
+  assert.equal(one.stdout, other.stdout);
+  assert.equal((await command(["ps", "-o", "yaml"])).code, 2);
 });
 
 test("ps lists every container with its state and rules, or the reason why it is skipped", async () => {
@@ -310,14 +328,14 @@ test("queries.names: hidden removes past names, off disables the history, and bo
   await using other = await startDns11(engine, { args: ["--config", config], env: WITHOUT_KEEPER });
   const tail = async (...args: string[]): Promise<CommandResult> => await command(["tail", ...args], other);
   await dig(web, "secret.ok.test");
-  assert.match((await tail("web", "--no-follow")).stdout, / secret\.ok\.test /);
+  assert.match((await tail("web", "-n", "20")).stdout, / secret\.ok\.test /);
   await waitFor("the log line", () =>
     /"name":"secret\.ok\.test"[^\n]*"msg":"query"/.test(other.log) ? true : undefined,
   );
   await reload(other, config, "queries: {names: hidden, log: true}");
-  assert.equal((await tail("web", "--no-follow")).stdout, "");
+  assert.equal((await tail("web", "-n", "20")).stdout, "");
   await dig(web, "second.ok.test", "AAAA");
-  const { stdout } = await tail("web", "--no-follow");
+  const { stdout } = await tail("web", "-n", "20");
   assert.match(stdout, /NOERROR +forwarded .* AAAA +\(no name\)/);
   assert.doesNotMatch(stdout, /second/);
   await waitFor("the log line without a name", () =>
@@ -326,7 +344,7 @@ test("queries.names: hidden removes past names, off disables the history, and bo
   assert.doesNotMatch(other.log, /second\.ok\.test/);
   await reload(other, config, "queries: {names: off}");
   await dig(web, "third.ok.test");
-  const { code, stderr } = await tail("web", "--no-follow");
+  const { code, stderr } = await tail("web", "-n", "20");
   assert.deepEqual([code, /no query history, because queries\.names is off/.test(stderr)], [1, true], stderr);
   assert.equal((await command(["top", "--once"], other)).code, 1);
   const { settings } = await other.status();

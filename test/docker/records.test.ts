@@ -117,7 +117,7 @@ test("a name is for everybody, a network or a Compose project", async () => {
 
 for (const [mode, line] of [
   ["with failover, forwarded and from the cache", ""],
-  ["without failover, as Docker queries servers", "switches: {failover: false}"],
+  ["where servers are queried as Docker does", "forward: {order: docker}"],
 ] as const)
   test(`a CNAME to a name of an upstream server is resolved there, ${mode}`, async () => {
     await shared.under(SETTINGS, line);
@@ -167,7 +167,7 @@ test("the folder is followed, a bad file keeps its names and is shown; explain, 
     /declared names.*one\.hosts:2:1: invalid address "10\.9\.1".* names that the file had before stay/,
   );
   await dig(app, "web");
-  const { stdout: queries } = await dns11(["tail", "app", "--no-follow", "--json", ...where]);
+  const { stdout: queries } = await dns11(["tail", "app", "-n", "20", "--json", ...where]);
   const sources = new Map(
     queries.split("\n").flatMap((line) => {
       if (line === "") return [];

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { EXIT } from "../../cmd/exit-code.ts";
+import { EXIT } from "../../cmd/process/exit-code.ts";
 import type { RuleBackend } from "../../src/base/model/rule-backend.ts";
 import type { Container } from "../support/engine/container.ts";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
@@ -50,7 +50,7 @@ async function rules(): Promise<string> {
 }
 
 async function serve(backend: RuleBackend, options: { readonly stateDir?: string } = {}): Promise<Dns11> {
-  return await startDns11(engine, { ...options, args: ["--rule-backend", backend, "--keeper", "off"] });
+  return await startDns11(engine, { ...options, settings: { "rule-backend": backend, keeper: "off" } });
 }
 
 async function cleanup({ stateDir }: { readonly stateDir: string }): Promise<string> {
@@ -202,7 +202,7 @@ function without(path: string): string[] {
 }
 
 test("nft with a keeper: after SIGKILL Docker's resolver answers, and no rules are left", async () => {
-  await using instance = await startDns11(engine, { args: ["--rule-backend", "nft"] });
+  await using instance = await startDns11(engine, { settings: { "rule-backend": "nft" } });
   assert.equal((await instance.status()).ruleBackend, "nft");
   await waitFor("the keeper to watch both namespaces", async () => {
     const { keeper } = await instance.status();
@@ -216,7 +216,7 @@ test("nft with a keeper: after SIGKILL Docker's resolver answers, and no rules a
 });
 
 test("iptables-legacy has no keeper, and a warning says that rules outlive a kill", async () => {
-  await using instance = await startDns11(engine, { args: ["--rule-backend", "iptables-legacy"] });
+  await using instance = await startDns11(engine, { settings: { "rule-backend": "iptables-legacy" } });
   assert.equal((await instance.status()).keeper.state, "off");
   await instance.logs(/stay when dns11 is killed or hangs/);
   assert.equal(await instance.stop(), 0);
@@ -224,7 +224,7 @@ test("iptables-legacy has no keeper, and a warning says that rules outlive a kil
 
 test("a requested backend that is not available ends dns11, with the reason and the requirements", async () => {
   await using instance = new Dns11(engine.host, {
-    args: ["--rule-backend", "iptables-legacy"],
+    settings: { "rule-backend": "iptables-legacy" },
     prefix: without("/usr/sbin/xtables-legacy-multi"),
   });
   assert.equal(await inTime(instance.exited, "dns11 to refuse"), EXIT.cannotServe);
@@ -236,7 +236,7 @@ test("a requested backend that is not available ends dns11, with the reason and 
 test("without the CT target, iptables-legacy serves without conntrack zones and logs that", async () => {
   const { stdout } = await engine.enter("find", ["/usr/lib", "-name", "libxt_CT.so"]);
   await using instance = await startDns11(engine, {
-    args: ["--rule-backend", "iptables-legacy"],
+    settings: { "rule-backend": "iptables-legacy" },
     prefix: without(stdout.trim()),
   });
   await instance.logs(/conntrack zones are not supported/);

@@ -13,7 +13,7 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 /** Its start costs processor time, and it has no part in this. */
-const WITHOUT_KEEPER = { args: ["--keeper", "off"] };
+const WITHOUT_KEEPER = { settings: { keeper: "off" } };
 
 let engine: Engine;
 const shared = new SharedDns11(() => engine);

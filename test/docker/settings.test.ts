@@ -115,19 +115,19 @@ test("a container's label applies where the settings have no route, its servers 
 
 test("flags take precedence over the environment, and that over the file; status shows the source of each setting", async () => {
   await shared.stop();
-  const args = ["--config", file("dns: [10.53.0.1:5353]\nttl: 7\n"), "--dns-opt", "ndots:1"];
-  const env = { DNS11_DNS: "10.53.0.2", DNS11_TTL: "8", DNS11_DNS_OPT: "rotate" };
+  const args = ["--config", file("dns: [10.53.0.1:5353]\nttl: 7\n"), "--ttl", "9"];
+  const env = { DNS11_DNS: "10.53.0.2", DNS11_TTL: "8", DNS11_FORWARD_DOMAIN_NEEDED: "yes" };
   await using instance = await startDns11(engine, { args, env });
   assert.deepEqual(await serversFor(web, "ok.test"), ["other"]);
   const [answer] = (await dig(web, "web")).answer;
-  assert.equal(answer?.ttl, 8);
+  assert.equal(answer?.ttl, 9);
   const { settings, config } = await instance.status();
   assert.equal(config, args[1]);
   assert.deepEqual(settings["dns"], { value: ["10.53.0.2"], source: "environment" });
-  assert.deepEqual(settings["dns-opt"], { value: ["ndots:1"], source: "flag" });
+  assert.deepEqual(settings["ttl"], { value: "9s", source: "flag" });
   assert.deepEqual(settings["cache.size"]?.source, "default");
   const dotless = await dig(web, "nowhere");
-  assert.deepEqual([dotless.status, dotless.answer.length], ["NOERROR", 0]);
+  assert.deepEqual([dotless.status, dotless.answer.length], ["NXDOMAIN", 0]);
   assert.deepEqual(await serversQueriedFor("nowhere"), []);
 });
 

@@ -36,7 +36,7 @@ async function steer(rig: Rig): Promise<void> {
   for (const words of [
     ["status"],
     ["ps"],
-    ["tail", "plain", "--no-follow"],
+    ["tail", "plain", "-n", "20"],
     ["top", "--once"],
     ["explain", "plain", "a"],
     ...["status", "ps", "names", "failures", "doctor", "upstreams"].map((command) => [command, "--json"]),
@@ -50,7 +50,7 @@ async function steer(rig: Rig): Promise<void> {
   }
   // A query has ended when the client is told that its server does not reply.
   await waitFor("the names that were queried to be shown escaped", async () =>
-    /\\027\[2J/.test(await shown(rig, "tail", "plain", "--no-follow")) ? true : undefined,
+    /\\027\[2J/.test(await shown(rig, "tail", "plain", "-n", "20")) ? true : undefined,
   );
   assert.doesNotMatch(rig.instance.log, CONTROL);
   assertLookupsBounded(rig);

@@ -252,13 +252,13 @@ test("if port 53 of the node is redirected to a pod, kind.ip=node is refused unl
 test("after a restart of dns11 with another kind.ip earlier pods are answered at their address (K11)", async () => {
   await world.endShared();
   await using node = await world.node("moved-by-restart");
-  const first = await world.serve(["--kind-ip", LITERAL]);
+  const first = await world.serve({ "kind.ip": LITERAL });
   await using _ = first;
   await waitForWorkingNode(first, node.name);
   await using pod = await startPod(node);
   first.kill("SIGKILL");
   await first.exited;
-  await using second = await world.serve(["--kind-ip", "gateway"], { stateDir: first.stateDir });
+  await using second = await world.serve({ "kind.ip": "gateway" }, { stateDir: first.stateDir });
   await assertServedAt(second, node, GATEWAY);
   assert.deepEqual(await world.webFrom(pod, LITERAL), world.found);
 });

@@ -155,7 +155,11 @@ test("the doctor prints findings as text, and reports what it cannot check", asy
 
 test("dns11 doctor runs the node checks for nodes, and --fix switches route_localnet on again in kind mode loopback", async () => {
   await using node = await runKindNode(engine, { name: "shut", networks: [NETWORK], entrypoint: "none" });
-  await using instance = await startDns11(engine, { args: [...KIND, "--kind-mode", "loopback"], env: WITHOUT_KEEPER });
+  await using instance = await startDns11(engine, {
+    args: KIND,
+    settings: { "kind.mode": "loopback" },
+    env: WITHOUT_KEEPER,
+  });
   const runDoctor = async (...args: string[]): Promise<{ code: number; report: Report }> => {
     const where = ["-H", engine.host, "--state-dir", instance.stateDir];
     const { code, stdout, stderr } = await dns11(["doctor", "shut", "--json", ...where, ...args]);
@@ -190,7 +194,7 @@ test("dns11 doctor runs the node checks for nodes, and --fix switches route_loca
 
 test("another process that listens on the address for pods is a problem of the node", async () => {
   await using node = await runKindNode(engine, { name: "both", networks: [NETWORK], entrypoint: "none" });
-  await using instance = await startDns11(engine, { args: [...KIND, "--kind-ip", "node"], env: WITHOUT_KEEPER });
+  await using instance = await startDns11(engine, { args: KIND, settings: { "kind.ip": "node" }, env: WITHOUT_KEEPER });
   await node.container.exec("sh", ["-c", "busybox nc -l -p 53 >/dev/null 2>&1 &"]);
   await waitFor("the other process to listen", async () =>
     /:53\s/.test(await checkIn(node.netnsPath, "ss", ["-Hlnt"])) ? true : undefined,
@@ -233,7 +237,7 @@ test("an instance outside a node that finds one inside reports it and does not a
   // The node's namespaces and its resolv.conf, with the host's programs.
   const script = `mount --bind /proc/${node.container.pid}/root/etc/resolv.conf /etc/resolv.conf && exec "$@"`;
   const inner = ["--mount", "sh", "-c", script, "inner", process.execPath, PROGRAM];
-  const args = [`--net=${node.netnsPath}`, "--", "unshare", ...inner, "kind", "--in-node", "--state-dir", stateDir];
+  const args = [`--net=${node.netnsPath}`, "--", "unshare", ...inner, "run", "--in-node", "--state-dir", stateDir];
   const child = spawn("nsenter", args, {
     stdio: ["ignore", "ignore", "pipe"],
     env: { ...process.env, PATH: SYSTEM_PATH },

@@ -182,7 +182,7 @@ test("a node on a network without IPv4 is served over IPv6 only (K44)", async ()
   assert.equal(node.address(NETWORK), "");
   const resolvConf = async (): Promise<string> => await node.readFile("/etc/resolv.conf");
   const host = { netnsPath: node.netnsPath, iptables: "nft", resolvConf } as const;
-  await using instance = await startDns11(engine, { args: ["--kind", "auto", "--keeper", "off"] });
+  await using instance = await startDns11(engine, { args: ["--kind", "auto"], settings: { keeper: "off" } });
   const { advertised } = await waitForWorkingNode(instance, node.name);
   const servers = serversIn(await resolvConf());
   assert.deepEqual(servers, advertised);

@@ -35,6 +35,11 @@ function kind(node: SimulatedNode, ...args: string[]): ReturnType<SimulatedNode[
   return node.enter(process.execPath, [PROGRAM, "kind", ...args]);
 }
 
+/** Runs `dns11 run --in-node` there. */
+function inNode(node: SimulatedNode, ...args: string[]): ReturnType<SimulatedNode["enter"]> {
+  return node.enter(process.execPath, [PROGRAM, "run", "--in-node", ...args]);
+}
+
 /** The doctor's findings in the node that are not ok, each with the interface or detail. */
 async function diagnosed(
   node: SimulatedNode,
@@ -51,7 +56,7 @@ class Staying implements AsyncDisposable {
   log = "";
 
   constructor(node: SimulatedNode, ...args: string[]) {
-    const words = ["kind", "--in-node", "--log-level", "debug", ...args];
+    const words = ["run", "--in-node", "--log-level", "debug", ...args];
     const [command = "", ...rest] = [...node.prefix, process.execPath, PROGRAM, ...words];
     this.#child = spawn(command, rest, {
       stdio: ["ignore", "ignore", "pipe"],
@@ -158,7 +163,7 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
   test(`--once beside ${rules} rules: pods are redirected to Docker's resolver, and --undo restores the node`, async () => {
     await using rig = await startSimulatedNetwork({ rules });
     const untouched = await stateOf(rig);
-    const made = await kind(rig.node, "--in-node", "--once");
+    const made = await inNode(rig.node, "--once");
     assert.equal(made.code, 0, made.stderr);
     assert.match(made.stdout, /^pods query 10\.88\.0\.1, redirected to Docker's resolver \(udp 41053, tcp 41053\)\n$/);
     {
@@ -172,16 +177,16 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
       assert.deepEqual([well.code, well.wrong], [0, []]);
       const setting = `net.ipv4.conf.${pod.device}.route_localnet`;
       if (rules === WHOLE) await assertDiagnosed(rig.node, pod.device);
-      const { stdout } = await kind(rig.node, "--in-node", "--undo");
+      const { stdout } = await inNode(rig.node, "--undo");
       // The interface is newer than --once and inherited the value from it.
       assert.match(stdout, new RegExp(`^restored route_localnet of ${pod.device} to 0$`, "m"));
       assert.equal(await linesOf(rig.node, "sysctl", "-n", setting), "0\n");
     }
     if (rules === WHOLE) {
-      assert.equal((await kind(rig.node, "--in-node", "--once")).code, 0);
-      const undone = await kind(rig.node, "--in-node", "--undo");
+      assert.equal((await inNode(rig.node, "--once")).code, 0);
+      const undone = await inNode(rig.node, "--undo");
       assert.equal(undone.code, 0, undone.stderr);
-      assert.match((await kind(rig.node, "--in-node", "--undo")).stdout, /^nothing to undo$/m);
+      assert.match((await inNode(rig.node, "--undo")).stdout, /^nothing to undo$/m);
     }
     await untilUntouched(rig, untouched);
   });
@@ -189,10 +194,10 @@ for (const rules of ["iptables-nft", "iptables-legacy", "nftables"] as const sat
 
 /** After `--once`: what a second one, a doctor in the wrong place, and one that finds an interface shut print. */
 async function assertDiagnosed(node: SimulatedNode, device: string): Promise<void> {
-  const again = await kind(node, "--in-node", "--once");
+  const again = await inNode(node, "--once");
   assert.match(again.stdout, /^nothing done: .*was installed permanently from inside the node/);
   const lost = await kind(node, "doctor", "-H", "unix:///nowhere.sock");
-  assert.deepEqual([lost.code, /dns11 kind doctor --in-node/.test(lost.stderr)], [2, true]);
+  assert.deepEqual([lost.code, /dns11 kind doctor --in-node/.test(lost.stderr)], [1, true]);
   const setting = `net.ipv4.conf.${device}.route_localnet`;
   await node.setSysctl(setting, 0);
   const shut = await diagnosed(node);
@@ -255,7 +260,7 @@ test("after a SIGKILL no rules are left, and --undo restores the rest", async ()
   await using instance = await staying(rig.node);
   await instance.end("SIGKILL");
   await untilNoRules(rig.node);
-  const undone = await kind(rig.node, "--in-node", "--undo");
+  const undone = await inNode(rig.node, "--undo");
   assert.match(undone.stdout, /^restored resolv\.conf$/m);
   await untilSame("the node to be as it was", async () => await stateOf(rig), untouched);
 });
@@ -266,16 +271,16 @@ test("--undo reports its actions also if another program wrote resolv.conf", asy
   await using instance = await staying(rig.node);
   await instance.end("SIGKILL");
   await untilNoRules(rig.node);
-  const undone = await kind(rig.node, "--in-node", "--undo");
+  const undone = await inNode(rig.node, "--undo");
   assert.equal(undone.stdout, "removed 169.254.53.53, fd64:6e73:3131::53 from lo\n");
 });
 
 test("a second instance in the node is refused, and invalid options are errors", async () => {
   await using rig = await startSimulatedNetwork();
   await using _ = await staying(rig.node);
-  const second = await kind(rig.node, "--in-node");
+  const second = await inNode(rig.node);
   assert.deepEqual([second.code, /Another dns11 already serves/.test(second.stderr)], [4, true]);
-  assert.match((await kind(rig.node, "--in-node", "--once")).stdout, /^nothing done: .*another running instance/);
+  assert.match((await inNode(rig.node, "--once")).stdout, /^nothing done: .*another running instance/);
   const nothing = await kind(rig.node);
   assert.deepEqual([nothing.code, /Usage: dns11 kind/.test(nothing.stderr)], [2, true]);
 });
@@ -284,7 +289,7 @@ test("without Docker's resolver --once fails and changes nothing", async () => {
   await using rig = await startSimulatedNetwork();
   await rig.resolver[Symbol.asyncDispose]();
   const untouched = await stateOf(rig);
-  const refused = await kind(rig.node, "--in-node", "--once");
+  const refused = await inNode(rig.node, "--once");
   assert.deepEqual(
     [refused.code, /Docker's resolver does not listen on 127\.0\.0\.11/.test(refused.stderr)],
     [1, true],

@@ -33,7 +33,7 @@ for (const mode of MODES) {
     for (const node of [plain, rewritten]) await node.waitForEntrypoint();
     await using beforePlain = await startPod(plain, { cni: "bridge", bridgeNfCall: 0 });
     await using beforeRewritten = await startPod(rewritten, { cni: "bridge", bridgeNfCall: 0 });
-    await using instance = await world.serve(["--kind-mode", mode]);
+    await using instance = await world.serve({ "kind.mode": mode });
     for (const [node, earlier] of [
       [plain, beforePlain],
       [rewritten, beforeRewritten],

@@ -218,7 +218,7 @@ test("after SIGKILL and a restart pods are answered again, also from the same po
   await pause(LONGER_MS);
   first.kill("SIGKILL");
   await first.exited;
-  await using second = await world.serve([], { stateDir: first.stateDir });
+  await using second = await world.serve({}, { stateDir: first.stateDir });
   for (const { name } of nodes) await waitForWorkingNode(second, name);
   const sinceMs = Date.now();
   await pause(LONGER_MS);
@@ -259,7 +259,7 @@ test("after a graceful stop and a restart a pod that reuses its port gets an ans
   await pause(LONGER_MS);
   assert.equal(await first.stop(), 0);
   await pause(500);
-  await using second = await world.serve([], { stateDir: first.stateDir });
+  await using second = await world.serve({}, { stateDir: first.stateDir });
   await waitForWorkingNode(second, node.name);
   const sinceMs = Date.now();
   await pause(LONGER_MS);

@@ -28,7 +28,7 @@ before(async () => {
 });
 after(async () => await world[Symbol.asyncDispose]());
 
-const LOOPBACK = ["--kind-mode", "loopback"];
+const LOOPBACK = { "kind.mode": "loopback" };
 
 function keyOf(device: string): string {
   return `net.ipv4.conf.${device}.route_localnet`;

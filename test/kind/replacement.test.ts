@@ -30,15 +30,15 @@ after(async () => await world[Symbol.asyncDispose]());
 for (const mode of ["listener", "loopback"] as const) {
   test(`replaced, a node's pods lose no query, kind mode "${mode}"; killed, its rules are gone at once`, async () => {
     await using node = await world.node(`replaced-${mode}`, { entrypoint: "kind" });
-    const args = ["--kind", "auto", "--kind-mode", mode];
-    await using first = await world.serve(["--kind-mode", mode]);
+    const options = { args: ["--kind", "auto"], settings: { "kind.mode": mode } };
+    await using first = await world.serve({ "kind.mode": mode });
     await waitForWorkingNode(first, node.name);
     await using pod = await startPod(node);
-    const options = { server: GATEWAY, name: "web", perSecond: PER_SECOND };
-    await using fresh = await QueryLoop.start(pod, options);
-    await using kept = await QueryLoop.start(pod, { ...options, sourcePort: "any" });
+    const queried = { server: GATEWAY, name: "web", perSecond: PER_SECOND };
+    await using fresh = await QueryLoop.start(pod, queried);
+    await using kept = await QueryLoop.start(pod, { ...queried, sourcePort: "any" });
     await pause(LONGER_MS);
-    await using second = await replaceDns11(world.engine, first, { args });
+    await using second = await replaceDns11(world.engine, first, options);
     await pause(LONGER_MS);
     for (const queries of [fresh, kept]) {
       const ends = await queries.stop();

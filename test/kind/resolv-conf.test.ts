@@ -130,7 +130,7 @@ test("at the end the file is restored, unless another program has changed it; th
 
 test("other programs' nameservers are kept and reported, our own accepted, loopback ones replaced again (K33)", async () => {
   await using node = await world.node("rewritten");
-  await using instance = await world.serve(["--kind-ip", LITERAL]);
+  await using instance = await world.serve({ "kind.ip": LITERAL });
   await waitForWorkingNode(instance, node.name);
   const written = await node.resolvConf();
   assert.match(written, /^nameserver 192\.0\.2\.99$/m);

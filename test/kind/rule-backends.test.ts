@@ -44,7 +44,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
       await using node = await world.node(`${tier}-${mode}`);
       await using pod = await startPod(node);
       const others = ruleLines(await savedRules(node.netnsPath));
-      await using instance = await world.serve(["--rule-backend", tier, "--kind-mode", mode]);
+      await using instance = await world.serve({ "rule-backend": tier, "kind.mode": mode });
       const report = await waitForWorkingNode(instance, node.name);
       assert.deepEqual(await world.webFrom(pod, GATEWAY), world.found);
       for (const server of [GATEWAY, "127.0.0.11"]) assert.deepEqual(await world.webFrom(node, server), world.found);
@@ -64,7 +64,7 @@ for (const tier of ["nft", "iptables-legacy"] as const) {
 
   test(`${tier}: dns11 cleanup restores a node after SIGKILL`, async () => {
     await using node = await world.node(`killed-${tier}`);
-    await using instance = await world.serve(["--rule-backend", tier]);
+    await using instance = await world.serve({ "rule-backend": tier });
     await waitForWorkingNode(instance, node.name);
     instance.kill("SIGKILL");
     await inTime(instance.exited, "the end of dns11");

@@ -152,7 +152,7 @@ const ENDS_OF_LOOPBACK: Readonly<Record<string, End>> = {
   "SIGKILL, a new start and SIGTERM (K53)": async (instance) => {
     instance.kill("SIGKILL");
     await instance.exited;
-    await using next = await world.serve(["--kind-mode", "listener"], { stateDir: instance.stateDir });
+    await using next = await world.serve({ "kind.mode": "listener" }, { stateDir: instance.stateDir });
     assert.equal(await next.stop(), 0);
   },
   "SIGKILL, and a new start that knows of no nodes (K53)": async (instance) => {
@@ -172,7 +172,7 @@ for (const mode of MODES) {
       await using node = await world.node("left");
       await using first = await startPod(node);
       const earlier = await stateOf(node);
-      const instance = await world.serve(["--kind-mode", mode, "--kind-ip", "gateway"]);
+      const instance = await world.serve({ "kind.mode": mode, "kind.ip": "gateway" });
       await using _ = instance;
       await waitForWorkingNode(instance, node.name);
       assert.notDeepEqual(await stateOf(node), earlier);
@@ -188,7 +188,7 @@ test("a record that cannot be undone is kept for the next cleanup (K53)", async 
   await world.endShared();
   await using node = await world.node("stubborn");
   const earlier = await stateOf(node);
-  const instance = await world.serve(["--kind-mode", "loopback", "--kind-ip", "gateway"]);
+  const instance = await world.serve({ "kind.mode": "loopback", "kind.ip": "gateway" });
   await using _ = instance;
   await waitForWorkingNode(instance, node.name);
   instance.kill("SIGKILL");

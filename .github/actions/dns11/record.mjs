@@ -1052,7 +1052,12 @@ var LIMITS = {
 // src/base/model/engine-fault.ts
 function engineFault(error, socketPath) {
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : void 0;
-  if (status === 404) return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", { cause: error });
+  if (status === 404) {
+    return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", {
+      cause: error,
+      remedy: "The container, image or network was removed in the meantime. Run the command again."
+    });
+  }
   switch (codeOf(error)) {
     case "ENOENT":
       return new Fault("ENGINE_NO_SOCKET", `No engine socket at "${socketPath}"`, {
@@ -1066,10 +1071,14 @@ function engineFault(error, socketPath) {
         remedy: "Run this command as root, for example with sudo."
       });
     case "ECONNREFUSED":
-      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, { cause: error });
+      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, {
+        cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker."
+      });
     default:
       return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, {
-        cause: error
+        cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker."
       });
   }
 }

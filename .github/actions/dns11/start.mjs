@@ -1059,7 +1059,12 @@ var LIMITS = {
 // src/base/model/engine-fault.ts
 function engineFault(error, socketPath) {
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : void 0;
-  if (status === 404) return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", { cause: error });
+  if (status === 404) {
+    return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", {
+      cause: error,
+      remedy: "The container, image or network was removed in the meantime. Run the command again."
+    });
+  }
   switch (codeOf(error)) {
     case "ENOENT":
       return new Fault("ENGINE_NO_SOCKET", `No engine socket at "${socketPath}"`, {
@@ -1073,10 +1078,14 @@ function engineFault(error, socketPath) {
         remedy: "Run this command as root, for example with sudo."
       });
     case "ECONNREFUSED":
-      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, { cause: error });
+      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, {
+        cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker."
+      });
     default:
       return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, {
-        cause: error
+        cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker."
       });
   }
 }
@@ -1262,6 +1271,10 @@ function variable(env, name) {
   if (value === "") throw new InputError(`${name} is not set: this program is a step of GitHub Actions`);
   return value;
 }
+function withVariables(env) {
+  const set = Object.entries(env).filter(([name, value]) => /^DNS11_[A-Z0-9_]+$/.test(name) && value !== void 0);
+  return set.length === 0 ? [] : ["env", ...set.map(([name, value]) => `${name}=${value ?? ""}`)];
+}
 function saveFolder(env, folder) {
   appendFileSync(variable(env, "GITHUB_STATE"), `${FOLDER}=${folder}
 `);
@@ -1322,8 +1335,10 @@ function run([command = "", ...args]) {
 async function serve(program, { args }, folder) {
   const log = openSync(join5(folder, FILES.log), "w");
   const engine = process.env["DOCKER_HOST"];
+  const root = asRoot();
   const words = [
-    ...asRoot(),
+    ...root,
+    ...root.length === 0 ? [] : withVariables(process.env),
     program,
     "run",
     ...engine === void 0 || engine === "" ? [] : ["--host", engine],

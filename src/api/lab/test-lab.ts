@@ -1,7 +1,7 @@
-/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * TestLab: what a test suite can do with a lab, as types alone: a suite needs no types of Node to compile.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { RecordedQuery, RuleUseReport } from "../lease.ts";
 import type { QueryReport } from "../queries.ts";
 import type { FaultOptions, LabAnswer, RuleLimits } from "./rule-options.ts";

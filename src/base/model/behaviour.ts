@@ -1,9 +1,9 @@
 /**
  * Behaviour: the differences between what current Docker answers, bit for bit where a client can see it, and what dns11
- * answers by default. `STRICT_BEHAVIOUR` and `DEFAULT_BEHAVIOUR` are the two modes; settings can switch each
- * difference.
+ * answers by default. `STRICT_BEHAVIOUR` and `DEFAULT_BEHAVIOUR` are the two modes. How names are forwarded can be chosen apart
+ * from the mode.
  */
-export interface Behaviour {
+export interface Behaviour extends ForwardingBehaviour {
   /** Other types of a local name get an empty answer instead of being forwarded. */
   readonly answersAllTypes: boolean;
   /** Our empty answers have an SOA, so that clients may cache them. */
@@ -26,9 +26,26 @@ export interface Behaviour {
   readonly compresses: boolean;
   /** Queries of one TCP connection are processed concurrently (RFC 7766). */
   readonly pipelines: boolean;
+  /** Special-use names (RFC 6761: localhost, invalid, onion ...) are answered locally. */
+  readonly answersSpecialNames: boolean;
+  /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
+  readonly answersExtraNames: boolean;
+  /** SERVICE.PROJECT is a name of a Compose service. */
+  readonly answersProjectNames: boolean;
+  /** Of several containers with one name, those of the client's own Compose project are answered. */
+  readonly prefersOwnProject: boolean;
+  /** Names that `--add-host` gave a container are answered, not only in its /etc/hosts. */
+  readonly answersExtraHosts: boolean;
+  /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
+  readonly followsHost: boolean;
+  readonly ttlSeconds: number;
+}
+
+/** How names that are not local are asked for. */
+interface ForwardingBehaviour {
   /**
    * Upstreams are tried within one time budget, healthy ones first, a second one early, and from changing ports.
-   * Without it they are tried as Docker does, and of the switches below only the last two have an effect.
+   * Without it they are tried as Docker does, and nothing below has an effect.
    */
   readonly failsOver: boolean;
   /** Replies of upstreams are cached for their TTL. */
@@ -49,35 +66,13 @@ export interface Behaviour {
   readonly sendsExtendedErrors: boolean;
   /** Upstreams that form a forwarding loop are detected and skipped. */
   readonly guardsLoops: boolean;
-  /** Special-use names (RFC 6761: localhost, invalid, onion ...) are answered locally. */
-  readonly answersSpecialNames: boolean;
-  /** Aliases that begin with "*." are wildcards, and the label io.dns11.names gives a container more names. */
-  readonly answersExtraNames: boolean;
-  /** SERVICE.PROJECT is a name of a Compose service. */
-  readonly answersProjectNames: boolean;
-  /** Of several containers with one name, those of the client's own Compose project are answered. */
-  readonly prefersOwnProject: boolean;
-  /** Names that `--add-host` gave a container are answered, not only in its /etc/hosts. */
-  readonly answersExtraHosts: boolean;
-  /** Changes of the host's resolv.conf apply at once, and not only to containers that start later. */
-  readonly followsHost: boolean;
-  readonly ttlSeconds: number;
 }
 
 /** On what a reply to a plain query for a local name depends, beside the name. */
 export type ReplyStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
 
-export const STRICT_BEHAVIOUR: Behaviour = {
-  answersAllTypes: false,
-  hasNegativeSoa: false,
-  speaksEdns: false,
-  checksQueries: false,
-  readsLongQueries: false,
-  ignoresCase: false,
-  reversesAllIpv6: false,
-  skipsDanglingLinks: false,
-  compresses: false,
-  pipelines: false,
+/** As Docker does, and as dns11 does by default. */
+export const DOCKER_FORWARDING: ForwardingBehaviour = {
   failsOver: false,
   caches: false,
   prefetches: false,
@@ -88,26 +83,9 @@ export const STRICT_BEHAVIOUR: Behaviour = {
   checksReplies: false,
   sendsExtendedErrors: false,
   guardsLoops: false,
-  answersSpecialNames: false,
-  answersExtraNames: false,
-  answersProjectNames: false,
-  prefersOwnProject: false,
-  answersExtraHosts: false,
-  followsHost: false,
-  ttlSeconds: 600,
 };
 
-export const DEFAULT_BEHAVIOUR: Behaviour = {
-  answersAllTypes: true,
-  hasNegativeSoa: true,
-  speaksEdns: true,
-  checksQueries: true,
-  readsLongQueries: true,
-  ignoresCase: true,
-  reversesAllIpv6: true,
-  skipsDanglingLinks: true,
-  compresses: true,
-  pipelines: true,
+export const DEFAULT_FORWARDING: ForwardingBehaviour = {
   failsOver: true,
   caches: true,
   prefetches: true,
@@ -118,6 +96,41 @@ export const DEFAULT_BEHAVIOUR: Behaviour = {
   checksReplies: true,
   sendsExtendedErrors: true,
   guardsLoops: true,
+};
+
+export const STRICT_BEHAVIOUR: Behaviour = {
+  ...DOCKER_FORWARDING,
+  answersAllTypes: false,
+  hasNegativeSoa: false,
+  speaksEdns: false,
+  checksQueries: false,
+  readsLongQueries: false,
+  ignoresCase: false,
+  reversesAllIpv6: false,
+  skipsDanglingLinks: false,
+  compresses: false,
+  pipelines: false,
+  answersSpecialNames: false,
+  answersExtraNames: false,
+  answersProjectNames: false,
+  prefersOwnProject: false,
+  answersExtraHosts: false,
+  followsHost: false,
+  ttlSeconds: 600,
+};
+
+export const DEFAULT_BEHAVIOUR: Behaviour = {
+  ...DEFAULT_FORWARDING,
+  answersAllTypes: true,
+  hasNegativeSoa: true,
+  speaksEdns: true,
+  checksQueries: true,
+  readsLongQueries: true,
+  ignoresCase: true,
+  reversesAllIpv6: true,
+  skipsDanglingLinks: true,
+  compresses: true,
+  pipelines: true,
   answersSpecialNames: true,
   answersExtraNames: true,
   answersProjectNames: true,

@@ -5,7 +5,12 @@ import { Fault, codeOf, reasonOf } from "../lib/fault.ts";
 
 export function engineFault(error: unknown, socketPath: string): Fault {
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
-  if (status === 404) return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", { cause: error });
+  if (status === 404) {
+    return new Fault("ENGINE_NOT_FOUND", "Not found by the engine", {
+      cause: error,
+      remedy: "The container, image or network was removed in the meantime. Run the command again.",
+    });
+  }
   switch (codeOf(error)) {
     case "ENOENT":
       return new Fault("ENGINE_NO_SOCKET", `No engine socket at "${socketPath}"`, {
@@ -19,10 +24,14 @@ export function engineFault(error: unknown, socketPath: string): Fault {
         remedy: "Run this command as root, for example with sudo.",
       });
     case "ECONNREFUSED":
-      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, { cause: error });
+      return new Fault("ENGINE_AWAY", `Connection refused at the engine socket "${socketPath}"`, {
+        cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker.",
+      });
     default:
       return new Fault("ENGINE_AWAY", `The engine at "${socketPath}" did not answer: ${reasonOf(error)}`, {
         cause: error,
+        remedy: "Check that dockerd is running: systemctl status docker.",
       });
   }
 }

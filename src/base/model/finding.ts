@@ -63,10 +63,15 @@ export interface Finding {
   readonly fixForGood?: string;
   /** The command that applies the lasting change. */
   readonly commandForGood?: string;
-  /** All is well, and whoever asks about the container should know first. */
-  readonly isNote?: boolean;
+  /** What whoever asks about the container should know first: whether dns11 serves it, and why not. */
+  readonly note?: ServedNote;
   /** What it has in common with findings of other containers; by default the detail. */
   readonly shared?: SharedCause;
+}
+
+export interface ServedNote {
+  readonly isServed: boolean;
+  readonly text: string;
 }
 
 /** Findings of one check with the same key have one cause. */

@@ -22,9 +22,6 @@ export type KindMode = (typeof KIND_MODES)[number];
 export const NODE_FAMILIES = ["auto", "ipv4", "ipv6", "both"] as const;
 type NodeFamilies = (typeof NODE_FAMILIES)[number];
 
-/** Where route_localnet is set in mode `loopback`. */
-export const ROUTE_LOCALNET_SCOPES = ["devices", "all"] as const;
-
 /** How host.docker.internal resolves; anything else is its address. */
 export const HOST_DOCKER_INTERNAL_WORDS = ["deny", "gateway", "forward"] as const;
 
@@ -35,7 +32,6 @@ export interface KindPolicy {
   readonly address: string;
   readonly mode: KindMode;
   readonly families: NodeFamilies;
-  readonly routeLocalnet: (typeof ROUTE_LOCALNET_SCOPES)[number];
   /** Whether others on the node's networks may query us too. */
   readonly isExposed: boolean;
   /** Whether to take port 53 of the node although another process listens there. */
@@ -49,7 +45,6 @@ export const KIND_DEFAULTS: KindPolicy = {
   address: "auto",
   mode: "listener",
   families: "auto",
-  routeLocalnet: "devices",
   isExposed: false,
   isForced: false,
   hostDockerInternal: "deny",

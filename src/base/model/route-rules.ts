@@ -7,8 +7,6 @@ export interface RouteRules {
   readonly everyone: readonly RouteText[];
   /** By network name. */
   readonly networks: ReadonlyMap<string, readonly RouteText[]>;
-  /** ndots is configured for all containers: addresses of single-label names are not resolved upstream. */
-  readonly isNdotsSet: boolean;
 }
 
-export const NO_RULES: RouteRules = { everyone: [], networks: new Map(), isNdotsSet: false };
+export const NO_RULES: RouteRules = { everyone: [], networks: new Map() };

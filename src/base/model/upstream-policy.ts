@@ -1,13 +1,12 @@
 /**
- * UpstreamPolicy: settings of forwarding and of the cache, besides the switches of a mode.
+ * UpstreamPolicy: settings of forwarding and of the cache, beside what a mode decides.
  */
 
 /**
  * "adaptive": in order, unresponsive ones last, a second one early; "sequential": always in order; "parallel": all at
  * once.
  */
-export const SERVER_ORDERS = ["adaptive", "sequential", "parallel"] as const;
-type ServerOrder = (typeof SERVER_ORDERS)[number];
+type ServerOrder = "adaptive" | "sequential" | "parallel";
 
 /** What happens to names whose only servers are containers that cannot be queried: they fail, or the next route applies. */
 export const MISSING_CONTAINER_SETTINGS = ["fail", "fallback"] as const;

@@ -5,8 +5,8 @@ import * as z from "zod";
 
 import type { RouteText } from "../../base/model/server-text.ts";
 import { nearest } from "../../base/lib/nearest.ts";
-import { NO_SEARCH } from "../dns-option.ts";
 import { quoteValue } from "../kinds.ts";
+import { whyNoSetting } from "../not-settings.ts";
 import type { AnySetting } from "../setting.ts";
 import { SETTINGS } from "../settings-table.ts";
 import { RECORDS, type WrittenRecords } from "./records-schema.ts";
@@ -152,7 +152,8 @@ function unwrapped(schema: unknown): unknown {
 
 /** The error for an unknown key. */
 export function unknownKey(key: string, path: readonly PropertyKey[], root: z.ZodType = SCHEMA): string {
-  if (key === "dns-search") return `is not supported: ${NO_SEARCH}`;
+  const why = whyNoSetting(key);
+  if (why !== undefined) return `is not supported: ${why}`;
   const keys = keysAt(root, path) ?? [];
   const suggestion = nearest(key, keys);
   if (suggestion !== undefined) return `unknown key; did you mean "${suggestion}"?`;

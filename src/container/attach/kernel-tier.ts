@@ -4,7 +4,7 @@
  * namespace: a firewall inside may drop packets that are not tracked. Until it has succeeded, only probes go there.
  * Where it does not, the process answers, by the rules that translate addresses.
  */
-import { reasonOf } from "../../base/lib/fault.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import type { AnsweredByReport } from "../../base/model/answered-by.ts";
 import type { KernelAnswers } from "../../kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../kernel/answers/kernel-space.ts";
@@ -106,7 +106,11 @@ function whyNotYet(
 
 function openSpace({ kernelAnswers }: KernelTierParts): KernelSpace {
   const space = kernelAnswers?.open();
-  if (space === undefined) throw new Error("the kernel already answers for as many namespaces as there may be");
+  if (space === undefined) {
+    throw new Fault("KERNEL_FULL", "the kernel already answers for as many namespaces as there may be", {
+      remedy: "Nothing is lost but speed: the process answers for the others.",
+    });
+  }
   return space;
 }
 

@@ -54,7 +54,7 @@ export async function chooseRuleBackend(
     cause,
     remedy:
       backends.map((backend) => `${backend} needs ${REQUIREMENTS[backend]}.`).join(" ") +
-      (setting === "auto" ? "" : " Or let dns11 choose: --rule-backend auto."),
+      (setting === "auto" ? "" : " Or let dns11 choose: rule-backend: auto."),
     isFinal: true,
   });
 }

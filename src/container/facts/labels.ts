@@ -58,7 +58,7 @@ export function ignoredLabelWarning(
   if (trustsImages || !Object.hasOwn(labels, key)) return undefined;
   return source === "unknown"
     ? `label ${key} is ignored, because its image cannot be inspected, or has too many labels, and the label may come from there: re-create ` +
-        "the container from another image, or trust image labels with --trust-image-labels"
+        "the container from another image, or set trust-image-labels: true"
     : `label ${key} of the image is ignored, because an image may only opt out: set the label on the container, with a ` +
-        "value that differs from the image's, or trust image labels with --trust-image-labels";
+        "value that differs from the image's, or set trust-image-labels: true";
 }

@@ -15,7 +15,7 @@ import { HOST_LIMITS } from "./limits.ts";
 import type { LinkDomain } from "./resolved/resolved-bus.ts";
 import { isOwnLink } from "./resolved/tun-link.ts";
 
-const DOMAIN_REMEDY = "Choose another domain with --host-domain, such as docker or containers.internal, and reload.";
+const DOMAIN_REMEDY = "Choose another domain with host-domain, such as docker or containers.internal, and reload.";
 export const ZONE_REMEDY = "In containers the zone resolves. Choose another zone, or remove that domain, and reload.";
 
 /** Throws a Fault if the search list uses the domain. */

@@ -29,7 +29,7 @@ export function chooseListenAddress(existing: readonly InterfaceAddress[]): stri
     if (holder === undefined || isOurs(holder)) return address;
   }
   throw new Fault("KIND_NO_ADDRESS", `The node already uses ${DEDICATED.ipv4} and the addresses after it`, {
-    remedy: "Use --kind-mode loopback.",
+    remedy: "Set kind.mode: loopback.",
   });
 }
 

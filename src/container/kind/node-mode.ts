@@ -90,7 +90,6 @@ export class NodeMode implements AttachMode {
     this.#podProbe = new PodProbe(parts);
     this.#localnet = new RouteLocalnetGuard({
       memory: parts.memory,
-      scope: () => this.#policy.routeLocalnet,
       facingPods: (links, addresses) => this.#facingPods(links, addresses),
       record: () => this.#record,
       save: (localnet) => this.#save({ ...this.#record, ...localnet }),

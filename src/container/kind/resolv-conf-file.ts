@@ -60,7 +60,11 @@ export class ResolvConfFile {
   write(text: string): boolean {
     return this.#forWriting((fd) => {
       const before = textOf(fd);
-      if (before === undefined) throw new Error("The file is too long for a resolv.conf");
+      if (before === undefined) {
+        throw new Fault("TOO_LONG", "The node's resolv.conf is too long to be changed", {
+          remedy: "Shorten the file in the node.",
+        });
+      }
       const { extension, body } = writeSteps(before, text);
       writeAll(fd, extension, before.length);
       waitForReaders();

@@ -8,10 +8,8 @@ import { inSlices } from "../../base/lib/slices.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type InterfaceAddress, type Link, RouteSocket } from "../../kernel/rtnetlink.ts";
-import type { KindPolicy } from "../../base/model/kind-policy.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 import {
-  ALL,
   DEFAULT,
   type LocalnetRecord,
   type RouteLocalnet,
@@ -24,7 +22,6 @@ import {
 
 export interface RouteLocalnetGuardParts {
   readonly memory: NetlinkMemory;
-  readonly scope: () => KindPolicy["routeLocalnet"];
   /** The ones through which queries of pods and other permitted clients arrive. */
   readonly facingPods: (links: readonly Link[], addresses: readonly InterfaceAddress[]) => readonly Link[];
   readonly record: () => LocalnetRecord;
@@ -190,12 +187,7 @@ export class RouteLocalnetGuard {
   }
 
   #readingOf(links: readonly Link[], addresses: readonly InterfaceAddress[]): Reading {
-    const { scope, facingPods } = this.#parts;
-    const disabled =
-      scope() === "all"
-        ? disabledRouteLocalnet([], [ALL])
-        : disabledRouteLocalnet(facingPods(links, addresses), [DEFAULT]);
-    return { disabled, links };
+    return { disabled: disabledRouteLocalnet(this.#parts.facingPods(links, addresses), [DEFAULT]), links };
   }
 
   /** The names of what is off, once undoing it is saved. */

@@ -13,9 +13,9 @@ import { codeOf } from "../../base/lib/fault.ts";
 const FOLDER = "/proc/sys/net/ipv4/conf";
 /** The value that new interfaces start with. */
 export const DEFAULT = "default";
-export const ALL = "all";
+const ALL = "all";
 
-/** The values by interface name, `all` or `default`. */
+/** The values by interface name, or `default`. */
 export type RouteLocalnet = Readonly<Record<string, string>>;
 
 /** What is needed to restore everything. */
@@ -48,7 +48,7 @@ export function extendLocalnetRecord(
   disabled: RouteLocalnet,
   links: readonly NamedLink[],
 ): LocalnetRecord {
-  const present = new Set([ALL, DEFAULT, ...links.map(({ name }) => name)]);
+  const present = new Set([DEFAULT, ...links.map(({ name }) => name)]);
   const before = Object.entries(known.routeLocalnet).filter(([name]) => present.has(name));
   const isFirst = Object.hasOwn(disabled, DEFAULT) && !Object.hasOwn(known.routeLocalnet, DEFAULT);
   const openBefore = isFirst
@@ -71,19 +71,14 @@ export function disableRouteLocalnet(name: string): void {
 
 /** Yields after each action, with a sentence about it: a node has two interfaces for each pod. */
 export function* restoreRouteLocalnet(record: LocalnetRecord, links: () => readonly NamedLink[]): Generator<string> {
-  const { [DEFAULT]: later, [ALL]: all, ...others } = record.routeLocalnet;
+  const { [DEFAULT]: later, ...others } = record.routeLocalnet;
   const put = (name: string, value: string): string => {
     write(name, value);
     return `restored route_localnet of ${name} to ${value}`;
   };
   // The default first, so that no further interface starts with it.
-  for (const [name, before] of [
-    [DEFAULT, later],
-    [ALL, all],
-  ] as const) {
-    const now = before === undefined ? undefined : read(name);
-    if (before !== undefined && now !== undefined && now !== before) yield put(name, before);
-  }
+  const now = later === undefined ? undefined : read(DEFAULT);
+  if (later !== undefined && now !== undefined && now !== later) yield put(DEFAULT, later);
   for (const { name, index, routeLocalnet } of hasInterfaces(record) ? links() : []) {
     const inherited = record.openBefore?.includes(index) === true ? undefined : later;
     const before = Object.hasOwn(others, name) ? others[name] : inherited;
@@ -92,9 +87,9 @@ export function* restoreRouteLocalnet(record: LocalnetRecord, links: () => reado
   }
 }
 
-/** Whether interfaces are to be restored, and not only `all`. */
+/** Whether there is anything to restore. */
 export function hasInterfaces({ routeLocalnet }: LocalnetRecord): boolean {
-  return Object.keys(routeLocalnet).some((name) => name !== ALL);
+  return Object.keys(routeLocalnet).length > 0;
 }
 
 function read(name: string): string | undefined {

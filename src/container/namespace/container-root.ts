@@ -3,6 +3,7 @@
  */
 import { constants, openSync } from "node:fs";
 
+import { Fault } from "../../base/lib/fault.ts";
 import { O_PATH, closeQuietly, openInRoot } from "../../kernel/libc.ts";
 import { readRegular } from "../../kernel/regular-file.ts";
 import type { EngineHost } from "./engine-host.ts";
@@ -15,10 +16,18 @@ export function withContainerRoot<T>(
   { sharesPids }: Pick<EngineHost, "sharesPids">,
   use: (root: number) => T,
 ): T {
-  if (!sharesPids || pid <= 0) throw new Error("Cannot see the container's process: it runs in another PID namespace");
+  if (!sharesPids || pid <= 0) {
+    throw new Fault("ENGINE_ELSEWHERE", "Cannot see the container's process: it runs in another PID namespace", {
+      remedy: "Run dns11 on the engine's machine or in a container with `--pid host`.",
+    });
+  }
   const root = openSync(`/proc/${pid}/root`, O_PATH | constants.O_DIRECTORY);
   try {
-    if (!isOfContainer(pid, containerId)) throw new Error("The process no longer belongs to the container");
+    if (!isOfContainer(pid, containerId)) {
+      throw new Fault("ENDED", "The process no longer belongs to the container", {
+        remedy: "The container has ended or was restarted. Run the command again.",
+      });
+    }
     return use(root);
   } finally {
     closeQuietly(root);

@@ -229,7 +229,6 @@ export class Directory {
   #upstreams(fact: ContainerFact, node: NodeContext | undefined): Upstreams {
     const { layers, listed, listedBy, hasGateway, isUnclear } = this.#routing(fact, node);
     const { nameservers } = fact;
-    const { isNdotsSet } = this.#rules;
     return {
       routes: routesOf({
         layers,
@@ -239,7 +238,7 @@ export class Directory {
         host: this.#host,
         hasExternalAccess: hasGateway || isUnclear,
       }),
-      isNdotsSet: isNdotsSet || (!isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet),
+      isNdotsSet: !isUnclear && nameservers.kind !== "unknown" && nameservers.isNdotsSet,
     };
   }
 

@@ -94,6 +94,6 @@ function refuseHostOnlyServer(server: NamedServer): void {
   if (server.port === DNS_PORT && !isHostScoped(server.address)) return;
   throw new Error(
     `"${server.address}:${server.port}" would be queried from the host, where a label may use only port ${DNS_PORT} and no address ` +
-      "that only the host reaches; to allow it, use --label-servers any",
+      "that only the host reaches; to allow it, set label-servers: any",
   );
 }

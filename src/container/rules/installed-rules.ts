@@ -27,7 +27,7 @@ import { iptablesTool } from "./iptables-tool.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { type ChainName, IP_FAMILIES, type IpFamily, type Protocol, TABLE_NAME } from "./plan.ts";
 
-/** The comment of tables that `dns11 kind --in-node --once` installs. */
+/** The comment of tables that `dns11 run --in-node --once` installs. */
 export const PERMANENT_COMMENT = "dns11 in the node, once";
 
 export interface InstalledRules {
@@ -61,7 +61,7 @@ export async function requireUnserved(netns: NetNamespace): Promise<readonly Ins
   if (owned.owner === "instance") throw ownedElsewhere(owned.title);
   throw new Fault(OWNED_ELSEWHERE, `Table "${TABLE_NAME}" was installed permanently from inside the node`, {
     remedy:
-      "It already serves the pods of this node. To serve them from outside, run in the node: dns11 kind --in-node --undo",
+      "It already serves the pods of this node. To serve them from outside, run in the node: dns11 run --in-node --undo",
   });
 }
 

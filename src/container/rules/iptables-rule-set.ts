@@ -2,6 +2,7 @@
  * IptablesRuleSet: our rules as iptables-legacy chains. Each table changes atomically, one table after the other, in an
  * order in which a query that arrives between two changes is answered, too.
  */
+import { Fault } from "../../base/lib/fault.ts";
 import { RouteSocket } from "../../kernel/rtnetlink.ts";
 import { removeTable } from "./permanent-rules.ts";
 import { applyChains } from "./iptables-chains.ts";
@@ -76,7 +77,9 @@ export class IptablesRuleSet implements RuleSet {
   #interfaceName(index: number): string {
     const name = this.#interfaceNames.get(index);
     if (name === undefined || !PLAIN_NAME.test(name)) {
-      throw new Error(`Cannot pass interface ${index} to iptables: unsupported name "${name ?? ""}"`);
+      throw new Fault("IPTABLES", `Cannot pass interface ${index} to iptables: unsupported name "${name ?? ""}"`, {
+        remedy: "Rename the interface in the container's namespace: use letters, digits, dots, dashes and underscores.",
+      });
     }
     return name;
   }

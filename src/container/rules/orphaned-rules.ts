@@ -19,7 +19,7 @@ export async function removeOrphanedRules(netns: NetNamespace): Promise<CleanupR
   for (const rules of await installedRules(netns)) {
     const { title, owner } = rules;
     if (owner === "permanent")
-      did.push(`kept ${title}: installed permanently from inside the node (dns11 kind --in-node --once)`);
+      did.push(`kept ${title}: installed permanently from inside the node (dns11 run --in-node --once)`);
     else if (owner === "instance") did.push(`kept ${title}: a running process owns it`);
     else {
       try {

@@ -166,7 +166,7 @@ export class Engine {
 
   async #getLimited<T>(path: string, notHere: readonly number[]): Promise<T | undefined> {
     const limits = { timeoutMs: LIMITS.inspectMs, bytesMax: LIMITS.swarmListBytes };
-    return await limitedGet<T>({ socketPath: this.#socketPath, path, notHere, ...limits });
+    return await this.#explained(limitedGet<T>({ socketPath: this.#socketPath, path, notHere, ...limits }));
   }
 
   async #get<T>(path: string, timeoutMs: number, signal?: AbortSignal, options: object = {}): Promise<T> {

@@ -5,9 +5,9 @@
 import type { Status } from "../../api/status.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
 
-const ON_MACHINE = "Use Linux 6.6 or later and the rule backend nft-owner, or set --answers process.";
+const ON_MACHINE = "Use Linux 6.6 or later and the rule backend nft-owner, or set answers: process.";
 const IN_CONTAINER =
-  "Nothing is lost but speed. Have the container's firewall accept everything on lo, or set --answers process.";
+  "Nothing is lost but speed. Have the container's firewall accept everything on lo, or set answers: process.";
 
 export function kernelAnswersFindings(status: Status | undefined): Finding[] {
   if (status?.answers === undefined) return [];

@@ -29,7 +29,7 @@ export async function projectNamesFindings(
   facts: readonly ContainerFact[],
   isKnown: KnowsDomain,
 ): Promise<Finding[]> {
-  if (status?.settings["switches.project-names"]?.value !== true) return [];
+  if (status?.settings["project-names"]?.value !== true) return [];
   const networks = new Set(
     facts.flatMap(({ endpoints }) => endpoints.map(({ networkName }) => networkName.toLowerCase())),
   );
@@ -42,7 +42,7 @@ export async function projectNamesFindings(
     }
     if (!(await isKnown(project))) return [];
     const what = `project "${project}" has the name of a public domain: ${name} is the service, and no longer a name on the Internet`;
-    return [finding("project-names", "warning", what, `${RENAME} Or turn off the switch project-names.`)];
+    return [finding("project-names", "warning", what, `${RENAME} Or set project-names: false.`)];
   });
   return findings.flat();
 }

@@ -100,7 +100,7 @@ function listenerFindings(fact: NodeFact, reachable: readonly string[]): Finding
     const protocols = listenersAt(address, DNS_PORT);
     if (protocols.length === 0) return [];
     const detail = `a process in the node listens on port 53 of ${address} over ${protocols.join(" and ")}, but dns11 receives the queries sent there`;
-    return [finding("kind-port-53", "problem", detail, "Choose another address with --kind-ip, or stop that process.")];
+    return [finding("kind-port-53", "problem", detail, "Choose another address with kind.ip, or stop that process.")];
   });
 }
 
@@ -158,7 +158,7 @@ function interfacesWithoutLocalnet({ addresses }: NodeFact, memory: NetlinkMemor
 function localnetFinding(disabled: readonly string[]): Finding {
   const detail = `off on ${disabled.join(", ")}: rules that redirect pods to 127.0.0.11 need it`;
   const remedy =
-    "Run dns11 with --kind-mode listener, which does not need it. Kind mode loopback switches it on; if it is off again, find the program that switches it off.";
+    "Set kind.mode: listener, which does not need it. Kind mode loopback switches it on; if it is off again, find the program that switches it off.";
   return finding("route-localnet", "problem", detail, remedy);
 }
 

@@ -23,8 +23,6 @@ export interface UdpParts {
   forward: Forward;
   /** Longer queries are cut to this. */
   queryBytesMax: number;
-  /** Without batching, each packet is answered separately; for comparison. */
-  readonly isBatching: boolean;
   readonly meter?: QueryMeter | undefined;
 }
 
@@ -115,8 +113,8 @@ export class UdpListener {
 
   /** Receives the packets that wait behind the one from Node; for a single packet this costs one system call. */
   #receiveMore(): number {
-    const { block, queryBytesMax, isBatching } = this.#parts;
-    if (!isBatching || this.#watch?.isResting !== false) return 0;
+    const { block, queryBytesMax } = this.#parts;
+    if (this.#watch?.isResting !== false) return 0;
     const count = block.receive(this.#fd, 1, queryBytesMax, this.#batchMax - 1);
     if (count > 0) this.#watch.rest();
     return count;

@@ -72,7 +72,9 @@ export function repairsOf({ nodes, reconciler, roster }: EnginePortsParts, quara
     },
     setDetached: (fact, isDetached) => {
       if (!nodes.isNode(fact))
-        throw new Fault("NO_SUCH_NODE", `"${fact.name}" is not a KIND node served by this dns11`);
+        throw new Fault("NO_SUCH_NODE", `"${fact.name}" is not a KIND node served by this dns11`, {
+          remedy: "dns11 kind status lists the nodes.",
+        });
       roster.setDetached(fact, isDetached);
     },
   };

@@ -40,7 +40,7 @@ export async function compareWithKernel(
 ): Promise<Compared> {
   const questions = plainOnes(all);
   const asked = async (answers: "process" | "auto"): Promise<Asked> => {
-    await using dns11 = await startDns11(engine, { args: ["--answers", answers], env: WITHOUT_KEEPER });
+    await using dns11 = await startDns11(engine, { settings: { answers }, env: WITHOUT_KEEPER });
     await dns11.waitForKernel();
     const results = new Map<Question, QuestionResult>();
     let left = questions;

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { ContainerStatus } from "../../../src/api/status.ts";
 import { type Container, createNetwork, runContainer } from "../engine/container.ts";
 import { dataOf, digByBoth } from "../client/dig.ts";
-import { type Dns11, type Dns11Options, startDns11 } from "../program/dns11.ts";
+import { type Dns11, type Dns11Options, type SettingTexts, startDns11 } from "../program/dns11.ts";
 import { type Engine, type EngineOptions, startEngine } from "../engine/engine.ts";
 import { type KindNode, type KindNodeOptions, runKindNode } from "./kind-node.ts";
 import type { NetworkContext } from "../rig/netns.ts";
@@ -37,7 +37,7 @@ export async function startKindEnvironment(options: KindEnvironmentOptions = {})
     const upstream = await startUpstream(engine, { address: UPSTREAM });
     await createNetwork(engine, NETWORK, { subnet: "10.77.0.0/24", args: ["--gateway", GATEWAY] });
     const web = await runContainer(engine, { name: "web", networks: [NETWORK] });
-    return new KindEnvironment(engine, upstream, web, withKeeper ? [] : ["--keeper", "off"]);
+    return new KindEnvironment(engine, upstream, web, withKeeper ? {} : { keeper: "off" });
   } catch (error) {
     await engine[Symbol.asyncDispose]();
     throw error;
@@ -51,14 +51,14 @@ export class KindEnvironment implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "d11-kind-"));
   readonly #shared = new SharedDns11(() => this.engine);
   /** Of each dns11. */
-  readonly #args: readonly string[];
+  readonly #always: SettingTexts;
   #files = 0;
 
-  constructor(engine: Engine, upstream: Upstream, web: Container, args: readonly string[]) {
+  constructor(engine: Engine, upstream: Upstream, web: Container, always: SettingTexts) {
     this.engine = engine;
     this.upstream = upstream;
     this.web = web;
-    this.#args = args;
+    this.#always = always;
   }
 
   /** By default without KIND's rewrite. */
@@ -67,8 +67,8 @@ export class KindEnvironment implements AsyncDisposable {
   }
 
   /** For tests that neither stop dns11 nor need it fresh. Other tests must end it before they create a node. */
-  async shared(args: readonly string[] = []): Promise<Dns11> {
-    return await this.#shared.with(["--kind", "auto", ...this.#args, ...args]);
+  async shared(): Promise<Dns11> {
+    return await this.#shared.with(["--kind", "auto"], this.#always);
   }
 
   /** The same, with these settings of nodes, which it reloads. */
@@ -80,17 +80,21 @@ export class KindEnvironment implements AsyncDisposable {
     await this.#shared.stop();
   }
 
-  /** Configured by flags. */
-  async serve(args: readonly string[] = [], options: Dns11Options = {}): Promise<Dns11> {
-    this.#shared.assertEnded();
-    return await startDns11(this.engine, { ...options, args: ["--kind", "auto", ...this.#args, ...args] });
-  }
-
-  async serveWith(settings: SettingsFile, options: Dns11Options = {}): Promise<Dns11> {
+  async serve(settings: SettingTexts = {}, options: Dns11Options = {}): Promise<Dns11> {
     this.#shared.assertEnded();
     return await startDns11(this.engine, {
       ...options,
-      args: [...settings.args, ...this.#args, ...(options.args ?? [])],
+      args: ["--kind", "auto"],
+      settings: { ...this.#always, ...settings },
+    });
+  }
+
+  async serveWith(file: SettingsFile, options: Dns11Options = {}): Promise<Dns11> {
+    this.#shared.assertEnded();
+    return await startDns11(this.engine, {
+      ...options,
+      args: [...file.args, ...(options.args ?? [])],
+      settings: this.#always,
     });
   }
 

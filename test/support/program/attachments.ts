@@ -80,7 +80,6 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
     ...common,
     block: new MessageBlock(8, SLOT_BYTES),
     queryBytesMax: 512,
-    isBatching: true,
   };
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);

@@ -12,7 +12,7 @@ export type CommandHelp = {
 };
 
 /** A help text of the page that holds them all, in the form of docs/cli.md. */
-const HELP = /^```text dns11((?: \S+)*) --help(?:-all)?\n([\s\S]*?)^```$/gm;
+const HELP = /^```text dns11((?: \S+)*) --help\n([\s\S]*?)^```$/gm;
 
 /** The program itself first, then its commands and subcommands. One process prints them all. */
 export async function helpOfAll(): Promise<CommandHelp[]> {

@@ -8,6 +8,8 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { variableOf } from "../../../src/config/environment.ts";
+import type { PlainKey } from "../../../src/config/settings-table.ts";
 import { PROGRAM } from "./built.ts";
 import type { ContainerStatus, Status } from "../../../src/api/status.ts";
 import { type CommandOptions, type CommandResult, SYSTEM_PATH, run } from "./command.ts";
@@ -16,8 +18,13 @@ import type { Leftovers } from "../rig/leftovers.ts";
 import { hold, release } from "../rig/reaper.ts";
 import { inTime, waitFor } from "../rig/wait.ts";
 
+/** Settings as text, by key. */
+export type SettingTexts = Readonly<Partial<Record<PlainKey, string>>>;
+
 export interface Dns11Options {
   readonly args?: readonly string[];
+  /** They become variables. */
+  readonly settings?: SettingTexts;
   readonly env?: NodeJS.ProcessEnv;
   /**
    * Prefix of the command: `strace ...`, `setpriv ...`. By default it limits the program to the capabilities that it
@@ -47,6 +54,10 @@ const NO_MORE_THAN_NEEDED = [
 
 /** For tests that are not about its end: a keeper takes a fifth of the processor time of a start. */
 export const WITHOUT_KEEPER: NodeJS.ProcessEnv = { DNS11_KEEPER: "off" };
+
+export function variables(settings: SettingTexts = {}): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(settings).map(([key, text]) => [variableOf(key as PlainKey), text]));
+}
 
 let started = 0;
 
@@ -129,7 +140,13 @@ export class Dns11 implements AsyncDisposable {
     this.#child = spawn(command, args, {
       stdio: ["ignore", "inherit", "pipe"],
       // Several run at once and cannot share the default address.
-      env: { ...process.env, DNS11_METRICS_ADDR: "off", ...options.env, PATH: SYSTEM_PATH },
+      env: {
+        ...process.env,
+        DNS11_METRICS_ADDR: "off",
+        ...variables(options.settings),
+        ...options.env,
+        PATH: SYSTEM_PATH,
+      },
     });
     this.#child.stderr?.on("data", (chunk: Buffer) => (this.#log += chunk.toString()));
     this.#exited = once(this.#child, "close").then(([code, signal]) => (code ?? (signal as string)) as number);

@@ -28,7 +28,6 @@ export function startEngineSide(
     host: undefined,
     stateDir: "",
     enginePid: undefined,
-    isBatching: true,
     isReplacing: false,
     config: undefined,
   };

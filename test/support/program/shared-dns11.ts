@@ -12,13 +12,14 @@ import { HOST_ID } from "../../../src/container/host/host-fact.ts";
 import type { Engine } from "../engine/engine.ts";
 import { makeFolder } from "../rig/folder.ts";
 import { waitFor } from "../rig/wait.ts";
-import { type Dns11, WITHOUT_KEEPER, startDns11 } from "./dns11.ts";
+import { type Dns11, type SettingTexts, WITHOUT_KEEPER, startDns11 } from "./dns11.ts";
 
 const SETTLED: ReadonlySet<string> = new Set(["attached", "skipped"]);
 
 export class SharedDns11 implements AsyncDisposable {
   readonly #engine: () => Engine;
-  #args: readonly string[] = [];
+  /** The arguments and the settings of the instance. */
+  #form = "";
   #instance: Dns11 | undefined;
   /** Of the settings file of `under`. */
   #folder: string | undefined;
@@ -29,12 +30,13 @@ export class SharedDns11 implements AsyncDisposable {
     this.#engine = engine;
   }
 
-  /** The dns11 with these arguments, which has seen every container that runs, and none that is gone. */
-  async with(args: readonly string[] = []): Promise<Dns11> {
-    if (this.#instance?.isRunning !== true || args.join("\0") !== this.#args.join("\0")) {
+  /** The dns11 with these arguments and settings, which has seen every container that runs, and none that is gone. */
+  async with(args: readonly string[] = [], settings: SettingTexts = {}): Promise<Dns11> {
+    const form = JSON.stringify([args, settings]);
+    if (this.#instance?.isRunning !== true || form !== this.#form) {
       await this.stop();
-      this.#args = args;
-      this.#instance = await startDns11(this.#engine(), { args, env: WITHOUT_KEEPER });
+      this.#form = form;
+      this.#instance = await startDns11(this.#engine(), { args, settings, env: WITHOUT_KEEPER });
     }
     await this.#settled(this.#instance);
     return this.#instance;

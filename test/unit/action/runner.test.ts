@@ -3,17 +3,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { InputError, annotation, quoted, readInputs, variable } from "../../../src/action/runner.ts";
+import { InputError, annotation, quoted, readInputs, variable, withVariables } from "../../../src/action/runner.ts";
 
 test("inputs have defaults, and a version may begin with v", () => {
   assert.deepEqual(readInputs({}), { version: "", url: "", program: "", args: [] });
-  const given = { INPUT_VERSION: " v0.1.0 ", INPUT_ARGS: "--answers\n  process  \n\n--strict\n" };
+  const given = { INPUT_VERSION: " v0.1.0 ", INPUT_ARGS: "--ttl\n  9s  \n\n--strict\n" };
   assert.deepEqual(readInputs(given), {
     version: "0.1.0",
     url: "",
     program: "",
-    args: ["--answers", "process", "--strict"],
+    args: ["--ttl", "9s", "--strict"],
   });
+});
+
+test("settings of the step are passed through sudo, and nothing else is", () => {
+  assert.deepEqual(withVariables({ PATH: "/bin", DNS11: "x", DNS11_X: undefined }), []);
+  const set = { DNS11_QUERIES_NAMES: "hidden", DNS11_DNS: "a b;c", DNS11_x: "no", "DNS11_A B": "no" };
+  assert.deepEqual(withVariables(set), ["env", "DNS11_QUERIES_NAMES=hidden", "DNS11_DNS=a b;c"]);
 });
 
 test("a bad input is named", () => {

@@ -46,10 +46,13 @@ test("an invalid file: a line for each mistake, and exit code 2", async () => {
 });
 
 test("a conflict is reported with its place", async () => {
-  const path = file("version: 1\nstrict: true\nswitches:\n  cache: true\n");
+  const path = file("version: 1\nstrict: true\ncache:\n  size: 1MiB\n");
   const { code, stderr } = await dns11(["check-config", path]);
   assert.equal(code, 2);
-  assert.match(stderr, new RegExp(`^${path}:4:3: switches\\.cache: has no effect without the switch failover`));
+  assert.match(
+    stderr,
+    new RegExp(`^${path}:4:3: cache\\.size: has no effect with forward.order: docker, which strict sets`),
+  );
 });
 
 // Arguments of run, its environment, and the error, which comes before run connects to an engine.
@@ -59,15 +62,22 @@ const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp]
     {},
     /option '--dns <server>' argument '10\.0\.0' is invalid\. .*"host", an IP address or container:NAME/,
   ],
-  [["--dns-opt", "attempts:2"], {}, /set it on the container/],
-  [["--dns-search", "lan"], {}, /search lists are applied by the resolver library/],
+  [
+    ["--dns-opt", "rotate"],
+    {},
+    /no flag '--dns-opt': options of resolv\.conf [\s\S]*forward\.order: rotate \(for rotate\)/,
+  ],
+  [["--dns-search", "lan"], {}, /no flag '--dns-search': search lists are applied by the resolver library/],
+  [["--kind-mode=loopback"], {}, /no flag '--kind-mode': set DNS11_KIND_MODE, or kind\.mode in the settings file/],
+  [["--own-project"], {}, /no flag '--own-project': set DNS11_OWN_PROJECT, or own-project in the settings file/],
+  [["--once"], {}, /option '--once' needs --in-node/],
+  [["--in-node"], {}, /option '--host' has no effect with --in-node/],
   [["--ttl", "-1"], {}, /is invalid\. Use whole seconds from 0 to 7d, such as 30s or 5m\.$/m],
   [["--only", "web"], {}, /is invalid\. Use label=KEY/],
-  [["--resolv-conf", "resolv.conf"], {}, /Use an absolute path, such as/],
+  [["--records-dir", "records"], {}, /Use an absolute path, such as/],
   [["--log-level", "loud"], {}, /Use one of debug, info/],
-  [["--strict", "--cache"], {}, /^--cache: has no effect without the switch failover, which strict turns off/],
-  [["--hedge"], { DNS11_STRICT: "1" }, /^--hedge: has no effect without the switch failover/],
-  [["--strict"], { DNS11_DNS_OPT: "rotate" }, /^DNS11_DNS_OPT: has no effect without the switch failover/],
+  [["--strict"], { DNS11_CACHE_SIZE: "1MiB" }, /^DNS11_CACHE_SIZE: has no effect .*, which strict sets/],
+  [["--strict", "--zone", "a.test"], {}, /^--zone: has no effect with strict/],
   [
     [],
     { DNS11_STRICT: "perhaps", DNS11_TTL: "x" },
@@ -77,9 +87,9 @@ const REFUSED: readonly (readonly [readonly string[], NodeJS.ProcessEnv, RegExp]
   [[], { DNS11_CONFIG: join(folder, "nowhere") }, /nowhere: cannot be read: ENOENT/],
   [["--config", file("version: 1\nttl: x\n")], {}, /:2:6: ttl: invalid duration "x": use whole seconds/],
   [
-    ["--no-failover", "--config", file("version: 1\nswitches: {cache: true}\n")],
-    {},
-    /:2:12: switches\.cache: has no effect/,
+    [],
+    { DNS11_FORWARD_ORDER: "docker", DNS11_CONFIG: file("version: 1\ncache: {size: 1MiB}\n") },
+    /:2:9: cache\.size: has no effect/,
   ],
 ];
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { diagnosisText } from "../../../cmd/doctor-text.ts";
+import { diagnosisText } from "../../../cmd/text/doctor-text.ts";
 import { type Finding, finding } from "../../../src/base/model/finding.ts";
 import type { Cause, LastingFix } from "../../../src/api/causes.ts";
 import { failureFindings } from "../../../src/doctor/checks/failing-names.ts";
@@ -83,18 +83,24 @@ test("without problems there is one line", () => {
   );
 });
 
-test("a container that dns11 does not serve is said to be so first, and not to be healthy", () => {
+test("a container that was asked about is said to be served or not first, and not to be healthy without", () => {
   const skipped = {
     ...finding("attachment", "ok", "not served by dns11 (host-network): it uses the host's network"),
-    isNote: true,
+    note: { isServed: false, text: "not served by dns11 (host-network): it uses the host's network" },
   };
-  const text = diagnosisText(diagnosis(report(HOST), report("web", skipped)), { showsAll: false });
+  const text = diagnosisText(diagnosis(report(HOST), report("web", skipped)), { showsAll: false, showsServed: true });
   assert.equal(
     text,
     "NOTE     web: not served by dns11 (host-network): it uses the host's network\n\nno problem found (3 checks passed, --all shows them)\n",
   );
   const two = diagnosisText(diagnosis(report(HOST), report("web", skipped), report("db")), { showsAll: false });
   assert.match(two, /^healthy/, "of all containers, ps tells");
+  const served = {
+    ...finding("attachment", "ok", "dns11, since now"),
+    note: { isServed: true, text: "served by dns11" },
+  };
+  const well = diagnosisText(diagnosis(report(HOST), report("web", served)), { showsAll: false, showsServed: true });
+  assert.match(well, /^NOTE {5}web: served by dns11\n\nhealthy /);
 });
 
 test("a command that applies a lasting change is on one line, after it", () => {

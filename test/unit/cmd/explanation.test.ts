@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { explanationText } from "../../../cmd/explain/explanation-text.ts";
+import { explanationText } from "../../../cmd/text/explanation-text.ts";
 import type { Cause } from "../../../src/api/causes.ts";
 import type { Explanation } from "../../../src/api/names.ts";
 import type { AddressOwner } from "../../../src/api/owners.ts";
 import type { RecordText, ReplyText } from "../../../src/base/model/reply-text.ts";
-import { PLAIN } from "../../../cmd/terminal.ts";
+import { PLAIN } from "../../../cmd/text/terminal.ts";
 import { assertGolden } from "../support/golden.ts";
 
 const SERVER = "host(10.99.0.1)";

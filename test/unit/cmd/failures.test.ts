@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { failuresText } from "../../../cmd/failures.ts";
+import { failuresText } from "../../../cmd/text/failures-text.ts";
 import type { FailureReport } from "../../../src/api/failures.ts";
 import { NOW, OTHER_NETWORK as CAUSE, aFailure } from "../support/failures.ts";
 

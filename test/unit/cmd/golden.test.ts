@@ -6,11 +6,11 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
 
-import { failuresText } from "../../../cmd/failures.ts";
+import { failuresText } from "../../../cmd/text/failures-text.ts";
 import { namesText } from "../../../cmd/names.ts";
 import { psText } from "../../../cmd/ps.ts";
 import { containerText, statusText } from "../../../cmd/status.ts";
-import { type Display, PLAIN } from "../../../cmd/terminal.ts";
+import { type Display, PLAIN } from "../../../cmd/text/terminal.ts";
 import type { FailuresReport } from "../../../src/api/failures.ts";
 import type { NameList } from "../../../src/api/name-list.ts";
 import type { Status } from "../../../src/api/status.ts";

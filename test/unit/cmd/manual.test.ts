@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 
-import { EXIT } from "../../../cmd/exit-code.ts";
+import { EXIT } from "../../../cmd/process/exit-code.ts";
 import type { SettingOrigins } from "../../../src/base/model/setting-origins.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
 import { check, run } from "../../support/program/command.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { jsonLine, printable, printableLines, printableText } from "../../../cmd/printable.ts";
+import { jsonLine, printable, printableLines, printableText } from "../../../cmd/text/printable.ts";
 
 test("control characters are escaped, all other text stays", () => {
   assert.equal(printable("\u001b]0;x\u0007\u009b1m\n\u202egnp\u2066"), "\\x1b]0;x\\x07\\x9b1m\\x0a\\u202egnp\\u2066");

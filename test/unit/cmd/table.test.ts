@@ -4,9 +4,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Column, fits, table } from "../../../cmd/table.ts";
-import { PLAIN } from "../../../cmd/terminal.ts";
-import { wrapped } from "../../../cmd/wrap.ts";
+import { type Column, fits, table } from "../../../cmd/text/table.ts";
+import { PLAIN } from "../../../cmd/text/terminal.ts";
+import { wrapped } from "../../../cmd/text/wrap.ts";
 
 const HEAD: readonly Column[] = [
   { title: "NAME", min: 8 },

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { QueryLines } from "../../../cmd/tail/query-lines.ts";
-import { PLAIN } from "../../../cmd/terminal.ts";
+import { QueryLines } from "../../../cmd/text/query-lines.ts";
+import { PLAIN } from "../../../cmd/text/terminal.ts";
 import { aCause, anOwner, aReport } from "../support/query-reports.ts";
 import { useEnvironment } from "../support/environment.ts";
 import { assertGolden } from "../support/golden.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { displayOf } from "../../../cmd/terminal.ts";
-import { ago, localTime, preciseTime } from "../../../cmd/time.ts";
+import { displayOf } from "../../../cmd/text/terminal.ts";
+import { ago, localTime, preciseTime } from "../../../cmd/text/time.ts";
 
 const TERMINAL = { isTTY: true, columns: 100 };
 

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { renderSnapshot } from "../../../cmd/top/render.ts";
 import { QueryStatistics } from "../../../cmd/top/query-statistics.ts";
-import { painterFor } from "../../../cmd/terminal.ts";
+import { painterFor } from "../../../cmd/text/terminal.ts";
 import { START_MS, aReport } from "../support/query-reports.ts";
 
 const plain = (text: string): string => text;

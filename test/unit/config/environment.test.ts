@@ -25,7 +25,6 @@ test("each variable is read", () => {
     DNS11_LABEL_SERVERS: "any",
     DNS11_TTL: "1m",
     DNS11_DNS: "host, /corp.example/10.0.0.53\n10.0.0.54",
-    DNS11_DNS_OPT: "ndots:1 rotate",
     DNS11_KIND_NODES: "auto, name=a*",
     DNS11_KIND_IP: "gateway",
     DNS11_KIND_MODE: "loopback",
@@ -44,10 +43,6 @@ test("each variable is read", () => {
     "label-servers": "any",
     ttl: 60_000,
     dns: ["host", "/corp.example/10.0.0.53", "10.0.0.54"].map((text) => parseRoute(text)),
-    "dns-opt": [
-      { text: "ndots:1", kind: "ndots", number: 1 },
-      { text: "rotate", kind: "rotate", number: undefined },
-    ],
     "kind.nodes": [{ kind: "auto" }, { kind: "name", pattern: "a*" }],
     "kind.ip": "gateway",
     "kind.mode": "loopback",
@@ -55,7 +50,7 @@ test("each variable is read", () => {
     "queries.log": true,
     "log-level": "warn",
   });
-  assert.equal(layer.where("dns-opt"), "DNS11_DNS_OPT");
+  assert.equal(layer.where("label-servers"), "DNS11_LABEL_SERVERS");
 });
 
 for (const word of ["true", "1", "yes", "on", " TRUE "]) {
@@ -106,7 +101,7 @@ test("numbers, sizes, times and lists are read as in the file", () => {
     DNS11_CACHE_MAX_STALE: "1h",
     DNS11_FORWARD_DOMAIN_NEEDED: "no",
     DNS11_ETCD_ENDPOINTS: "http://10.0.0.5:2379, http://10.0.0.6:2379",
-    DNS11_SWITCHES_FAILOVER: "off",
+    DNS11_PROJECT_NAMES: "off",
   });
   assert.deepEqual(values, {
     "metrics.containers": 40,
@@ -114,7 +109,7 @@ test("numbers, sizes, times and lists are read as in the file", () => {
     "cache.max-stale": 3_600_000,
     "forward.domain-needed": false,
     "etcd.endpoints": ["http://10.0.0.5:2379", "http://10.0.0.6:2379"],
-    "switches.failover": false,
+    "project-names": false,
   });
   assert.throws(() => readEnvironment({ DNS11_METRICS_CONTAINERS: "4e1" }), {
     message: /DNS11_METRICS_CONTAINERS: invalid number "4e1": use a whole number from 0 to/,

@@ -4,12 +4,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { BadSettings } from "../../../src/config/bad-settings.ts";
-import { parseDnsOption } from "../../../src/config/dns-option.ts";
 import type { SettingsLayer, LayerValues } from "../../../src/config/settings-layer.ts";
 import { changedKeys } from "../../../src/base/model/setting-origins.ts";
 import { mergeSettings } from "../../../src/config/merge-settings.ts";
-import { NEEDING_FAILOVER, SWITCHES } from "../../../src/config/switches.ts";
-import { DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
+import {
+  DEFAULT_BEHAVIOUR,
+  DEFAULT_FORWARDING,
+  DOCKER_FORWARDING,
+  STRICT_BEHAVIOUR,
+} from "../../../src/base/model/behaviour.ts";
 import { parseRoute } from "../../../src/base/model/server-text.ts";
 import { UPSTREAM_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
 
@@ -17,7 +20,7 @@ test("without any layer: the defaults", () => {
   const settings = mergeSettings([]);
   assert.deepEqual(settings.behaviour, DEFAULT_BEHAVIOUR);
   assert.deepEqual(settings.upstream, UPSTREAM_DEFAULTS);
-  assert.deepEqual(settings.routes, { everyone: [], networks: new Map(), isNdotsSet: false });
+  assert.deepEqual(settings.routes, { everyone: [], networks: new Map() });
   assert.deepEqual([settings.isStrict, settings.logLevel, settings.only], [false, "info", []]);
   assert.deepEqual(settings.labels, { trustsImages: false, servers: "container" });
   assert.equal(settings.resolvConf, undefined);
@@ -29,21 +32,45 @@ test("strict alone gives Docker's behaviour", () => {
   assert.deepEqual(mergeSettings([flags({ strict: true })]).behaviour, STRICT_BEHAVIOUR);
 });
 
-test("there is a switch for every difference between the modes, except the TTL", () => {
-  const keys = Object.keys(DEFAULT_BEHAVIOUR).filter((key) => key !== "ttlSeconds");
-  assert.deepEqual(SWITCHES.map(({ behaviour }) => behaviour).toSorted(), keys.toSorted());
+test("the modes differ in everything", () => {
+  for (const key of Object.keys(DEFAULT_BEHAVIOUR) as (keyof typeof DEFAULT_BEHAVIOUR)[])
+    assert.notEqual(DEFAULT_BEHAVIOUR[key], STRICT_BEHAVIOUR[key], key);
 });
 
-for (const { name, key, behaviour, needsFailover } of SWITCHES) {
-  test(`the switch ${name} turns that one thing off, and on again in strict`, () => {
-    const off = mergeSettings([flags({ [key]: false })]).behaviour;
-    assert.equal(off[behaviour], false);
-    const failover = needsFailover === true ? { "switches.failover": true } : {};
-    const on = mergeSettings([flags({ strict: true, ...failover, [key]: true })]).behaviour;
-    assert.deepEqual({ ...on, [behaviour]: false, failsOver: false }, STRICT_BEHAVIOUR);
-    assert.equal(on[behaviour], true);
+test("names of projects can be chosen in either mode", () => {
+  const { behaviour } = mergeSettings([flags({ "project-names": false, "own-project": false })]);
+  assert.deepEqual(behaviour, { ...DEFAULT_BEHAVIOUR, answersProjectNames: false, prefersOwnProject: false });
+  const strict = mergeSettings([flags({ strict: true, "project-names": true, "own-project": true })]).behaviour;
+  assert.deepEqual(strict, { ...STRICT_BEHAVIOUR, answersProjectNames: true, prefersOwnProject: true });
+});
+
+test("how servers are queried can be chosen in either mode", () => {
+  const asDocker = mergeSettings([flags({ "forward.order": "docker" })]);
+  assert.deepEqual(asDocker.behaviour, { ...DEFAULT_BEHAVIOUR, ...DOCKER_FORWARDING });
+  assert.deepEqual(asDocker.origins["cache.size"], { value: "0", source: "default" });
+  const strict = mergeSettings([flags({ strict: true, "forward.order": "adaptive" })]);
+  assert.deepEqual(strict.behaviour, { ...STRICT_BEHAVIOUR, ...DEFAULT_FORWARDING });
+  assert.deepEqual(strict.origins["cache.size"], { value: "32MiB", source: "default" });
+});
+
+for (const [order, forward] of [
+  ["adaptive", { order: "adaptive", rotates: false }],
+  ["rotate", { order: "adaptive", rotates: true }],
+  ["sequential", { order: "sequential", rotates: false }],
+  ["parallel", { order: "parallel", rotates: false }],
+] as const) {
+  test(`the order ${order}`, () => {
+    const { order: chosen, rotates } = mergeSettings([flags({ "forward.order": order })]).upstream.forward;
+    assert.deepEqual({ order: chosen, rotates }, forward);
   });
 }
+
+test("nothing is cached without memory for it, and nothing is served stale that may not be old", () => {
+  const without = mergeSettings([flags({ "cache.size": 0 })]).behaviour;
+  assert.deepEqual(without, { ...DEFAULT_BEHAVIOUR, caches: false });
+  const fresh = mergeSettings([flags({ "cache.max-stale": 0 })]).behaviour;
+  assert.deepEqual(fresh, { ...DEFAULT_BEHAVIOUR, servesStale: false });
+});
 
 test("a flag has precedence over the environment, the environment over the file, the file over the default", () => {
   const all = [flags({ ttl: 1_000 }), environment({ ttl: 2_000 }), file({ ttl: 3_000 })];
@@ -72,30 +99,12 @@ test("a list replaces a list", () => {
   assert.deepEqual(origins["dns"], { value: ["10.0.0.1"], source: "flag" });
 });
 
-test("resolver options become settings", () => {
-  const options = ["ndots:1", "rotate", "use-vc", "timeout:2"].map((text) => parseDnsOption(text));
-  const { upstream, routes, origins } = mergeSettings([flags({ "dns-opt": options })]);
-  assert.equal(routes.isNdotsSet, true);
-  assert.deepEqual(
-    [upstream.forward.rotates, upstream.forward.usesTcp, upstream.forward.budgetMs],
-    [true, true, 2_000],
-  );
-  assert.deepEqual(origins["forward.budget"], { value: "2s", source: "flag" });
-});
-
-test("the layer with precedence decides between timeout and forward.budget", () => {
-  const timeout = { "dns-opt": [parseDnsOption("timeout:2")] };
-  const budget = { "forward.budget": 3_000 };
-  const budgetOf = (...layers: SettingsLayer[]): number => mergeSettings(layers).upstream.forward.budgetMs;
-  assert.equal(budgetOf(flags(timeout), file(budget)), 2_000);
-  assert.equal(budgetOf(flags(budget), file(timeout)), 3_000);
-});
-
 test("every key of forward and cache takes effect", () => {
   const { upstream } = mergeSettings([
     file({
       "forward.order": "parallel",
       "forward.budget": 2_500,
+      "forward.tcp": true,
       "forward.max-concurrent": 10,
       "forward.missing-container": "fallback",
       "cache.size": 2 ** 20,
@@ -112,7 +121,7 @@ test("every key of forward and cache takes effect", () => {
     forward: {
       order: "parallel",
       rotates: false,
-      usesTcp: false,
+      usesTcp: true,
       budgetMs: 2_500,
       queriesMax: 10,
       missingContainer: "fallback",
@@ -129,33 +138,26 @@ test("every key of forward and cache takes effect", () => {
   });
 });
 
-test("without failover the switches that need it are off, which is no conflict unless one is set", () => {
-  const { behaviour } = mergeSettings([flags({ "switches.failover": false })]);
-  assert.ok(NEEDING_FAILOVER.every((each) => !behaviour[each.behaviour]));
-  assert.ok(behaviour.answersSpecialNames && behaviour.followsHost);
-});
-
 // Settings from flags, and the beginnings of the reported lines.
 const CONFLICTS: readonly (readonly [string, LayerValues, readonly string[]])[] = [
-  ...NEEDING_FAILOVER.map(
-    ({ name, key }) =>
-      [
-        `${name} in strict`,
-        { strict: true, [key]: true },
-        [`--${key}: has no effect without the switch failover`],
-      ] as const,
-  ),
-  [
-    "cache without failover",
-    { "switches.failover": false, "switches.cache": true },
-    ["--switches.cache: has no effect"],
-  ],
   [
     "settings for forwarding in strict",
-    { strict: true, "forward.order": "parallel", "cache.size": 2 ** 20, "cache.max-stale": 86_400_000 },
-    ["--forward.order: has no effect", "--cache.size: has no effect"],
+    { strict: true, "forward.budget": 1_000, "cache.size": 2 ** 20, "cache.max-stale": 86_400_000 },
+    [
+      "--forward.budget: has no effect with forward.order: docker, which strict sets: choose another forward.order or remove",
+      "--cache.size: has no effect with forward.order: docker, which strict sets",
+    ],
   ],
-  ["rotate in strict", { strict: true, "dns-opt": [parseDnsOption("rotate")] }, ["--dns-opt: has no effect"]],
+  [
+    "a cache where servers are queried as Docker does",
+    { "forward.order": "docker", "cache.size": 2 ** 20 },
+    ["--cache.size: has no effect with forward.order: docker: choose another"],
+  ],
+  [
+    "names that Docker does not have in strict",
+    { strict: true, zone: ["a.test"] },
+    ["--zone: has no effect with strict"],
+  ],
   [
     "min-ttl over max-ttl",
     { "cache.min-ttl": 60_000, "cache.max-ttl": 5_000 },
@@ -163,23 +165,13 @@ const CONFLICTS: readonly (readonly [string, LayerValues, readonly string[]])[] 
   ],
   ["min-ttl's default over nothing", { "cache.min-ttl": 60_000 }, []],
   [
-    "timeout and budget",
-    { "dns-opt": [parseDnsOption("timeout:2")], "forward.budget": 1_000 },
-    ["--forward.budget: conflicts with timeout"],
-  ],
-  [
     "a log of queries that are not kept",
     { "queries.log": true, "queries.names": "off" },
     ["--queries.log: has no effect with queries.names: off"],
   ],
   ["a log of queries without names", { "queries.log": true, "queries.names": "hidden" }, []],
-  ["ndots in strict", { strict: true, "dns-opt": [parseDnsOption("ndots:1")] }, []],
-  ["cache and failover in strict", { strict: true, "switches.failover": true, "switches.cache": true }, []],
-  [
-    "special names and leave in strict",
-    { strict: true, "switches.special-names": true, "forward.bogus-priv": true },
-    [],
-  ],
+  ["an order of servers in strict", { strict: true, "forward.order": "parallel", "cache.size": 2 ** 20 }, []],
+  ["names that stay in strict", { strict: true, "forward.domain-needed": true, "forward.bogus-priv": true }, []],
 ];
 
 for (const [what, values, beginnings] of CONFLICTS) {
@@ -191,9 +183,9 @@ for (const [what, values, beginnings] of CONFLICTS) {
 }
 
 test("a conflict between two layers is reported at the setting without effect", () => {
-  const lines = linesOf(() => mergeSettings([flags({ strict: true }), file({ "switches.cache": true })]));
+  const lines = linesOf(() => mergeSettings([flags({ strict: true }), file({ "cache.size": 2 ** 20 })]));
   assert.deepEqual(lines.length, 1);
-  assert.match(lines[0] ?? "", /^f:1:1: switches\.cache: .* which strict turns off: turn failover on/);
+  assert.match(lines[0] ?? "", /^f:1:1: cache\.size: .*, which strict sets: choose another forward\.order/);
 });
 
 test("changed keys are reported with the values before and after", () => {

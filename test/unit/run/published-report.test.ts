@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { publishedCell, publishedSentence } from "../../../cmd/published-text.ts";
+import { publishedCell, publishedSentence } from "../../../cmd/text/published-text.ts";
 import { Fault } from "../../../src/base/lib/fault.ts";
 import type { PublishedMember } from "../../../src/container/names/zone/published-member.ts";
 import { publishedFindings } from "../../../src/doctor/checks/etcd-publishing.ts";

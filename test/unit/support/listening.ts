@@ -112,7 +112,6 @@ export function udpParts(parts: Partial<UdpParts> = {}): UdpTestParts {
     answerer: new Answerer(DEFAULT_BEHAVIOUR, { seed: 1 }),
     forward: upstream.forward,
     queryBytesMax: LIMITS.udpQueryBytes,
-    isBatching: true,
     ...parts,
     block,
     upstream,

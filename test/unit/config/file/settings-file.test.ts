@@ -26,16 +26,16 @@ trust-image-labels: true
 label-servers: host
 ttl: 1m
 dns: [host, 10.0.0.53:5353, /corp.example/10.1.0.53, /lan/, "[fd00::53]:5353", fe80::1%eth0]
-dns-opt: [ndots:1, rotate]
 networks:
   backend: {dns: [container:172.30.0.2]}
   idle: {}
   1234: {dns: []}
 resolv-conf: /run/resolv.conf
-switches: {failover: true, cache: false}
-forward: {order: parallel, budget: 2.5s, max-concurrent: 10, domain-needed: true, bogus-priv: true}
+project-names: true
+own-project: false
+forward: {order: parallel, budget: 2.5s, tcp: true, max-concurrent: 10, domain-needed: true, bogus-priv: true}
 cache: {size: 1MiB, min-ttl: 1, max-ttl: 2s, max-negative-ttl: 0, negative-ttl-without-soa: 3s, max-stale: 1d}
-kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, route-localnet: all, expose: true, force: true, host-docker-internal: forward}
+kind: {nodes: [auto, name=k3d-*], ip: node, mode: loopback, families: both, expose: true, force: true, host-docker-internal: forward}
 `;
 
 test("every key is read", () => {
@@ -54,20 +54,17 @@ test("every key is read", () => {
     dns: ["host", "10.0.0.53:5353", "/corp.example/10.1.0.53", "/lan/", "[fd00::53]:5353", "fe80::1%eth0"].map((text) =>
       parseRoute(text),
     ),
-    "dns-opt": [
-      { text: "ndots:1", kind: "ndots", number: 1 },
-      { text: "rotate", kind: "rotate", number: undefined },
-    ],
     networks: new Map([
       ["backend", [parseRoute("container:172.30.0.2")]],
       ["idle", []],
       ["1234", []],
     ]),
     "resolv-conf": "/run/resolv.conf",
-    "switches.failover": true,
-    "switches.cache": false,
+    "project-names": true,
+    "own-project": false,
     "forward.order": "parallel",
     "forward.budget": 2_500,
+    "forward.tcp": true,
     "forward.max-concurrent": 10,
     "cache.size": 2 ** 20,
     "cache.min-ttl": 1_000,
@@ -79,7 +76,6 @@ test("every key is read", () => {
     "kind.ip": "node",
     "kind.mode": "loopback",
     "kind.families": "both",
-    "kind.route-localnet": "all",
     "kind.expose": true,
     "kind.force": true,
     "kind.host-docker-internal": "forward",
@@ -138,7 +134,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     ["f:2:1: servers: unknown key; dns11 man dns11.yaml prints all keys"],
   ],
   ["a key of a group", "version: 1\ncache:\n  sise: 5", ['f:3:3: cache.sise: unknown key; did you mean "size"?']],
-  ["a switch", "version: 1\nswitches: {chace: true}", ['f:2:12: switches.chace: unknown key; did you mean "cache"?']],
+  ["a key in a map", "version: 1\ncache: {sise: 1}", ['f:2:9: cache.sise: unknown key; did you mean "size"?']],
   [
     "a key of a network",
     "version: 1\nnetworks: {web: {dsn: []}}",
@@ -175,11 +171,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
   ["a string for a list", "version: 1\ndns: host", ['f:2:6: dns: invalid value "host": use a list, such as [host]']],
   ["a wrong value for a list", 'version: 1\ndns: "10.0.0.999"', ['f:2:6: dns: invalid nameserver "10.0.0.999": use']],
   ["yes for true", "version: 1\nstrict: yes", ['f:2:9: strict: invalid value "yes": use true or false']],
-  [
-    "a number for a switch",
-    "version: 1\nswitches: {cache: 1}",
-    ["f:2:19: switches.cache: invalid value 1: use true or false"],
-  ],
+  ["a number for a switch", "version: 1\nown-project: 1", ["f:2:14: own-project: invalid value 1: use true or false"]],
   [
     "a level",
     "version: 1\nlog-level: loud",
@@ -188,7 +180,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "an order",
     "version: 1\nforward: {order: all}",
-    ['f:2:18: forward.order: invalid value "all": use one of adaptive, sequential, parallel'],
+    ['f:2:18: forward.order: invalid value "all": use one of adaptive, rotate, sequential, parallel, docker'],
   ],
   ["a filter", "version: 1\nonly: [network=a, web]", ['f:2:19: only[1]: invalid filter "web": use label=KEY']],
   ["a server", "version: 1\ndns:\n  - host\n  - 10.0.0", ['f:4:5: dns[1]: invalid nameserver "10.0.0": use']],
@@ -201,9 +193,9 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
     ['f:2:24: networks.web.dns[0]: invalid nameserver "x"'],
   ],
   [
-    "an option",
-    "version: 1\ndns-opt: [edns0]",
-    ['f:2:11: dns-opt[0]: option "edns0" is not supported, because the resolver library'],
+    "options of resolv.conf",
+    "version: 1\ndns-opt: [rotate]",
+    ["f:2:1: dns-opt: is not supported: options of resolv.conf are applied by"],
   ],
   [
     "a path",
@@ -225,7 +217,7 @@ const WRONG: readonly (readonly [string, string, readonly string[]])[] = [
   [
     "too little memory",
     "version: 1\ncache: {size: 1}",
-    ["f:2:15: cache.size: invalid size 1: use a size from 64KiB to"],
+    ["f:2:15: cache.size: invalid size 1: use 0 or a size from 64KiB to"],
   ],
   [
     "a number that is too large",

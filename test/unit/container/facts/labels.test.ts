@@ -57,11 +57,11 @@ test("an ignored label causes a warning with reason and remedy; one that applies
   const split = splitLabels(MERGED, IMAGE);
   assert.match(
     ignoredLabelWarning("both", split, LABEL_DEFAULTS) ?? "",
-    /^label both of the image is ignored, .*--trust-image-labels$/,
+    /^label both of the image is ignored, .*trust-image-labels: true$/,
   );
   assert.match(
     ignoredLabelWarning("added", splitLabels(MERGED, undefined), LABEL_DEFAULTS) ?? "",
-    /^label added is ignored, because its image cannot be inspected, or has too many labels, .*--trust-image-labels$/,
+    /^label added is ignored, because its image cannot be inspected, or has too many labels, .*trust-image-labels: true$/,
   );
   assert.equal(ignoredLabelWarning("added", split, LABEL_DEFAULTS), undefined);
   assert.equal(ignoredLabelWarning("toString", split, LABEL_DEFAULTS), undefined);

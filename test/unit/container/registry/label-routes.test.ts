@@ -36,7 +36,7 @@ test("servers are queried from inside, whatever their address and port, unless t
   ]);
   const [texts, warning] = routesIn(label, "host");
   assert.deepEqual(texts, ["/b/container:10.0.0.1", "/c/10.0.0.2"]);
-  assert.match(warning ?? "", /"127\.0\.0\.1:6379" would be queried from the host.*--label-servers any$/);
+  assert.match(warning ?? "", /"127\.0\.0\.1:6379" would be queried from the host.*label-servers: any$/);
 });
 
 for (const server of ["10.0.0.1:5353", "127.0.0.53", "[::1]:53", "::ffff:127.0.0.1", "fe80::1%eth0", "0.0.0.0"]) {

@@ -163,15 +163,6 @@ test("a container's --dns is for every name: routes for domains stay", () => {
   assert.deepEqual(shown(upstreams.routes), ["/lan/host(10.0.0.2)", "10.0.0.1"]);
 });
 
-test("ndots in the settings applies to every container, also to one whose own is unknown", () => {
-  const directory = new Directory({ serversMax: 3, ownAddress: "127.0.0.11" });
-  directory.putNetwork(aNetworkFact({ name: "one" }));
-  const fact = aContainer({ endpoints: [joined("one")], nameservers: { kind: "unknown" } });
-  assert.equal(directory.viewOf(fact).upstreams.isNdotsSet, false);
-  directory.setRules({ ...NO_RULES, isNdotsSet: true });
-  assert.equal(directory.viewOf(fact).upstreams.isNdotsSet, true);
-});
-
 function routes(...texts: readonly (readonly string[])[]): Route[] {
   const layers = texts.map(layerOf);
   return routesOf({ layers, containers: NONE, fallback: DOCKERS, host: HOSTS, hasExternalAccess: true });

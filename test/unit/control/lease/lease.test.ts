@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import fc from "fast-check";
+import * as fc from "fast-check";
 
 import { RULE_ACTIONS } from "../../../../src/api/lease.ts";
 import { LIMITS } from "../../../../src/base/limits.ts";
@@ -104,7 +104,7 @@ test("leases, rules and choices of containers have bounds, and each process a sh
   const others = [8, 9].map((pid) => leases.open({ pid, command: "" }));
   for (const each of others) for (let i = 0; i < LIMITS.leaseRulesEach; i += 1) each.handle(rule({}));
   assert.equal(leases.rules, LIMITS.leaseRules);
-  assert.match((others[1]?.handle(rule({})) as { error: string }).error, /pid 9 has|There are 10000 rules/);
+  assert.match(((others[1] as Lease).handle(rule({})) as { error: string }).error, /pid 9 has|There are 10000 rules/);
   leases.end(lease);
   const third = leases.open({ pid: 10, command: "" });
   for (let i = 1; i < LIMITS.leaseScopes; i += 1) third.handle(rule({ in: { container: `c${i}` } }));

@@ -52,20 +52,6 @@ test("while most queries are forwarded, batches are smaller", async () => {
   assert.deepEqual(counts, [39, LIMITS.udpBatchDeferred - 1, 40 - LIMITS.udpBatchDeferred - 1]);
 });
 
-test("without batching every packet is answered separately, to its own client", async () => {
-  await using rig = listening({ isBatching: false });
-  await using other = new UdpClient();
-  for (let id = 0; id < 4; id++) {
-    sendNow(rig, aQuery({ id }));
-    other.send(aQuery({ id: 100 + id }), rig.port);
-  }
-  for (let id = 0; id < 4; id++) {
-    assert.equal(readReply(await rig.client.receive()).id, id);
-    assert.equal(readReply(await other.receive()).id, 100 + id);
-  }
-  assert.deepEqual([rig.parts.block.receives.length, rig.parts.block.flushes.length], [0, 8]);
-});
-
 test("every client gets its own answer", async () => {
   await using rig = listening();
   await using other = new UdpClient();

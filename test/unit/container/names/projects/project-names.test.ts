@@ -163,7 +163,7 @@ test("nothing of it in strict mode", () => {
 });
 
 test("the doctor warns about projects named like networks or public domains, where project names are on", async () => {
-  const status = (value: boolean): never => ({ settings: { "switches.project-names": { value } } }) as never;
+  const status = (value: boolean): never => ({ settings: { "project-names": { value } } }) as never;
   const facts = [
     member("app", "web", { app_net: "10.1.0.2" }),
     member("de", "web", { app_net: "10.1.0.3" }),

@@ -1,0 +1,84 @@
+/**
+ * RunWith: dns11 for as long as a command runs, for continuous integration: it serves before the command starts, ends after it,
+ * and says which names failed if the command did.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { ControlClient } from "../../src/api/control-client.ts";
+import { Fault } from "../../src/base/lib/fault.ts";
+import { type ControlOptions, clientFor } from "../options/control-options.ts";
+import { failuresText } from "../text/failures-text.ts";
+import { printableText } from "../text/printable.ts";
+
+/** All containers of a busy machine are attached by then. */
+const READY_MS = 60_000;
+const POLL_MS = 50;
+/** As shells do for a command that a signal has ended. */
+const SIGNAL_BASE = 128;
+/** As shells do for a command that cannot be run. */
+const NOT_FOUND = 127;
+
+/** `serve` serves until its signal. Returns the exit code of the command. */
+export async function runWith(
+  command: readonly string[],
+  options: ControlOptions,
+  serve: (signal: AbortSignal) => Promise<void>,
+): Promise<number> {
+  if (command.length === 0)
+    throw new Fault("USAGE", "--with needs a command", { remedy: "For example: dns11 run --with -- npm test" });
+  const stop = new AbortController();
+  const interrupted = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => interrupted.abort(name));
+  const serving = serve(stop.signal);
+  try {
+    const client = await Promise.race([readyClient(options, interrupted.signal), serving.then(() => undefined)]);
+    if (client === undefined) return 1;
+    const code = await exitCode(command, interrupted.signal);
+    if (code !== 0) await explainFailures(client);
+    return code;
+  } finally {
+    stop.abort();
+    await serving;
+  }
+}
+
+async function readyClient(options: ControlOptions, signal: AbortSignal): Promise<ControlClient | undefined> {
+  for (const endMs = performance.now() + READY_MS; performance.now() < endMs;) {
+    if (signal.aborted) return undefined;
+    const client = await clientFor(options).catch(() => undefined);
+    const status = await client?.status().catch(() => undefined);
+    if (status?.isReady === true && status.pid === process.pid) return client;
+    await sleep(POLL_MS);
+  }
+  throw new Fault("NOT_READY", `dns11 does not serve all containers after ${READY_MS / 1000} seconds`, {
+    remedy: "Look at its log, or at: dns11 doctor",
+  });
+}
+
+async function exitCode([command = "", ...args]: readonly string[], signal: AbortSignal): Promise<number> {
+  const child = spawn(command, args, { stdio: "inherit" });
+  const forward = (): void => void child.kill(signal.reason as NodeJS.Signals);
+  signal.addEventListener("abort", forward, { once: true });
+  return await ended(child, command);
+}
+
+async function ended(child: ChildProcess, command: string): Promise<number> {
+  return await new Promise((resolve) => {
+    child.on("error", ({ message }) => {
+      process.stderr.write(printableText(`dns11: cannot run "${command}": ${message}\n`));
+      resolve(NOT_FOUND);
+    });
+    child.on("close", (code, signal) =>
+      resolve(code ?? SIGNAL_BASE + (signal === null ? 0 : constants.signals[signal])),
+    );
+  });
+}
+
+/** Nothing if no name of a container failed. */
+async function explainFailures(client: ControlClient): Promise<void> {
+  const report = await client.failures().catch(() => undefined);
+  if (report === undefined || report.failures.length === 0) return;
+  process.stderr.write(`dns11: names that failed while the command ran:\n${failuresText(report, true)}`);
+}

@@ -1,0 +1,145 @@
+/**
+ * ExplanationText: an explanation for people. The verdict comes first, then why, what to do and how the answer came about; the
+ * steps are for those who want to check.
+ */
+import type { Cause } from "../../src/api/causes.ts";
+import type { ExplainedStep, Explanation } from "../../src/api/names.ts";
+import { ownerOf, ownerText } from "./owner-text.ts";
+import { printable } from "./printable.ts";
+import { publishedSentence } from "./published-text.ts";
+import { milliseconds, replyLines } from "./reply.ts";
+import { table } from "./table.ts";
+import type { Colour, Display } from "./terminal.ts";
+import { wrapped } from "./wrap.ts";
+
+/** Two blanks, then the longest label and two blanks. */
+const LABEL_WIDTH = 10;
+const INDENT = " ".repeat(2 + LABEL_WIDTH);
+/** The longest one that fits is shown. */
+const HINTS = ["  (-v shows each step)", "  (-v: steps)"];
+/** Layers that are part of each way, and of interest only where they answer. */
+const QUIET_LAYERS: ReadonlySet<string> = new Set(["reverse", "route", "special"]);
+
+export function explanationText(explained: Explanation, isVerbose: boolean, display: Display): string {
+  const { reply } = explained;
+  const lines = [
+    ...verdictLines(explained, display),
+    ...explained.causes.flatMap((cause, index) => causeLines(cause, index === 0 ? "why" : "also", display)),
+    ...noteLines(explained, display),
+    ...publishedLines(explained, isVerbose, display),
+    ...pathLines(explained, isVerbose, display),
+  ];
+  const text = `${lines.join("\n")}\n`;
+  if (!isVerbose) return text;
+  const details = [
+    `networks: ${explained.networks.map(printable).join(", ") || "none"}\n`,
+    reply === null ? "" : replyLines(reply, explained.owners, display),
+    explained.steps.length === 0 ? "" : `\n${stepsTable(explained.steps, display)}`,
+  ];
+  return `${text}\n${details.join("")}`;
+}
+
+/** The question and the answer; several addresses or records are listed below. */
+function verdictLines(explained: Explanation, { width, paint }: Display): string[] {
+  const { container, question, reply, ms, notQueried, causes, fromFile } = explained;
+  const shared = container.sharedWith === undefined ? "" : ` (network namespace of ${container.sharedWith})`;
+  const head = printable(`${question.name} (${question.type}) in ${container.name}${shared}: `);
+  const verdict = (text: string, colour: Colour): string => {
+    const [first = "", ...rest] = wrapped(head + printable(text), width, "  ");
+    const begin = first.startsWith(head) ? paint(head, "bold") + paint(first.slice(head.length), colour) : first;
+    return [begin, ...rest].join("\n");
+  };
+  if (fromFile !== undefined) return [verdict(`${fromFile.addresses.join(", ")}  (${fromFile.path})`, "yellow")];
+  if (notQueried !== null) return [verdict("not queried", "yellow")];
+  if (reply === null) return [verdict(`no reply after ${milliseconds(ms)}`, "red")];
+  if (reply.rcode !== "NOERROR") return [verdict(reply.rcode, "red")];
+  if (reply.answers.length === 0) return [verdict(`no records of type ${question.type} (NODATA)`, "yellow")];
+  const isShadowed = causes.some(({ code }) => code === "shadowed");
+  const answers = answerTexts(explained, isShadowed);
+  const colour = causes.some(({ isBreaking }) => isBreaking) ? "yellow" : "green";
+  const [only = "", ...others] = answers;
+  if (others.length === 0) return [verdict(only, colour)];
+  const isAddress = question.type === "A" || question.type === "AAAA";
+  return [
+    verdict(`${answers.length} ${isAddress ? "addresses" : "records"}`, colour),
+    ...answers.map((text) => `  ${printable(text)}`),
+  ];
+}
+
+/** Each address with its container; other records as they are. Aliases on the way to an address are left out. */
+function answerTexts({ question, reply, owners }: Explanation, isShadowed: boolean): string[] {
+  const answers = reply?.answers ?? [];
+  const wanted = answers.filter(({ type }) => type === question.type);
+  return (wanted.length > 0 ? wanted : answers).map(({ data }) => {
+    const owner = ownerOf(data, owners);
+    if (owner !== undefined) return `${data}  ${ownerText(owner)}`;
+    return isShadowed ? `${data}  no container of this engine` : data;
+  });
+}
+
+function causeLines({ sentence, fix, advice, lastingFix }: Cause, label: string, display: Display): string[] {
+  const unwrapped = { ...display, width: Number.POSITIVE_INFINITY };
+  const change =
+    lastingFix === null ? null : `${lastingFix.file ?? "Compose file"}: ${lastingFix.key}: ${lastingFix.change}`;
+  return [
+    ...labelled(label, sentence, display),
+    // A command is easier to copy from one line.
+    ...(fix === null ? [] : labelled("fix", fix, unwrapped)),
+    ...(advice === undefined ? [] : labelled(fix === null ? "fix" : "and", advice, display)),
+    ...(change === null ? [] : labelled("for good", change, display)),
+    ...(lastingFix?.command === undefined ? [] : [`${INDENT}${printable(lastingFix.command)}`]),
+  ];
+}
+
+/** Why the answer is not dns11's own. */
+function noteLines({ notServed, notQueried }: Explanation, display: Display): string[] {
+  if (notServed === null) return [];
+  const source = notQueried === null ? "the container's own nameserver replied" : `no query was sent: ${notQueried}`;
+  return labelled("note", `${notServed}; ${source}`, display);
+}
+
+/** What other machines know of the containers; that all is well is a detail, and so are names that are no service's. */
+function publishedLines({ published = [], question }: Explanation, isVerbose: boolean, display: Display): string[] {
+  const name = question.name.toLowerCase().replace(/\.$/, "");
+  return published
+    .filter(({ state, zone }) => isVerbose || (state !== "published" && name.endsWith(`.${zone}`)))
+    .flatMap((each) => labelled("etcd", `${each.container} ${publishedSentence(each)}`, display));
+}
+
+/** The layers that the question passed, and what came out. */
+function pathLines(explained: Explanation, isVerbose: boolean, display: Display): string[] {
+  const { steps, answeredBy, server, reply, ms, notServed, notQueried } = explained;
+  if (notQueried !== null) return [];
+  const answering = steps.findIndex(({ isAnswer }) => isAnswer);
+  const passed = (answering < 0 ? steps : steps.slice(0, answering + 1)).filter(
+    ({ layer, isAnswer }) => isAnswer || !QUIET_LAYERS.has(layer),
+  );
+  const layers = [...new Set(passed.map(({ layer }) => layer))].map((layer) =>
+    layer === "servers" ? (server ?? "servers") : layer,
+  );
+  const way = notServed === null ? layers : [`${server ?? "nameservers"} (resolv.conf)`];
+  const end = reply === null ? "no reply" : reply.rcode;
+  const text = `${way.join(" - ") || (answeredBy ?? "dns11")} -> ${end} in ${milliseconds(ms)}`;
+  const lines = labelled("path", text, display);
+  const room = display.width - INDENT.length - text.length;
+  const hint = isVerbose || steps.length === 0 ? undefined : HINTS.find(({ length }) => length <= room);
+  return hint === undefined ? lines : [`${lines[0] ?? ""}${display.paint(hint, "dim")}`];
+}
+
+function labelled(label: string, text: string, { width, paint }: Display): string[] {
+  const [first = "", ...rest] = wrapped(`  ${label.padEnd(LABEL_WIDTH)}${printable(text)}`, width, INDENT);
+  const shown = paint(label, "bold");
+  return [`  ${shown}${first.slice(2 + label.length)}`, ...rest];
+}
+
+function stepsTable(steps: readonly ExplainedStep[], display: Display): string {
+  const rows = steps.flatMap(({ layer, isAnswer, why, events = [] }) => [
+    [layer, isAnswer ? "yes" : "no", why],
+    ...events.map(({ atMs, server, what }) => [
+      "",
+      "",
+      `${atMs.toFixed(1).padStart(8)} ms  ${server === undefined ? "" : `${server}: `}${what}`,
+    ]),
+  ]);
+  return table(["STEP", "ANSWERED", "WHY"], rows, display);
+}

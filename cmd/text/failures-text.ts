@@ -1,0 +1,122 @@
+/**
+ * FailuresText: names that fail as text, those with one cause together.
+ */
+import { type FailureGroup, groupFailures } from "../../src/api/failure-groups.ts";
+import {
+  type EarlierReason,
+  type FailureReport,
+  type FailuresReport,
+  injectedText,
+  isFailing,
+} from "../../src/api/failures.ts";
+import { causeLines, lastingLines, sentenceLines } from "./cause-lines.ts";
+import { printableLines } from "./printable.ts";
+import { type Cell, type Column, type Row, table } from "./table.ts";
+import { type Display, PLAIN } from "./terminal.ts";
+import { ago, localTime } from "./time.ts";
+import { wrapped } from "./wrap.ts";
+
+/** Names, containers and commands that are listed of one cause; --json has all. */
+const LISTED_MAX = 4;
+const COMMANDS_MAX = 8;
+
+const HEAD: readonly Column[] = [
+  { title: "CONTAINER", min: 12 },
+  { title: "NAME", min: 12 },
+  { title: "TYPE", drop: 2 },
+  { title: "RESULT" },
+  { title: "COUNT", isNumber: true },
+  { title: "RATE", isNumber: true, drop: 3 },
+  { title: "FIRST", drop: 4 },
+  { title: "LAST", drop: 1 },
+];
+
+export function failuresText(
+  { failures: all, misleading, unwatched, injected = [], omitted }: FailuresReport,
+  showsAll: boolean,
+  nowMs = Date.now(),
+  display: Display = PLAIN,
+): string {
+  const shown = all.filter((each) => showsAll || isFailing(each));
+  const groups = groupFailures(shown);
+  const rowOf = (group: FailureGroup): Row => ({ cells: cells(group, nowMs), notes: groupLines(group, display.width) });
+  const current = groups.filter(({ reports: [first] }) => first?.earlier === undefined).map(rowOf);
+  const earlier = groups.filter(({ reports: [first] }) => first?.earlier !== undefined).map(rowOf);
+  const misleadingLines = misleading.flatMap(({ name, network, clients, cause }) => [
+    "",
+    `${name}${network === null ? "" : ` on network ${network}`} resolves, but misleads ${clients.join(", ") || "its clients"}`,
+    ...causeLines(cause, display.width),
+  ]);
+  const unwatchedLines = unwatched.flatMap(({ container, cause }) => [
+    "",
+    `${container}: its failures are not seen`,
+    ...causeLines(cause, display.width),
+  ]);
+  const injectedLines = injected.flatMap((each) => [
+    "",
+    ...wrapped(injectedText(each, localTime(each.since, nowMs)), display.width),
+  ]);
+  const hidden = all.length - shown.length + omitted;
+  const hint = `${hidden} ${hidden === 1 ? "failure" : "failures"} of other names, or from earlier, not shown (--all)`;
+  const isHidden = hidden > 0 && (!showsAll || omitted > 0);
+  return [
+    current.length === 0 ? "no container's name fails\n" : table(HEAD, current, display),
+    earlier.length === 0 ? "" : `\nearlier\n${table(HEAD, earlier, display)}`,
+    printableLines([...misleadingLines, ...unwatchedLines, ...injectedLines]),
+    isHidden ? printableLines(["", ...wrapped(hint, display.width)]) : "",
+  ].join("");
+}
+
+/** The sentence of each failure, and what to do about all of them. */
+function groupLines(group: FailureGroup, width: number): string[] {
+  const { cause, reports, sentences, fixes, lastingFixes } = group;
+  const earlier = reports[0]?.earlier;
+  if (cause === null) return [];
+  const head = earlier === undefined ? [] : [`  now: ${EARLIER[earlier]}`];
+  if (sentences.length === 1 && fixes.length < 2 && lastingFixes.length < 2)
+    return [...causeLines(cause, width), ...head];
+  const more = sentences.length - LISTED_MAX;
+  return [
+    ...sentences.slice(0, LISTED_MAX).flatMap((sentence) => sentenceLines(sentence, width)),
+    ...(more > 0 ? [`       and ${more} more`] : []),
+    ...fixes.slice(0, COMMANDS_MAX).map((fix) => `  fix: ${fix}`),
+    ...(cause.advice === undefined ? [] : causeLines({ ...cause, fix: null, lastingFix: null }, width).slice(1)),
+    ...lastingFixes.slice(0, COMMANDS_MAX).flatMap((each) => lastingLines(each, width)),
+    ...head,
+  ];
+}
+
+const EARLIER: Readonly<Record<EarlierReason, string>> = {
+  ended: "the container has ended",
+  resolved: "the name has resolved since",
+  recovered: "what made it fail is over; nobody has asked again",
+  idle: "it has not failed for five minutes",
+};
+
+function cells(
+  { reports, names, containers, types, results, count, perMinute, first, last }: FailureGroup,
+  nowMs: number,
+): Cell[] {
+  const isEnded = reports.every(({ isRunning }) => !isRunning);
+  return [
+    isEnded ? `${listed(containers)} (ended)` : listed(containers),
+    listed(names.map((name) => name ?? "(hidden)")),
+    types.join(","),
+    { text: results.join(","), colour: "red" },
+    String(count),
+    `${perMinute}/min`,
+    localTime(first, nowMs),
+    ago(last, nowMs),
+  ];
+}
+
+function listed(texts: readonly string[]): string {
+  const more = texts.length - LISTED_MAX;
+  return `${texts.slice(0, LISTED_MAX).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+export function followedText(report: FailureReport): string {
+  const { container, name, type, result, count, last } = report;
+  const head = `${localTime(last, Date.now())}  ${container}  ${name ?? "(hidden)"}  ${type}  ${result}  (${count})`;
+  return printableLines([head, ...causeLines(report.cause)]);
+}
