@@ -18,7 +18,10 @@ export async function holdLease(lease: LeaseConnection, forMs: number | undefine
   );
   const over = forMs === undefined ? [] : [sleep(forMs, "over" as const, { ref: true })];
   const why = await Promise.race([interrupted, lease.ended.then(() => "ended" as const), ...over]);
-  if (why === "ended") throw new Fault("LEASE_ENDED", "dns11 was stopped or replaced, and the rules are gone");
+  if (why === "ended") {
+    const remedy = "Start dns11, and run the command again.";
+    throw new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules are gone", { remedy });
+  }
 }
 
 export async function ruleReport(lease: LeaseConnection): Promise<readonly RuleUseReport[]> {

@@ -7,6 +7,8 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { Fault } from "../base/lib/fault.ts";
 import type { LeaseReply, LeaseRequest, RecordedQuery } from "./lease.ts";
 
+const OPEN = "Open another one.";
+
 type Answered = Extract<LeaseReply, { readonly line: number }>;
 
 interface Waiting {
@@ -70,7 +72,7 @@ export class LeaseConnection {
 
   /** Resolves when everything has been taken back. */
   async close(): Promise<void> {
-    this.#end ??= new Fault("LEASE_ENDED", "The lease has been closed");
+    this.#end ??= new Fault("LEASE_ENDED", "The lease has been closed", { remedy: OPEN });
     this.#outgoing.end();
     await this.#ended;
   }
@@ -87,10 +89,7 @@ export class LeaseConnection {
     } catch {
       // A connection that breaks off has ended, too.
     }
-    this.#end ??= new Fault(
-      "LEASE_ENDED",
-      "dns11 has ended the lease: it was stopped or replaced, and its rules are gone",
-    );
+    this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", { remedy: OPEN });
     for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#waiting.clear();
     this.#outgoing.destroy();

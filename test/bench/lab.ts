@@ -37,7 +37,7 @@ export async function benchLab(pace: Pace): Promise<Row[]> {
   await createNetwork(engine, "n1");
   const app = await runContainer(engine, { name: "app", networks: ["n1"] });
   await runContainer(engine, { name: "web", networks: ["n1"] });
-  await using instance = await startDns11(engine, { args: ["--answers", "process", "--keeper", "off"] });
+  await using instance = await startDns11(engine, { env: { DNS11_ANSWERS: "process", DNS11_KEEPER: "off" } });
   const client = new ControlClient(await locateControl(instance.stateDir, engine.host));
   const file = join(engine.folder, "lab-queries");
   writeFileSync(file, "web A\n");

@@ -38,7 +38,7 @@ before(async () => {
   app = await runContainer(engine, { name: "shop-app-1", networks: ["n1"], labels: service("app") });
   other = await runContainer(engine, { name: "other", networks: ["n1"] });
   db = await runContainer(engine, { name: "db", networks: ["n1"] });
-  instance = await startDns11(engine, { args: ["--answers", "kernel"] });
+  instance = await startDns11(engine, { env: { DNS11_ANSWERS: "kernel" } });
   dns = await connect({ engine: engine.host, stateDir: instance.stateDir });
   await instance.waitForKernel();
 });
@@ -330,7 +330,7 @@ test("a test that is killed leaves nothing behind, and neither does a dns11 that
 
   const lab: Lab = await dns.lab({ container: "app" });
   await lab.fault("db", { nxdomain: true });
-  instance = await replaceDns11(engine, instance, { args: ["--answers", "kernel"] });
+  instance = await replaceDns11(engine, instance, { env: { DNS11_ANSWERS: "kernel" } });
   await lab.ended;
   assert.equal(await status(app, "db"), "NOERROR");
   await assert.rejects(lab.fault("db", { nxdomain: true }), /LEASE_ENDED|dns11 has ended the lease/);

@@ -35,6 +35,7 @@ function codeOf(thrown) {
 }
 
 // src/api/lease-connection.ts
+var OPEN = "Open another one.";
 var LeaseConnection = class _LeaseConnection {
   #outgoing;
   #waiting = /* @__PURE__ */ new Map();
@@ -80,7 +81,7 @@ var LeaseConnection = class _LeaseConnection {
   }
   /** Resolves when everything has been taken back. */
   async close() {
-    this.#end ??= new Fault("LEASE_ENDED", "The lease has been closed");
+    this.#end ??= new Fault("LEASE_ENDED", "The lease has been closed", { remedy: OPEN });
     this.#outgoing.end();
     await this.#ended;
   }
@@ -95,10 +96,7 @@ var LeaseConnection = class _LeaseConnection {
       }
     } catch {
     }
-    this.#end ??= new Fault(
-      "LEASE_ENDED",
-      "dns11 has ended the lease: it was stopped or replaced, and its rules are gone"
-    );
+    this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", { remedy: OPEN });
     for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#waiting.clear();
     this.#outgoing.destroy();

@@ -34,10 +34,13 @@ export function readTape(path: string): TapeContent {
     if (text.length > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX / 2 ** 20} MiB`);
     value = parse(text);
   } catch (cause) {
-    throw new Fault("BAD_TAPE", `Cannot read the tape "${path}"`, { cause });
+    throw new Fault("BAD_TAPE", `Cannot read the tape "${path}"`, {
+      cause,
+      remedy: "Give a file that dns11 record has written.",
+    });
   }
   const mistake = mistakeIn(value);
-  if (mistake !== undefined) throw new Fault("BAD_TAPE", `Invalid tape "${path}": ${mistake}`);
+  if (mistake !== undefined) throw new Fault("BAD_TAPE", `Invalid tape "${path}": ${mistake}`, { remedy: "Mend that place, or record it again." });
   return value as TapeContent;
 }
 

@@ -157,7 +157,7 @@ export class Lease {
     refuseUnknownKeys(fields, ["in"], "record");
     const scope = readScope(fields["in"], facts);
     if (this.#recordings.size > 0)
-      throw new Fault("BAD_RULE", "The lease records already: remove that recording first, or open another lease");
+      throw badRule("The lease records already: remove that recording first, or open another lease");
     admitRule(scope);
     const recording = new Recording(facts);
     const containers = book.add(recording.tape, scope);

@@ -11,6 +11,8 @@ import type { RuleBook, RuleScope } from "../../query/verdict/rule-book.ts";
 import type { Holder } from "./holder.ts";
 import { Lease, holderText } from "./lease.ts";
 
+const REMOVE = "Remove one of them.";
+
 interface LeasesParts {
   readonly book: RuleBook;
   readonly facts: () => ReadonlyMap<string, ContainerFact>;
@@ -48,7 +50,7 @@ export class Leases {
     if (this.#open.size >= LIMITS.leases || own.length >= LIMITS.leasesEach) {
       const whose = own.length >= LIMITS.leasesEach ? ` by ${holderText(holder)}` : "";
       const count = whose === "" ? this.#open.size : own.length;
-      throw new Fault("TOO_MANY_LEASES", `${count} leases are open${whose}: end one of them`);
+      throw new Fault("TOO_MANY_LEASES", `${count} leases are open${whose}`, { remedy: "End one of them." });
     }
     const lease = new Lease({
       ...this.#parts,
@@ -68,14 +70,13 @@ export class Leases {
   #admitRule(holder: Holder, scope: RuleScope): void {
     const own = rulesOf(this.#of(holder));
     if (own >= LIMITS.leaseRulesEach)
-      throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${own} rules: remove one of them`);
+      throw new Fault("TOO_MANY_RULES", `${holderText(holder)} has ${own} rules`, { remedy: REMOVE });
     if (this.rules >= LIMITS.leaseRules)
-      throw new Fault("TOO_MANY_RULES", `There are ${LIMITS.leaseRules} rules: remove one of them`);
+      throw new Fault("TOO_MANY_RULES", `There are ${LIMITS.leaseRules} rules`, { remedy: REMOVE });
     if (this.#parts.book.scopes >= LIMITS.leaseScopes && !this.#parts.book.hasScope(scope))
-      throw new Fault(
-        "TOO_MANY_RULES",
-        `There are rules for ${LIMITS.leaseScopes} choices of containers: use a choice that another rule has`,
-      );
+      throw new Fault("TOO_MANY_RULES", `There are rules for ${LIMITS.leaseScopes} choices of containers`, {
+        remedy: "Use a choice that another rule has.",
+      });
   }
 
   #of({ pid }: Holder): Lease[] {

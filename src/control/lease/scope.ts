@@ -3,11 +3,10 @@
  * queries from there, so the rule is for that one.
  */
 import type { LeaseScope } from "../../api/lease.ts";
-import { Fault } from "../../base/lib/fault.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { RuleScope } from "../../query/verdict/rule-book.ts";
 import { namedContainer, sharedOwner } from "../find-container.ts";
-import { refuseUnknownKeys, textOf } from "./fields.ts";
+import { badRule, refuseUnknownKeys, textOf } from "./fields.ts";
 
 /** The beginning of an ID has at least so many characters, as people copy it. */
 const ID_MIN = 6;
@@ -18,7 +17,7 @@ type Facts = ReadonlyMap<string, ContainerFact>;
 export function readScope(value: unknown, facts: () => Facts): RuleScope {
   if (value === undefined) return scopeOf({}, facts);
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Fault("BAD_RULE", 'Invalid value of in: use a map such as {"container": "app"}');
+    throw badRule('Invalid value of in: use a map such as {"container": "app"}');
   refuseUnknownKeys(value, KEYS, "in");
   const wanted: Record<string, string> = {};
   for (const key of KEYS) {

@@ -57,18 +57,23 @@ export class Delayer {
     if (delayMs === undefined) return this.#parts.forward(client, deferred, transport, respond);
     const heldBytes = this.#admission.admit(client, deferred.query.length);
     const query = { client, deferred, transport, respond, arrivedMs: this.#parts.now(), heldBytes };
-    if (heldBytes === 0) {
-      this.#admission.release(client, heldBytes);
-      guard.defer(client.number, () => this.#fail(query, RCODE.REFUSED));
-    } else setTimeout(() => this.#goOn(query), delayMs);
+    const refuse = (): void => this.#end(query, () => this.#fail(query, RCODE.REFUSED));
+    guard.defer(client.number, () => {
+      if (heldBytes === 0) refuse();
+      else client.slots.take(() => setTimeout(() => this.#goOn(query), delayMs), refuse);
+    });
   };
 
   #goOn(query: DelayedQuery): void {
+    query.client.slots.release();
+    this.#end(query, () => this.#answer(query));
+  }
+
+  /** An internal error ends the query, so that no client waits forever. */
+  #end(query: DelayedQuery, answer: () => void): void {
     const { client, heldBytes } = query;
     this.#admission.release(client, heldBytes);
-    if (client.isClosed) return;
-    // An internal error ends the query, so that no client waits forever.
-    if (guard.run("timer", client.number, () => this.#answer(query))) return;
+    if (client.isClosed || guard.run("timer", client.number, answer)) return;
     guard.run("timer", client.number, () => this.#fail(query, RCODE.SERVFAIL));
   }
 
