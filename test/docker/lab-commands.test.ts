@@ -92,7 +92,7 @@ test("fault holds a rule until Ctrl-C, and says what it has done; others see it,
   assert.match((doctor.stdout + doctor.stderr).replaceAll(/\s+/g, " "), injected);
   const explain = await dns11(["explain", "db", "app", ...place]);
   assert.match(explain.stdout + explain.stderr, /db/);
-  const tail = new Running(["tail", "app", "--last", "10", ...place]);
+  const tail = new Running(["tail", "app", "--last", "10", "--follow", ...place]);
   await tail.says(/SERVFAIL.*db[^]*servfail for "db", one of 3 \(lease \d+ of .*pid \d+\)/);
   await tail.end();
   assert.equal(await fault.end(), 0);
