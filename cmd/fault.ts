@@ -8,10 +8,10 @@ import type { LeaseConnection } from "../src/api/lease-connection.ts";
 import type { RuleActionName, RuleRequest } from "../src/api/lease.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
-import { readDuration } from "./options/duration.ts";
-import { holdLease, ruleReport, useText } from "./process/held-lease.ts";
+import { readDuration } from "./lease/duration.ts";
+import { holdLease, ruleReport, useText } from "./lease/held-lease.ts";
 import { jsonLine, printable } from "./text/printable.ts";
-import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./options/scope-options.ts";
+import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./lease/scope-options.ts";
 
 const CODES = ["nxdomain", "nodata", "servfail", "refused", "drop", "truncate"] as const satisfies RuleActionName[];
 const CODE_TEXTS: Readonly<Record<(typeof CODES)[number], string>> = {

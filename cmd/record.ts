@@ -6,9 +6,9 @@ import type { Command } from "commander";
 import { tapeOf } from "../src/api/lab/tape.ts";
 import type { RecordedQuery } from "../src/api/lease.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
-import { readDuration } from "./options/duration.ts";
-import { holdLease } from "./process/held-lease.ts";
-import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./options/scope-options.ts";
+import { readDuration } from "./lease/duration.ts";
+import { holdLease } from "./lease/held-lease.ts";
+import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./lease/scope-options.ts";
 
 interface RecordOptions extends ControlOptions, ScopeOptions {
   readonly for?: number;

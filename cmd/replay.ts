@@ -5,10 +5,10 @@ import { type Command, Option } from "commander";
 
 import { MISSING, type Missing, replayRules } from "../src/api/lab/tape.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
-import { readDuration } from "./options/duration.ts";
-import { holdLease, ruleReport, useText } from "./process/held-lease.ts";
+import { readDuration } from "./lease/duration.ts";
+import { holdLease, ruleReport, useText } from "./lease/held-lease.ts";
 import { jsonLine } from "./text/printable.ts";
-import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./options/scope-options.ts";
+import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./lease/scope-options.ts";
 
 interface ReplayOptions extends ControlOptions, ScopeOptions {
   readonly missing: Missing;

@@ -94,7 +94,7 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
   }
   const service = new Service(settings, log, readSettings, findEngine);
   if (options.with !== true) return await serveUntilSignalled(service);
-  const { runWith } = await import("./process/run-with.ts");
+  const { runWith } = await import("./lease/run-with.ts");
   process.exitCode = await runWith(words, options, async (signal) => await service.run(signal));
 }
 

@@ -10,8 +10,8 @@ import { cpSync, readFileSync } from "node:fs";
 import { build } from "esbuild";
 
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-/** koffi and netlink are native, dockerode is loaded in parts, and only a scrape loads prom-client. */
-const BUNDLED = new Set(["commander", "dns-packet", "pino", "yaml", "zod"]);
+/** koffi and netlink are native, and only a scrape loads prom-client. */
+const BUNDLED = new Set(["commander", "dns-packet", "dockerode", "pino", "yaml", "zod"]);
 
 /**
  * Has the native packages required. They are CommonJS, and for an import of that Node loads a parser, to look for the names
@@ -31,6 +31,28 @@ const requireNative = {
   },
 };
 
+/**
+ * Leaves out of dockerode all but its HTTP client, which is what dns11 calls. The rest are classes for what the engine
+ * manages, an ssh client, a gRPC client and tar-fs: 216 of the 226 files that it loads, 9 MB, 110 ms of CPU time, and code
+ * that a root process should not load.
+ *
+ * @type {import("esbuild").Plugin}
+ */
+const leanDockerode = {
+  name: "lean-dockerode",
+  setup(builder) {
+    const empty = { path: "nothing", namespace: "nothing" };
+    builder.onResolve({ filter: /^\./ }, ({ path, importer }) =>
+      importer.endsWith("/dockerode/lib/docker.js") || (path === "./ssh" && importer.includes("/docker-modem/"))
+        ? empty
+        : undefined,
+    );
+    // A copy of Node's streams for older versions.
+    builder.onResolve({ filter: /^readable-stream$/ }, () => ({ path: "node:stream", external: true }));
+    builder.onLoad({ filter: /.*/, namespace: "nothing" }, () => ({ contents: "" }));
+  },
+};
+
 /** @type {import("esbuild").BuildOptions} */
 const options = {
   entryNames: "[name]",
@@ -47,7 +69,7 @@ const options = {
   // V8 keeps the text of what it runs, indentation and comments as well. Names stay, for the stacks of errors.
   minifyWhitespace: true,
   lineLimit: 120,
-  plugins: [requireNative],
+  plugins: [requireNative, leanDockerode],
   sourcemap: true,
   logLevel: "warning",
 };

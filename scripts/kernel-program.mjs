@@ -65,7 +65,7 @@ function moduleText(object) {
  * ${sourceHash}.
  */
 
-/** Where instructions load the address of a map, by index. */
+/** Instructions that load the address of a map, by index. */
 export const MAP_REFERENCES: readonly (readonly [instruction: number, map: "answers" | "counts" | "spaces"])[] = [
 ${references.map(([at, map]) => `  [${at}, "${map}"],`).join("\n")}
 ];

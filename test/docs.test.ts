@@ -17,8 +17,8 @@ import { QUERY_RESULTS } from "../src/base/model/query-record.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { readSettingsFile } from "../src/config/file/settings-file.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
-import type { ControlPorts } from "../src/control/ports.ts";
-import { routesOf } from "../src/control/routes.ts";
+import type { ControlPorts } from "../src/control/situation/ports.ts";
+import { routesOf } from "../src/control/routes/routes.ts";
 
 const README_LINES_MAX = 150;
 /** Between the head of a table and its rows. */

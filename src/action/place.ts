@@ -28,7 +28,7 @@ const ROOT = 0;
 const END_MS = 30_000;
 const POLL_MS = 50;
 
-/** Before a command that needs root. The runners of GitHub allow sudo without a password. */
+/** A command that needs root gets this before it. The runners of GitHub allow sudo without a password. */
 export function asRoot(user = process.getuid?.() ?? ROOT): readonly string[] {
   return user === ROOT ? [] : ["sudo", "-n"];
 }
@@ -63,7 +63,7 @@ export async function end(pid: number, prefix: readonly string[]): Promise<boole
   return true;
 }
 
-/** Also one of another user. */
+/** A process of another user counts, too. */
 function isRunning(pid: number): boolean {
   return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(statusOf(pid));
 }

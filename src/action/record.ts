@@ -12,7 +12,7 @@ import { Tally } from "./tally.ts";
 
 /** A recorder that takes a core from the job is not wanted; what is left out is counted. */
 const QUERIES_PER_SECOND = 1000;
-/** Those before the recorder followed, and those that it had not seen at its end. */
+/** The recorder asks for as many queries: those before it followed, and those that it had not seen at its end. */
 const LAST_QUERIES = 1000;
 const STOPPED = "dns11 stopped";
 

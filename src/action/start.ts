@@ -40,7 +40,7 @@ async function mustReachEngine(): Promise<void> {
   });
 }
 
-/** With the installer of the same version of this repository, which verifies what it downloads. */
+/** The installer of this repository, of the same version, verifies what it downloads. */
 function install({ version: wanted, url }: Inputs): string {
   const checkout = fileURLToPath(new URL("../../..", import.meta.url));
   const { version } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8")) as { readonly version: string };

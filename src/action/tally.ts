@@ -99,7 +99,7 @@ export class Tally {
     const key = JSON.stringify([failure.containerId, failure.name, failure.type, failure.result]);
     const known = this.#failures.get(key);
     if (known === undefined && this.#failures.size >= FAILURES_MAX) this.#omittedFailures += 1;
-    // Of a container that is gone the cause is no longer known.
+    // The cause is no longer known when the container is gone.
     else this.#failures.set(key, { ...failure, cause: failure.cause ?? known?.cause ?? null });
   }
 

@@ -40,7 +40,7 @@ export interface CacheEntryReport {
   readonly container: string | null;
 }
 
-/** As returned by `GET /v1/cache/entries`. */
+/** `GET /v1/cache/entries` returns it. */
 export interface CacheEntriesReport {
   readonly isCaching: boolean;
   /** Sorted by name. */

@@ -31,7 +31,7 @@ export interface ContainerReport {
   /** `running`, `paused`, or as Docker says: `exited`, `created`, `restarting`, `removing`, `dead`. */
   readonly state: string;
   readonly exitCode: number | null;
-  /** When it started or ended, if it is known. */
+  /** The time at which it started or ended, if that is known. */
   readonly since: string | null;
   readonly health: "healthy" | "unhealthy" | "starting" | null;
   /** Whether dns11 serves it; null while it is not running. */
@@ -41,11 +41,11 @@ export interface ContainerReport {
   readonly reason: string | null;
   /** The name of the container whose network namespace it uses, if that is not its own. */
   readonly sharesWith?: string;
-  /** None if it uses the namespace of another one. */
+  /** A container that uses the namespace of another one has none. */
   readonly networks: readonly ContainerNetwork[];
   /** The servers that its queries are forwarded to, as in `GET /v1/status`. */
   readonly upstreams: readonly string[];
-  /** Only with the parameter `container`; null if it cannot be read. */
+  /** It is there only with the parameter `container`; null if it cannot be read. */
   readonly resolvConf?: ResolvConfReport | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * ControlClient: accesses a running dns11 through its control socket, for the commands and for the package's test client.
  */
-import { type IncomingMessage, request } from "node:http";
+import type { IncomingMessage } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport, SkippedReport } from "./queries.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
@@ -20,10 +20,11 @@ import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts
 import type { ReloadReport } from "./status.ts";
 import type { UpstreamReport } from "./upstreams.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
+import { openUnix, textOf } from "./unix-http.ts";
 
-/** For the response headers and each chunk of a single value. A stream may pause for any time. */
+/** The limit for the response headers and for each chunk of a single value. A stream may pause for any time. */
 const TIMEOUT_MS = 5_000;
-/** For requests that query upstream servers, which have shorter time limits of their own. */
+/** The limit for requests that query upstream servers, which have shorter time limits of their own. */
 const QUERY_TIMEOUT_MS = 120_000;
 
 /** A choice of containers; without any field, all. */
@@ -241,16 +242,12 @@ export class ControlClient {
     }
   }
 
-  async #open(method: string, path: string, body?: unknown, timeout = TIMEOUT_MS): Promise<IncomingMessage> {
-    return await new Promise((resolve, reject) => {
-      // An agent would have its own timeout for kept connections.
-      const signal = this.#closed;
-      const options = { socketPath: this.#path, path, method, timeout, agent: false, ...(signal && { signal }) };
-      const outgoing = request(options, resolve);
-      outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
-      outgoing.on("error", (error) => reject(this.#fault(error)));
-      outgoing.end(body === undefined ? undefined : JSON.stringify(body));
-    });
+  async #open(method: string, path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<IncomingMessage> {
+    try {
+      return await openUnix(this.#path, path, { method, body, timeoutMs, signal: this.#closed });
+    } catch (error) {
+      throw this.#fault(error);
+    }
   }
 
   #errorOf({ statusCode }: IncomingMessage, value: unknown): Fault {
@@ -263,7 +260,7 @@ export class ControlClient {
     return new Fault(code ?? "CONTROL", message, remedy === undefined ? {} : { remedy });
   }
 
-  #fault(cause: Error): Fault {
+  #fault(cause: unknown): Fault {
     if (this.#closed?.aborted === true) return closedFault();
     const code = codeOf(cause);
     if (code === "ENOENT" || code === "ECONNREFUSED") {
@@ -286,12 +283,6 @@ function closedFault(): Fault {
 function parametersOf(filter: object): string {
   const parameters = Object.entries(filter).filter(([, value]) => value !== undefined);
   return new URLSearchParams(parameters.map(([key, value]): [string, string] => [key, String(value)])).toString();
-}
-
-async function textOf(answer: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** Complete lines; an incomplete last line is dropped. */

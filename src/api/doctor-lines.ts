@@ -16,7 +16,7 @@ export interface DoctorProblem {
   readonly fixForGood: readonly string[];
   /** Commands that apply those changes; missing if none is known. */
   readonly commandsForGood?: readonly string[];
-  /** For a cause without such fixes. */
+  /** A cause without such fixes has these instead. */
   readonly remedies: readonly string[];
 }
 

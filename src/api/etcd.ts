@@ -20,12 +20,14 @@ export interface EtcdReport {
   readonly lists: number;
   readonly reconnects: number;
   readonly records: number;
-  /** Left out because there are too many; and whether there are more, which were not read. */
+  /**
+   * The number of keys that are left out because there are too many; and whether there are more, which were not read.
+   */
   readonly refused: number;
   readonly isCut: boolean;
-  /** Outside of all zones. */
+  /** The number of keys outside of all zones. */
   readonly ignored: number;
-  /** Not readable; the first of them with the reason. */
+  /** The number of keys that cannot be read; the first of them with the reason. */
   readonly skipped: number;
   readonly problems: readonly { readonly key: string; readonly problem: string }[];
   /** What other machines publish, and what this one does; null where nothing is published. */
@@ -38,7 +40,7 @@ export interface MachinesReport {
   readonly machines: number;
   readonly members: number;
   readonly refused: number;
-  /** Of which not all keys were read: too many. */
+  /** The prefixes of which not all keys were read, because there are too many. */
   readonly cut: readonly string[];
   readonly skipped: number;
   readonly problems: readonly { readonly key: string; readonly problem: string }[];
@@ -52,7 +54,7 @@ export interface PublishReport {
   readonly reason: string | null;
   readonly remedy: string | null;
   readonly machine: string;
-  /** At which others reach published ports. */
+  /** Others reach published ports at these. */
   readonly addresses: readonly string[];
   /** The first part of all its keys. */
   readonly root: string;

@@ -37,7 +37,7 @@ export interface EventReport {
   readonly project: string | null;
   readonly service: string | null;
   readonly network: string | null;
-  /** In the notation of `GET /v1/upstreams`. */
+  /** It is written as in `GET /v1/upstreams`. */
   readonly server: string | null;
   /** A reason, or what changed. */
   readonly detail: string | null;

@@ -6,7 +6,7 @@ import type { Cause, LastingFix } from "./causes.ts";
 import type { FailureReport } from "./failures.ts";
 
 export interface FailureGroup {
-  /** Of the failure that happened last. */
+  /** The cause of the failure that happened last. */
   readonly cause: Cause | null;
   /** The one that happened last comes first. */
   readonly reports: readonly FailureReport[];

@@ -11,7 +11,7 @@ export interface FailureReport {
   /** The Compose project and service of the container, if any. */
   readonly project: string | null;
   readonly service: string | null;
-  /** In lower case; null if names are hidden. */
+  /** It is in lower case; null if names are hidden. */
   readonly name: string | null;
   readonly type: string;
   /** A response code, or NODATA for a name without an IPv4 address. */
@@ -21,7 +21,7 @@ export interface FailureReport {
   readonly perMinute: number;
   readonly first: string;
   readonly last: string;
-  /** When it last resolved, if it has since the first failure. */
+  /** The time at which it last resolved, if it has since the first failure. */
   readonly lastSuccess: string | null;
   /** A name like a container's: a single label, or one that is known on this engine. */
   readonly isContainerName: boolean;

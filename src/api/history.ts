@@ -6,17 +6,17 @@
 /** Queries in each interval. */
 export interface RateHistory {
   readonly queries: readonly number[];
-  /** By result. */
+  /** Counts by result. */
   readonly local: readonly number[];
   readonly cached: readonly number[];
   readonly forwarded: readonly number[];
-  /** By response code: NXDOMAIN, and errors such as SERVFAIL and REFUSED. */
+  /** Counts by response code: NXDOMAIN, and errors such as SERVFAIL and REFUSED. */
   readonly nxdomain: readonly number[];
   readonly errors: readonly number[];
 }
 
 export interface ServerHistory {
-  /** As in `GET /v1/upstreams`. */
+  /** It is written as in `GET /v1/upstreams`. */
   readonly server: string;
   readonly container: string | null;
   /** At the end of each interval; null before the server was known. */

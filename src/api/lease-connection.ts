@@ -89,7 +89,9 @@ export class LeaseConnection {
     } catch {
       // A connection that breaks off has ended, too.
     }
-    this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", { remedy: OPEN });
+    this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", {
+      remedy: OPEN,
+    });
     for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#waiting.clear();
     this.#outgoing.destroy();

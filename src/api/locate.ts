@@ -42,7 +42,7 @@ async function instanceAt(path: string): Promise<Instance> {
     const { engine } = await new ControlClient(path).status();
     return { path, engine: engine?.address };
   } catch {
-    // Not running, or not for this user.
+    // It is not running, or not for this user.
     return { path, engine: undefined };
   }
 }

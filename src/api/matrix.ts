@@ -20,7 +20,7 @@ export interface MatrixRow {
   readonly containerId: string;
   readonly project: string | null;
   readonly service: string | null;
-  /** In search order. */
+  /** The order is that of the search. */
   readonly networks: readonly string[];
   /**
    * One for each column: how many of its containers the name resolves to; 0 if it does not resolve; -1 if it leads to something

@@ -10,12 +10,12 @@ export interface NameOwner {
   readonly containerId: string;
   readonly project: string | null;
   readonly service: string | null;
-  /** None while it is not running. */
+  /** A container that is not running has none. */
   readonly addresses: readonly string[];
 }
 
 export interface ListedName {
-  /** In lower case. */
+  /** It is in lower case. */
   readonly name: string;
   /** Where it is known; null for a container without a network with names, and for an alias of a link. */
   readonly network: string | null;

@@ -50,7 +50,7 @@ export type Lookup = {
   readonly question: NameRef;
   readonly server: string | null;
   readonly protocol: "udp" | "tcp" | null;
-  /** From the first query to the reply. */
+  /** The time from the first query to the reply. */
   readonly ms: number;
   readonly attempts: readonly LookupAttempt[];
   readonly rcode: string | null;
@@ -69,7 +69,7 @@ export interface ExplainedStep {
 export interface Explanation {
   readonly container: ContainerRef;
   readonly question: NameRef;
-  /** In search order. */
+  /** The order is that of the search. */
   readonly networks: readonly string[];
   readonly steps: readonly ExplainedStep[];
   /** The layer that answered. */

@@ -10,7 +10,7 @@ export interface NetworkMember {
 }
 
 interface NetworkSubnet {
-  /** As CIDR. */
+  /** It is in CIDR notation. */
   readonly subnet: string;
   readonly gateway: string | null;
 }

@@ -32,7 +32,7 @@ export function ownerOf(path: string): number | undefined {
   }
 }
 
-/** Where a user's programs keep their sockets; undefined for root. */
+/** The folder in which a user's programs keep their sockets; undefined for root. */
 export function runtimeFolder(env: NodeJS.ProcessEnv, user: number): string | undefined {
   const folder = env["XDG_RUNTIME_DIR"];
   return user === ROOT || folder === undefined || !folder.startsWith("/") ? undefined : folder;

@@ -7,7 +7,7 @@ import type { SwarmPlace } from "../base/model/swarm-place.ts";
 /** The container that has an address. */
 export interface AddressOwner {
   readonly address: string;
-  /** Of a virtual address: the swarm service. */
+  /** A virtual address has the swarm service here. */
   readonly container: string;
   readonly network: string;
   /** Its Compose project and service, if any. */

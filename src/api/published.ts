@@ -16,7 +16,7 @@ export interface PublishedReport {
   /** Its key in etcd, and the names that other machines resolve: first that of its service, then its own. */
   readonly key: string | null;
   readonly names: readonly string[];
-  /** Where others reach it: addresses, and ports as NAME=PORT/PROTOCOL. */
+  /** Others reach it at these: addresses, and ports as NAME=PORT/PROTOCOL. */
   readonly addresses: readonly string[];
   readonly ports: readonly string[];
 }

@@ -10,7 +10,7 @@ export interface QueryReport {
   readonly container: string;
   /** Increases by one with each query of a container; a gap means missing queries. */
   readonly seq: number;
-  /** When it arrived. */
+  /** The time of its arrival. */
   readonly time: string;
   /** The queried name, with unprintable bytes as \DDD; null if names are hidden or the query is malformed. */
   readonly name: string | null;
@@ -45,7 +45,7 @@ export interface MissedReport {
   readonly missed: number;
 }
 
-/** With `perSecond`: the number of queries that were left out since the last such line. */
+/** A stream with `perSecond` says how many queries were left out since the last such line. */
 export interface SkippedReport {
   readonly skipped: number;
 }

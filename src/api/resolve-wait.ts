@@ -52,7 +52,7 @@ export async function waitUntilResolves(
   }
 }
 
-/** In the container, or at once in all of the service's: which these are may change from try to try. */
+/** Tries the container, or at once all of the service's: which these are may change from try to try. */
 async function tryEach(client: ControlClient, wanted: Wanted, endMs: number): Promise<readonly Outcome[]> {
   const outcome = await tryOne(client, wanted, endMs);
   if (outcome.isSeveral !== true) return [outcome];

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { engineAddress } from "./engine-address.ts";
 import { isOwnEngine, runtimeFolder } from "./own-engine.ts";
 
-/** Of engines that run as root. */
+/** The folder for engines that run as root. */
 export const DEFAULT_STATE_DIR = "/run/dns11";
 
 /** The state directory of the dns11 that serves the engine which -H selects, unless another one is set. */

@@ -30,7 +30,7 @@ export interface ContainerStatus {
   readonly warning?: string;
   /** The name of the container whose network namespace it uses, if that is not its own. */
   readonly sharesWith?: string;
-  /** Of the host: how its programs get container names, and why so. */
+  /** The host has it: how its programs get container names, and why so. */
   readonly hostNames?: HostMeansReport;
   /** What may prevent queries from reaching dns11, if that is why it failed. */
   readonly culprits?: readonly string[];

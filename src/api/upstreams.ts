@@ -37,7 +37,7 @@ export interface Upstream {
   /** false while it is queried without EDNS, because it does not support it. */
   readonly edns: boolean | null;
   readonly isLooping: boolean | null;
-  /** When a server that forwarded back to dns11 is tried again. */
+  /** The time at which a server that forwarded back to dns11 is tried again. */
   readonly loopsUntil: string | null;
 }
 

@@ -50,7 +50,7 @@ export const ETCD_LIMITS = {
   etcdWriteKeys: 100,
   /** Time between two transactions: changes that come faster are written together. */
   etcdWriteEveryMs: 50,
-  /** Between two lists of the own keys because another writer has changed one. */
+  /** The time between two lists of the own keys because another writer has changed one. */
   etcdListAgainMs: 5_000,
   /** Renewals of a lease in the time that it is granted for. */
   etcdRenewals: 3,

@@ -1,10 +1,10 @@
 /**
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
- * container or the network sends is limited here, or for the log in log/log-limits.ts, and nowhere else.
+ * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";
-import { LOG_LIMITS } from "./log/log-limits.ts";
+import { LOG_LIMITS } from "./log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
 
 export const LIMITS = {
@@ -156,7 +156,7 @@ export const LIMITS = {
   meteredContainersMax: 2_000,
   /** Upstreams that metrics list; all others are counted together. */
   meteredServers: 32,
-  /** Of these, upstreams of containers, which come and go: those of the machine always find a place. */
+  /** Upstreams of containers come and go, so they get this part: those of the machine always find room. */
   meteredContainersServers: 16,
   /** Upstreams used of one list; the rest of a longer list is ignored. */
   upstreamServers: 8,
@@ -234,7 +234,8 @@ export const LIMITS = {
   iptablesMs: 3_000,
   iptablesLockSeconds: 2,
   /**
-   * After foreign rules changed in a namespace: quiet time before a probe, and the shortest time between two probes.
+   * Foreign rules changed in a namespace: the probe waits for this quiet time, which is also the shortest time between
+   * two probes.
    */
   verifyQuietMs: 50,
   verifyAtMostEveryMs: 1_000,
@@ -251,7 +252,7 @@ export const LIMITS = {
   kernelRetryLastMs: 3_600_000,
   /** Between one namespace and the next whose program is attached: most of the time the kernel's lock is others'. */
   kernelTurnPauseMs: 100,
-  /** When the thread that attaches them ends, after the last one: the first time, and at most. */
+  /** The thread that attaches them ends so long after the last one: the first time, and at most. */
   linkThreadIdleFirstMs: 5_000,
   linkThreadIdleLastMs: 86_400_000,
   /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
@@ -326,7 +327,7 @@ export const LIMITS = {
   /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
   historiesLingering: 256,
   historyLingerMs: 60_000,
-  /** For how long a failure over TCP explains failures of names. */
+  /** A failure over TCP explains failures of names for so long. */
   tcpFailureMs: 10_000,
   /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
   formerAddresses: 256,
@@ -339,7 +340,7 @@ export const LIMITS = {
   /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
   recordedCauses: 4_096,
   causesPerContainer: 64,
-  /** Of one container in one look, and how long a look takes; what is left is for the next. */
+  /** One look finds the causes of so many failures of a container, and takes so long; what is left is for the next. */
   causesAtOnce: 8,
   causesMs: 10,
   causesEveryMs: 500,
@@ -392,7 +393,7 @@ export const LIMITS = {
    * ends within half a minute.
    */
   followerSilentMs: 150_000,
-  /** By how much the supervisor's start timeout is extended while there is no engine, each time before it expires. */
+  /** While there is no engine, the supervisor's start timeout is extended by this, each time before it expires. */
   startExtendMs: 30_000,
   /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
   engineStartWaitMs: 60_000,
@@ -410,7 +411,7 @@ export const LIMITS = {
   crashesUntilSuspect: 2,
   crashesUntilQuarantine: 3,
   crashesKept: 16,
-  /** For how long, the first time and at most; and for how many containers. */
+  /** A quarantine lasts so long the first time and at most; and so many containers can be in one. */
   quarantineMs: 3_600_000,
   quarantineMsMax: 24 * 3_600_000,
   quarantinesKept: 256,

@@ -6,10 +6,17 @@
 import { LIMITS } from "../base/limits.ts";
 import { ANSWERS_SETTINGS } from "../base/model/answered-by.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
-import { DEFAULT_BRIDGE_SETTINGS } from "../base/model/default-bridge-setting.ts";
+import {
+  DEFAULT_BRIDGE_SETTINGS,
+  HOST_NAME_SETTINGS,
+  ADDRESS_ORDERS,
+  NAME_CHOICES_DEFAULTS,
+  PTR_FORMS,
+  STOPPED_POLICIES,
+  VISIBLE_SETTINGS,
+} from "../base/model/name-choices.ts";
 import { ETCD_DEFAULTS, PUBLISH_DEFAULTS } from "../base/model/etcd-policy.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
-import { HOST_NAME_SETTINGS } from "../base/model/host-name-setting.ts";
 import { HOST_DEFAULTS, HOST_MEANS } from "../base/model/host-policy.ts";
 import {
   HOST_DOCKER_INTERNAL_WORDS,
@@ -20,18 +27,15 @@ import {
 } from "../base/model/kind-policy.ts";
 import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
-import { ADDRESS_ORDERS, NAME_CHOICES_DEFAULTS, PTR_FORMS } from "../base/model/name-choices.ts";
 import { QUERIES_DEFAULTS, QUERY_NAMES } from "../base/model/query-record.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import type { RouteText } from "../base/model/server-text.ts";
-import { STOPPED_POLICIES } from "../base/model/stopped-policy.ts";
 import {
   CACHE_DEFAULTS,
   FORWARD_DEFAULTS,
   LOCAL_ONLY_DEFAULTS,
   MISSING_CONTAINER_SETTINGS,
 } from "../base/model/upstream-policy.ts";
-import { VISIBLE_SETTINGS } from "../base/model/visible-setting.ts";
 import {
   readEndpoint,
   readEtcdZone,

@@ -7,8 +7,13 @@ import type { DeclaredName } from "../base/model/declared-name.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
-import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
-import type { HostNameSetting } from "../base/model/host-name-setting.ts";
+import type {
+  DefaultBridgeSetting,
+  HostNameSetting,
+  NameChoices,
+  StoppedPolicy,
+  VisibleSetting,
+} from "../base/model/name-choices.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
@@ -16,9 +21,6 @@ import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
 import type { RouteRules } from "../base/model/route-rules.ts";
 import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
-import type { NameChoices } from "../base/model/name-choices.ts";
-import type { StoppedPolicy } from "../base/model/stopped-policy.ts";
-import type { VisibleSetting } from "../base/model/visible-setting.ts";
 import type { LogFormat, LogLevel } from "../base/model/log-choices.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { OnlyFilter } from "../base/model/only.ts";

@@ -15,7 +15,7 @@ import { labelAnswers } from "./facts/label-choices.ts";
 import { effectiveLabels } from "./facts/labels.ts";
 import { guard } from "../base/lib/guard.ts";
 import { inSlices } from "../base/lib/slices.ts";
-import type { DefaultBridgeSetting } from "../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting } from "../base/model/name-choices.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
 import { missingText } from "../base/model/server-text.ts";
 import type { Upstreams, View } from "../base/model/view.ts";

@@ -48,7 +48,7 @@ import { readContainerResolvConf } from "./container-resolv-conf.ts";
 interface DiagnosisOptions extends MachineOptions {
   /** A container's name, Compose service or ID; undefined for all running containers. */
   readonly container: string | undefined;
-  /** Only containers of this Compose project. */
+  /** Only containers of this Compose project are checked. */
   readonly project?: string | undefined;
   /** Called as soon as findings are known; with a repair, for both rounds. */
   readonly onFindings?: (subject: string, findings: readonly Finding[]) => void;
@@ -121,7 +121,7 @@ async function examineAll(
     const inspected = await inspectContainers(context);
     const chosen = chooseContainers(inspected, { container, project, isFixing });
     const only = container !== undefined && chosen.length === 1 ? chosen[0]?.fact.id : undefined;
-    // Before any check queries something.
+    // They are read before any check queries something.
     const failures =
       context.status === undefined
         ? undefined

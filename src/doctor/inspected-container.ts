@@ -45,9 +45,9 @@ const DNS_PORT = 53;
 const SHARED = "container:";
 /** The namespace belongs to the host or another container, or has no network; it is not checked under this name. */
 const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
-/** On the default bridge, where Docker has no DNS for container names. */
+/** A container is only on the default bridge, where Docker has no DNS for container names. */
 const DEFAULT_BRIDGE_ONLY = "default-network-only";
-/** On the default bridge, and not served. */
+/** A container with one of these codes is on the default bridge, and not served. */
 const DEFAULT_BRIDGE: ReadonlySet<string> = new Set([DEFAULT_BRIDGE_ONLY, "no-nameserver"]);
 /** Containers that dns11 does not serve, and that is no fault. */
 const NEVER_SERVED: ReadonlySet<string> = new Set([...NOT_INSPECTED, ...DEFAULT_BRIDGE]);

@@ -39,7 +39,7 @@ export interface DoctorContext {
   readonly status: Status | undefined;
   readonly client: ControlClient;
   readonly hostServers: HostServers;
-  /** Where the host's files list them. */
+  /** The nameservers that the host's files list, and where. */
   readonly listedServers: readonly ListedServer[];
   close(): void;
 }
@@ -119,7 +119,7 @@ function hostResolvConfPath(status: Status | undefined): string | undefined {
   return typeof path === "string" ? path : undefined;
 }
 
-/** For a check that could not run. */
+/** The finding of a check that could not run. */
 function faultFinding(code: CheckCode, error: unknown): Finding {
   const remedy = error instanceof Fault ? error.remedy : undefined;
   return finding(code, codeOf(error) === "ENGINE_ROOTLESS" ? "problem" : "unknown", reasonOf(error), remedy);

@@ -5,7 +5,7 @@ import type { ContainerFact, NetworkFact } from "../container/facts/fact.ts";
 import type { Engine } from "../container/watch/engine.ts";
 import { networkFact } from "../container/watch/translate.ts";
 
-/** By network id. */
+/** The key is the network ID. */
 export async function readNetworks(
   facts: readonly ContainerFact[],
   engine: Pick<Engine, "network">,

@@ -118,7 +118,7 @@ export function foreignKeysFault(root: string): Fault {
   });
 }
 
-/** As a fault of writing: which permission is missing. */
+/** Makes it a fault of writing, which says which permission is missing. */
 export function notWrittenFault(fault: Fault, root: string): Fault {
   if (fault.code !== ETCD_PERMISSION) return fault;
   return new Fault(fault.code, fault.message, {

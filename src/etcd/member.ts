@@ -9,10 +9,10 @@ import { Fault } from "../base/lib/fault.ts";
 import { LIMITS } from "../base/limits.ts";
 import { connectionFault, reportedFault, strangerFault, timeoutFault, tooLargeFault } from "./etcd-fault.ts";
 import { JsonLines } from "./json-lines.ts";
-import { ReplyBytes } from "./reply-bytes.ts";
+import { ReplyBytes } from "../base/lib/reply-bytes.ts";
 
 export interface Call {
-  /** Below the endpoint, such as /v3/kv/range. */
+  /** It is below the endpoint, such as /v3/kv/range. */
   readonly path: string;
   readonly body: object;
   readonly token?: string | undefined;

@@ -105,7 +105,7 @@ export class Watch {
     return undefined;
   }
 
-  /** At once, and then as long as the stream lasts. */
+  /** Checks at once, and then as long as the stream lasts. */
   async #check({ member }: MessageStream, signal: AbortSignal): Promise<WatchEnd | undefined> {
     const { gateway, prefix, onAlive } = this.#parts;
     for (let waitMs = 0; ; waitMs = LIMITS.etcdCheckMs) {

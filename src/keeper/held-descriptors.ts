@@ -26,7 +26,7 @@ export async function removeTables({ netlink, tables }: HeldNamespace, memory: N
       }
     }
   } catch {
-    // Not a netlink socket, so it owns no table either.
+    // It is no netlink socket, so it owns no table either.
   }
   return removed > 0;
 }

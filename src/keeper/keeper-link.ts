@@ -27,7 +27,7 @@ const PROGRAM = fileURLToPath(new URL("./keeper-main.js", import.meta.url));
 const NODE_FLAGS = ["--max-semi-space-size=1", "--single-threaded", "--v8-pool-size=0"];
 
 export interface KeeperLinkParts {
-  /** Where new processes connect. */
+  /** New processes connect there. */
   readonly socketPath: string;
   readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;
   /** A new process requests a takeover: pause, then call `yield`. */
@@ -219,7 +219,7 @@ export class KeeperLink {
       case "back":
         return this.#parts.onHandoverCancelled();
       case "gone":
-        // Before anything else: the socket path belongs to the new process now.
+        // This comes before anything else: the socket path belongs to the new process now.
         this.detach();
         return this.#parts.onHandoverCompleted(message.successor);
       default:

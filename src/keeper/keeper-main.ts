@@ -50,7 +50,7 @@ function dropPrivileges(): void {
   }
 }
 
-/** In the JSON format of the log. */
+/** Writes a line in the JSON format of the log. */
 function log(about: Readonly<Record<string, unknown>>, msg: string): void {
   const line = { level: "warn", time: new Date().toISOString(), keeper: process.pid, ...about, msg };
   try {

@@ -30,13 +30,13 @@ interface Successor {
   /** What the keeper holds for it: copies of what it was given, and what it created itself. */
   readonly held: Map<number, HeldNamespace>;
   stage: "greeted" | "requested" | "given";
-  /** When this stage times out. */
+  /** The time at which this stage times out. */
   dueMs: number;
 }
 
 interface KeeperParts {
   readonly main: PeerProcess;
-  /** Where new processes connect. */
+  /** New processes connect there. */
   readonly listener: number;
   readonly memory: NetlinkMemory;
   readonly onEvent: (about: Readonly<Record<string, unknown>>, text: string) => void;

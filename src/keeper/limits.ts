@@ -12,7 +12,7 @@ export const KEEPER_LIMITS = {
    * event loop blocked for this long answers no query. The longest known block, a flood of netlink dumps, takes 0.1 s.
    */
   silentMs: 750,
-  /** Of the time in which the main process waits for the kernel, the part that counts as silence. */
+  /** The part of the time in which the main process waits for the kernel that counts as silence. */
   kernelWaitDivisor: 8,
   /** How long the keeper waits for a process that it has killed before it removes the rules anyway. */
   killMs: 2_000,

@@ -12,7 +12,7 @@ export const PROTOCOL_VERSION = 4;
 /** A link, and the map that its program calls through. */
 const PROGRAMS_MAX = 2;
 
-/** From the main process, or from a new process. */
+/** The main process sends these, or a new process. */
 export type ToKeeper =
   | { readonly is: "hello"; readonly version: number }
   /** Hold this under a key, instead of what the key held before; the gate stays the same unless there is one. */

@@ -32,7 +32,7 @@ const PROG_TYPE_SCHED_CLS = 3;
 const TCX_INGRESS = 46;
 /** The element must be new. */
 const BPF_NOEXIST = 1;
-/** Of tcx: before all programs that are there. */
+/** The flag of tcx that means: before all programs that are there. */
 const BPF_F_BEFORE = 1 << 3;
 const ATTRIBUTE_BYTES = 144;
 const NAME_BYTES = 16;
@@ -46,7 +46,7 @@ const ENOSYS = 38;
 const ENOENT = 2;
 const ENOSPC = 28;
 const CONTEXT_BYTES = 192;
-/** In struct __sk_buff, for a test. */
+/** The offset in struct __sk_buff, for a test. */
 const CONTEXT_MARK_AT = 8;
 
 interface MapPlan {
@@ -126,7 +126,7 @@ export function deleteElements(map: number, keys: Uint8Array, keyBytes: number, 
   }
 }
 
-/** Of a kernel whose verifier does not accept the program. */
+/** The code for a kernel whose verifier does not accept the program. */
 export const REFUSED = "BPF_REFUSED";
 
 /** Loads a program for tcx; returns its descriptor. What the verifier says is the cause of the Fault. */

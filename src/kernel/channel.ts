@@ -156,7 +156,7 @@ export function listenAt(path: string): number {
   const fd = socket(AF_UNIX, SOCK_SEQPACKET);
   try {
     bindTo(fd, unixAddress(path), path);
-    // Before listen, so that no other user can connect.
+    // This comes before listen, so that no other user can connect.
     chmodSync(path, 0o600);
     listenOn(fd, BACKLOG);
     return fd;

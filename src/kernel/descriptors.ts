@@ -17,7 +17,7 @@ export function descriptorsMax(): number {
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** So that no query and no container waits later while the kernel grows the table. */
+/** Grows the kernel's table now, so that no query and no container waits for that later. */
 export function preallocateDescriptors(): void {
   growDescriptorTable(Math.min(descriptorsMax(), LIMITS.descriptorsPreallocated));
 }

@@ -33,7 +33,10 @@ import {
 /** The protocol of nf_tables and of connection tracking. */
 export const NETLINK_NETFILTER = 12;
 const RECEIVE_BYTES = 64 * 1024;
-/** Of a dump of which only the beginning is read: the kernel always prepares the next datagram, of the size that was last read. */
+/**
+ * The size for a dump of which only the beginning is read: the kernel always prepares the next datagram, of the size
+ * that was last read.
+ */
 const BEGINNING_BYTES = 8 * 1024;
 /** Room for the replies to the longest transaction, so that no error is lost. */
 const RECEIVE_QUEUE_BYTES = 256 * 1024;

@@ -33,7 +33,7 @@ export interface NftQuery {
   readonly command: number;
   /** 0 is every family. */
   readonly family: number;
-  /** Only the object that `select` identifies, if it exists, instead of all. */
+  /** It gets only the object that `select` identifies, if it exists, instead of all. */
   readonly isOne?: boolean;
   /** Only the beginning is read. */
   readonly isBeginning?: boolean;
@@ -51,7 +51,7 @@ export class NftSocket {
     this.#socket = new NetlinkSocket(memory, NETLINK_NETFILTER, existing);
   }
 
-  /** For duplicating it. */
+  /** Whoever duplicates it needs it. */
   get fd(): number {
     return this.#socket.fd;
   }

@@ -15,7 +15,7 @@ export const NFTA_TABLE_NAME = 1;
 export const NFTA_TABLE_FLAGS = 2;
 export const NFTA_TABLE_USERDATA = 6;
 export const NFTA_TABLE_OWNER = 7;
-/** In user data, which nft(8) shows: type, length, then a text with a terminating zero. */
+/** nft(8) shows this type of user data: type, length, then a text with a terminating zero. */
 export const UDATA_COMMENT = 0;
 
 export const NFTA_CHAIN_TABLE = 1;

@@ -57,7 +57,7 @@ export class NftWatch {
     open.add(this);
   }
 
-  /** For duplicating it. */
+  /** Whoever duplicates it needs it. */
   get fd(): number {
     return this.#fd;
   }

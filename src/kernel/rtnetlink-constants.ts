@@ -32,7 +32,7 @@ export const RTEXT_FILTER_SKIP_STATS = 1 << 3;
 export const IFLA_OPERSTATE = 16;
 export const IFLA_AF_SPEC = 26;
 export const IFLA_INET_CONF = 1;
-/** Of IPV4_DEVCONF_ROUTE_LOCALNET, the 26th, in the array of IFLA_INET_CONF. */
+/** The offset of IPV4_DEVCONF_ROUTE_LOCALNET, the 26th, in the array of IFLA_INET_CONF. */
 export const ROUTE_LOCALNET_OFFSET = 25 * 4;
 export const IFLA_LINKINFO = 18;
 export const IFLA_NET_NS_FD = 28;

@@ -111,7 +111,7 @@ export class RouteSocket {
     return this.#get("RTM_GETLINK", name, write, { read: linkOf, absent: NO_LINK });
   }
 
-  /** Of both families. */
+  /** Reads those of both families. */
   addresses(): readonly InterfaceAddress[] {
     const addresses: InterfaceAddress[] = [];
     const write = (w: NetlinkWriter): void => w.raw(Buffer.alloc(rt.ADDRESS_HEADER_BYTES));

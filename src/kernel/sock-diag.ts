@@ -60,7 +60,7 @@ export interface ListedSocket {
   readonly remote: SocketEnd;
 }
 
-/** Where a packet arrives, and in which state the socket that it reaches is. */
+/** The address at which a packet arrives, and the state of the socket that it reaches. */
 export interface Receiving {
   readonly protocol: SocketFilter["protocol"];
   readonly state: SocketFilter["state"];
@@ -75,7 +75,7 @@ const memory = new NetlinkMemory();
 /** Protocols that the kernel lists. Of others it finds no socket either, which is the same error as that there is none. */
 const listed = new Set<SocketFilter["protocol"]>();
 
-/** Those that one of the filters finds; undefined where this kernel has no sock_diag. */
+/** Lists those that one of the filters finds; undefined where this kernel has no sock_diag. */
 export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | undefined {
   const found: ListedSocket[] = [];
   return withSocket((socket) => {
@@ -96,8 +96,8 @@ export function listSockets(filters: readonly SocketFilter[]): ListedSocket[] | 
 }
 
 /**
- * Those of these, sent from inside and so by way of lo, that a socket receives; undefined where this kernel has no sock_diag.
- * A socket that is bound to another interface is not found.
+ * Finds the packets, sent from inside and so by way of lo, that a socket receives; undefined where this kernel has no
+ * sock_diag. A socket that is bound to another interface is not found.
  */
 export function receivedOf(packets: readonly Receiving[]): readonly Receiving[] | undefined {
   const unknown = packets.filter(({ protocol }) => !listed.has(protocol));

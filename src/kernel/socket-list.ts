@@ -16,12 +16,12 @@ const NET = "/proc/thread-self/net";
 /** Socket states as /proc writes them. */
 const STATES: Readonly<Record<SocketFilter["state"], string>> = { connected: "01", unconnected: "07", listening: "0A" };
 
-/** Those that one of the filters finds. Throws if there are more than the limit. */
+/** Lists those that one of the filters finds. Throws if there are more than the limit. */
 export function socketsAt(...filters: readonly SocketFilter[]): readonly ListedSocket[] {
   return listSockets(filters) ?? filters.flatMap(socketsInProc);
 }
 
-/** Those of these packets that a socket receives. */
+/** Finds those of these packets that a socket receives. */
 export function receivedBySockets(packets: readonly Receiving[]): readonly Receiving[] {
   return receivedOf(packets) ?? packets.filter(isReceivedInProc);
 }
@@ -33,7 +33,7 @@ function isReceivedInProc({ address, ...where }: Receiving): boolean {
     .some(({ local }) => local.address.equals(target) || local.address.every((byte) => byte === 0));
 }
 
-/** From /proc only. */
+/** Reads /proc only. */
 export function socketsInProc({ protocol, family, state, end, address, port }: SocketFilter): ListedSocket[] {
   const wanted = address === undefined ? undefined : Buffer.from(address);
   return (procText(`${NET}/${protocol}${family === 4 ? "" : "6"}`) ?? "")

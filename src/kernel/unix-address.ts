@@ -8,7 +8,7 @@ const FAMILY_BYTES = 2;
 /** The kernel's limit. */
 const PATH_BYTES_MAX = 108;
 
-/** For a path, or for an abstract name that begins with "@". Throws if it is neither. */
+/** Takes a path, or an abstract name that begins with "@". Throws if it is neither. */
 export function unixAddress(name: string): Buffer {
   const bytes = Buffer.from(name);
   const isAbstract = name.startsWith("@");

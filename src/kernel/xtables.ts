@@ -43,8 +43,7 @@ const KINDS = {
   },
 } as const;
 /**
- * Of a target: its name, empty for a plain verdict and ERROR where a chain begins; then the verdict, or the chain's
- * name.
+ * A target has a name, empty for a plain verdict and ERROR where a chain begins; then the verdict, or the chain's name.
  */
 const TARGET_NAME = 2;
 const TARGET_DATA = 32;

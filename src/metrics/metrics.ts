@@ -131,7 +131,7 @@ function etcdFamilies(report: EtcdReport): Family[] {
   ];
 }
 
-/** None where nothing is published. */
+/** Gives none where nothing is published. */
 function publishFamilies({ publishing, machines }: EtcdReport): Family[] {
   if (publishing === null || machines === null) return [];
   const { state, records, pending, leftOut, writes, transactions, failures, losses } = publishing;

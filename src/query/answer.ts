@@ -38,6 +38,7 @@ import type { LoopGuard } from "./upstream/loop-guard.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
 import { DeclaredRecords, isUpstream, type UpstreamAlias } from "./policy/declared-records.ts";
+import { ForwardingRules } from "./policy/forwarding-rules.ts";
 import { LocalNames, leftOutText } from "./policy/local-names.ts";
 import { refuseEdns, refuseUnreadable } from "./policy/refusals.ts";
 import { routeOf } from "./policy/route.ts";
@@ -48,7 +49,7 @@ import { SpecialNames } from "./policy/special.ts";
 import type { Verdicts } from "./verdict/verdicts.ts";
 import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
-import { Repeats } from "./wire/known-answer.ts";
+import { KernelAnswerMarker } from "./wire/kernel-answer.ts";
 import { Question } from "./wire/question.ts";
 import { signatureOf } from "./wire/records.ts";
 import {
@@ -74,13 +75,15 @@ export interface AnswererParts {
 export class Answerer {
   readonly #behaviour: Behaviour;
   readonly #parts: AnswererParts;
+  /** Which names it does not forward. */
+  readonly rules: ForwardingRules;
   readonly #special: SpecialNames;
   readonly #question: Question;
   readonly #names: LocalNames;
   readonly #shuffler: Shuffler;
   readonly #declared: DeclaredRecords;
   readonly #ruled: RuledAnswer;
-  readonly #repeats: Repeats;
+  readonly #repeats: KernelAnswerMarker;
   #isLocalName = false;
   /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
   #alias: Alias | undefined;
@@ -97,10 +100,11 @@ export class Answerer {
   constructor(behaviour: Behaviour, parts: AnswererParts = {}) {
     this.#behaviour = behaviour;
     this.#question = new Question(behaviour.checksQueries);
-    this.#repeats = new Repeats(behaviour);
+    this.#repeats = new KernelAnswerMarker(behaviour);
     this.#parts = parts;
     const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS } = parts;
-    this.#special = new SpecialNames(behaviour, localOnly);
+    this.rules = new ForwardingRules(behaviour, localOnly);
+    this.#special = new SpecialNames(behaviour);
     this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     this.#declared = new DeclaredRecords(behaviour, this.#names, this.#shuffler);
@@ -318,27 +322,19 @@ export class Answerer {
     const question = this.#question;
     const { upstreams } = client.view;
     const { type } = question;
-    if (this.#names.held !== undefined) {
-      this.#trace?.recordAnswer("names", this.#names.held);
+    if (this.#names.unanswered !== undefined) {
+      this.#trace?.recordHeld(this.#names.unanswered);
       this.outcome.result = QUERY_RESULT.failed;
       return failure(block, question, RCODE.SERVFAIL, this.#behaviour);
     }
     const route = routeOf(question, upstreams);
     this.#trace?.recordRoute(route);
-    if (route.isLocal) return nameError(block, question, this.#behaviour);
-    if (route.labelCount === 0) {
-      if ((type === TYPE.A || type === TYPE.AAAA) && question.labelCount < 2 && upstreams.isNdotsSet) {
-        this.#trace?.recordAnswer(
-          "special",
-          "ndots is set, so address queries for names without a dot are not forwarded",
-        );
-        this.outcome.lacksAddress = type === TYPE.A;
-        return this.#repeats.marked(noData(block, question, this.#behaviour));
-      }
-      const special = this.#special.answer(block, question, this.#limit);
-      if (special !== UNDECIDED) return this.#repeats.marked(special);
-      this.#trace?.record("special", "not a special name");
-    } else this.#trace?.record("special", "a domain-specific route takes precedence over special names");
+    const rule = this.rules.ruleOf(question, type, upstreams, route);
+    if (rule !== undefined) {
+      if (rule === "ndots") this.outcome.lacksAddress = type === TYPE.A;
+      return this.#repeats.marked(this.#special.answer(block, question, rule, this.#limit));
+    }
+    this.#trace?.recordForwarding(route);
     this.#route = route;
     return this.#answerFromCache(client, block, route);
   }

@@ -48,7 +48,7 @@ export interface DeferredQuery {
   readonly isDnssecOk: boolean;
   /** The last record, if it signs the query (TSIG or SIG(0)). */
   readonly signature: Signature | undefined;
-  /** Set if the question is the target of the client's: a declared CNAME leads to it. */
+  /** It is set if the question is the target of the client's: a declared CNAME leads to it. */
   readonly alias?: Alias;
   /** Set if Docker's resolver must be asked first; the query is then as it came, and has no route yet. */
   readonly ask?: DockerAsk;
@@ -58,7 +58,7 @@ export interface DeferredQuery {
   readonly rule?: string;
   /** dns11 itself sent it. */
   readonly isOwn?: boolean;
-  /** Only set for a query that is being explained. */
+  /** A query that is being explained has one. */
   readonly trace?: Trace;
 }
 

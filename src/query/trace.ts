@@ -25,6 +25,8 @@ export class UpstreamJournal {
 }
 
 export class Trace implements NamesTrace {
+  /** Why Docker's resolver does not answer, if that keeps the name from being forwarded. */
+  held: string | undefined;
   readonly #steps: Step[] = [];
   #upstream: { readonly journal: UpstreamJournal; readonly index: number } | undefined;
 
@@ -85,6 +87,21 @@ export class Trace implements NamesTrace {
     if (withheld.length === 0) return;
     const skipped = withheld.map((server) => serverText(server)).join(", ");
     this.record("route", `${skipped} skipped: reached from the host, and this container has no external network`);
+  }
+
+  /** Records that a name fails which may be a swarm's. */
+  recordHeld(reason: string): void {
+    this.held = reason;
+    this.recordAnswer("names", `not forwarded: ${reason}`);
+  }
+
+  /** Records that no rule keeps the name from being forwarded. */
+  recordForwarding({ labelCount }: Route): void {
+    const isDefault = labelCount === 0;
+    this.record(
+      "special",
+      isDefault ? "not a special name" : "a domain-specific route takes precedence over special names",
+    );
   }
 
   #add(layer: StepLayer, isAnswer: boolean, why: string): void {

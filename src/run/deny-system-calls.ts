@@ -29,6 +29,6 @@ export function denyKernelAnswers({ answers }: RunSettings): void {
   try {
     denyCalls(["bpf"]);
   } catch {
-    // As above, where it has been logged.
+    // The same as above, where it has been logged.
   }
 }

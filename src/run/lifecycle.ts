@@ -8,7 +8,7 @@ import { NotifySocket } from "../kernel/notify.ts";
 import { reasonWithRemedy } from "../base/lib/fault.ts";
 import type { Log } from "../base/log/log.ts";
 import type { LifecycleReport } from "../api/status.ts";
-import type { ContainerState } from "../control/container-status.ts";
+import type { ContainerState } from "../control/reports/container-status.ts";
 import { byName } from "../base/lib/by-name.ts";
 
 /** What a run reports about itself. */

@@ -4,7 +4,7 @@
  */
 import type { NamespaceRunner } from "../container/namespace/namespace-runner.ts";
 import { dialIn } from "../container/namespace/dial.ts";
-import type { OpenNamespace } from "../control/ports.ts";
+import type { OpenNamespace } from "../control/situation/ports.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { localPort } from "../kernel/local-port.ts";
 

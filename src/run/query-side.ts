@@ -23,6 +23,7 @@ import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
+import { Clients } from "../query/client/clients.ts";
 import type { SlotLimit } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-tables.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
@@ -31,8 +32,8 @@ import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
 import { Meter } from "../query/record/meter.ts";
-import { Minutes } from "../query/client/recent-counts.ts";
 import { sharePools } from "../query/client/shares.ts";
+import type { ForwardingRules } from "../query/policy/forwarding-rules.ts";
 import type { OnHealthChange } from "../query/upstream/health.ts";
 import { NameserverPool } from "../query/upstream/nameserver-pool.ts";
 import { RuleBook } from "../query/verdict/rule-book.ts";
@@ -45,6 +46,7 @@ export interface QuerySide {
   readonly meter: Meter;
   readonly readings: () => QueryReadings;
   readonly openEndpointFor: OpenEndpointFor;
+  readonly clients: Clients;
   /** The upstreams have changed, or their own upstreams have: cached replies may be wrong. */
   readonly onUpstreamsChanged: () => void;
   readonly reconfigure: (settings: RunSettings) => void;
@@ -86,7 +88,7 @@ export function composeQuerySide(
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
-  const minutes = new Minutes();
+  const clients = new Clients({ slots, histories, failures, shares });
   const rules = new RuleBook();
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
@@ -96,15 +98,12 @@ export function composeQuerySide(
     meter,
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) => {
-      const endpoint = new Endpoint(
-        sockets,
-        { containerId, view, dial },
-        { udp, tcp, slots, histories, failures, shares, minutes },
-      );
-      rules.open(endpoint.client, containerId);
-      onClient(endpoint.client.number, containerId);
-      return endpoint;
+      const client = clients.open(containerId, view, dial);
+      rules.open(client, containerId);
+      onClient(client.number, containerId);
+      return new Endpoint(sockets, client, { udp, tcp });
     },
+    clients,
     histories,
     failures,
     rules,
@@ -154,6 +153,7 @@ interface QueryPipeline {
   readonly answerer: Answerer;
   readonly forward: Forward;
   readonly behaviour: Behaviour;
+  readonly rules: ForwardingRules;
   readonly forget: () => void;
   readonly readings: () => QueryReadings;
   /** State of upstreams and their replies; undefined where queries are forwarded as Docker does. */
@@ -192,6 +192,7 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
     answerer,
     forward: delayer.forward,
     behaviour,
+    rules: answerer.rules,
     forget: () => undefined,
     readings: () => NO_READINGS,
     upstreamState: undefined,
@@ -265,6 +266,7 @@ function adaptive(
     answerer,
     forward: delayer.forward,
     behaviour,
+    rules: answerer.rules,
     forget: () => forwarder.invalidate(),
     readings: () => ({
       entries: cache.size,

@@ -9,7 +9,7 @@ import type { Log } from "../base/log/log.ts";
 import { CALLS_DENIED } from "./deny-system-calls.ts";
 
 const FLAG = "--replace";
-/** Of a PID namespace. */
+/** The first process of a PID namespace. */
 const INIT_PID = 1;
 
 export function startReplacement(log: Log): void {

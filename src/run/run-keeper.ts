@@ -14,7 +14,7 @@ import type { KeeperReport } from "../base/model/keeper-report.ts";
 import type { RuleBackendChoice } from "../base/model/rule-backend.ts";
 import type { Platform } from "./platform.ts";
 
-/** In the folder of the instance. */
+/** It is in the folder of the instance. */
 const SOCKET = join("keeper", "keeper.sock");
 const NONE: KeeperReport = { state: "off", pid: null, namespaces: 0, restarts: 0 };
 

@@ -6,12 +6,12 @@
 import type { ReloadReport, Status } from "../api/status.ts";
 import { controlPath, instanceFolder } from "../api/state-paths.ts";
 import type { RunSettings } from "../config/settings.ts";
-import { containerStates, containerStatuses } from "../control/container-status.ts";
-import { MetricsListener } from "../control/metrics-listener.ts";
-import { monitoringRoutes } from "../control/monitoring-routes.ts";
-import type { ControlPorts } from "../control/ports.ts";
-import { routesOf } from "../control/routes.ts";
-import { ControlSocket } from "../control/socket.ts";
+import { containerStates, containerStatuses } from "../control/reports/container-status.ts";
+import { MetricsListener } from "../control/server/metrics-listener.ts";
+import { monitoringRoutes } from "../control/routes/monitoring-routes.ts";
+import type { ControlPorts } from "../control/situation/ports.ts";
+import { routesOf } from "../control/routes/routes.ts";
+import { ControlSocket } from "../control/server/socket.ts";
 import type { Predecessor } from "../keeper/predecessor.ts";
 import { threadCapabilities } from "../kernel/capabilities.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
@@ -47,7 +47,7 @@ export class Service {
   readonly #lifecycle: Lifecycle;
   readonly #metricsListener: MetricsListener;
   readonly #since = new Date();
-  /** Set from the start of serving until everything is handed back. */
+  /** It is set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
 
   /** `readSettings` reads the settings again. */
@@ -318,7 +318,7 @@ export class Service {
 
   async #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
-    // Before the containers: those of a run that is ready are attached or have a reason why not.
+    // This comes before the containers: those of a run that is ready are attached or have a reason why not.
     const isReady = containerSide.synced.isOpen && containerSide.isSettled;
     const containers = await containerStatuses(containerSide.containers);
     return {

@@ -7,17 +7,17 @@ import type { Log } from "../base/log/log.ts";
 import { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import type { RunSettings } from "../config/settings.ts";
 import { Journal } from "../container/kind/journal.ts";
-import { ContainerNames } from "../control/container-names.ts";
-import { EventRing } from "../control/event-ring.ts";
-import { HistoryRings } from "../control/history-rings.ts";
+import { ContainerNames } from "../control/containers/container-names.ts";
+import { EventRing } from "../control/history/event-ring.ts";
+import { HistoryRings } from "../control/history/history-rings.ts";
+import { QueryLog } from "../control/history/query-log.ts";
+import { QueryReader } from "../control/history/query-reader.ts";
+import { RecordedCauses } from "../control/failures/recorded-causes.ts";
 import { Leases } from "../control/lease/leases.ts";
-import { QueryLog } from "../control/query-log.ts";
-import { QueryReader } from "../control/query-reader.ts";
-import { RecordedCauses } from "../control/recorded-causes.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
-import { DeclaredRecords } from "./declared-records.ts";
-import { EtcdLink } from "./etcd-link.ts";
+import { RecordsReader } from "./records/records-reader.ts";
+import { EtcdLink } from "./etcd/etcd-link.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { type QuerySide, composeQuerySide } from "./query-side.ts";
@@ -31,7 +31,7 @@ export interface Serving {
   readonly limitedLog: RateLimitedLog;
   readonly reader: QueryReader;
   readonly queryLog: QueryLog;
-  readonly records: DeclaredRecords;
+  readonly records: RecordsReader;
   readonly etcd: EtcdLink;
   readonly events: EventRing;
   readonly history: HistoryRings;
@@ -94,7 +94,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
   const queryLog = new QueryLog(reader, log);
   queryLog.setOn(settings.queries.isLogged);
-  const records = new DeclaredRecords({
+  const records = new RecordsReader({
     onEvent: eventLogger(log),
     onNames: (declared) => containerSide.declare(declared),
   });

@@ -349,7 +349,7 @@ test("faults in a namespace are found: lo, rules of both backends, firewalls, po
   assertFinding(served, "lo", "attachment", "problem", /UNVERIFIED/);
 });
 
-/** Repeats a fault until the doctor finds it: on a busy machine, dns11 may have mended it before. */
+/** KernelAnswerMarker a fault until the doctor finds it: on a busy machine, dns11 may have mended it before. */
 async function untilBroken<T>(instance: Dns11, cause: () => Promise<T>): Promise<{ broken: Result; caused: T }> {
   // It verifies once more when it attaches the kernel's program, and would mend what is wrong by then.
   await instance.waitForKernel();

@@ -94,7 +94,7 @@ test("a flood of rules ends at its bound", async () => {
     if (!flood.send(line)) await once(flood.socket, "drain");
     if (i % 2_000 === 0) await resolves();
   }
-  await flood.says(/has 5000 rules: remove one of them/);
+  await flood.says(/has 5000 rules\. Remove one of them/);
   assert.equal((await dig(app, "n4999.test")).status, "NXDOMAIN");
   await resolves();
   const { memoryBytes } = await instance.status();

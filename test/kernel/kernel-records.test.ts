@@ -6,11 +6,11 @@ import { type TestContext, test } from "node:test";
 
 import { LIMITS } from "../../src/base/limits.ts";
 import { TYPE } from "../../src/base/dns/record-type.ts";
-import type { AnswerKind } from "../../src/base/model/answer-memory.ts";
+import type { AnswerKind } from "../../src/base/model/kernel-answer.ts";
 import type { QueryNames } from "../../src/base/model/query-record.ts";
 import { kernelProbeAnswer, kernelProbeQuery } from "../../src/base/model/probe-message.ts";
 import { LOCAL_SOURCE } from "../../src/base/model/local-source.ts";
-import { QueryReader } from "../../src/control/query-reader.ts";
+import { QueryReader } from "../../src/control/history/query-reader.ts";
 import { KernelAnswers } from "../../src/kernel/answers/kernel-answers.ts";
 import type { KernelSpace } from "../../src/kernel/answers/kernel-space.ts";
 import { RECORDS } from "../../src/kernel/answers/layout.ts";

@@ -106,7 +106,7 @@ var ETCD_LIMITS = {
   etcdWriteKeys: 100,
   /** Time between two transactions: changes that come faster are written together. */
   etcdWriteEveryMs: 50,
-  /** Between two lists of the own keys because another writer has changed one. */
+  /** The time between two lists of the own keys because another writer has changed one. */
   etcdListAgainMs: 5e3,
   /** Renewals of a lease in the time that it is granted for. */
   etcdRenewals: 3,
@@ -116,7 +116,7 @@ var ETCD_LIMITS = {
   etcdFileBytes: 256 * 1024
 };
 
-// src/base/log/log-limits.ts
+// src/base/log-limits.ts
 var LOG_LIMITS = {
   /** A line with the same subject and text is logged once in this time, with the number of those held back. */
   logRepeatMs: 6e5,
@@ -326,7 +326,7 @@ var LIMITS = {
   meteredContainersMax: 2e3,
   /** Upstreams that metrics list; all others are counted together. */
   meteredServers: 32,
-  /** Of these, upstreams of containers, which come and go: those of the machine always find a place. */
+  /** Upstreams of containers come and go, so they get this part: those of the machine always find room. */
   meteredContainersServers: 16,
   /** Upstreams used of one list; the rest of a longer list is ignored. */
   upstreamServers: 8,
@@ -402,7 +402,8 @@ var LIMITS = {
   iptablesMs: 3e3,
   iptablesLockSeconds: 2,
   /**
-   * After foreign rules changed in a namespace: quiet time before a probe, and the shortest time between two probes.
+   * Foreign rules changed in a namespace: the probe waits for this quiet time, which is also the shortest time between
+   * two probes.
    */
   verifyQuietMs: 50,
   verifyAtMostEveryMs: 1e3,
@@ -419,7 +420,7 @@ var LIMITS = {
   kernelRetryLastMs: 36e5,
   /** Between one namespace and the next whose program is attached: most of the time the kernel's lock is others'. */
   kernelTurnPauseMs: 100,
-  /** When the thread that attaches them ends, after the last one: the first time, and at most. */
+  /** The thread that attaches them ends so long after the last one: the first time, and at most. */
   linkThreadIdleFirstMs: 5e3,
   linkThreadIdleLastMs: 864e5,
   /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
@@ -492,7 +493,7 @@ var LIMITS = {
   /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
   historiesLingering: 256,
   historyLingerMs: 6e4,
-  /** For how long a failure over TCP explains failures of names. */
+  /** A failure over TCP explains failures of names for so long. */
   tcpFailureMs: 1e4,
   /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
   formerAddresses: 256,
@@ -505,7 +506,7 @@ var LIMITS = {
   /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
   recordedCauses: 4096,
   causesPerContainer: 64,
-  /** Of one container in one look, and how long a look takes; what is left is for the next. */
+  /** One look finds the causes of so many failures of a container, and takes so long; what is left is for the next. */
   causesAtOnce: 8,
   causesMs: 10,
   causesEveryMs: 500,
@@ -554,7 +555,7 @@ var LIMITS = {
    * ends within half a minute.
    */
   followerSilentMs: 15e4,
-  /** By how much the supervisor's start timeout is extended while there is no engine, each time before it expires. */
+  /** While there is no engine, the supervisor's start timeout is extended by this, each time before it expires. */
   startExtendMs: 3e4,
   /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
   engineStartWaitMs: 6e4,
@@ -570,7 +571,7 @@ var LIMITS = {
   crashesUntilSuspect: 2,
   crashesUntilQuarantine: 3,
   crashesKept: 16,
-  /** For how long, the first time and at most; and for how many containers. */
+  /** A quarantine lasts so long the first time and at most; and so many containers can be in one. */
   quarantineMs: 36e5,
   quarantineMsMax: 24 * 36e5,
   quarantinesKept: 256,

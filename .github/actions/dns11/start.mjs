@@ -37,9 +37,6 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync as readFileSync2 } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-// src/api/control-client.ts
-import { request as request2 } from "node:http";
-
 // src/api/lease-connection.ts
 import { request } from "node:http";
 var OPEN = "Open another one.";
@@ -103,7 +100,9 @@ var LeaseConnection = class _LeaseConnection {
       }
     } catch {
     }
-    this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", { remedy: OPEN });
+    this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", {
+      remedy: OPEN
+    });
     for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#waiting.clear();
     this.#outgoing.destroy();
@@ -114,6 +113,24 @@ var LeaseConnection = class _LeaseConnection {
     this.#waiting.delete(reply.line);
   }
 };
+
+// src/api/unix-http.ts
+import { request as request2 } from "node:http";
+async function openUnix(socketPath, path, { method = "GET", body, timeoutMs: timeout, signal }) {
+  return await new Promise((resolve, reject) => {
+    const headers = { host: "localhost" };
+    const options = { socketPath, path, method, headers, timeout, agent: false, ...signal && { signal } };
+    const outgoing = request2(options, resolve);
+    outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
+    outgoing.on("error", reject);
+    outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
+  });
+}
+async function textOf(answer) {
+  const chunks = [];
+  for await (const chunk of answer) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
 
 // src/api/control-client.ts
 var TIMEOUT_MS = 5e3;
@@ -277,15 +294,12 @@ var ControlClient = class {
       });
     }
   }
-  async #open(method, path, body, timeout = TIMEOUT_MS) {
-    return await new Promise((resolve, reject) => {
-      const signal = this.#closed;
-      const options = { socketPath: this.#path, path, method, timeout, agent: false, ...signal && { signal } };
-      const outgoing = request2(options, resolve);
-      outgoing.on("timeout", () => outgoing.destroy(new Error("no response in time")));
-      outgoing.on("error", (error) => reject(this.#fault(error)));
-      outgoing.end(body === void 0 ? void 0 : JSON.stringify(body));
-    });
+  async #open(method, path, body, timeoutMs = TIMEOUT_MS) {
+    try {
+      return await openUnix(this.#path, path, { method, body, timeoutMs, signal: this.#closed });
+    } catch (error) {
+      throw this.#fault(error);
+    }
   }
   #errorOf({ statusCode }, value) {
     const { error, code, remedy } = value ?? {};
@@ -313,11 +327,6 @@ function closedFault() {
 function parametersOf(filter) {
   const parameters = Object.entries(filter).filter(([, value]) => value !== void 0);
   return new URLSearchParams(parameters.map(([key, value]) => [key, String(value)])).toString();
-}
-async function textOf(answer) {
-  const chunks = [];
-  for await (const chunk of answer) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
 }
 async function* linesOf(answer) {
   let rest = "";
@@ -422,9 +431,6 @@ function isRecord(value) {
   return typeof value === "object" && value !== null;
 }
 
-// src/api/engine-id.ts
-import { request as request3 } from "node:http";
-
 // src/base/declared-limits.ts
 var DECLARED_LIMITS = {
   /**
@@ -521,7 +527,7 @@ var ETCD_LIMITS = {
   etcdWriteKeys: 100,
   /** Time between two transactions: changes that come faster are written together. */
   etcdWriteEveryMs: 50,
-  /** Between two lists of the own keys because another writer has changed one. */
+  /** The time between two lists of the own keys because another writer has changed one. */
   etcdListAgainMs: 5e3,
   /** Renewals of a lease in the time that it is granted for. */
   etcdRenewals: 3,
@@ -531,7 +537,7 @@ var ETCD_LIMITS = {
   etcdFileBytes: 256 * 1024
 };
 
-// src/base/log/log-limits.ts
+// src/base/log-limits.ts
 var LOG_LIMITS = {
   /** A line with the same subject and text is logged once in this time, with the number of those held back. */
   logRepeatMs: 6e5,
@@ -741,7 +747,7 @@ var LIMITS = {
   meteredContainersMax: 2e3,
   /** Upstreams that metrics list; all others are counted together. */
   meteredServers: 32,
-  /** Of these, upstreams of containers, which come and go: those of the machine always find a place. */
+  /** Upstreams of containers come and go, so they get this part: those of the machine always find room. */
   meteredContainersServers: 16,
   /** Upstreams used of one list; the rest of a longer list is ignored. */
   upstreamServers: 8,
@@ -817,7 +823,8 @@ var LIMITS = {
   iptablesMs: 3e3,
   iptablesLockSeconds: 2,
   /**
-   * After foreign rules changed in a namespace: quiet time before a probe, and the shortest time between two probes.
+   * Foreign rules changed in a namespace: the probe waits for this quiet time, which is also the shortest time between
+   * two probes.
    */
   verifyQuietMs: 50,
   verifyAtMostEveryMs: 1e3,
@@ -834,7 +841,7 @@ var LIMITS = {
   kernelRetryLastMs: 36e5,
   /** Between one namespace and the next whose program is attached: most of the time the kernel's lock is others'. */
   kernelTurnPauseMs: 100,
-  /** When the thread that attaches them ends, after the last one: the first time, and at most. */
+  /** The thread that attaches them ends so long after the last one: the first time, and at most. */
   linkThreadIdleFirstMs: 5e3,
   linkThreadIdleLastMs: 864e5,
   /** How often a probe pod sends a query in a node while nothing is wrong: each creates and removes a link there. */
@@ -907,7 +914,7 @@ var LIMITS = {
   /** Histories retained after their container is gone, and for how long; then the oldest is dropped. */
   historiesLingering: 256,
   historyLingerMs: 6e4,
-  /** For how long a failure over TCP explains failures of names. */
+  /** A failure over TCP explains failures of names for so long. */
   tcpFailureMs: 1e4,
   /** Addresses that containers have given up, and for how long they are known: programs may still use them. */
   formerAddresses: 256,
@@ -920,7 +927,7 @@ var LIMITS = {
   /** Causes of failures, of all containers and of each; how often they are found out, and again for the same failure. */
   recordedCauses: 4096,
   causesPerContainer: 64,
-  /** Of one container in one look, and how long a look takes; what is left is for the next. */
+  /** One look finds the causes of so many failures of a container, and takes so long; what is left is for the next. */
   causesAtOnce: 8,
   causesMs: 10,
   causesEveryMs: 500,
@@ -969,7 +976,7 @@ var LIMITS = {
    * ends within half a minute.
    */
   followerSilentMs: 15e4,
-  /** By how much the supervisor's start timeout is extended while there is no engine, each time before it expires. */
+  /** While there is no engine, the supervisor's start timeout is extended by this, each time before it expires. */
   startExtendMs: 3e4,
   /** From the start of the process: then it reports itself as started to its supervisor, and goes on waiting. */
   engineStartWaitMs: 6e4,
@@ -985,7 +992,7 @@ var LIMITS = {
   crashesUntilSuspect: 2,
   crashesUntilQuarantine: 3,
   crashesKept: 16,
-  /** For how long, the first time and at most; and for how many containers. */
+  /** A quarantine lasts so long the first time and at most; and so many containers can be in one. */
   quarantineMs: 36e5,
   quarantineMsMax: 24 * 36e5,
   quarantinesKept: 256,
@@ -1091,27 +1098,15 @@ function engineFault(error, socketPath) {
 // src/api/engine-id.ts
 async function engineId(socketPath) {
   try {
-    const { ID: id } = JSON.parse(await get(socketPath, "/info"));
+    const signal = AbortSignal.timeout(LIMITS.listMs);
+    const answer = await openUnix(socketPath, "/info", { timeoutMs: LIMITS.listMs, signal });
+    const text = await textOf(answer);
+    if (answer.statusCode !== 200) throw new Error(`it responded with status ${answer.statusCode}`);
+    const { ID: id } = JSON.parse(text);
     return id ?? "";
   } catch (error) {
     throw engineFault(error, socketPath);
   }
-}
-async function get(socketPath, path) {
-  return await new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(LIMITS.listMs);
-    const outgoing = request3({ socketPath, path, headers: { host: "docker" }, signal, agent: false }, (answer) => {
-      const chunks = [];
-      answer.on("data", (chunk) => chunks.push(chunk));
-      answer.on("end", () => {
-        if (answer.statusCode === 200) resolve(Buffer.concat(chunks).toString("utf8"));
-        else reject(new Error(`it responded with status ${answer.statusCode}`));
-      });
-      answer.on("error", reject);
-    });
-    outgoing.on("error", reject);
-    outgoing.end();
-  });
 }
 
 // src/api/state-paths.ts

@@ -103,6 +103,7 @@ export class LiveLab implements Lab {
     throw new Fault(
       "NOT_ASKED",
       `"${name}"${type === undefined ? "" : ` ${type}`} was not queried by ${who} within ${limitMs} ms; queried was: ${instead}`,
+      { remedy: "A program may keep what it was answered before: restart it, or ask for another name." },
     );
   }
 

@@ -40,7 +40,10 @@ export function readTape(path: string): TapeContent {
     });
   }
   const mistake = mistakeIn(value);
-  if (mistake !== undefined) throw new Fault("BAD_TAPE", `Invalid tape "${path}": ${mistake}`, { remedy: "Mend that place, or record it again." });
+  if (mistake !== undefined)
+    throw new Fault("BAD_TAPE", `Invalid tape "${path}": ${mistake}`, {
+      remedy: "Mend that place, or record it again.",
+    });
   return value as TapeContent;
 }
 

@@ -42,7 +42,7 @@ const NAMES: ReadonlyMap<number, string> = new Map([
   [24, "invalid data"],
 ]);
 
-/** Of its code, before the text. */
+/** The size of its code, which is before the text. */
 export const ERROR_CODE_BYTES = 2;
 /** As much as fits beside the longest name in the smallest reply. */
 const TEXT_MAX = 200;

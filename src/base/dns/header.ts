@@ -19,14 +19,14 @@ export const ADDITIONALS_AT = 10;
 /** Answer, authority and additional: the sections that hold records. */
 export const SECTIONS = 3;
 
-/** In the byte at FLAGS_AT. */
+/** The flags of the byte at FLAGS_AT. */
 export const QR = 0x80;
 export const OPCODE_BITS = 0x78;
 export const AA = 0x04;
 export const TC = 0x02;
 export const RD = 0x01;
 const OPCODE_SHIFT = 3;
-/** In the byte at CODES_AT. */
+/** The flags of the byte at CODES_AT. */
 export const RA = 0x80;
 export const AD = 0x20;
 export const CD = 0x10;

@@ -74,6 +74,21 @@ export function presentation(bytes: Uint8Array, start: number, end: number): str
   return text === "" ? "." : text;
 }
 
+/** The wire labels of a name in presentation format; undefined if it is too long for one. */
+export function presentedLabels(text: string): Uint8Array | undefined {
+  const parts = (text.match(/(?:\\\d{3}|\\\D|[^.\\])+/g) ?? []).map((label) => {
+    const bytes = label.replaceAll(/\\(\d{3}|\D)/g, (_, escaped: string) =>
+      escaped.length === 1 ? escaped : String.fromCharCode(Number(escaped)),
+    );
+    return bytes.length > LABEL_BYTES_MAX
+      ? undefined
+      : Buffer.from(String.fromCharCode(bytes.length) + bytes, "latin1");
+  });
+  if (parts.includes(undefined)) return undefined;
+  const labels = Buffer.concat(parts as Buffer[]);
+  return labels.length > NAME_BYTES_MAX ? undefined : labels;
+}
+
 function presentationByte(byte: number): string {
   const character = String.fromCharCode(byte);
   if (byte < 0x21 || byte > 0x7e) return `\\${String(byte).padStart(3, "0")}`;

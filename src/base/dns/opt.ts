@@ -4,18 +4,18 @@
  */
 import { TYPE } from "./record-type.ts";
 
-/** Without options: the root name and the fixed fields. */
+/** The size of an OPT without options: the root name and the fixed fields. */
 export const OPT_BYTES = 11;
 /** Offsets after the owner name. */
 export const OPT_SIZE_AT = 2;
 export const OPT_RCODE_AT = 4;
 export const OPT_VERSION_AT = 5;
 export const OPT_FLAGS_AT = 6;
-/** In the byte at OPT_FLAGS_AT: the client wants DNSSEC records. */
+/** This bit of the byte at OPT_FLAGS_AT says that the client wants DNSSEC records. */
 export const DO = 0x80;
 /** How far the OPT's part of a response code is shifted. */
 export const OPT_RCODE_SHIFT = 4;
-/** Of an option: code and length. */
+/** An option has a code and a length before its data. */
 export const OPTION_FIXED_BYTES = 4;
 
 /** IANA option codes. */

@@ -4,11 +4,11 @@
 import { HEADER_BYTES } from "./header.ts";
 import { pointerTo } from "./name.ts";
 
-/** Of a question: type and class. */
+/** A question has a type and a class after its name. */
 export const QUESTION_FIXED_BYTES = 4;
-/** Of a question or a record, after its name. */
+/** The class is here after the name of a question or a record. */
 export const CLASS_AT = 2;
-/** Of a record, after its owner name: type, class, TTL, data length; then the data. */
+/** A record has these after its owner name: type, class, TTL and data length; then its data follows. */
 export const TTL_AT = 4;
 export const DATA_LENGTH_AT = 8;
 export const RECORD_FIXED_BYTES = 10;

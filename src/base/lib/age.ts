@@ -9,13 +9,13 @@ const DAY_S = 86_400;
 
 type Unit = "s" | "min" | "h" | "days";
 
-/** Such as "8 s", "12 min", "5 h" or "3 days". */
+/** Writes an age such as "8 s", "12 min", "5 h" or "3 days". */
 export function ageText(ms: number): string {
   const [count, unit] = inLargestUnit(ms);
   return `${count} ${unit}`;
 }
 
-/** Such as "8s", "12m", "5h" or "3d". */
+/** Writes an age such as "8s", "12m", "5h" or "3d". */
 export function shortAge(ms: number): string {
   const [count, unit] = inLargestUnit(ms);
   return `${count}${unit.charAt(0)}`;

@@ -1,4 +1,4 @@
-/** For what is spread already, or alone. */
+/** The jitter of what is spread already, or alone. */
 export const NO_JITTER = 0.5;
 
 /** The delay before a retry: doubles up to a last value, with jitter so that many do not retry at once. */

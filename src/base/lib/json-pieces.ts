@@ -26,7 +26,7 @@ function* chunks(value: unknown, write: (text: string) => void): Generator<void>
   write(text);
 }
 
-/** Of a list its elements, of an object its members, and the elements of those that are lists. */
+/** A list gives its elements, an object its members, and the elements of those that are lists. */
 function* pieces(value: unknown): Generator<string> {
   if (Array.isArray(value)) return yield* elements(value);
   if (typeof value !== "object" || value === null || "toJSON" in value) return yield JSON.stringify(value);

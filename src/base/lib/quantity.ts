@@ -31,7 +31,7 @@ function milliseconds(ms: number): number | undefined {
   return Number.isSafeInteger(Math.round(ms)) ? Math.round(ms) : undefined;
 }
 
-/** In the largest unit that needs at most one decimal. */
+/** Uses the largest unit that needs at most one decimal. */
 export function durationText(ms: number): string {
   if (ms === 0) return "0";
   const units = Object.entries(MS_OF).toReversed();

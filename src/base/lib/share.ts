@@ -28,7 +28,7 @@ export class Pool {
     return new Share(this, this.#limits);
   }
 
-  /** For shares of this pool only. */
+  /** The shares of this pool call it. */
   move(amount: number): void {
     this.#taken += amount;
   }

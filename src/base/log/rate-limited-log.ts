@@ -32,7 +32,7 @@ interface Kind {
 
 /** What is limited together. */
 export interface Topic {
-  /** By default the text. */
+  /** The text is the default. */
   readonly topic?: string;
   /** How long a subject's lines are limited. */
   readonly repeatMs?: number;

@@ -68,7 +68,7 @@ interface ForwardingBehaviour {
   readonly guardsLoops: boolean;
 }
 
-/** On what a reply to a plain query for a local name depends, beside the name. */
+/** What a reply to a plain query for a local name depends on, beside the name. */
 export type ReplyStyle = Pick<Behaviour, "compresses" | "ignoresCase" | "speaksEdns">;
 
 /** As Docker does, and as dns11 does by default. */

@@ -13,6 +13,6 @@ export const COMPOSE_LABEL = {
   files: `${COMPOSE_PREFIX}project.config_files`,
   /** The folder that paths in them start from. */
   folder: `${COMPOSE_PREFIX}project.working_dir`,
-  /** Of the service's part of the files: the same for all containers that one `up` has made. */
+  /** The hash of the service's part of the files: the same for all containers that one `up` has made. */
   hash: `${COMPOSE_PREFIX}config-hash`,
 } as const;

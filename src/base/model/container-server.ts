@@ -11,7 +11,7 @@ export interface ContainerServer {
   readonly target: string;
   readonly network: string | undefined;
   readonly port: number;
-  /** Only on a network of the container that queries, because a label asks for it. */
+  /** It is on a network of the container that queries, and only because a label asks for it. */
   readonly isShared?: true;
 }
 

@@ -6,7 +6,7 @@
 /** Who can resolve a declared name: everybody, or the containers of a network or a Compose project. */
 export interface RecordScope {
   readonly kind: "everybody" | "network" | "project";
-  /** Of the network or the project; empty for everybody. */
+  /** The name of the network or the project; empty for everybody. */
   readonly name: string;
 }
 
@@ -16,7 +16,7 @@ export interface DeclaredRecord {
   readonly type: number;
   /** In wire format, with names uncompressed. */
   readonly data: Uint8Array;
-  /** As written, such as `MX 10 mail.shop.test`. */
+  /** The record as it was written, such as `MX 10 mail.shop.test`. */
   readonly text: string;
 }
 

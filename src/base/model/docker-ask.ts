@@ -25,7 +25,7 @@ export type DockerAnswer =
       /** Concatenated addresses; of a reverse name none. */
       readonly v4: Uint8Array;
       readonly v6: Uint8Array;
-      /** Of a reverse name: a name in wire format, with its terminating zero. */
+      /** A reverse name has its target here: a name in wire format, with its terminating zero. */
       readonly target: Uint8Array | undefined;
       /** Docker's resolver does not answer now; this is what it answered last. */
       readonly isLast?: boolean;

@@ -33,7 +33,10 @@ export interface PublishPolicy {
   readonly zone: string;
   /** The label that names this machine; undefined: the host name of the engine. */
   readonly machine: string | undefined;
-  /** At which other machines reach published ports, at most one of each family; none: as this machine connects to etcd. */
+  /**
+   * Other machines reach published ports at these, at most one of each family; without any, at the address from which
+   * this machine connects to etcd.
+   */
   readonly addresses: readonly string[];
   /** Networks whose container addresses other machines reach. */
   readonly routedNetworks: readonly string[];

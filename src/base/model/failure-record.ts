@@ -3,7 +3,7 @@
  * clock of `performance.now`.
  */
 export interface FailureRecord {
-  /** In lower case, printable; null where names are hidden. */
+  /** It is in lower case and printable; null where names are hidden. */
   readonly name: string | null;
   readonly type: number;
   readonly rcode: number;
@@ -16,7 +16,7 @@ export interface FailureRecord {
   readonly perMinute: number;
   readonly firstMs: number;
   readonly lastMs: number;
-  /** When the same name and type last resolved; undefined if it has not since the first failure. */
+  /** The time at which the same name and type last resolved; undefined if it has not since the first failure. */
   readonly successMs: number | undefined;
   /** It has one label, or was known as a name on this engine when it first failed. */
   readonly isNear: boolean;

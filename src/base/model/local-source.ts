@@ -22,7 +22,7 @@ export const LOCAL_SOURCE = {
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
 
-/** By number: as programs read it, and as text for people. */
+/** Each number has its name for programs, and its text for people. */
 export const LOCAL_SOURCES = [
   { key: "rule", title: "a rule" },
   { key: "network", title: "container names" },

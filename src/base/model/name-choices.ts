@@ -1,7 +1,31 @@
 /**
- * NameChoices: what Docker fixes for the names of all containers, and dns11 lets a setting choose for all of them, or a label
- * for one.
+ * NameChoices: what Docker fixes for the names of containers, and dns11 lets settings choose for all of them, or a label for
+ * one.
  */
+
+/** Whether containers on Docker's default bridge are served, and see each other by name. */
+export const DEFAULT_BRIDGE_SETTINGS = ["off", "names"] as const;
+export type DefaultBridgeSetting = (typeof DEFAULT_BRIDGE_SETTINGS)[number];
+
+/**
+ * Whether host.docker.internal, without an entry from `--add-host`, is the host's address on the default bridge.
+ */
+export const HOST_NAME_SETTINGS = ["off", "gateway"] as const;
+export type HostNameSetting = (typeof HOST_NAME_SETTINGS)[number];
+
+/**
+ * Whose names a container resolves: those of its own networks, as with Docker; also NAME.NETWORK of other networks of its
+ * Compose project; or of all networks.
+ */
+export const VISIBLE_SETTINGS = ["network", "project", "all"] as const;
+export type VisibleSetting = (typeof VISIBLE_SETTINGS)[number];
+
+/**
+ * What the names of a container mean while it is not running. They stay local, so that no upstream server learns them, and
+ * none answers in its place; `forward` is what Docker does.
+ */
+export const STOPPED_POLICIES = ["nxdomain", "empty", "last-address", "forward"] as const;
+export type StoppedPolicy = (typeof STOPPED_POLICIES)[number];
 
 /** What an address points to: NAME.NETWORK, as in Docker; the container's hostname; or that with its domain name. */
 export const PTR_FORMS = ["network", "hostname", "fqdn"] as const;
@@ -16,5 +40,5 @@ export interface NameChoices {
   readonly order: AddressOrder;
 }
 
-/** As in Docker. */
+/** Docker's own choices. */
 export const NAME_CHOICES_DEFAULTS: NameChoices = { ptr: "network", order: "shuffle" };

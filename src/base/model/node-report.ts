@@ -8,14 +8,14 @@ export interface NodeReport {
   /** Addresses in resolv.conf, and those whose port 53 is redirected to us. */
   readonly advertised: readonly string[];
   readonly captured: readonly string[];
-  /** Where we listen for pods, without the ports. */
+  /** We listen for pods at these, without the ports. */
   readonly target: readonly string[];
   readonly families: readonly ("ipv4" | "ipv6")[];
   readonly mode: KindPolicy["mode"];
   /** The state of the node's resolv.conf. */
   readonly resolvConf: string;
   readonly lastChange: string | null;
-  /** When a query of a probe pod last arrived, or failed to. */
+  /** The time at which a query of a probe pod last arrived, or failed to. */
   readonly lastProbe: string | null;
   /** Packets sent to our ports directly instead of being redirected there. */
   readonly dropped: number;

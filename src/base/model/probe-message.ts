@@ -7,7 +7,7 @@ import { POINTER_BYTES } from "../dns/name.ts";
 import { queryOf } from "../dns/query.ts";
 import { TYPE } from "../dns/record-type.ts";
 import { QUESTION_POINTER, RECORD_FIXED_BYTES, writeRecord } from "../dns/record.ts";
-import type { KnownAnswer } from "./answer-memory.ts";
+import type { KernelAnswer } from "./kernel-answer.ts";
 import { labelsOf, nameAnswer, replyCode } from "./name-query.ts";
 
 /** The names of all probes are below this one. */
@@ -32,7 +32,7 @@ export function kernelProbeQuery(nonce: string, id: number): Buffer {
 }
 
 /** That answer: an address that nobody else knows. */
-export function kernelProbeAnswer(nonce: string, address: Uint8Array): KnownAnswer {
+export function kernelProbeAnswer(nonce: string, address: Uint8Array): KernelAnswer {
   const name = labelsOf(probeName(nonce));
   const record = Buffer.alloc(POINTER_BYTES + RECORD_FIXED_BYTES + address.length);
   setU16(record, 0, QUESTION_POINTER);

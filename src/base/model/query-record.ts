@@ -13,11 +13,11 @@ export type QueryResult = (typeof QUERY_RESULTS)[number];
 export const QUERY_RESULT = {
   /** From names of networks, or by a rule. */
   local: 0,
-  /** From the cache. */
+  /** The cache answered it. */
   cached: 1,
-  /** From an expired cache entry. */
+  /** An expired cache entry answered it. */
   stale: 2,
-  /** By an upstream. */
+  /** An upstream server answered it. */
   forwarded: 3,
   /** Not processed: it is malformed, or too many queries are waiting. */
   refused: 4,
@@ -33,9 +33,9 @@ export const NO_REPLY = 0xff;
 export interface QueryRecord {
   /** Grows by one with each query; after a restart of the container, or of dns11, it continues far above. */
   readonly seq: number;
-  /** When it arrived, on the clock of `performance.now`. */
+  /** The time of its arrival, on the clock of `performance.now`. */
   readonly atMs: number;
-  /** As in the query, printable; null where names are hidden, or where there was none that could be read. */
+  /** The name as it was queried, printable; null where names are hidden, or where there was none that could be read. */
   readonly name: string | null;
   readonly type: number;
   readonly rcode: number;
@@ -52,7 +52,7 @@ export interface QueryRecord {
   readonly upstream: string | null;
   /** The rule of a lease that had a say in it, for people. */
   readonly rule: string | null;
-  /** From arrival to answer; 0 for local answers, which are not timed. */
+  /** The time from arrival to answer; 0 for local answers, which are not timed. */
   readonly tookMs: number;
 }
 

@@ -8,7 +8,7 @@ import { TYPE, parseType, typeName } from "../dns/record-type.ts";
 import { addressBytes, reverseLabels } from "./address.ts";
 
 export interface ParsedQuestion {
-  /** Without a trailing dot; "." for the root. */
+  /** It has no trailing dot; "." is the root. */
   readonly name: string;
   /** Wire labels, without a terminating zero. */
   readonly labels: Uint8Array;

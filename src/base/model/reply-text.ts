@@ -55,7 +55,7 @@ export function replyText(message: Buffer): ReplyText | undefined {
   }
 }
 
-/** As the package decodes it; its types lack these fields. */
+/** The package decodes it so; its types lack these fields. */
 interface OptRecord {
   readonly extendedRcode?: number;
   readonly options?: readonly { readonly code: number; readonly data?: Buffer }[];
@@ -80,7 +80,10 @@ function recordText(record: Answer): RecordText {
   };
 }
 
-/** As in zone files where that is short and the type is known; other fields by name, and unknown data as bytes. */
+/**
+ * Data is written as in zone files where that is short and the type is known; else fields by name, and unknown data as
+ * bytes.
+ */
 function dataText(type: string, data: unknown): string {
   if (Buffer.isBuffer(data) && type !== "TXT") return octets(data);
   if (typeof data === "string") return NAMED.has(type) ? dotted(data) : data;

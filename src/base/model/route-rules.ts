@@ -5,7 +5,7 @@ import type { RouteText } from "./server-text.ts";
 
 export interface RouteRules {
   readonly everyone: readonly RouteText[];
-  /** By network name. */
+  /** The key is the name of the network. */
   readonly networks: ReadonlyMap<string, readonly RouteText[]>;
 }
 

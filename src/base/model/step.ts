@@ -3,9 +3,6 @@
  */
 export type StepLayer = "rules" | "links" | "names" | "reverse" | "special" | "route" | "cache" | "servers";
 
-/** The step that fails a name which may be a swarm's, with the reason after it. */
-export const NOT_FORWARDED = "not forwarded: ";
-
 export interface Step {
   readonly layer: StepLayer;
   /** Whether this step gave the answer. */

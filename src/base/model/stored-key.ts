@@ -8,7 +8,7 @@ export interface StoredKey {
   readonly value: Buffer | undefined;
   /** The lease that it ends with; undefined for none. */
   readonly lease: string | undefined;
-  /** Of the store, when the key was changed last. */
+  /** The revision of the store at the key's last change. */
   readonly revision?: number;
 }
 
@@ -25,7 +25,10 @@ export function endOf(prefix: string): string {
 
 /** Receives what is below a prefix of the store, and every change of it. */
 export interface StoredKeys {
-  /** Where a list that has more keys goes on after this one: keys that there is no room for are not read. undefined: nowhere. */
+  /**
+   * Says where a list that has more keys goes on after this one: keys that there is no room for are not read.
+   * undefined: nowhere.
+   */
   after(key: string): string | undefined;
   /** A complete list follows; until it has ended, what was known stays. */
   begin(): void;

@@ -10,14 +10,14 @@ export interface SwarmPlace {
   readonly name: string;
   /** The machine that has the address; null for a virtual address, which all have. */
   readonly machine: string | null;
-  /** Of the service; null if it has none (endpoint mode dnsrr). */
+  /** The service's address; null if it has none (endpoint mode dnsrr). */
   readonly virtualAddress: string | null;
-  /** Of the service: its running, healthy tasks, and the machines that they are on. */
+  /** The running, healthy tasks of the service, and the machines that they are on. */
   readonly tasks: number;
   readonly machines: number;
 }
 
-/** Such as "2 tasks on 1 machine". */
+/** Writes "2 tasks on 1 machine", for example. */
 export function tasksText({ tasks, machines }: Pick<SwarmPlace, "tasks" | "machines">): string {
   if (tasks === 0) return "no healthy task";
   return `${tasks} ${tasks === 1 ? "task" : "tasks"} on ${machines} ${machines === 1 ? "machine" : "machines"}`;

@@ -57,7 +57,7 @@ export interface ZoneAuthority {
 
 /** A record of another name than the queried one. */
 export interface OwnedRecord {
-  /** In wire format, with the terminating zero. */
+  /** It is in wire format, with the terminating zero. */
   readonly owner: Uint8Array;
   readonly type: number;
   readonly data: Uint8Array;
@@ -107,9 +107,9 @@ export class NameSearch {
   readonly behaviour: Behaviour;
   trace: NamesTrace | undefined;
   addresses: NameAddresses = NOTHING;
-  /** After DECLARED. */
+  /** The result DECLARED sets them. */
   records: NameRecords | undefined;
-  /** After ASKED. */
+  /** The result ASKED sets it. */
   ask: DockerAsk | undefined;
   /** No upstream has such a name. Otherwise one may have it, with other records. */
   isLocalOnly = false;

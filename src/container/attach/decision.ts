@@ -5,7 +5,7 @@ import type { HostMeansReport } from "../../base/model/host-policy.ts";
 import type { OnlyFilter } from "../../base/model/only.ts";
 import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
-import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../base/model/label-policy.ts";
 import type { SkipCode } from "../../base/model/not-served.ts";
 import { type ContainerFact, isUserDefined } from "../facts/fact.ts";

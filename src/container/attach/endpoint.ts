@@ -1,7 +1,7 @@
 /**
  * Endpoint: what answers queries on the sockets of one namespace. The query side implements it.
  */
-import type { AnswerMemory } from "../../base/model/answer-memory.ts";
+import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import type { NamespaceSockets } from "../namespace/sockets.ts";
 import type { ProbeTarget } from "../rules/probe.ts";
@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly probeTarget: ProbeTarget;
   setView(view: View): void;
   /** What the kernel answers for this namespace; undefined if the process answers everything. */
-  setMemory(memory: AnswerMemory | undefined): void;
+  setMemory(memory: KernelAnswerMemory | undefined): void;
   /** Listens on further sockets, too. */
   add(sockets: readonly NamespaceSockets[]): void;
   /** Queries of this namespace that are in flight upstream. */

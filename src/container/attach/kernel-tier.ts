@@ -16,7 +16,7 @@ import { KernelRetry } from "./kernel-retry.ts";
 /** The answers of one namespace in the kernel; or why there are none, if they are wanted. */
 export interface KernelTier {
   space: KernelSpace | undefined;
-  /** Only probes depend on it so far. */
+  /** Until the program has proved itself, only probes depend on it. */
   isTrial: boolean;
   reason: string | undefined;
   /** Nothing has failed. */

@@ -1,5 +1,5 @@
 /**
- * KernelTurns: the namespaces in which the kernel is to answer, one after the other. The kernel holds its lock of all
+ * KernelTurns: which namespace gets kernel answers next, one after the other. The kernel holds its lock of all
  * interfaces while it attaches a program, some 14 ms, and whoever starts containers needs that lock: so most of the time is
  * theirs. Until then the process answers.
  */
@@ -22,7 +22,7 @@ export class KernelTurns {
     if (!this.#isTaking) void this.#takeAll();
   }
 
-  /** Those that wait are due again at their next verification. */
+  /** Namespaces that wait are due again at their next verification. */
   clear(): void {
     this.#waiting.clear();
   }

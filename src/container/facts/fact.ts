@@ -81,7 +81,7 @@ export interface ContainerFact extends SplitLabels {
 
 /** Ports as the engine writes them, such as 80/tcp. */
 interface PortsFact {
-  /** Set by the container's creator (-p, ports). */
+  /** The container's creator published them (-p, ports). */
   readonly published: readonly string[];
   /** Exposed by its creator (--expose, expose), and not by its image. */
   readonly exposed: readonly string[];
@@ -92,7 +92,7 @@ interface PortsFact {
 }
 
 export interface BoundPort {
-  /** Of the container, such as 80/tcp. */
+  /** The port of the container, such as 80/tcp. */
   readonly port: string;
   /** 0.0.0.0 or :: for all addresses of the host. */
   readonly address: string;
@@ -118,14 +118,14 @@ export interface NetworkFact {
   readonly isInternal: boolean;
   /** The Compose project that made it. */
   readonly project: string | undefined;
-  /** Set for a network of several machines. */
+  /** A network of several machines has it. */
   readonly swarm?: SwarmNetworkFact;
 }
 
 interface SwarmNetworkFact {
   /** It carries published ports only; Docker gives no names there. */
   readonly isIngress: boolean;
-  /** Such as 10.0.1.0/24. */
+  /** Each is written as 10.0.1.0/24. */
   readonly subnets: readonly string[];
 }
 

@@ -7,8 +7,9 @@ import { parseDuration } from "../../base/lib/quantity.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { ANSWERS_CHOICES } from "../../base/model/answered-by.ts";
 import { HEALTH_POLICIES, type HealthPolicy } from "../../base/model/health-policy.ts";
-import { STOPPED_POLICIES, type StoppedPolicy } from "../../base/model/stopped-policy.ts";
 import {
+  STOPPED_POLICIES,
+  type StoppedPolicy,
   ADDRESS_ORDERS,
   type AddressOrder,
   NAME_CHOICES_DEFAULTS,

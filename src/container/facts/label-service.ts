@@ -6,7 +6,7 @@ import { LIMITS } from "../../base/limits.ts";
 import { shortened } from "../../base/lib/shortened.ts";
 import { COMPOSE_LABEL } from "../../base/model/compose-labels.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
-import { type ServicePort, namedPort, wellKnownPort } from "../../base/model/service-port.ts";
+import { type ServicePort, namedPort, wellKnownPort } from "./service-port.ts";
 import type { ContainerFact } from "./fact.ts";
 import { type Labels, effectiveLabels } from "./labels.ts";
 
@@ -26,7 +26,7 @@ export interface ServicePlace {
 
 /** What labels say about projects, services and hosts: one label of a name, in lower case. */
 const LABEL = /^[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?$/;
-/** Wildcards of queries. */
+/** Wildcards of queries use this word. */
 const RESERVED = "any";
 const SHORT_ID_LENGTH = 12;
 

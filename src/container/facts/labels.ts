@@ -16,7 +16,7 @@ interface LabelsOfImage {
 }
 
 export interface SplitLabels {
-  /** Set by the container's creator. */
+  /** The container's creator set them. */
   readonly labels: Labels;
   readonly imageLabels: LabelsOfImage;
 }

@@ -70,7 +70,7 @@ function idOf(pid: number, path: string): bigint | undefined {
     try {
       if (statfsSync(root).type === CGROUP2_MAGIC) return statSync(root + path, { bigint: true }).ino;
     } catch {
-      // Not mounted there.
+      // They are not mounted there.
     }
   }
   return undefined;

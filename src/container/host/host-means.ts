@@ -91,7 +91,7 @@ export class HostMeans {
     return servers.flatMap(({ from, address, port }) => (RESOLVED_STUBS.has(address) ? [] : { from, address, port }));
   }
 
-  /** From the next choice on. */
+  /** The next choice uses them. */
   setZones(zones: readonly string[]): void {
     this.#policy = { ...this.#policy, zones };
   }

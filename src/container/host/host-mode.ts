@@ -17,7 +17,7 @@ const DEFAULT_SERVER = "127.0.0.1";
 const IPV6_LISTENER = "::1";
 
 export interface HostModeParts {
-  /** Those below which names resolve. */
+  /** Names below these domains resolve. */
   readonly domains: () => readonly string[];
   /** The servers of the host's resolv.conf. */
   readonly servers: () => readonly string[];

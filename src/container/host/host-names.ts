@@ -16,13 +16,13 @@ import type { Decision } from "../attach/decision.ts";
 import type { DesiredAttachment, Reconciler } from "../attach/reconciler.ts";
 import { openHostNetwork } from "../namespace/engine-host.ts";
 import type { NamespaceClaim, ProvenNamespace } from "../namespace/proof.ts";
-import type { Reach } from "../names/zone/reach.ts";
+import type { ReachableAddresses } from "../names/zone/reachable-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../facts/fact.ts";
 import { FittingNames } from "./fitting-answers.ts";
 import { HOST_ID } from "./host-fact.ts";
 import { type ChosenMeans, HostMeans, type HostMeansParts } from "./host-means.ts";
 import { HostMembers } from "./host-members.ts";
-import { hostReach } from "./host-reach.ts";
+import { reachableFromHost } from "./reachable-from-host.ts";
 import { HOST_LIMITS } from "./limits.ts";
 import { reverseZoneNames } from "./reverse-zones.ts";
 
@@ -32,7 +32,11 @@ export interface HostNamesParts extends Omit<HostMeansParts, "subnets" | "onChan
   readonly containers: () => Iterable<ContainerFact>;
   readonly networkOf: (id: string) => NetworkFact | undefined;
   /** The sources beside the host's domain, in order: these zones, and what is declared for everybody. */
-  readonly sources: (zones: readonly string[], reach: Reach, servers: readonly string[]) => readonly VisibleNames[];
+  readonly sources: (
+    zones: readonly string[],
+    reachable: ReachableAddresses,
+    servers: readonly string[],
+  ) => readonly VisibleNames[];
   readonly onEvent: ReportEvent;
   /** `denied` has changed. */
   readonly onDenied: () => void;
@@ -155,7 +159,7 @@ export class HostNames {
     const servers = this.#parts.upstreams().resolvConf.nameservers;
     const others = this.#parts.sources(
       zones,
-      hostReach((id) => members.reachable(id)),
+      reachableFromHost((id) => members.reachable(id)),
       servers,
     );
     return [...others.map((each) => new FittingNames(each)), members.zone];

@@ -47,7 +47,7 @@ export class HostZone implements VisibleNames {
     return [`the host's domain ${this.#domain.text}${this.#means}`];
   }
 
-  /** By which means its names reach the programs of the host. */
+  /** Sets by which method its names reach the programs of the host. */
   setMeans(report: HostMeansReport | undefined): void {
     this.#means = report === undefined ? "" : `, ${hostMeansText(report)}`;
   }

@@ -31,7 +31,7 @@ export interface NodeFiles {
 
 export interface AdvertiseOptions {
   readonly addresses: readonly string[];
-  /** See Wanted. */
+  /** `Wanted` says what it is. */
   readonly ours?: readonly string[] | undefined;
   readonly search: string | undefined;
   readonly record: ResolvConfRecord | undefined;

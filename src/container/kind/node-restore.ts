@@ -29,7 +29,7 @@ export interface RestoreOutcome {
   readonly isComplete: boolean;
 }
 
-/** For a container that has restarted since, which reset everything. */
+/** The outcome for a container that has restarted since, which reset everything. */
 export const NOTHING_TO_RESTORE: RestoreOutcome = { did: [], isComplete: true };
 
 /** Tries every step even if others fail. */

@@ -37,7 +37,7 @@ interface KnownNode {
 export class Nodes {
   readonly #parts: NodesParts;
   readonly #nodes = new Map<string, KnownNode>();
-  /** By container id, the start of the container that a user detached. */
+  /** The key is the container ID, the value the start of the container that a user detached. */
   readonly #detached = new Map<string, string>();
   #policy: KindPolicy;
   #labelPolicy: LabelPolicy;
@@ -49,7 +49,7 @@ export class Nodes {
     this.#labelPolicy = labelPolicy;
   }
 
-  /** For new decisions; existing modes keep the old policy until their container is decided again. */
+  /** New decisions use it; existing modes keep the old policy until their container is decided again. */
   setPolicy(policy: KindPolicy, labelPolicy: LabelPolicy): void {
     this.#policy = policy;
     this.#labelPolicy = labelPolicy;

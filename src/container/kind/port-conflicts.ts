@@ -18,7 +18,7 @@ export class PortConflicts {
   readonly #onChange: () => void;
   /** What the last reading of all rules has found. */
   #found: readonly string[] | undefined;
-  /** When that was reported as a change, until it has been an answer. */
+  /** The time at which that was reported as a change, until it has been an answer. */
   #changedMs = -Infinity;
   #reading: Promise<void> | undefined;
 

@@ -69,7 +69,7 @@ export function reactionTo(text: string, advertised: readonly string[]): Reactio
   return isAdvertised ? "ours" : "foreign";
 }
 
-/** Also for a file that an earlier dns11 process wrote. Throws a Fault if the file can no longer be written. */
+/** Restores a file that an earlier dns11 process wrote, too. Throws a Fault if the file can no longer be written. */
 export function restoreFile(file: ResolvConfFile, versions: FileVersions, wanted = versions.original): RestoreResult {
   const text = file.read();
   if (text === undefined) return "gone";

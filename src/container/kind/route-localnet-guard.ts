@@ -41,7 +41,7 @@ interface Reading {
 
 export class RouteLocalnetGuard {
   readonly #parts: RouteLocalnetGuardParts;
-  /** By interface, when it was last switched on again. */
+  /** The time at which each interface was last switched on again. */
   readonly #repairedMs = new Map<string, number>();
   #failures: readonly string[] = [];
   #isOn = false;

@@ -64,7 +64,7 @@ export function enableRouteLocalnet(name: string): void {
   write(name, "1");
 }
 
-/** For one interface, to test what happens without it. */
+/** Switches it off for one interface, to test what happens without it. */
 export function disableRouteLocalnet(name: string): void {
   write(name, "0");
 }

@@ -33,7 +33,7 @@ interface NameSourcesParts {
 }
 
 export class NameSources {
-  // Those that others talk to.
+  // Other parts talk to these.
   readonly declared: DeclaredNames;
   readonly engineHost: EngineHostName;
   readonly hostDomain: HostDomainNames;

@@ -32,7 +32,7 @@ interface Watcher {
 export class NamespaceJobs {
   readonly #onWait: OnWait;
   #last: Promise<unknown> = Promise.resolve();
-  /** Of the job that runs, while it waits. */
+  /** The stage of the job that runs, while it waits. */
   #stage: WaitStage | undefined;
   #watchers: readonly Watcher[] = [];
 

@@ -7,7 +7,7 @@ import { Fault } from "../../base/lib/fault.ts";
 import { addressBytes, isHostScoped } from "../../base/model/address.ts";
 import type { PublishPolicy } from "../../base/model/etcd-policy.ts";
 import type { LabelPolicy } from "../../base/model/label-policy.ts";
-import type { ServicePort } from "../../base/model/service-port.ts";
+import type { ServicePort } from "../facts/service-port.ts";
 import { type InsideSwarm, type PublishedMember, SWARM_NETWORKS_MAX } from "../names/zone/published-member.ts";
 import type { BoundPort, ContainerFact, EndpointFact, NetworkFact } from "../facts/fact.ts";
 import { servicePlace } from "../facts/label-service.ts";

@@ -8,7 +8,7 @@ export interface PublishedPlace {
   /** First that of its service, then its own. */
   readonly names: readonly string[];
   readonly addresses: readonly string[];
-  /** As NAME=PORT/PROTOCOL. */
+  /** Each is written as NAME=PORT/PROTOCOL. */
   readonly ports: readonly string[];
 }
 

@@ -16,7 +16,7 @@ import { NAME_SETTINGS_DEFAULTS, type NameSettings } from "../names/source/name-
 import type { NodeContext } from "../names/source/name-source.ts";
 import { NameSources } from "../names/name-sources.ts";
 import type { SharedNames } from "../names/shared-names.ts";
-import type { Reach } from "../names/zone/reach.ts";
+import type { ReachableAddresses } from "../names/zone/reachable-addresses.ts";
 import { projectOf } from "../facts/compose.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../facts/fact.ts";
 import { FormerAddresses } from "./former-addresses.ts";
@@ -48,7 +48,7 @@ export class Directory {
   readonly #options: DirectoryOptions;
   readonly #settings: NameSettings;
   readonly #networks: DockerNetworks;
-  /** What they are told calls `onNames` where names change. Existing views do not change. */
+  /** What they learn calls `onNames` where names change. Existing views do not change. */
   readonly names: NameSources;
   readonly #containers = new Map<string, ContainerFact>();
   #former = new FormerAddresses();
@@ -208,10 +208,14 @@ export class Directory {
   }
 
   /** What the host resolves beside names below its domain: what is declared for everybody, and these zones. */
-  namesOnHost(zones: readonly string[], reach: Reach, servers: readonly string[]): readonly VisibleNames[] {
+  namesOnHost(
+    zones: readonly string[],
+    reachable: ReachableAddresses,
+    servers: readonly string[],
+  ): readonly VisibleNames[] {
     const { declared, zones: serviceZones } = this.names;
     const everybodys = declared.forEverybody();
-    return [...(everybodys === undefined ? [] : [everybodys]), ...serviceZones.namesOnHost(zones, reach, servers)];
+    return [...(everybodys === undefined ? [] : [everybodys]), ...serviceZones.namesOnHost(zones, reachable, servers)];
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {

@@ -18,7 +18,7 @@ export interface FormerAddress {
   /** Compose has connected it, not an operator. */
   readonly isComposed: boolean;
   readonly address: string;
-  /** On the clock of `performance.now`. */
+  /** A time of the clock of `performance.now`. */
   readonly atMs: number;
 }
 

@@ -70,7 +70,7 @@ export function routingOf(fact: ContainerFact, node: NodeContext | undefined, pa
     ? dockerServers
     : listedServers(nameservers, { host, dockerServers, ownAddresses, serversMax });
   const isOwn = nameservers.kind === "listed" && nameservers.isOwn && !isUnclear;
-  // By precedence: the operator, the container's creator, the author of its image.
+  // The order is the precedence: the operator, the container's creator, the author of its image.
   const layers: RouteLayer[] = [
     ...joined.map(({ network: { name } }) =>
       routeLayer(`the setting dns of network "${name}"`, networks.get(name) ?? []),

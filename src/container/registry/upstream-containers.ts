@@ -82,7 +82,7 @@ export class UpstreamContainers {
     return this.#isNamed(fact.name);
   }
 
-  /** For the routes of one container. */
+  /** Makes the finder for the routes of one container. */
   finderFor(asker: ContainerFact): FindContainer {
     const edges = new Map<string, Edges>();
     return (server, domain) => {

@@ -32,7 +32,7 @@ import type { Protocol } from "./plan.ts";
 
 export interface ExchangeRequest {
   readonly destination: string;
-  /** By default 53. */
+  /** The default is 53. */
   readonly port?: number;
   /** Builds the message with this id. */
   readonly message: (id: number) => Buffer;
@@ -40,7 +40,7 @@ export interface ExchangeRequest {
   readonly sourcePort?: number | undefined;
   /** The mark of the packets; by default none. */
   readonly mark?: number | undefined;
-  /** By default UDP and TCP. */
+  /** The default is UDP and TCP. */
   readonly protocols?: readonly Protocol[];
   /** The timeout. */
   readonly waitMs?: number;
@@ -48,7 +48,7 @@ export interface ExchangeRequest {
   readonly announce?: ((ports: SourcePorts) => Promise<void>) | undefined;
 }
 
-/** By transport; empty if no socket could be opened. */
+/** The ports of each transport; none if no socket could be opened. */
 export interface SourcePorts {
   readonly udp: readonly number[];
   readonly tcp: readonly number[];

@@ -34,7 +34,7 @@ export interface InstalledRules {
   /** An nf_tables table, or chains of iptables-legacy. */
   readonly kind: "table" | "chains";
   readonly family: IpFamily;
-  /** For messages. */
+  /** Messages have it. */
   readonly title: string;
   /** A running process; none, because it died; or none on purpose, for permanent rules. */
   readonly owner: "instance" | "orphaned" | "permanent";

@@ -228,7 +228,7 @@ function actionWords(action: Action, bracketed: (address: string) => string): st
     case "zone":
       return ["-j", "CT", "--zone", String(action.zone)];
     case "notrack":
-      // Only where a program at lo does the rest, which is never beside iptables.
+      // Such a rule is made only where a program at lo does the rest, which is never beside iptables.
       throw new TypeError("iptables rules are always tracked");
     case "dnat":
       return ["-j", "DNAT", "--to-destination", `${bracketed(action.address)}:${action.port}`];

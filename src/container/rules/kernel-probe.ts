@@ -4,14 +4,14 @@
  */
 import { randomBytes } from "node:crypto";
 
-import type { KnownAnswer } from "../../base/model/answer-memory.ts";
+import type { KernelAnswer } from "../../base/model/kernel-answer.ts";
 import { isKernelProbeAnswer, kernelProbeAnswer, kernelProbeQuery } from "../../base/model/probe-message.ts";
 import { type ExchangeResult, exchange } from "./exchange.ts";
 import type { Within } from "../../kernel/net-namespace.ts";
 
 /** The answers of the namespace in the kernel, as the probe sees them. */
 export interface KernelProbeTarget {
-  remember(answer: KnownAnswer): boolean;
+  remember(answer: KernelAnswer): boolean;
   /** Leaves out of the statistics that many answers, because they were given to dns11's own queries. */
   discount(queries: number): void;
 }

@@ -36,7 +36,7 @@ export interface Match {
   readonly protocol?: Protocol;
   readonly source?: string;
   readonly destination?: string;
-  /** To 127.0.0.0/8. */
+  /** It applies to packets to 127.0.0.0/8. */
   readonly isToLoopback?: true;
   readonly sourcePort?: number;
   readonly destinationPort?: number;
@@ -95,11 +95,11 @@ export interface PlanInput {
 }
 
 export const TABLE_NAME = "dns11";
-/** Before connection tracking (-200), because a zone can only be set there. */
+/** A zone can only be set before connection tracking (-200). */
 const PRIORITY_ZONE = -300;
 /** One before Docker's chains, whichever backend Docker uses and whichever registers first. */
 const PRIORITY_NAT = -101;
-/** Before the usual filter chains, so that they cannot accept a packet first. */
+/** This is before the usual filter chains, so that they cannot accept a packet first. */
 const PRIORITY_GUARD = -5;
 const DNS_PORT = 53;
 const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];

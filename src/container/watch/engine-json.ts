@@ -29,13 +29,13 @@ export interface ContainerJson {
     readonly Domainname?: string;
     readonly Env?: readonly string[] | null;
     readonly Labels?: Labels | null;
-    /** By port, such as 80/tcp. */
+    /** The keys are ports such as 80/tcp. */
     readonly ExposedPorts?: Readonly<Record<string, unknown>> | null;
   };
   readonly HostConfig?: {
     readonly PortBindings?: Readonly<Record<string, unknown>> | null;
     readonly NetworkMode?: string;
-    /** Of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
+    /** The links of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
     readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;
     readonly DnsOptions?: readonly string[] | null;
@@ -44,7 +44,7 @@ export interface ContainerJson {
   readonly NetworkSettings?: {
     readonly SandboxKey?: string;
     readonly Networks?: Readonly<Record<string, EndpointJson>> | null;
-    /** By port, such as 80/tcp; null for one that is exposed only. */
+    /** The keys are ports such as 80/tcp; null is one that is exposed only. */
     readonly Ports?: Readonly<Record<string, readonly BindingJson[] | null>> | null;
   };
 }
@@ -72,7 +72,7 @@ export interface ListedJson {
   readonly Id: string;
   readonly Names?: readonly string[];
   readonly State?: string;
-  /** For people, such as "Up 2 minutes (healthy)". */
+  /** People read it: "Up 2 minutes (healthy)", for example. */
   readonly Status?: string;
   readonly Labels?: Labels | null;
   readonly ImageID?: string;

@@ -1,19 +1,19 @@
 /**
- * Engine: the calls of the engine's API that dns11 makes, each with a timeout.
+ * Engine: the calls of the engine's API that dns11 makes, each with a timeout. Of dockerode they need its HTTP client, the
+ * modem; the bundle leaves out the rest.
  */
 import type { IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
 import { addAbortSignal } from "node:stream";
 
-import type Dockerode from "dockerode";
+import Dockerode from "dockerode";
 
 import { LIMITS } from "../../base/limits.ts";
 import { codeOf } from "../../base/lib/fault.ts";
+import { ReplyBytes } from "../../base/lib/reply-bytes.ts";
 import { readJsonList } from "../../base/lib/json-pieces.ts";
 import { engineFault } from "../../base/model/engine-fault.ts";
 import type { ContainerJson, ImageJson, ImagePlatform, ListedJson, NetworkJson } from "./engine-json.ts";
-import { type Modem, type ModemRequest, openModem } from "./light-dockerode.ts";
-import { limitedGet } from "./limited-get.ts";
 import type { ServiceJson, TaskJson, VerboseNetworkJson } from "./swarm-json.ts";
 
 export interface EngineInfo {
@@ -56,6 +56,22 @@ const STOPPED = ["created", "exited", "dead"];
 const STOPPED_FILTER = JSON.stringify({ status: STOPPED });
 const NOT_RUNNING_FILTER = JSON.stringify({ status: [...STOPPED, "restarting", "removing"] });
 
+interface Modem {
+  dial(request: ModemRequest, done: (error: unknown, body: unknown) => void): void;
+}
+
+interface ModemRequest {
+  /** Ends with a question mark where `options` are its parameters. */
+  readonly path: string;
+  readonly method: "GET";
+  readonly abortSignal: AbortSignal;
+  /** Every other status is an error. */
+  readonly statusCodes: Readonly<Record<number, boolean>>;
+  readonly options?: object;
+  /** The body is the reply's stream, not its JSON. */
+  readonly isStream?: boolean;
+}
+
 interface VersionJson {
   readonly Version: string;
   readonly ApiVersion: string;
@@ -71,8 +87,10 @@ interface InfoJson {
   };
 }
 
-/** The only successful status; the modem turns every other into an error. */
+/** The only successful status of most calls; the modem turns every other into an error. */
 const STATUS_CODES = { 200: true };
+/** The modem prefers DOCKER_HOST to a socket unless it is told that there is no other host. */
+const NO_OTHER_HOST = { host: undefined, protocol: "http" };
 
 export class Engine {
   readonly #modem: Modem;
@@ -80,7 +98,7 @@ export class Engine {
 
   constructor(socketPath: string) {
     this.#socketPath = socketPath;
-    this.#modem = openModem(socketPath);
+    this.#modem = new Dockerode({ socketPath, ...(NO_OTHER_HOST as object) }).modem;
   }
 
   async describe(signal?: AbortSignal): Promise<EngineInfo> {
@@ -125,7 +143,7 @@ export class Engine {
 
   /** The services and tasks of a swarm network, as gossip has them on this machine; undefined without such a network. */
   async swarmNetwork(id: string): Promise<VerboseNetworkJson | undefined> {
-    return await this.#getLimited(`/networks/${encodeURIComponent(id)}?verbose=true`, [404]);
+    return await this.#getLimited(`/networks/${encodeURIComponent(id)}?`, [404], { verbose: true });
   }
 
   /** Undefined unless this engine is a manager of a swarm. */
@@ -153,8 +171,8 @@ export class Engine {
 
   /** The tasks that should run; undefined unless this engine is a manager. */
   async swarmTasks(): Promise<readonly TaskJson[] | undefined> {
-    const filters = encodeURIComponent(JSON.stringify({ "desired-state": ["running"] }));
-    return await this.#getLimited(`/tasks?filters=${filters}`, [406, 503]);
+    const filters = JSON.stringify({ "desired-state": ["running"] });
+    return await this.#getLimited("/tasks?", [406, 503], { filters });
   }
 
   /** The addresses of the other managers of its swarm, as this engine knows them. */
@@ -164,9 +182,23 @@ export class Engine {
     return addresses.filter((each) => each !== swarm?.NodeAddr);
   }
 
-  async #getLimited<T>(path: string, notHere: readonly number[]): Promise<T | undefined> {
-    const limits = { timeoutMs: LIMITS.inspectMs, bytesMax: LIMITS.swarmListBytes };
-    return await this.#explained(limitedGet<T>({ socketPath: this.#socketPath, path, notHere, ...limits }));
+  async #getLimited<T>(path: string, notHere: readonly number[], options: object = {}): Promise<T | undefined> {
+    return await this.#explained(this.#readLimited<T>(path, notHere, options));
+  }
+
+  /**
+   * Reads up to a limit what may be long because of what other machines sent the engine. With a status of `notHere` the
+   * engine says that it has no such thing; then this returns undefined.
+   */
+  async #readLimited<T>(path: string, notHere: readonly number[], options: object): Promise<T | undefined> {
+    const abortSignal = AbortSignal.timeout(LIMITS.inspectMs);
+    const statusCodes = Object.fromEntries([200, ...notHere].map((status) => [status, true]));
+    const reply = await this.#call<IncomingMessage>({ path, abortSignal, options, statusCodes, isStream: true });
+    const bytes = new ReplyBytes(LIMITS.swarmListBytes);
+    for await (const piece of addAbortSignal(abortSignal, reply) as AsyncIterable<Buffer>) {
+      if (!bytes.push(piece)) throw new Error(`the reply to ${path} is over ${LIMITS.swarmListBytes} bytes`);
+    }
+    return reply.statusCode === 200 ? (JSON.parse(bytes.take()) as T) : undefined;
   }
 
   async #get<T>(path: string, timeoutMs: number, signal?: AbortSignal, options: object = {}): Promise<T> {
@@ -185,13 +217,15 @@ export class Engine {
   }
 
   async #dial<T>(request: Omit<ModemRequest, "method" | "statusCodes">): Promise<T> {
-    return await this.#explained(
-      new Promise<T>((resolve, reject) => {
-        this.#modem.dial({ ...request, method: "GET", statusCodes: STATUS_CODES }, (error, body) =>
-          error === null ? resolve(body as T) : reject(error),
-        );
-      }),
-    );
+    return await this.#explained(this.#call<T>({ ...request, statusCodes: STATUS_CODES }));
+  }
+
+  async #call<T>(request: Omit<ModemRequest, "method">): Promise<T> {
+    return await new Promise<T>((resolve, reject) => {
+      this.#modem.dial({ ...request, method: "GET" }, (error, body) =>
+        error === null ? resolve(body as T) : reject(error),
+      );
+    });
   }
 
   /** Converts errors into Faults that mention the socket. */
@@ -220,7 +254,7 @@ async function orUndefined<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Of ADDRESS:PORT, or [ADDRESS]:PORT. */
+/** Reads ADDRESS:PORT, or [ADDRESS]:PORT. */
 function hostOf(text: string): string | undefined {
   return /^\[?([0-9a-f.:]+?)\]?:\d+$/i.exec(text)?.[1];
 }

@@ -35,7 +35,7 @@ export interface FollowerHooks {
   readonly onNetwork: (fact: NetworkFact) => void;
   readonly onNetworkGone: (id: string) => void;
   readonly onContainer: (fact: ContainerFact) => void;
-  /** With its exit code, if the engine reported one. */
+  /** It gets the exit code, if the engine reported one. */
   readonly onContainerGone: (id: string, exitCode: number | undefined) => void;
   /** A network was created, or is gone. */
   readonly onNetworkEvent?: (name: string, isCreated: boolean) => void;
@@ -52,7 +52,7 @@ export interface FollowerHooks {
 
 /** Containers that are not running, which are followed only where somebody is interested. */
 interface StoppedHooks {
-  /** By id; undefined if nobody is interested. */
+  /** The IDs of known containers; undefined if nobody is interested. */
   readonly known: () => Iterable<string> | undefined;
   /** It may have been running until now: `onContainerGone` follows then. */
   readonly put: (fact: StoppedFact) => void;
@@ -76,7 +76,7 @@ export class Follower {
   readonly #inspecting = new Set<string>();
   /** The time of the first unapplied event, by container. */
   readonly #eventMs = new Map<string, number>();
-  /** Of known containers that have ended. */
+  /** The exit codes of known containers that have ended. */
   readonly #exitCodes = new Map<string, number>();
   #lastActivityMs = performance.now();
   #isConnected = false;
@@ -278,7 +278,7 @@ export class Follower {
     }
   }
 
-  /** From its event, because a container that is removed at its end cannot be inspected. */
+  /** Takes it from the event, because a container that is removed at its end cannot be inspected. */
   #exitCodeOf(id: string, json: ContainerJson | undefined): number | undefined {
     const code = this.#exitCodes.get(id) ?? json?.State?.ExitCode;
     this.#exitCodes.delete(id);

@@ -85,7 +85,7 @@ function addressKey(address: string): string {
 export interface HostFileParts {
   /** Returns the current engine host. */
   readonly host: () => HostRoot;
-  /** By default /etc/resolv.conf. */
+  /** The default is /etc/resolv.conf. */
   readonly path: string | undefined;
   readonly onChange: (now: HostServers) => void;
 }
@@ -95,7 +95,7 @@ export class HostFile {
   readonly #watch = new PathWatch(() => this.#timer.trigger());
   readonly #timer = new DebounceTimer(() => this.reread());
   #now: HostServers;
-  /** When the servers disappeared. */
+  /** The time at which the servers disappeared. */
   #missingMs: number | undefined;
 
   constructor(parts: HostFileParts) {

@@ -10,17 +10,17 @@ export interface ResolvConf {
   /** Nameserver entries that are not addresses. */
   readonly invalid: readonly string[];
   readonly search: readonly string[];
-  /** Of all options lines. */
+  /** The options of all lines. */
   readonly options: readonly string[];
   /** Whether ndots is set, validly or not. */
   readonly isNdotsSet: boolean;
 }
 
-/** Where a file of the host lists a nameserver. */
+/** A nameserver, and the line of a host's file that lists it. */
 export interface ListedServer {
   readonly address: string;
   readonly file: string;
-  /** From 1 on. */
+  /** The first line is 1. */
   readonly line: number;
 }
 

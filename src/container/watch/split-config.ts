@@ -51,7 +51,7 @@ export function portsIn(ports: Readonly<Record<string, unknown>> | null | undefi
   return Object.keys(ports ?? {});
 }
 
-/** Only what its creator has published is bound. */
+/** The ports that its creator has published; no others are bound. */
 function boundPorts({ NetworkSettings: settings }: ContainerJson): readonly BoundPort[] {
   const all = Object.entries(settings?.Ports ?? {}).flatMap(([port, bindings]) =>
     (bindings ?? []).flatMap(({ HostIp: address = "", HostPort: text = "" }): BoundPort[] => {

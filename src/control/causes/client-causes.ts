@@ -11,7 +11,7 @@ import type { KnownContainer } from "./known-container.ts";
 import { ndotsOf, searchNames } from "./search-list.ts";
 import { type Situation, cause } from "./situation.ts";
 
-/** Where dns11 answers a container with Docker's resolver. */
+/** dns11 answers a container with Docker's resolver there. */
 export const RESOLVER = "127.0.0.11";
 
 export function resolverCauses({

@@ -2,7 +2,7 @@
  * KnownContainer: a container of this engine, running or not, as far as causes need it: its names on each network and its
  * place in a Compose project.
  */
-import type { DefaultBridgeSetting } from "../../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
 import { type ComposePlace, composePlaceOf } from "../../container/facts/compose.ts";
 import type { SplitLabels } from "../../container/facts/labels.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, isUserDefined } from "../../container/facts/fact.ts";

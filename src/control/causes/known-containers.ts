@@ -23,7 +23,7 @@ export class KnownContainers {
   readonly #byName = new Map<string, Set<KnownContainer>>();
   readonly #byId = new Map<string, KnownContainer>();
   readonly #byAddress = new Map<string, AddressPlace[]>();
-  /** Of Compose, by the name of the service in lower case. */
+  /** The key is the name of the Compose service in lower case. */
   readonly #byService = new Map<string, KnownContainer[]>();
 
   constructor(all: Iterable<KnownContainer>) {

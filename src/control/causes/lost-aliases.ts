@@ -8,7 +8,7 @@ import type { KnownContainer } from "./known-container.ts";
 import { recreated, reconnectCommand, replicasOf } from "./reconnect.ts";
 import { type Situation, cause } from "./situation.ts";
 
-/** Of one name. */
+/** One name gets so many causes. */
 const CAUSES_MAX = 5;
 
 /** The name is that of a service, which its containers on the client's networks have lost. */

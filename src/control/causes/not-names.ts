@@ -11,7 +11,7 @@ import { type Situation, cause } from "./situation.ts";
 const URL = /^(?:([a-z][a-z0-9+.-]*):\/+)?(?:[^/@]*@)?([^/:@]+)(?::(\d{1,5}))?(?:\/.*)?$/i;
 const MACHINE_NAMES = new Set(["host.docker.internal", "gateway.docker.internal"]);
 
-/** Such as `http://db`, `db:5432` or `postgres://user@db:5432/shop`. */
+/** Explains names such as `http://db`, `db:5432` or `postgres://user@db:5432/shop`. */
 export function notNameCauses({ name, owner, known }: Situation): Cause[] {
   const text = name.replaceAll("\\", "").replace(/\.$/, "");
   if (!/[:/]/.test(text)) return [];

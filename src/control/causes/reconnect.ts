@@ -12,7 +12,7 @@ import type { Situation } from "./situation.ts";
 
 type Known = Pick<Situation, "known" | "former">;
 
-/** In one command. */
+/** One command has so many. */
 const ALIASES_MAX = 16;
 const SHORT_ID_LENGTH = 12;
 /** Docker takes any text; what a name in DNS cannot be is no loss, and in no command. */

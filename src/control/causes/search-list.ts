@@ -24,7 +24,7 @@ export function searchNames(
   return dots >= ndotsOf(options) ? [question, ...completed] : [...completed, question];
 }
 
-/** As in resolv.conf(5): 1 by default. */
+/** The default is 1, as in resolv.conf(5). */
 export function ndotsOf(options: readonly string[]): number {
   const value = options.map((option) => /^ndots:(\d+)$/.exec(option)?.[1]).findLast((number) => number !== undefined);
   return value === undefined ? 1 : Math.min(15, Number(value));

@@ -26,7 +26,7 @@ export interface RouteState {
   readonly places?: readonly { readonly server: string; readonly file: string; readonly line: number }[];
   /** The settings file of dns11, if it has one. */
   readonly settingsFile?: string | undefined;
-  /** Left out, because the container has no external network. */
+  /** Servers that are left out, because the container has no external network. */
   readonly withheld: readonly string[];
   /** Containers that cannot be queried, each with the reason. */
   readonly missing: readonly string[];
@@ -41,19 +41,12 @@ export interface Move {
   readonly names: readonly string[];
   readonly from: string;
   readonly to: string;
-  /** On the clock of `performance.now`. */
+  /** A time of the clock of `performance.now`. */
   readonly atMs: number;
 }
 
 /** The `failure` of a name that could not be queried: whether it fails is not known. */
 export const NOT_QUERIED = "not queried";
-
-/** RFC 6761 and RFC 7686: never forwarded. */
-const SPECIAL = /(?:^|\.)(?:invalid|onion|localhost)\.?$/i;
-
-export function isSpecialName(name: string): boolean {
-  return SPECIAL.test(name);
-}
 
 export interface Situation {
   /** The container whose programs query, and the one whose network namespace it uses; usually the same. */

@@ -9,7 +9,7 @@ import { typeName } from "../../base/dns/record-type.ts";
 import { replyText } from "../../base/model/reply-text.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { Tape, type TapedQuery } from "../../query/verdict/tape.ts";
-import { namedContainer } from "../find-container.ts";
+import { namedContainer } from "../containers/find-container.ts";
 
 /** Types that the settings' `records` can have, as their keys. */
 const KEYS: ReadonlySet<string> = new Set(["A", "AAAA", "TXT", "SRV", "MX", "PTR", "CAA"]);

@@ -5,7 +5,7 @@
 import type { LeaseScope } from "../../api/lease.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { RuleScope } from "../../query/verdict/rule-book.ts";
-import { namedContainer, sharedOwner } from "../find-container.ts";
+import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import { badRule, refuseUnknownKeys, textOf } from "./fields.ts";
 
 /** The beginning of an ID has at least so many characters, as people copy it. */

@@ -14,7 +14,7 @@ export interface WrittenBundle {
   readonly bytes: number;
 }
 
-/** For its owner only. */
+/** Only its owner can read it. */
 const MODE = 0o600;
 
 export class BundleFile {

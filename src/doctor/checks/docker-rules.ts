@@ -49,7 +49,7 @@ export function legacyRuleCulprits(tables: Xtables | undefined): readonly string
   ];
 }
 
-/** Neither Docker's nor dns11's own. */
+/** The rule is neither Docker's nor dns11's own. */
 function isForeign({ chain }: LegacyRule): boolean {
   return chain !== DOCKER_CHAIN && !chain.startsWith(CHAIN_PREFIX);
 }

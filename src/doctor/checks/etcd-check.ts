@@ -13,7 +13,7 @@ const ALARM_REMEDIES: Readonly<Record<string, string>> = {
     "Compact and defragment etcd, then clear the alarm (`etcdctl alarm disarm`): it accepts no writes until then.",
   CORRUPT: "A member has other data than the others: replace it.",
 };
-/** Nothing where etcd is not used, or dns11 does not run. */
+/** Finds nothing where etcd is not used, or dns11 does not run. */
 export function etcdFindings(status: Pick<Status, "etcd" | "containers"> | undefined): Finding[] {
   const report = status?.etcd;
   if (report === null || report === undefined) return [];

@@ -13,7 +13,7 @@ const CODE = "etcd-publishing";
 
 type Containers = readonly Pick<ContainerStatus, "name" | "published">[];
 
-/** Nothing where nothing is published. */
+/** Finds nothing where nothing is published. */
 export function publishingFindings({ publishing, machines }: EtcdReport, containers: Containers): Finding[] {
   return [
     ...(publishing === null
@@ -61,7 +61,7 @@ function leftOutFindings(containers: Containers): Finding[] {
   });
 }
 
-/** By what it is, not by what becomes of the whole machine. */
+/** A container is left out for what it is, not for what becomes of the whole machine. */
 function isLeftOut({ state, code }: PublishedReport): boolean {
   return state === "unpublished" && code?.startsWith("PUBLISH_") === true && code !== "PUBLISH_NO_SERVICE";
 }

@@ -10,7 +10,7 @@ import { type Finding, finding } from "../../base/model/finding.ts";
 
 const NO_FAILURES: FailuresReport = { failures: [], misleading: [], unwatched: [], omitted: 0 };
 
-/** Of some containers, or of all; undefined if they are unknown. */
+/** Reads those of some containers, or of all; undefined if they are unknown. */
 export async function readFailures(
   client: ControlClient,
   filter: ContainersRequest,

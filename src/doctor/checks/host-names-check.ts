@@ -11,7 +11,7 @@ const HOST = "host";
 const LIMITS_OF_CAPTURE =
   "except by TCP, which goes to the server asked, and from sockets bound to an interface other than lo, which get no answer";
 
-/** Nothing where host names are off or dns11 does not run. */
+/** Finds nothing where host names are off or dns11 does not run. */
 export function hostNamesFindings(
   { settings, containers }: Pick<Status, "settings" | "containers">,
   host: Pick<EngineHost, "root">,

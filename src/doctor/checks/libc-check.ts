@@ -66,7 +66,7 @@ function firstBelow(root: number, paths: readonly string[]): Buffer | undefined 
   return undefined;
 }
 
-/** From Alpine's package list, or else from the strings in the library itself. */
+/** Takes it from Alpine's package list, or else from the strings in the library itself. */
 function muslVersion(library: Buffer, packages: Buffer | undefined): string | undefined {
   const listed = /^V:(\d+\.\d+\.\d+)/m.exec(aboutMusl(packages?.toString("latin1") ?? ""))?.[1];
   // oxlint-disable-next-line no-control-regex -- strings in a library end with a zero byte

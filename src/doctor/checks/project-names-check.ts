@@ -23,7 +23,7 @@ const AT_ONCE = 8;
 /** Whether one of the host's servers knows a domain. */
 export type KnowsDomain = (domain: string) => Promise<boolean>;
 
-/** Nothing where project names are off or dns11 does not run. */
+/** Finds nothing where project names are off or dns11 does not run. */
 export async function projectNamesFindings(
   status: Pick<Status, "settings"> | undefined,
   facts: readonly ContainerFact[],

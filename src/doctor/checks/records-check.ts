@@ -9,7 +9,7 @@ const CORRECT = "Correct the file: dns11 reads it again at once. `dns11 check-co
 /** One file may have very many mistakes. */
 const SHOWN = 8;
 
-/** Nothing where no names are declared, or dns11 does not run. */
+/** Finds nothing where no names are declared, or dns11 does not run. */
 export function recordsFindings({ records }: Pick<Status, "records">): Finding[] {
   const { names = 0, problems = [] } = records ?? {};
   if (problems.length === 0) {

@@ -26,7 +26,7 @@ export type CanReach = (address: string, port: number) => Promise<boolean>;
 const GOSSIP_PORT = 7946;
 const MANAGERS_TRIED = 3;
 
-/** Nothing without containers on swarm networks. */
+/** Finds nothing without containers on swarm networks. */
 export async function swarmFindings(
   facts: readonly ContainerFact[],
   networkOf: (id: string) => NetworkFact | undefined,

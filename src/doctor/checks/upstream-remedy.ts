@@ -10,7 +10,7 @@ import { DNS_LABEL } from "../../container/registry/label-routes.ts";
 import type { ListedServer } from "../../container/watch/resolv-conf.ts";
 
 export interface ServerPlaces {
-  /** Whose server it is; undefined for the host. */
+  /** The container that has the server; undefined for the host. */
   readonly fact: Pick<ContainerFact, "name" | "labels" | "imageLabels" | "nameservers"> | undefined;
   /** What the host's files list. */
   readonly listed: readonly ListedServer[];

@@ -49,7 +49,7 @@ export interface PublisherCounts {
 
 interface Claim {
   readonly lease: string;
-  /** With it, that of the run before. */
+  /** The own lease, and that of the run before. */
   readonly leases: ReadonlySet<string>;
   readonly revision: number;
 }

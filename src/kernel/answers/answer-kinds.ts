@@ -2,11 +2,11 @@
  * AnswerKinds: the answers of all namespaces, counted by the program for each kind of answer. There are few kinds, because
  * few types and sources have answers that are repeated; of too many, the rest is one.
  */
-import type { AnswerKind, RepeatedCounts } from "../../base/model/answer-memory.ts";
+import type { AnswerKind, RepeatedCounts } from "../../base/model/kernel-answer.ts";
 import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import { COUNT_BYTES, KINDS } from "./layout.ts";
 
-/** Of our own probes, which are not counted. */
+/** The kind of our own probes, which are not counted. */
 const OWN = 0;
 const REST = KINDS - 1;
 
@@ -14,7 +14,7 @@ export class AnswerKinds implements RepeatedCounts {
   readonly #memory: DataView;
   readonly #numbers = new Map<string, number>();
   readonly #kinds: AnswerKind[] = [];
-  /** Of the answers of each kind, those that were taken. */
+  /** The number of answers of each kind that were taken. */
   readonly #taken = new Float64Array(KINDS);
 
   constructor(memory: ArrayBuffer) {

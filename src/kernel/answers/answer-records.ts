@@ -17,7 +17,7 @@ export class AnswerRecords {
   /** The number of the next query to be read. */
   #next = 0;
 
-  /** Of a space, which nothing uses yet. */
+  /** Takes the records of a space that nothing uses yet. */
   constructor(view: DataView) {
     this.#view = view;
     this.isOn = false;
@@ -28,7 +28,7 @@ export class AnswerRecords {
     return this.#isOn;
   }
 
-  /** From now on. */
+  /** Applies from now on. */
   set isOn(isOn: boolean) {
     if (isOn && !this.#isOn) this.#next = this.#answered;
     this.#isOn = isOn;

@@ -5,7 +5,7 @@
 import { INSTRUCTIONS, MAP_REFERENCES } from "./program.ts";
 
 const INSTRUCTION_BYTES = 8;
-/** Of struct __sk_buff: cb[0]. */
+/** The offset of cb[0] in struct __sk_buff. */
 const CB_OFFSET = 48;
 /** The helper bpf_tail_call. */
 const TAIL_CALL = 12;

@@ -1,7 +1,7 @@
 /**
  * KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that says which they are.
  */
-import type { AnswerMemory, KnownAnswer, RepeatedAnswer } from "../../base/model/answer-memory.ts";
+import type { KernelAnswerMemory, KernelAnswer, RepeatedAnswer } from "../../base/model/kernel-answer.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { deleteElements, exchangeProgram, insertElement, readElement } from "../bpf.ts";
 import { closeInPool } from "../in-pool.ts";
@@ -41,7 +41,7 @@ interface SpaceParts {
   readonly onClose: () => void;
 }
 
-export class KernelSpace implements AnswerMemory {
+export class KernelSpace implements KernelAnswerMemory {
   readonly #parts: SpaceParts;
   readonly #key = Buffer.allocUnsafeSlow(KEY_BYTES);
   readonly #value = Buffer.allocUnsafeSlow(VALUE_BYTES);
@@ -181,7 +181,7 @@ export class KernelSpace implements AnswerMemory {
   }
 
   /** Has the kernel give this answer from now on. Returns whether it is plain enough, and there is room. */
-  remember(answer: KnownAnswer): boolean {
+  remember(answer: KernelAnswer): boolean {
     const bytes = answer.to - answer.from;
     if (this.#isClosed || bytes > BODY_BYTES_MAX) return false;
     if (answer.nameBytes > NAME_BYTES_MAX || answer.labels > LABELS_MAX || answer.nameBytes === 0) return false;
@@ -230,7 +230,7 @@ export class KernelSpace implements AnswerMemory {
     this.#keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
   }
 
-  #encode({ type, name, nameBytes, ...answer }: KnownAnswer, bytes: number): void {
+  #encode({ type, name, nameBytes, ...answer }: KernelAnswer, bytes: number): void {
     const key = this.#key;
     key.fill(0);
     key.writeUInt32LE(this.#parts.index, KEY.space);

@@ -29,7 +29,7 @@ export const KINDS = 64;
 /** struct question: the space, its generation, then the name, with the type in its last two bytes. */
 export const KEY_BYTES = 88;
 export const KEY = { space: 0, generation: 4, name: 8, type: 86 } as const;
-/** Of a name, without its root label. */
+/** The limit of a name, without its root label. */
 export const NAME_BYTES_MAX = 77;
 /** Of a name; the program counts the root label, too. */
 export const LABELS_MAX = 35;
@@ -47,6 +47,6 @@ export const VALUE = {
   body: 8,
 } as const;
 export const BODY_BYTES_MAX = 112;
-/** In `codes`, beside the response code. */
+/** A bit of `codes`, beside the response code. */
 export const AUTHORITATIVE = 0x80;
 export const RCODE_BITS = 0x0f;

@@ -76,7 +76,7 @@ export class LinkThread {
   #start(): Worker {
     this.#starts++;
     const worker = new Worker(new URL("./link-thread-main.js", import.meta.url), {
-      // Neither flags nor modules that are meant for the program.
+      // The thread gets neither flags nor modules that are meant for the program.
       env: {},
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB_MAX },

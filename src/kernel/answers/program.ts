@@ -4,7 +4,7 @@
  * 7d85c2ff65775b3ad8e5fce5c86eaec96d129d31f881330d72d4623e3fb3807e.
  */
 
-/** Where instructions load the address of a map, by index. */
+/** Instructions that load the address of a map, by index. */
 export const MAP_REFERENCES: readonly (readonly [instruction: number, map: "answers" | "counts" | "spaces"])[] = [
   [43, "spaces"],
   [301, "answers"],

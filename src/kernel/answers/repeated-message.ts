@@ -4,7 +4,7 @@
  */
 import { HEADER_BYTES, writeCounts } from "../../base/dns/header.ts";
 import { CLASS, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
-import type { RepeatedAnswer } from "../../base/model/answer-memory.ts";
+import type { RepeatedAnswer } from "../../base/model/kernel-answer.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
 import { BODY_BYTES_MAX, KEY, NAME_BYTES_MAX, RCODE_BITS, VALUE } from "./layout.ts";
 
@@ -20,7 +20,7 @@ export class RepeatedMessage {
   /** The entry of which it is the answer. */
   entry = -1;
 
-  /** From the key and the value of an entry. */
+  /** Writes the message from the key and the value of an entry. */
   write(entry: number, key: Buffer, value: Buffer): void {
     const message = this.#message;
     this.entry = entry;

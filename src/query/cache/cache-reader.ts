@@ -36,14 +36,14 @@ export interface CacheReaderParts {
   readonly onRefresh: OnRefresh;
 }
 
-/** For queries that dns11 itself sent. */
+/** Queries that dns11 itself sent are counted here. */
 const UNREAD_COUNTS = newCacheCounts();
 const STALE_ANSWER = errorOption(EXTENDED_ERROR.staleAnswer, "");
 const STALE_DENIAL = errorOption(EXTENDED_ERROR.staleDenial, "");
 
 export class CacheReader {
   readonly #parts: CacheReaderParts;
-  /** Set while a query is explained. */
+  /** It is set while a query is explained. */
   trace: Trace | undefined;
   /** Reused for each question: nothing is allocated here. */
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies LookupKey;

@@ -10,7 +10,7 @@ import { setU16, u16 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { copyBytes } from "../../base/lib/bytes.ts";
-import { Cells } from "../../base/lib/cells.ts";
+import { Cells } from "./cells.ts";
 import { type SharedReply, recordsOf } from "../wire/shared-reply.ts";
 import type { CacheKey, LookupKey } from "./key.ts";
 
@@ -254,7 +254,7 @@ export class CacheEntry {
     this.#setTime(STORED, ms);
   }
 
-  /** When it expires; after that it may be served stale. */
+  /** The time at which it expires; after that it may be served stale. */
   get expiresMs(): number {
     return this.#time(EXPIRES);
   }

@@ -5,7 +5,7 @@ import { hashByte } from "../../base/model/label-table.ts";
 
 /** Everything but the name: DO and CD change what is in a reply (RFC 4035, 3.2). */
 interface KeyFields {
-  /** Over the name and all fields below. */
+  /** It is over the name and all fields below. */
   readonly hash: number;
   readonly type: number;
   readonly bits: number;

@@ -8,7 +8,7 @@
  */
 import { NAME_BYTES_MAX } from "../../base/dns/name.ts";
 import { Fault } from "../../base/lib/fault.ts";
-import { CELL_COST, cellsFor } from "../../base/lib/cells.ts";
+import { CELL_COST, cellsFor } from "./cells.ts";
 import type { SharedReply } from "../wire/shared-reply.ts";
 import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
 import { COLUMNS_COST, Columns, EntryDraft, CacheEntry } from "./entry.ts";

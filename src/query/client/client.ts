@@ -3,7 +3,7 @@
  * A client has the view of its namespace, its limits, its query history and its failing names.
  */
 import { RCODE } from "../../base/dns/rcode.ts";
-import type { AnswerMemory } from "../../base/model/answer-memory.ts";
+import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import type { Server, View } from "../../base/model/view.ts";
 import { AskedAnswers } from "./asked-answers.ts";
@@ -12,7 +12,7 @@ import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
 import { StreamTurn } from "./stream-turn.ts";
 import { FailureTable } from "../failures/failure-table.ts";
-import { RepeatedQueries } from "../history/repeated-queries.ts";
+import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
@@ -44,10 +44,10 @@ export class Client {
   /** Queries of dns11's own that will come from its namespace. */
   readonly ownQueries = new OwnQueries(undefined, (ports) => this.memory?.leave(ports));
   /** What the kernel answers for it; undefined if the process answers everything. */
-  memory: AnswerMemory | undefined;
+  memory: KernelAnswerMemory | undefined;
   /** The rules that judge its queries; undefined without any. */
   verdicts: Verdicts | undefined;
-  /** Of the answers of that memory, those that are counted. */
+  /** The number of that memory's answers that are counted. */
   #collected = 0;
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
@@ -57,7 +57,7 @@ export class Client {
   readonly counters = {
     queries: 0,
     local: 0,
-    /** Of these, answered by the kernel. */
+    /** The part of these that the kernel answered. */
     kernel: 0,
     /** Answered from cached upstream replies. */
     cached: 0,
@@ -129,10 +129,10 @@ export class Client {
   }
 
   /** Has the kernel answer from another memory, or from none. */
-  setMemory(memory: AnswerMemory | undefined): void {
+  setMemory(memory: KernelAnswerMemory | undefined): void {
     this.collect();
-    this.history.late?.read();
-    this.history.late = memory === undefined ? undefined : new RepeatedQueries(memory, this.history);
+    this.history.byKernel?.read();
+    this.history.byKernel = memory === undefined ? undefined : new KernelQueries(memory, this.history);
     this.memory = memory;
     memory?.leave(this.ownQueries.udpPorts);
     this.#collected = memory?.answered ?? 0;

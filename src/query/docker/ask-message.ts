@@ -35,7 +35,7 @@ const EMPTY_ALPN = Uint8Array.of(0, 1, 0, 0, 1, 0, 1, 0);
 const SVCB = 64;
 /** Room for every address of a large service. */
 const REPLY_BYTES = 0xffff;
-/** Of all that Docker's resolver answers itself. */
+/** The TTL of all that Docker's resolver answers itself. */
 const DOCKER_TTL = 600;
 /** Labels and pointers of a name: as many as a name has labels, each behind a pointer. */
 const NAME_STEPS_MAX = 2 * LABELS_MAX;
@@ -89,7 +89,9 @@ function isOfQuestion(reply: Buffer, { message, questionEnd }: AskMessage): bool
   return reply.compare(message, HEADER_BYTES, questionEnd, HEADER_BYTES, questionEnd) === 0;
 }
 
-/** Without the guard: whether Docker's resolver wrote the reply itself. Servers answer a query with an OPT with one. */
+/**
+ * Says without the guard whether Docker's resolver wrote the reply itself. Servers answer a query with an OPT with one.
+ */
 function isDockers(message: Buffer): boolean {
   const isPlain = u16(message, AUTHORITIES_AT) === 0 && u16(message, ADDITIONALS_AT) === 0;
   return isPlain && u16(message, ANSWERS_AT) > 0 && !isAuthoritative(message) && hasRecursion(message);

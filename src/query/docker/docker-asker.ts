@@ -44,7 +44,7 @@ interface AskingAnswerer {
 export interface DockerAskerParts {
   readonly behaviour: Behaviour;
   readonly answerer: AskingAnswerer;
-  /** For queries that need nothing of Docker's resolver. */
+  /** Queries that need nothing of Docker's resolver go here. */
   readonly forward: Forward;
   readonly ids: RandomIds;
   readonly now: () => number;

@@ -49,7 +49,7 @@ export class FailureTable {
   #near: FailurePart | undefined;
   #outside: FailurePart | undefined;
   hasEntries = false;
-  /** When a name last failed. */
+  /** The time at which a name last failed. */
   lastMs = 0;
   /** New outside names in the second that began at `#secondMs`, and how many more to skip. */
   #secondMs = 0;

@@ -74,7 +74,7 @@ export class FailureTables {
     if (known !== undefined) known.table.containerName = name;
   }
 
-  /** Those with entries, of one container or of all. */
+  /** Lists those of one container or of all that have entries. */
   *tables(containerId?: string): Generator<FailureTable> {
     this.#dropOld();
     for (const { table } of this.#tables.values()) {

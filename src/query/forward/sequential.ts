@@ -32,7 +32,7 @@ import { type AttemptResult, queryTcp, queryUdp } from "./attempt.ts";
 /** Read before the next query is answered, so one serves all. */
 const outcome = new Outcome();
 
-/** For the log. */
+/** The log gets them. */
 export interface SequentialEvents {
   /** An attempt that got no usable reply. */
   readonly onFailedAttempt: (server: Server, reason: string) => void;
@@ -46,7 +46,7 @@ interface SequentialQuery {
   readonly transport: Transport;
   readonly respond: Respond;
   readonly servers: readonly Server[];
-  /** Set while the query is explained. */
+  /** It is set while the query is explained. */
   readonly journal: UpstreamJournal | undefined;
   readonly arrivedMs: number;
   /** Held of the container's share. */

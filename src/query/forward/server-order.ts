@@ -34,12 +34,12 @@ export interface UpstreamCandidate extends QueuedQuery {
 
 interface OrderParts {
   readonly nameservers: readonly Nameserver[];
-  /** Left out because they loop back to the client. */
+  /** Servers that are left out because they loop back to the client. */
   readonly looping: readonly Nameserver[];
   readonly policy: ForwardPolicy;
   /** The client; a server may be down for one client only. */
   readonly clientNumber: number;
-  /** Where to start in the list, if servers rotate. */
+  /** The place in the list to start at, if servers rotate. */
   readonly turn: number;
 }
 

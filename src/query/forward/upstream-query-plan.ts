@@ -44,11 +44,11 @@ export interface ServerFailure {
 
 export interface UpstreamQueryPlan {
   readonly nameservers: readonly Nameserver[];
-  /** Of these, the ones that loop back to the client. */
+  /** The part of these that loop back to the client. */
   readonly looping: readonly Nameserver[];
   /** The number of the client whose query was first. */
   readonly clientNumber: number;
-  /** When the first waiter's query arrived. */
+  /** The time at which the first waiter's query arrived. */
   readonly arrivedMs: number;
   readonly policy: ForwardPolicy;
   readonly hedges: boolean;
@@ -70,7 +70,7 @@ export interface UpstreamQueryPlan {
   readonly questionEnd: number;
   /** Its OPT is ours and may be removed for a server without EDNS. */
   readonly isOptOurs: boolean;
-  /** Where to start in the list, if servers rotate. */
+  /** The place in the list to start at, if servers rotate. */
   readonly turn: number;
 }
 

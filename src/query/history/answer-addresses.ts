@@ -15,7 +15,7 @@ const RECORDS_MAX = 8;
 const IPV4_BYTES = 4;
 const IPV6_BYTES = 16;
 
-/** Where the addresses that were found last are in the reply. */
+/** The offsets in the reply of the addresses that were found last. */
 export const addressAt = new Uint32Array(ADDRESSES_MAX);
 
 /** The length of an address in answers of this type; 0 for other types. */

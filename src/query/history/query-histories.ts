@@ -11,9 +11,9 @@ import { QueryHistory } from "./query-history.ts";
 export class QueryHistories {
   readonly #policy: RecordingPolicy;
   readonly #open = new Set<QueryHistory>();
-  /** Of containers that have ended, the oldest first, with the time at which each is dropped. */
+  /** The histories of containers that have ended, the oldest first, with the time at which each is dropped. */
   readonly #closed = new Map<QueryHistory, number>();
-  /** Both, by container: a report asks for those of each. */
+  /** Both kinds of histories, by container: a report asks for those of each. */
   readonly #byContainer = new Map<string, Set<QueryHistory>>();
   readonly #now: () => number;
 
@@ -35,7 +35,7 @@ export class QueryHistories {
   setNames(names: QueryNames): void {
     const mustClear = changePolicy(this.#policy, names);
     for (const history of this.#open) {
-      history.late?.switched();
+      history.byKernel?.switched();
       if (mustClear) history.clear();
     }
     if (mustClear) for (const history of this.#closed.keys()) this.#drop(history);
@@ -52,7 +52,7 @@ export class QueryHistories {
 
   close(history: QueryHistory): void {
     this.#open.delete(history);
-    history.late?.read();
+    history.byKernel?.read();
     if (history.isEmpty) return this.#drop(history);
     this.#closed.set(history, this.#now() + LIMITS.historyLingerMs);
     this.#dropOld();
@@ -69,7 +69,7 @@ export class QueryHistories {
     const all = containerId === undefined ? undefined : [...(this.#byContainer.get(containerId) ?? [])];
     for (const histories of [this.#closed, this.#open]) {
       for (const history of all?.filter((each) => histories.has(each)) ?? histories.keys()) {
-        history.late?.read();
+        history.byKernel?.read();
         yield history;
       }
     }

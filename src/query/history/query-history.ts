@@ -25,7 +25,7 @@ const GAPS_MAX = 16;
 const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
 /** Queries that were answered without this process, of which it records the last ones when the history is read. */
-export interface LateQueries {
+export interface KernelAnswered {
   /** Adds them to the history. */
   read(): void;
   /** Recording has been turned on or off. */
@@ -47,7 +47,7 @@ export class QueryHistory {
   #lastIndex = 0;
   /** Arrival time of the queries that are being answered, on the clock of `performance.now`. */
   #nowMs = 0;
-  late: LateQueries | undefined;
+  byKernel: KernelAnswered | undefined;
   /** Queries without a record, before the one of that number. */
   readonly #gaps: { readonly before: number; readonly count: number }[] = [];
 
@@ -167,7 +167,7 @@ export class QueryHistory {
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
     const from = offset + HEADER_BYTES;
-    // Without the root label.
+    // The root label does not count.
     const length = isNamed ? nameEnd - from - 1 : 0;
     // Addresses are as private as names.
     const addresses = isNamed && rcode === 0 ? findAddresses(outcome) : 0;

@@ -2,15 +2,9 @@
  * Endpoint: the listeners of one namespace and the client that they serve. Attaching a container opens one, detaching
  * closes it; in between its view can be replaced, and it reports whether a probe has arrived.
  */
-import type { AnswerMemory } from "../../base/model/answer-memory.ts";
-import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
+import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { View } from "../../base/model/view.ts";
-import { Client, type Dial } from "../client/client.ts";
-import type { Minutes } from "../client/recent-counts.ts";
-import { type SlotLimit, Slots } from "../client/slots.ts";
-import type { FailureTables } from "../failures/failure-tables.ts";
-import type { QueryHistories } from "../history/query-histories.ts";
-import type { SharePools } from "../client/shares.ts";
+import type { Client } from "../client/client.ts";
 import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
 import { UdpListener, type UdpParts } from "./udp.ts";
@@ -25,18 +19,6 @@ export interface SocketPair {
 interface EndpointParts {
   readonly udp: UdpParts;
   readonly tcp: TcpParts;
-  readonly slots?: SlotLimit;
-  readonly histories: QueryHistories;
-  readonly failures: FailureTables;
-  readonly shares: SharePools;
-  readonly minutes: Minutes;
-}
-
-/** The container, its view, and how to reach servers from its namespace. */
-interface EndpointClient {
-  readonly containerId: string;
-  readonly view: View;
-  readonly dial: Dial;
 }
 
 export class Endpoint {
@@ -55,19 +37,10 @@ export class Endpoint {
     },
   };
 
-  /** Takes ownership of the sockets. */
-  constructor(pairs: readonly SocketPair[], { containerId, view, dial }: EndpointClient, parts: EndpointParts) {
+  /** Takes ownership of the sockets and of the client. */
+  constructor(pairs: readonly SocketPair[], client: Client, parts: EndpointParts) {
+    this.#client = client;
     this.#parts = parts;
-    const { slots, histories, failures, shares, minutes } = parts;
-    const history = histories.open(containerId);
-    const failing = failures.open(containerId);
-    this.#client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
-    minutes.open(this.#client.recent);
-    this.#client.onClose(() => {
-      minutes.close(this.#client.recent);
-      histories.close(history);
-      failures.close(failing);
-    });
     this.add(pairs);
   }
 
@@ -85,16 +58,6 @@ export class Endpoint {
     return this.#client.counters;
   }
 
-  /** Its queries of the last minute. */
-  get recent(): RecentCountsReport {
-    return this.#parts.minutes.read(this.#client.recent);
-  }
-
-  /** For code that sends queries on behalf of the container. */
-  get client(): Client {
-    return this.#client;
-  }
-
   get inFlight(): number {
     return this.#client.slots.taken;
   }
@@ -109,7 +72,7 @@ export class Endpoint {
   }
 
   /** What the kernel answers for this namespace; undefined if the process answers everything. */
-  setMemory(memory: AnswerMemory | undefined): void {
+  setMemory(memory: KernelAnswerMemory | undefined): void {
     this.#client.setMemory(memory);
   }
 

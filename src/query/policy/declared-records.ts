@@ -33,7 +33,7 @@ export class DeclaredRecords {
   readonly #shuffler: Shuffler;
   /** What has been looked up for the last reply ends by itself, or was not there in full. */
   #isTimed = false;
-  /** Of the records that were put in random order, the length of their data; 0 without any. */
+  /** The length of the data of the records that were put in random order; 0 without any. */
   #shuffledBytes: 0 | 4 | 16 = 0;
   #shuffledSets = 0;
 

@@ -6,7 +6,6 @@ import { sameBytes, wireLabels } from "../../base/dns/name.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { DockerAnswers, DockerAsk } from "../../base/model/docker-ask.ts";
-import { NOT_FORWARDED } from "../../base/model/step.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import {
   ASKED,
@@ -37,7 +36,7 @@ export class LocalNames {
   source: LocalSource = LOCAL_SOURCE.rule;
   /** What Docker's resolver answered the client. */
   docker: DockerAnswers | undefined;
-  /** Set while a query is answered: what Docker's resolver must be asked first. */
+  /** It is set while a query is answered: what Docker's resolver must be asked first. */
   pending: DockerAsk | undefined;
   /** Set then, too: why Docker's resolver does not answer, so that an unknown name may not be forwarded. */
   unanswered: string | undefined;
@@ -55,11 +54,6 @@ export class LocalNames {
   begin(docker: DockerAnswers): void {
     this.docker = docker;
     this.pending = this.unanswered = undefined;
-  }
-
-  /** Why the query is not forwarded, as a step of an explanation. */
-  get held(): string | undefined {
-    return this.unanswered === undefined ? undefined : NOT_FORWARDED + this.unanswered;
   }
 
   /** How long clients may keep that a name is denied; undefined for as long as any name of ours. */
@@ -141,7 +135,7 @@ export class LocalNames {
   }
 }
 
-/** For explain. */
+/** explain says it so. */
 export function leftOutText({ leftOut = 0 }: NameAddresses): string {
   return leftOut === 0 ? "" : `, without those of ${leftOut} that are not healthy`;
 }

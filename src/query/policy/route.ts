@@ -3,9 +3,9 @@
  */
 import { sameBytes } from "../../base/dns/name.ts";
 import type { Route, Upstreams } from "../../base/model/view.ts";
-import type { Question } from "../wire/question.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
 
-export function routeOf(question: Question, { routes }: Upstreams): Route {
+export function routeOf(question: QuestionName, { routes }: Upstreams): Route {
   const last = routes.length - 1;
   for (let i = 0; i < last; i++) {
     const route = routes[i] as Route;
@@ -17,7 +17,7 @@ export function routeOf(question: Question, { routes }: Upstreams): Route {
 export type Suffix = Pick<Route, "suffix" | "labelCount">;
 
 /** Compares whole labels, so that "notcorp.example" is not below "corp.example". */
-export function endsWith(question: Question, { suffix, labelCount }: Suffix): boolean {
+export function endsWith(question: QuestionName, { suffix, labelCount }: Suffix): boolean {
   const labels = question.labelCount - labelCount;
   if (labels < 0) return false;
   const start = question.lengthOf[labels] as number;

@@ -8,7 +8,7 @@
 import { rcodeName } from "../../base/dns/rcode.ts";
 import { TYPE, typeName } from "../../base/dns/record-type.ts";
 import { LIMITS } from "../../base/limits.ts";
-import type { RepeatedCounts } from "../../base/model/answer-memory.ts";
+import type { RepeatedCounts } from "../../base/model/kernel-answer.ts";
 import { Histogram } from "../../base/lib/histogram.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
@@ -74,7 +74,7 @@ export class Meter {
   readonly #requests = new Float64Array(PROTOCOLS.length * FAMILIES.length * TYPE_NAMES.length);
   readonly #responses = new Float64Array(RCODE_NAMES.length);
   readonly #sources = new Float64Array(LOCAL_SOURCES.length);
-  /** By type, protocol and outcome. */
+  /** There is one for each type, protocol and outcome. */
   readonly durations = new Histogram(TYPE_NAMES.length * PROTOCOLS.length * OUTCOMES.length);
   /** By server, protocol and result. */
   readonly upstream = new Histogram((LIMITS.meteredServers + 1) * PROTOCOLS.length * RESULTS.length);
@@ -83,7 +83,7 @@ export class Meter {
   repeated: RepeatedCounts | undefined;
   readonly counts = { dropped: 0, refused: 0, defects: 0 };
   readonly #servers = new Map<string, number>();
-  /** Of these, servers that belong to a container. */
+  /** The number of these that belong to a container. */
   #containerServers = 0;
   readonly #serverOf = new WeakMap<Server, number>();
   readonly #marks = new Uint16Array(LIMITS.udpBatch);

@@ -13,7 +13,7 @@ import type { Server } from "../../base/model/view.ts";
 
 /** How far a query has come. */
 export const STAGE = {
-  /** Not a query; dropped. */
+  /** It was no query, and was dropped. */
   ignored: 0,
   /** It cannot be parsed, or its opcode is not supported. */
   malformed: 1,

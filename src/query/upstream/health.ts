@@ -66,7 +66,7 @@ export class Health {
     return this.#reason;
   }
 
-  /** When it last went down or came back up; undefined if it has always been up. */
+  /** The time at which it last went down or came back up; undefined if it has always been up. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }

@@ -156,7 +156,7 @@ export class NameserverPool {
     return created;
   }
 
-  /** Even numbers for lists of the host's servers, odd ones for lists of a container's own. */
+  /** Lists of the host's servers have even numbers, and those of a container's own odd ones. */
   #scope(key: string): number {
     return scopeIn(this.#scopes, key, () => ++this.#scopesUsed * 2);
   }
@@ -170,7 +170,7 @@ export class NameserverPool {
 interface ClientUpstreams {
   readonly nameservers: Map<string, Nameserver>;
   readonly scopes: Map<string, number>;
-  /** By server, because the host's servers may be dropped and created again. */
+  /** The key is the server, because the host's servers may be dropped and created again. */
   readonly streams: Map<string, StreamPool>;
   readonly queues: WeakMap<Nameserver, ServerQueue>;
   readonly connects: RateLimit;

@@ -17,7 +17,7 @@ export class Nameserver {
   /** Per container: the authoritative servers behind a shared resolver may reject EDNS for one container's names. */
   readonly #withoutEdnsUntilMs = new Map<number, number>();
   #loopsUntilMs = -Infinity;
-  /** When TCP last failed, without a reply over TCP since. */
+  /** The time at which TCP last failed, without a reply over TCP since. */
   #tcpFailedMs = -Infinity;
 
   constructor(server: Server, parts: SocketPoolParts, onHealth: OnHealth) {

@@ -24,7 +24,7 @@ const SOONER = 0.75;
 const LATE = 4;
 /** Rounds between trials at least, where answers take long. */
 const TRIAL_ROUNDS = 16;
-/** Of a query that is no sample. */
+/** The round of a query that is no sample. */
 const NO_ROUND = -1;
 
 interface FormerSize {
@@ -36,7 +36,7 @@ export class Window {
   #limit: number = LIMITS.serverWindow.first;
   /** The server's own time for the container's queries, as far as known. */
   #ownMs = Infinity;
-  /** Set while half of it is tried. */
+  /** It is set while half of it is tried. */
   #former: FormerSize | undefined;
   /** It doubles until it has been too large once. */
   #wasTooLarge = false;

@@ -5,7 +5,7 @@
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { FOLD, LABEL_BYTES_MAX } from "../../base/dns/name.ts";
 
-/** FNV-1a. */
+/** The basis of the hash FNV-1a. */
 const BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;
 /** Names with fewer than two labels are all in the root zone. */

@@ -3,7 +3,7 @@
  * that starts later has its rules before its first query is read. The kernel's answers for a client end in the same step in
  * which its rules change.
  */
-import type { AnswerMemory } from "../../base/model/answer-memory.ts";
+import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { Rule } from "./rule.ts";
 import { Tape } from "./tape.ts";
 import { type VerdictCounts, Verdicts } from "./verdicts.ts";
@@ -19,7 +19,7 @@ export interface RuleScope {
 /** What the book needs of a client. */
 export interface JudgedClient {
   verdicts: Verdicts | undefined;
-  readonly memory: AnswerMemory | undefined;
+  readonly memory: KernelAnswerMemory | undefined;
   onClose(act: () => void): void;
 }
 

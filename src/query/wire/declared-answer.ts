@@ -21,7 +21,7 @@ export interface AnswerRecord {
 }
 
 export interface DeclaredReply {
-  /** From the queried name to the name that has the records. */
+  /** They lead from the queried name to the name that has the records. */
   readonly links: readonly AliasLink[];
   readonly records: readonly AnswerRecord[];
   readonly rcode: number;

@@ -26,7 +26,7 @@ import { Records } from "./records.ts";
 /** What to do with a message, in the order in which it is checked. */
 export type Verdict =
   | "answer"
-  /** Not a query: no reply. */
+  /** It is no query and gets no reply. */
   | "ignore"
   /** Unsupported opcode: NOTIMP, header only. */
   | "not-implemented"

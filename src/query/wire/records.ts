@@ -29,10 +29,10 @@ export class Records {
   /** Start and end of the options in the OPT. */
   optDataAt = 0;
   optDataEnd = 0;
-  /** For a reply: the number of records per section, and where they end. */
+  /** A reply has a number of records per section, and their end. */
   readonly counts = new Uint16Array(SECTIONS);
   end = 0;
-  /** For a reply: how many octets of type and class the question lacks. */
+  /** The number of octets of type and class that the question of a reply lacks. */
   missing = 0;
 
   reset(): void {

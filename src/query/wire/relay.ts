@@ -26,7 +26,7 @@ import { DATA_LENGTH_AT, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/recor
 import { copyBytes } from "../../base/lib/bytes.ts";
 import { type SharedReply, recordsOf } from "./shared-reply.ts";
 
-/** From a record's TTL to its data and to the length of its data. */
+/** The distance from a record's TTL to its data and to the length of its data. */
 const TTL_TO_DATA = RECORD_FIXED_BYTES - TTL_AT;
 const TTL_TO_LENGTH = DATA_LENGTH_AT - TTL_AT;
 

@@ -31,12 +31,12 @@ import type { Question } from "./question.ts";
 
 /** Of our SOA: a pointer and the root as names, and five numbers. */
 const SOA_DATA_BYTES = POINTER_BYTES + 1 + 20;
-/** Of the whole record. */
+/** The size of the whole record. */
 export const SOA_BYTES = POINTER_BYTES + RECORD_FIXED_BYTES + SOA_DATA_BYTES;
 /** The flags that an error reply copies from the query: opcode, TC and RD, or for a malformed one only TC and RD. */
 const REFUSED_FLAGS = OPCODE_BITS | TC | RD;
 const MALFORMED_FLAGS = TC | RD;
-/** And those of the second byte: everything but the rcode and the bit that must be zero. */
+/** Of the second byte these are cleared: everything but the rcode and the bit that must be zero. */
 const REFUSED_CODES = RA | AD | CD;
 
 /** The size limit of a reply for the announced `udpSize`; 0 without an announcement. */

@@ -361,7 +361,7 @@ class MessageWriter {
     }
   }
 
-  /** For the record whose data began at `begin`. */
+  /** Sets it for the record whose data began at `begin`. */
   setDataLength(begin: number): void {
     if (!this.#isTooLong) setU16(assembled, begin - 2, this.length - begin);
   }

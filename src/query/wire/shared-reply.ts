@@ -29,7 +29,7 @@ export interface SharedReply {
   readonly answers: number;
   readonly authorities: number;
   readonly additionals: number;
-  /** With the upper bits from EDNS. */
+  /** It has the upper bits from EDNS. */
   readonly rcode: number;
   readonly isTruncated: boolean;
   /** The server has validated the records (AD). */

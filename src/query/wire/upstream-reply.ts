@@ -12,7 +12,7 @@ import { Records, isReadable } from "./records.ts";
 
 export interface UpstreamReply {
   readonly message: Buffer;
-  /** With the upper bits from EDNS. */
+  /** It has the upper bits from EDNS. */
   readonly rcode: number;
   /** The last record is a TSIG. */
   readonly isSigned: boolean;

@@ -5,7 +5,7 @@
 import { composePlaceOf } from "../../container/facts/compose.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { type AttachmentState, failureText } from "../../container/attach/attachment-state.ts";
-import type { EventRing, NewEvent } from "../../control/event-ring.ts";
+import type { EventRing, NewEvent } from "../../control/history/event-ring.ts";
 
 interface EngineEventsParts {
   readonly events: EventRing;

@@ -6,7 +6,7 @@ import { CoalescedCall } from "../../base/lib/coalesced-call.ts";
 import type { Engine } from "../../container/watch/engine.ts";
 import type { NetworkJson } from "../../container/watch/engine-json.ts";
 import { networkFact } from "../../container/watch/translate.ts";
-import type { EngineNetwork } from "../../control/ports.ts";
+import type { EngineNetwork } from "../../control/situation/ports.ts";
 
 const LIST_EVERY_MS = 1_000;
 

@@ -15,8 +15,9 @@ import type { Directory } from "../../container/registry/directory.ts";
 import type { Roster } from "../../container/roster.ts";
 import { listedServers } from "../../container/watch/host-file.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { Containers, ContainerAccess, Repairs } from "../../control/ports.ts";
+import type { Containers, ContainerAccess, Repairs } from "../../control/situation/ports.ts";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
+import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
 import { openNamespace } from "../open-namespace.ts";
 import { SwarmPlaces } from "../../container/names/swarm/swarm-places.ts";
@@ -40,7 +41,7 @@ const POLL_MS = 10;
 
 export function containersOf(
   parts: EnginePortsParts,
-  publishedOf: Containers["publishedOf"] = () => undefined,
+  { querySide, publishedOf = () => undefined }: Pick<ContainerSideParts, "querySide" | "publishedOf">,
 ): Containers {
   const { hostNames, networks, nodes, reconciler, roster, stopped } = parts;
   return {
@@ -50,6 +51,7 @@ export function containersOf(
     },
     decisionOf: (id) => (id === HOST_ID ? hostNames.decision : roster.decisionOf(id)),
     attachmentOf: (id) => reconciler.attachmentOf(id),
+    clients: querySide.clients,
     viewOf: (fact) => (fact === HOST_FACT ? hostNames.view : roster.viewOf(fact)),
     defaultBridge: () => roster.defaultBridge,
     nodeReportOf: (fact) =>

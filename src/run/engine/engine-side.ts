@@ -24,7 +24,7 @@ import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
-import type { ControlPorts } from "../../control/ports.ts";
+import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
@@ -102,7 +102,7 @@ export class EngineSide implements ContainerSide {
     });
     this.follower = this.#openFollower();
     this.synced = this.follower.synced;
-    this.containers = containersOf(this, parts.publishedOf);
+    this.containers = containersOf(this, parts);
     this.repairs = repairsOf(this, parts.quarantines);
     this.inside = insideOf(link, parts.platform, () => this.hostUpstreams.listed);
   }

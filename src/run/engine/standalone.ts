@@ -16,11 +16,13 @@ import { Directory } from "../../container/registry/directory.ts";
 import { Engine, type EngineInfo } from "../../container/watch/engine.ts";
 import { apiFiles } from "../../container/watch/container-files.ts";
 import { Follower } from "../../container/watch/follower.ts";
-import { explainFromInside } from "../../control/explain.ts";
-import { namedContainer } from "../../control/find-container.ts";
-import { lookup } from "../../control/lookup.ts";
-import type { ContainerAccess } from "../../control/ports.ts";
-import type { SituationPorts } from "../../control/situations.ts";
+import { explainFromInside } from "../../control/explain/explain.ts";
+import { namedContainer } from "../../control/containers/find-container.ts";
+import { lookup } from "../../control/explain/lookup.ts";
+import type { ContainerAccess } from "../../control/situation/ports.ts";
+import type { SituationPorts } from "../../control/situation/situations.ts";
+import { LOCAL_ONLY_DEFAULTS } from "../../base/model/upstream-policy.ts";
+import { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
 import { insideOf } from "./engine-ports.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
 
@@ -49,11 +51,13 @@ export class Standalone {
     const directory = await readDirectory(engine);
     const stopped = new StoppedContainers(engine, (id) => directory.containers.has(id));
     const access = accessTo(socketPath, await engine.describe());
+    const rules = new ForwardingRules(STRICT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
     const ports: SituationPorts = {
       containers: {
         facts: directory.containers,
         decisionOf: () => undefined,
         attachmentOf: () => undefined,
+        clients: { of: () => undefined, recentOf: () => undefined },
         viewOf: (fact) => directory.viewOf(fact),
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,
@@ -64,7 +68,7 @@ export class Standalone {
         publishedOf: () => undefined,
       },
       inside: access.inside,
-      resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR }),
+      resolver: () => ({ upstreamState: undefined, behaviour: STRICT_BEHAVIOUR, rules }),
       histories: { histories: () => [] },
     };
     return new Standalone(ports, access, signal);

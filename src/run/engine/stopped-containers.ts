@@ -33,7 +33,7 @@ export class StoppedContainers {
   readonly #isRunning: (id: string) => boolean;
   readonly #waitMs: number;
   readonly #images: ImageConfigs;
-  /** By ID; dropped when the container runs again. */
+  /** The key is the container ID; it is dropped when the container runs again. */
   #known = new Map<string, Known>();
   readonly #call: CoalescedCall<readonly StoppedContainer[]>;
   #last: readonly StoppedContainer[] = [];

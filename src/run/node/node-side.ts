@@ -20,7 +20,7 @@ import type { ContainerFact } from "../../container/facts/fact.ts";
 import { splitLabels } from "../../container/facts/labels.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { parseResolvConf } from "../../container/watch/resolv-conf.ts";
-import type { ControlPorts } from "../../control/ports.ts";
+import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { Fault } from "../../base/lib/fault.ts";
@@ -77,6 +77,7 @@ class NodeSide implements ContainerSide {
       facts: new Map([[IN_NODE_ID, this.#container]]),
       decisionOf: () => ({ kind: "serve" }),
       attachmentOf: (id) => this.#reconciler.attachmentOf(id),
+      clients: parts.querySide.clients,
       viewOf: () => this.#view(),
       defaultBridge: () => "off",
       nodeReportOf: () => this.#mode.report(),

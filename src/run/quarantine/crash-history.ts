@@ -63,7 +63,7 @@ export class CrashHistory {
     this.#save({ deaths: [], quarantines: this.#stored.quarantines });
   }
 
-  /** From now on, for longer than the last time. */
+  /** It lasts from now on, for longer than the last time. */
   quarantine(containerId: string, doing: Quarantine["doing"]): void {
     // Newest last; the oldest are dropped.
     const { [containerId]: known, ...others } = this.#stored.quarantines;

@@ -62,7 +62,7 @@ export class CrashRecorder {
     }
   }
 
-  /** Without a file, for a folder that cannot be used: nothing outlives the process. */
+  /** Makes one without a file, for a folder that cannot be used: nothing outlives the process. */
   static unmapped(): CrashRecorder {
     return new CrashRecorder(new ArrayBuffer(FILE_BYTES), undefined);
   }

@@ -15,7 +15,7 @@ export class Quarantines {
   readonly #folder: string | undefined;
   readonly #log: Log | undefined;
   readonly #history: CrashHistory;
-  /** By container, when it held a lock for too long. */
+  /** The times at which each container held a lock for too long. */
   readonly #lateMs = new Map<string, readonly number[]>();
   #recorder = CrashRecorder.unmapped();
   #onEnd: () => void = () => undefined;

@@ -20,7 +20,7 @@ import { sharesNetwork, userNamespaceOf, userOf } from "../../kernel/user-namesp
 const ROOT = 0;
 const NSENTER = "nsenter";
 const TRIAL_MS = 10_000;
-/** Searched after PATH. */
+/** These are searched after PATH. */
 const SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
 export interface RootlessOptions {
@@ -66,7 +66,7 @@ function refuseOthers(socketPath: string, user: number): void {
   throw belongsTo(owner);
 }
 
-/** Not known while nobody listens. */
+/** That is not known while nobody listens. */
 function isServedByOther(socketPath: string): boolean {
   try {
     const owner = userOf(socketPeerPid(socketPath));
@@ -107,7 +107,7 @@ function notEntered(pid: number, reason: string): Fault {
   );
 }
 
-/** As with rootlesskit's --detach-netns. */
+/** rootlesskit's --detach-netns does that. */
 function inMachineNetwork(pid: number): Fault {
   return new Fault(
     "ENGINE_ROOTLESS",
@@ -122,7 +122,7 @@ function programIn(path: string): string {
       accessSync(join(folder, NSENTER), constants.X_OK);
       return join(folder, NSENTER);
     } catch {
-      // In a later folder, or in none.
+      // It is in a later folder, or in none.
     }
   }
   throw new Fault("ENGINE_ROOTLESS", "A rootless engine is entered with the program nsenter, which is not installed", {

@@ -76,7 +76,7 @@ function failure(errors: string, signal: NodeJS.Signals | null): DoctorLine {
   return { error, code: "DOCTOR", remedy: "Run them in a terminal: dns11 doctor" };
 }
 
-/** As arguments, of which none can be taken for an option. */
+/** Makes arguments, of which none can be taken for an option. */
 function choiceOf(body: Buffer): string[] {
   const { container, project } = fieldsOf(body);
   return [

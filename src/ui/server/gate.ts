@@ -22,7 +22,7 @@ export interface Refusal {
 
 export class Gate {
   readonly token = randomBytes(TOKEN_BYTES).toString("hex");
-  /** With its port. Browsers resolve every name below `localhost` to the machine itself. */
+  /** It has its port. Browsers resolve every name below `localhost` to the machine itself. */
   readonly host: string;
   readonly #digest = digestOf(this.token);
 

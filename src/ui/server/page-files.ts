@@ -13,7 +13,7 @@ interface PageFile {
   readonly bytes: Buffer;
 }
 
-/** By name. */
+/** The key is the name. */
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
 export const INDEX = "index.html";

@@ -8,7 +8,7 @@ import { Fault, codeOf } from "../../base/lib/fault.ts";
 
 const READ =
   "status containers networks matrix names failures upstreams history cache cache/entries counters events queries";
-/** Of the routes that are no GET, only those that change nothing. */
+/** These routes are no GET, and change nothing. */
 export const RELAYED: ReadonlySet<string> = new Set([
   ...READ.split(" ").map((name) => `GET /v1/${name}`),
   "POST /v1/explain",
@@ -91,7 +91,7 @@ export class Relay {
   }
 }
 
-/** With backpressure up to the daemon, which then counts what the reader misses. */
+/** Copies with backpressure up to the daemon, which then counts what the reader misses. */
 async function copyAll(answer: IncomingMessage, outgoing: ServerResponse, stallMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     let stall: NodeJS.Timeout | undefined;

@@ -7,7 +7,7 @@ import { type IncomingMessage, type ServerResponse, createServer } from "node:ht
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { readBody } from "../../base/lib/request-body.ts";
 import { LIMITS } from "../../base/limits.ts";
-import { ConnectionLimit } from "../../control/connection-limit.ts";
+import { ConnectionLimit } from "../../control/server/connection-limit.ts";
 import { DoctorRun } from "./doctor-run.ts";
 import { Gate } from "./gate.ts";
 import { SECURITY_HEADERS } from "./headers.ts";
@@ -64,7 +64,7 @@ export class UiServer {
     return this.#loopback.port;
   }
 
-  /** With the token in the fragment, which browsers send to nobody. */
+  /** It has the token in the fragment, which browsers send to nobody. */
   get url(): string {
     return `http://${this.#gate.host}/#token=${this.#gate.token}`;
   }

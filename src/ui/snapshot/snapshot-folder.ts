@@ -22,9 +22,9 @@ import { INDEX, type PageFiles } from "../server/page-files.ts";
 
 const DATA = "data.js";
 const BEGINNING = "globalThis.dns11Snapshot =";
-/** In the page's index, where the snapshot puts its policy and its data. */
+/** The place in the page's index where the snapshot puts its policy and its data. */
 const PLACE = "<!-- snapshot -->";
-/** For its owner only. */
+/** Only its owner can read it. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
@@ -76,7 +76,7 @@ export class SnapshotFolder {
   }
 }
 
-/** Through no link. */
+/** Follows no link. */
 function writeNew(path: string, content: Buffer): void {
   try {
     unlinkSync(path);

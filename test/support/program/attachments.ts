@@ -16,7 +16,7 @@ import type { View } from "../../../src/base/model/view.ts";
 import { Answerer } from "../../../src/query/answer.ts";
 import { type Forward, SLOT_BYTES } from "../../../src/query/ports.ts";
 import { FailureTables } from "../../../src/query/failures/failure-tables.ts";
-import { Minutes } from "../../../src/query/client/recent-counts.ts";
+import { Clients } from "../../../src/query/client/clients.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";
 import { Outcome } from "../../../src/query/record/outcome.ts";
 import { Endpoint as ListeningEndpoint } from "../../../src/query/listen/endpoint.ts";
@@ -83,18 +83,8 @@ function listeningOn(forward: Forward, ...[bound, view, dial]: Parameters<OpenEn
   };
   const tcp = { ...common, pipelinedMax: 1, block: streamBlock() };
   const shares = sharePools(Number.POSITIVE_INFINITY);
-  return new ListeningEndpoint(
-    bound,
-    { containerId: "x", view, dial },
-    {
-      udp,
-      tcp,
-      histories: new QueryHistories("full"),
-      failures: new FailureTables("full"),
-      shares,
-      minutes: new Minutes(),
-    },
-  );
+  const clients = new Clients({ histories: new QueryHistories("full"), failures: new FailureTables("full"), shares });
+  return new ListeningEndpoint(bound, clients.open("x", view, dial), { udp, tcp });
 }
 
 /** Verifies it, as the reconciler does: where the kernel is to answer, its program is attached and verified, too. */

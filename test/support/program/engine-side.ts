@@ -16,7 +16,7 @@ import { RateLimitedLog } from "../../../src/base/log/rate-limited-log.ts";
 import { EngineSide } from "../../../src/run/engine/engine-side.ts";
 import { previewPlatform } from "../../../src/run/platform.ts";
 import { Quarantines } from "../../../src/run/quarantine/quarantines.ts";
-import { EventRing } from "../../../src/control/event-ring.ts";
+import { EventRing } from "../../../src/control/history/event-ring.ts";
 import { composeQuerySide } from "../../../src/run/query-side.ts";
 
 export function startEngineSide(

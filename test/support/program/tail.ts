@@ -47,7 +47,7 @@ export class TailCommand implements AsyncDisposable {
     });
   }
 
-  /** Repeats a query until tail prints it; from then on no query is missed. */
+  /** KernelAnswerMarker a query until tail prints it; from then on no query is missed. */
   async started(query: () => Promise<unknown>): Promise<void> {
     await waitFor("tail to follow", async () => {
       await query();

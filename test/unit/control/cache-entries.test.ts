@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { CacheEntriesReport } from "../../../src/api/cache.ts";
-import { cacheEntries } from "../../../src/control/cache-entries.ts";
-import type { ControlPorts } from "../../../src/control/ports.ts";
+import { cacheEntries } from "../../../src/control/reports/cache-entries.ts";
+import type { ControlPorts } from "../../../src/control/situation/ports.ts";
 import { type CacheOwner, ReplyCache, newCacheOwner } from "../../../src/query/cache/reply-cache.ts";
 import { readFreshReply } from "../../../src/query/wire/shared-reply.ts";
 import { TYPE, aPointer, aQuery, aRecord, aReplyTo } from "../../support/scripted/builders.ts";

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { HistoryRings } from "../../../src/control/history-rings.ts";
+import { HistoryRings } from "../../../src/control/history/history-rings.ts";
 
 type Ports = ConstructorParameters<typeof HistoryRings>[0];
 
@@ -18,12 +18,12 @@ function aServer(address: string): { up: boolean; health: object; server: object
 }
 
 class Fixture {
-  readonly attached = new Map<string, { counters: Record<string, number>; endpoint: object }>();
+  readonly attached = new Map<string, { counters: Record<string, number>; collect: () => void }>();
   servers: ReturnType<typeof aServer>[] = [];
   readonly rings = new HistoryRings({
     containers: {
       facts: { keys: () => this.attached.keys(), values: () => [] },
-      attachmentOf: (id: string) => this.attached.get(id),
+      clients: { of: (id: string) => this.attached.get(id) },
     },
     resolver: () => ({
       upstreamState: { pool: { hostNameservers: this.servers, nameserversOf: () => [] }, now: () => 0 },
@@ -32,7 +32,7 @@ class Fixture {
 
   attach(id: string, counters: Record<string, number> = {}): Record<string, number> {
     const live = { queries: 0, local: 0, nxdomain: 0, ...counters };
-    this.attached.set(id, { counters: live, endpoint: {} });
+    this.attached.set(id, { counters: live, collect: () => undefined });
     return live;
   }
 }

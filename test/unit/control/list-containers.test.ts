@@ -8,9 +8,9 @@ import type { ContainersReport } from "../../../src/api/containers.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { splitLabels } from "../../../src/container/facts/labels.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
-import { listContainers } from "../../../src/control/list-containers.ts";
-import { listNetworks } from "../../../src/control/list-networks.ts";
-import type { ControlPorts } from "../../../src/control/ports.ts";
+import { listContainers } from "../../../src/control/reports/list-containers.ts";
+import { listNetworks } from "../../../src/control/reports/list-networks.ts";
+import type { ControlPorts } from "../../../src/control/situation/ports.ts";
 import { aContainer, aNetworkFact } from "../../support/scripted/builders.ts";
 import { composed, portsOf } from "../support/control-ports.ts";
 

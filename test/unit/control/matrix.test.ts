@@ -9,8 +9,8 @@ import { STRICT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import { splitLabels } from "../../../src/container/facts/labels.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
-import { matrix } from "../../../src/control/matrix.ts";
-import type { ControlPorts } from "../../../src/control/ports.ts";
+import { matrix } from "../../../src/control/reports/matrix.ts";
+import type { ControlPorts } from "../../../src/control/situation/ports.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 import { composed, portsOf } from "../support/control-ports.ts";
 

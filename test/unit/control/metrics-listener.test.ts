@@ -7,8 +7,8 @@ import { type Socket, connect } from "node:net";
 import { after, before, test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { MetricsListener } from "../../../src/control/metrics-listener.ts";
-import { monitoringRoutes } from "../../../src/control/monitoring-routes.ts";
+import { MetricsListener } from "../../../src/control/server/metrics-listener.ts";
+import { monitoringRoutes } from "../../../src/control/routes/monitoring-routes.ts";
 import { guard } from "../../../src/base/lib/guard.ts";
 import { createLog } from "../../../src/base/log/log.ts";
 import { page } from "../../support/program/scrape.ts";

@@ -7,8 +7,10 @@ import type { SwarmPlace } from "../../../src/base/model/swarm-place.ts";
 import type { QueryReport } from "../../../src/api/queries.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
-import { QueryDetails } from "../../../src/control/query-details.ts";
-import type { SituationPorts } from "../../../src/control/situations.ts";
+import { LOCAL_ONLY_DEFAULTS } from "../../../src/base/model/upstream-policy.ts";
+import { ForwardingRules } from "../../../src/query/policy/forwarding-rules.ts";
+import { QueryDetails } from "../../../src/control/reports/query-details.ts";
+import type { SituationPorts } from "../../../src/control/situation/situations.ts";
 import { aContainer, anEndpoint } from "../../support/scripted/builders.ts";
 import { aReport } from "../support/query-reports.ts";
 
@@ -34,6 +36,8 @@ const ELSEWHERE: SwarmPlace = {
   machines: 2,
 };
 
+const RULES = new ForwardingRules(DEFAULT_BEHAVIOUR, LOCAL_ONLY_DEFAULTS);
+
 class Ports {
   stoppedCalls = 0;
 
@@ -44,6 +48,7 @@ class Ports {
         facts,
         decisionOf: () => undefined,
         attachmentOf: () => undefined,
+        clients: { of: () => undefined, recentOf: () => undefined },
         viewOf: () => ({ names: [], upstreams: { routes: [], isNdotsSet: false } }),
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,
@@ -62,7 +67,7 @@ class Ports {
         },
       },
       inside: { open: () => assert.fail("no query is sent"), resolvConfOf: () => undefined },
-      resolver: () => ({ upstreamState: undefined, behaviour: DEFAULT_BEHAVIOUR }),
+      resolver: () => ({ upstreamState: undefined, behaviour: DEFAULT_BEHAVIOUR, rules: RULES }),
       histories: { histories: () => [] },
     };
     return new QueryDetails(ports);

@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { LIMITS } from "../../../src/base/limits.ts";
-import { QueryLog } from "../../../src/control/query-log.ts";
-import { QueryReader } from "../../../src/control/query-reader.ts";
+import { QueryLog } from "../../../src/control/history/query-log.ts";
+import { QueryReader } from "../../../src/control/history/query-reader.ts";
 import type { MissedReport, QueryReport } from "../../../src/api/queries.ts";
 import type { Log } from "../../../src/base/log/log.ts";
 import { QueryHistories } from "../../../src/query/history/query-histories.ts";

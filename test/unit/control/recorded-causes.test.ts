@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Cause } from "../../../src/api/causes.ts";
 import { LIMITS } from "../../../src/base/limits.ts";
 import type { FailureRecord } from "../../../src/base/model/failure-record.ts";
-import { RecordedCauses } from "../../../src/control/recorded-causes.ts";
+import { RecordedCauses } from "../../../src/control/failures/recorded-causes.ts";
 import { FailureTable } from "../../../src/query/failures/failure-table.ts";
 
 const CAUSE = { code: "unknown-name", sentence: "", fix: null, lastingFix: null, isBreaking: false } as const;

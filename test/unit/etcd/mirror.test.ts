@@ -12,7 +12,7 @@ import { type StoredKey, type StoredKeys, nextKey } from "../../../src/base/mode
 import { StoredNames } from "../../../src/container/names/etcd/stored-names.ts";
 import { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
 import { ETCD_DEFAULTS } from "../../../src/base/model/etcd-policy.ts";
-import { EtcdKeys } from "../../../src/run/etcd-keys.ts";
+import { EtcdKeys } from "../../../src/run/etcd/etcd-keys.ts";
 import { Gateway } from "../../../src/etcd/gateway.ts";
 import { JsonLines } from "../../../src/etcd/json-lines.ts";
 import { Mirror } from "../../../src/etcd/mirror.ts";

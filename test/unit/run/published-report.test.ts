@@ -8,7 +8,7 @@ import { Fault } from "../../../src/base/lib/fault.ts";
 import type { PublishedMember } from "../../../src/container/names/zone/published-member.ts";
 import { publishedFindings } from "../../../src/doctor/checks/etcd-publishing.ts";
 import { publishedPlace } from "../../../src/container/publish/published-place.ts";
-import { publishedReport } from "../../../src/run/published-report.ts";
+import { publishedReport } from "../../../src/run/etcd/published-report.ts";
 import { machineTakenFault, reportedFault, timeoutFault } from "../../../src/etcd/etcd-fault.ts";
 
 const ZONE = "cluster.test";

@@ -5,7 +5,7 @@ import type { NameSettings } from "../../../src/container/names/source/name-sett
 import { Directory } from "../../../src/container/registry/directory.ts";
 import type { ContainerFact } from "../../../src/container/facts/fact.ts";
 import type { StoppedContainer } from "../../../src/control/causes/known-container.ts";
-import type { ControlPorts } from "../../../src/control/ports.ts";
+import type { ControlPorts } from "../../../src/control/situation/ports.ts";
 import { aContainer, aNetworkFact, anEndpoint } from "../../support/scripted/builders.ts";
 
 const COMPOSE = "com.docker.compose.";
@@ -43,6 +43,7 @@ export function portsOf(
   for (const fact of facts) directory.putContainer(fact);
   const containers = {
     facts: directory.containers,
+    clients: { of: () => undefined, recentOf: () => undefined },
     viewOf: (fact: ContainerFact) => directory.viewOf(fact),
     stopped: async () => await Promise.resolve(stopped),
     defaultBridge: () => "off",

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { DEFAULT_BEHAVIOUR } from "../../../src/base/model/behaviour.ts";
-import type { VisibleSetting } from "../../../src/base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../src/base/model/name-choices.ts";
 import { Directory } from "../../../src/container/registry/directory.ts";
 import type { RemoteMembers } from "../../../src/container/names/zone/remote-members.ts";
 import type { ContainerFact, NetworkFact } from "../../../src/container/facts/fact.ts";

@@ -17,7 +17,7 @@ const LITTLE_ENDIAN = 0x6c;
 const VERSION = 1;
 const FIXED_BYTES = 16;
 const STRUCT_BYTES = 8;
-/** More than systemd-resolved ever tells about its links. */
+/** systemd-resolved never says as much about its links. */
 const BYTES_MAX = 1024 * 1024;
 const FIELD = { path: 1, interface: 2, member: 3, error: 4, replySerial: 5, destination: 6, signature: 8 } as const;
 

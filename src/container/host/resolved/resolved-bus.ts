@@ -19,7 +19,7 @@ const OPTIONAL = /^SetLink(?:LLMNR|MulticastDNS|DNSOverTLS|DNSSEC)$/;
 const DEFAULT_ROUTE = "SetLinkDefaultRoute";
 const MISSING = /\.(?:UnknownMethod|NotSupported)$/;
 const NO_BUS = new Set(["ENOENT", "ECONNREFUSED", "ENOTDIR"]);
-/** In sockets.h. */
+/** The numbers are those of sockets.h. */
 const AF_INET = 2;
 
 /** A domain of one link; index 0 is the configuration of systemd-resolved itself. */
@@ -65,7 +65,7 @@ export class ResolvedBus {
     }
   }
 
-  /** Of its configuration, its delegates and its links. */
+  /** Reads those of its configuration, its delegates and its links. */
   async domains(): Promise<LinkDomain[]> {
     const body = await this.#property(OBJECT.path, MANAGER, "Domains", "a(isb)");
     const ofLinks = body.structs(() => ({ index: body.u32(), domain: domainIn(body) }));

@@ -1,7 +1,7 @@
 /**
  * ResolvedMode: the host's own namespace is served through systemd-resolved. It sends us queries for names of the domain
  * and for addresses of containers, whoever asks it and however (its stub, nss-resolve, varlink, D-Bus), and others it
- * never sends. What was told to it goes with the link, so nothing has to be undone.
+ * never sends. What it was sent goes with the link, so nothing has to be undone.
  */
 import { reasonOf } from "../../../base/lib/fault.ts";
 import { closeQuietly } from "../../../kernel/libc.ts";
@@ -27,7 +27,7 @@ const CAPTURE: Capture = {
 };
 
 export interface ResolvedModeParts {
-  /** Those below which names resolve. */
+  /** Names below these domains resolve. */
   readonly domains: () => readonly string[];
   /** The subnets of reachable containers. */
   readonly subnets: () => Iterable<Subnet>;
@@ -46,8 +46,8 @@ export class ResolvedMode implements AttachMode {
   readonly #parts: ResolvedModeParts;
   #link: TunLink | undefined;
   #namespace: ServedNamespace | undefined;
-  /** What systemd-resolved was told last. */
-  #told = "";
+  /** What systemd-resolved was sent last. */
+  #sent = "";
   /** One after the other, so that the last one wins. */
   #turn: Promise<void> = Promise.resolve();
 
@@ -65,7 +65,7 @@ export class ResolvedMode implements AttachMode {
 
   /** Another process is systemd-resolved now, and knows nothing. */
   forget(): void {
-    this.#told = "";
+    this.#sent = "";
     const namespace = this.#namespace;
     if (namespace !== undefined) this.#tell(namespace).catch(() => undefined);
   }
@@ -83,7 +83,7 @@ export class ResolvedMode implements AttachMode {
   /** Closes the link first: what is asked from now on goes where it went before. */
   withdraw(): void {
     this.#namespace = undefined;
-    this.#told = "";
+    this.#sent = "";
     this.#closeLink();
   }
 
@@ -117,9 +117,9 @@ export class ResolvedMode implements AttachMode {
       // Another program may have changed the link: resolvectl revert, or a network manager.
       const own = new Set(all.filter(({ index }) => index === link.index).map((each) => each.domain));
       const isSet = domains.every((each) => own.has(each));
-      if ((isSet && text === this.#told) || this.#link !== link) return;
+      if ((isSet && text === this.#sent) || this.#link !== link) return;
       await bus.setLink(settings);
-      this.#told = text;
+      this.#sent = text;
     } catch (error) {
       onRefused(reasonOf(error));
       throw error;

@@ -1,6 +1,6 @@
 /**
  * TunLink: a network link of our own on the host, which nothing is sent through. systemd-resolved keeps servers and
- * domains per link, and drops them with the link: so whatever ends this process also ends what it told.
+ * domains per link, and drops them with the link: so whatever ends this process also ends what it has set.
  */
 import { constants } from "node:fs";
 

@@ -12,7 +12,7 @@ export class DeclaredEntry implements NameRecords {
   readonly sets: ReadonlyMap<number, readonly Uint8Array[]>;
   readonly alias: QuestionName | undefined;
   readonly containers: readonly QuestionName[];
-  /** For `dns11 explain`. */
+  /** `dns11 explain` shows it. */
   readonly origin: string;
   readonly #declared: DeclaredName;
 

@@ -4,7 +4,7 @@
 import { wireLabels } from "../../../base/dns/name.ts";
 import type { DeclaredName } from "../../../base/model/declared-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import { SuffixTable } from "../../../base/model/suffix-table.ts";
+import { SuffixTable } from "../source/suffix-table.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
 import { DeclaredEntry } from "./declared-entry.ts";
 

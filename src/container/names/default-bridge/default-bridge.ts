@@ -3,7 +3,7 @@
  * those of Docker's networks: a container that is also on other networks resolves there what it did before.
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting } from "../../../base/model/name-choices.ts";
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
 import { type ContainerFact, DEFAULT_BRIDGE } from "../../facts/fact.ts";
 import { DockerNames } from "../docker/docker-names.ts";

@@ -66,7 +66,7 @@ export class DockerNames implements VisibleNames {
     return MISS;
   }
 
-  /** Only for addresses of containers on this container's networks, not for gateways, hosts or anything else. */
+  /** Addresses of containers on this container's networks have names; gateways, hosts and anything else have none. */
   pointer(labels: Uint8Array, length: number, hash: number, behaviour: Behaviour): ReverseName | undefined {
     for (const network of this.#networks) {
       const pointer = network.names.pointer(labels, length, hash);

@@ -17,7 +17,7 @@ import { type JoinedNetwork, inSearchOrder } from "./search-order.ts";
 export interface KnownNetwork {
   readonly fact: NetworkFact;
   readonly names: NetworkNames;
-  /** As a container without links sees it. */
+  /** A container without links sees it so. */
   readonly visible: VisibleNetwork;
 }
 

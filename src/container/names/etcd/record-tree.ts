@@ -9,7 +9,7 @@ export interface RecordNode {
   readonly label: string;
   readonly parent: RecordNode | undefined;
   record: StoredRecord | undefined;
-  /** Of the record. */
+  /** The lease of the record. */
   lease: string | undefined;
   children: Map<string, RecordNode> | undefined;
 }

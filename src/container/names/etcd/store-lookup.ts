@@ -154,7 +154,7 @@ function memberRecords(node: RecordNode): PlacedRecord[] {
   return [node, ...children].flatMap((each) => placedAt(each));
 }
 
-/** As CoreDNS: all records below it; its own only where there are none. */
+/** CoreDNS does the same: all records below it; its own only where there are none. */
 function subtreeRecords(node: RecordNode): PlacedRecord[] {
   const records = [...below(node)].flatMap((each) => placedAt(each));
   return records.length > 0 ? records : placedAt(node);

@@ -20,7 +20,7 @@ export interface PlacedRecord {
 /** What an answer needs of the store. */
 export interface AnswerParts {
   readonly placed: readonly PlacedRecord[];
-  /** Of these, the one of the name's own key; undefined if there is none, or several. */
+  /** The one of these that is of the name's own key; undefined if there is none, or several. */
   readonly own: StoredRecord | undefined;
   /** Whether this is the name itself. */
   readonly isSelf: (target: Uint8Array) => boolean;

@@ -19,11 +19,11 @@ import { type StoreZone, VisibleStore } from "./visible-store.ts";
 /** What is known, and how well. */
 export interface StoredReport {
   readonly records: number;
-  /** Left out because there are too many. */
+  /** The number of keys that are left out because there are too many. */
   readonly refused: number;
   /** There are more, which were not read. */
   readonly isCut: boolean;
-  /** Outside of all zones. */
+  /** The number of keys outside of all zones. */
   readonly ignored: number;
   readonly skipped: number;
   /** The first of those that are skipped. */

@@ -3,12 +3,12 @@
  * a CNAME, a service, a text and a mail server at once. What cannot be a record is refused with a reason.
  */
 import { wireLabels } from "../../../base/dns/name.ts";
-import { jsonObject } from "../../../base/lib/json-object.ts";
+import { jsonObject } from "../source/json-object.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { plain } from "../../../base/model/address.ts";
 
 export interface StoredRecord {
-  /** From its host: an address, or wire labels with the terminating zero; one of them or none. */
+  /** Its host is one of them or none: an address, or wire labels with the terminating zero. */
   readonly address: Uint8Array | undefined;
   readonly target: Uint8Array | undefined;
   /** -1: it is no service. */
@@ -23,7 +23,7 @@ export interface StoredRecord {
   /** How many labels in front a target loses. */
   readonly strip: number;
   readonly group: string;
-  /** Of the dns11 that has published it. */
+  /** The machine of the dns11 that has published it. */
   readonly machine: string;
 }
 

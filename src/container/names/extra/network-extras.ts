@@ -4,7 +4,7 @@
 import { presentation, wireLabels } from "../../../base/dns/name.ts";
 import { WILDCARD } from "../../../base/model/extra-name.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import { SuffixTable } from "../../../base/model/suffix-table.ts";
+import { SuffixTable } from "../source/suffix-table.ts";
 import type { QuestionName } from "../../../base/model/visible-names.ts";
 import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
 

@@ -4,7 +4,7 @@
  * does not exist: the domain is ours, and no server knows it.
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
-import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
+import type { DefaultBridgeSetting, VisibleSetting } from "../../../base/model/name-choices.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
 import {
   DENIED,
@@ -15,11 +15,10 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 import { type ContainerFact, DEFAULT_BRIDGE, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { NetworkNames } from "../docker/network-names.ts";
 import type { NameSource, NamedContainer } from "../source/name-source.ts";
-import { type Outlook, outlookOf } from "../source/outlook.ts";
+import { type Visibility, visibilityOf } from "../source/visibility.ts";
 import type { NameSettings } from "../source/name-settings.ts";
 import { HostDomain } from "./host-domain.ts";
 
@@ -36,18 +35,18 @@ class VisibleHostDomain implements VisibleNames {
   readonly #domain: HostDomain;
   readonly #zones: Zones;
   readonly #own: readonly string[];
-  readonly #outlook: Outlook | undefined;
+  readonly #visibility: Visibility | undefined;
   readonly #networkOf: NetworkOf;
 
   constructor(
     { domain, zones, networkOf }: { readonly domain: HostDomain; readonly zones: Zones; readonly networkOf: NetworkOf },
     own: readonly string[],
-    outlook: Outlook | undefined,
+    visibility: Visibility | undefined,
   ) {
     this.#domain = domain;
     this.#zones = zones;
     this.#own = own;
-    this.#outlook = outlook;
+    this.#visibility = visibility;
     this.#networkOf = networkOf;
   }
 
@@ -79,9 +78,9 @@ class VisibleHostDomain implements VisibleNames {
     for (const id of ownFirst) {
       const network = this.#networkOf(id);
       const isOwn = this.#own.includes(id);
-      if (!isOwn && (network === undefined || this.#outlook?.sees(network) !== true)) continue;
+      if (!isOwn && (network === undefined || this.#visibility?.sees(network) !== true)) continue;
       for (const [name, entry] of this.#zones.get(id)?.list() ?? []) {
-        const { v4, v6 } = isOwn ? entry : (this.#outlook?.reachable(entry) ?? entry);
+        const { v4, v6 } = isOwn ? entry : (this.#visibility?.reachable(entry) ?? entry);
         const own = { name: `${name}.${domain}`, source: `domain ${domain}`, network: this.#titleOf(id) };
         yield { ...own, holders: entry.holders, v4, v6 };
       }
@@ -94,13 +93,13 @@ class VisibleHostDomain implements VisibleNames {
   }
 
   #findElsewhere(labels: Uint8Array, hash: number): NameAddresses | undefined {
-    const outlook = this.#outlook;
-    if (outlook === undefined) return undefined;
+    const visibility = this.#visibility;
+    if (visibility === undefined) return undefined;
     for (const [id, names] of this.#zones) {
       const network = this.#networkOf(id);
-      if (network === undefined || !outlook.sees(network)) continue;
+      if (network === undefined || !visibility.sees(network)) continue;
       const found = names.lookup(labels, labels.length, hash);
-      if (found !== undefined) return outlook.reachable(found);
+      if (found !== undefined) return visibility.reachable(found);
     }
     return undefined;
   }
@@ -177,7 +176,7 @@ export class HostDomainNames implements NameSource {
     return new VisibleHostDomain(
       { domain, zones: this.#zones, networkOf: this.#networkOf },
       own.map(({ networkId }) => networkId),
-      outlookOf(container, this.#visible, this.#networkOf),
+      visibilityOf(container, this.#visible, this.#networkOf),
     );
   }
 

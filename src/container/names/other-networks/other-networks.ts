@@ -1,10 +1,10 @@
 /**
  * OtherNetworks: NAME.NETWORK of networks that a container is not on, where settings allow it. Only addresses that have
- * a route from the container are told. It is the last source, so that what a container resolves otherwise stays as it is.
+ * a route from the container are answered. It is the last source, so that what a container resolves otherwise stays as it is.
  */
 import { LOCAL_SOURCE } from "../../../base/model/local-source.ts";
 import { sameBytes } from "../../../base/dns/name.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import {
   type QuestionName,
   MISS,
@@ -16,18 +16,18 @@ import {
 import type { ContainerFact } from "../../facts/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource } from "../source/name-source.ts";
-import { type Outlook, outlookOf } from "../source/outlook.ts";
+import { type Visibility, visibilityOf } from "../source/visibility.ts";
 import type { NameSettings } from "../source/name-settings.ts";
 
 class NamesElsewhere implements VisibleNames {
   readonly places: readonly string[] = [];
   readonly kind = LOCAL_SOURCE.otherNetwork;
   readonly #networks: DockerNetworks;
-  readonly #outlook: Outlook;
+  readonly #visibility: Visibility;
 
-  constructor(networks: DockerNetworks, outlook: Outlook) {
+  constructor(networks: DockerNetworks, visibility: Visibility) {
     this.#networks = networks;
-    this.#outlook = outlook;
+    this.#visibility = visibility;
   }
 
   find(name: QuestionName, search: NameSearch): number {
@@ -36,14 +36,14 @@ class NamesElsewhere implements VisibleNames {
       for (const network of this.#networks.withSuffixOf(name.foldedLength - length)) {
         const { suffixFolded: suffix, name: title } = network.visible;
         if (suffix === undefined || !sameBytes(name.folded, length, suffix, 0, suffix.length)) continue;
-        if (!this.#outlook.sees(network.fact)) continue;
+        if (!this.#visibility.sees(network.fact)) continue;
         const found = network.names.lookup(name.folded, length, name.hashOf[labels] as number);
         if (found === undefined) continue;
         search.trace?.record(
           "names",
           `a name on "${title}", a network that this container is not on (setting visible)`,
         );
-        return search.found(this.#outlook.reachable(found), true);
+        return search.found(this.#visibility.reachable(found), true);
       }
     }
     return MISS;
@@ -51,9 +51,9 @@ class NamesElsewhere implements VisibleNames {
 
   *list(): Iterable<OwnName> {
     for (const { fact, names } of this.#networks.all()) {
-      if (!this.#outlook.sees(fact)) continue;
+      if (!this.#visibility.sees(fact)) continue;
       for (const [name, entry] of names.list()) {
-        const { v4, v6 } = this.#outlook.reachable(entry);
+        const { v4, v6 } = this.#visibility.reachable(entry);
         const whole = `${name}.${fact.name.toLowerCase()}`;
         yield { name: whole, source: "other network", network: fact.name, holders: entry.holders, v4, v6 };
       }
@@ -62,7 +62,7 @@ class NamesElsewhere implements VisibleNames {
 
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
     for (const network of this.#networks.all()) {
-      const pointer = this.#outlook.sees(network.fact) ? network.names.pointer(labels, length, hash) : undefined;
+      const pointer = this.#visibility.sees(network.fact) ? network.names.pointer(labels, length, hash) : undefined;
       if (pointer !== undefined) return pointer;
     }
     return undefined;
@@ -79,7 +79,7 @@ export class OtherNetworks implements NameSource {
   }
 
   namesFor(container: ContainerFact): VisibleNames | undefined {
-    const outlook = outlookOf(container, this.#visible, (id) => this.#networks.fact(id));
-    return outlook && new NamesElsewhere(this.#networks, outlook);
+    const visibility = visibilityOf(container, this.#visible, (id) => this.#networks.fact(id));
+    return visibility && new NamesElsewhere(this.#networks, visibility);
   }
 }

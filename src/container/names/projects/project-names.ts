@@ -14,12 +14,12 @@ import {
   type QuestionName,
   type VisibleNames,
 } from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import { serviceName } from "../../facts/compose.ts";
 import { type ContainerFact, type NetworkFact, isUserDefined } from "../../facts/fact.ts";
 import { type EndpointAddresses, NameEntry } from "../source/name-entry.ts";
 import type { NameSource, NamedContainer } from "../source/name-source.ts";
-import { type Outlook, outlookOf } from "../source/outlook.ts";
+import { type Visibility, visibilityOf } from "../source/visibility.ts";
 import type { NameSettings } from "../source/name-settings.ts";
 
 type NetworkOf = (id: string) => NetworkFact | undefined;
@@ -47,19 +47,19 @@ class VisibleServices implements VisibleNames {
   readonly kind = LOCAL_SOURCE.project;
   readonly #services: LabelTable<ProjectService>;
   readonly #own: readonly string[];
-  readonly #outlook: Outlook | undefined;
+  readonly #visibility: Visibility | undefined;
   readonly #networkOf: NetworkOf;
 
   /** `own`: the container's networks, of which the first with the service is answered. */
   constructor(
     services: LabelTable<ProjectService>,
     own: readonly string[],
-    outlook: Outlook | undefined,
+    visibility: Visibility | undefined,
     networkOf: NetworkOf,
   ) {
     this.#services = services;
     this.#own = own;
-    this.#outlook = outlook;
+    this.#visibility = visibility;
     this.#networkOf = networkOf;
   }
 
@@ -82,7 +82,7 @@ class VisibleServices implements VisibleNames {
       const id = own ?? [...service.byNetwork.keys()].find((each) => this.#seesElsewhere(each));
       const entry = id === undefined ? undefined : service.byNetwork.get(id);
       if (id === undefined || entry === undefined) continue;
-      const { v4, v6 } = own === undefined ? (this.#outlook?.reachable(entry) ?? entry) : entry;
+      const { v4, v6 } = own === undefined ? (this.#visibility?.reachable(entry) ?? entry) : entry;
       const network = this.#networkOf(id)?.name ?? id;
       yield { name: presentation(key, 0, key.length), source: "project name", network, holders: entry.holders, v4, v6 };
     }
@@ -90,18 +90,18 @@ class VisibleServices implements VisibleNames {
 
   #seesElsewhere(id: string): boolean {
     const network = this.#networkOf(id);
-    return network !== undefined && this.#outlook?.sees(network) === true;
+    return network !== undefined && this.#visibility?.sees(network) === true;
   }
 
   #findElsewhere({ byNetwork }: ProjectService, search: NameSearch): number {
-    const outlook = this.#outlook;
-    if (outlook === undefined) return MISS;
+    const visibility = this.#visibility;
+    if (visibility === undefined) return MISS;
     for (const [id, entry] of byNetwork) {
       const network = this.#networkOf(id);
-      if (network === undefined || !outlook.sees(network)) continue;
+      if (network === undefined || !visibility.sees(network)) continue;
       const where = `on "${network.name}", a network that this container is not on (setting visible)`;
       search.trace?.record("names", `a service of a Compose project, ${where}`);
-      return search.found(outlook.reachable(entry), true);
+      return search.found(visibility.reachable(entry), true);
     }
     return MISS;
   }
@@ -154,7 +154,7 @@ export class ProjectNames implements NameSource {
     return new VisibleServices(
       this.#services,
       own.toSorted((a, b) => (a.networkName < b.networkName ? -1 : 1)).map(({ networkId }) => networkId),
-      outlookOf(container, this.#visible, this.#networkOf),
+      visibilityOf(container, this.#visible, this.#networkOf),
       this.#networkOf,
     );
   }

@@ -7,7 +7,7 @@ import type { NameAddresses } from "../../../base/model/visible-names.ts";
 export interface EndpointAddresses {
   readonly v4: Uint8Array | undefined;
   readonly v6: Uint8Array | undefined;
-  /** Only if no other endpoint has an address of the family. */
+  /** It counts only if no other endpoint has an address of the family. */
   readonly isLastResort?: boolean;
   /** The Compose project of its container. */
   readonly project?: string | undefined;

@@ -1,13 +1,15 @@
 /**
  * NameSettings: what the settings say about names. Names are compiled with them, so other settings take other sources.
  */
-import type { DefaultBridgeSetting } from "../../../base/model/default-bridge-setting.ts";
+import type {
+  DefaultBridgeSetting,
+  HostNameSetting,
+  NameChoices,
+  StoppedPolicy,
+  VisibleSetting,
+} from "../../../base/model/name-choices.ts";
 import type { HealthPolicy } from "../../../base/model/health-policy.ts";
-import type { HostNameSetting } from "../../../base/model/host-name-setting.ts";
 import { LABEL_DEFAULTS, type LabelPolicy } from "../../../base/model/label-policy.ts";
-import type { NameChoices } from "../../../base/model/name-choices.ts";
-import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
 
 export interface NameSettings {
   /** Which labels count. */
@@ -16,7 +18,7 @@ export interface NameSettings {
   readonly health: HealthPolicy | undefined;
   /** What names are like, where a label does not say so; undefined: as in Docker, whatever labels say. */
   readonly choices: NameChoices | undefined;
-  /** Whose names containers resolve. */
+  /** Containers resolve the names of these others. */
   readonly visible: VisibleSetting;
   /** Whether containers on the default bridge resolve each other. */
   readonly defaultBridge: DefaultBridgeSetting;
@@ -30,7 +32,7 @@ export interface NameSettings {
   readonly swarm: "asked" | "as-docker";
 }
 
-/** As Docker's resolver. */
+/** With these, names are those of Docker's resolver. */
 export const NAME_SETTINGS_DEFAULTS: NameSettings = {
   labels: LABEL_DEFAULTS,
   health: undefined,

@@ -3,7 +3,7 @@
  * query of that container and change in place when the names change.
  *
  * A source gets its settings when it is made; a reload makes another one, which succeeds it. It learns of containers and
- * networks by the optional methods. What else changes its names, it is told by methods of its own, and calls `onChange` then.
+ * networks by the optional methods. What else changes its names, it learns by methods of its own, and calls `onChange` then.
  */
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
 import type { ContainerFact, NetworkFact, StoppedFact } from "../../facts/fact.ts";
@@ -33,7 +33,7 @@ export interface NamedContainer {
   readonly fact: ContainerFact;
   /** Its facts until now; undefined for one that was not known. */
   readonly before: ContainerFact | undefined;
-  /** Those of its labels that count. */
+  /** The labels that count for it. */
   readonly labels: Labels;
   /** Its Compose project. */
   readonly project: string | undefined;

@@ -9,8 +9,8 @@ import { addressBytes } from "../../../base/model/address.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import { LabelTable } from "../../../base/model/label-table.ts";
-import { SuffixTable } from "../../../base/model/suffix-table.ts";
-import type { StoppedPolicy } from "../../../base/model/stopped-policy.ts";
+import { SuffixTable } from "../source/suffix-table.ts";
+import type { StoppedPolicy } from "../../../base/model/name-choices.ts";
 import {
   DENIED,
   MISS,
@@ -43,7 +43,7 @@ interface StoppedEndpoint {
   readonly addresses: readonly Uint8Array[];
 }
 
-/** By container and network. */
+/** The key has the container and the network. */
 type Endpoints = Map<string, StoppedEndpoint>;
 
 /** Names, and by network what wildcards stand for. */
@@ -65,7 +65,7 @@ interface KnownStopped {
   readonly last: ReadonlyMap<string, readonly Uint8Array[]>;
 }
 
-/** From what says least to what says most: of several containers with one name, that counts. */
+/** The order is from what says least to what says most: of several containers with one name, the last counts. */
 const RANKS: readonly StoppedPolicy[] = ["forward", "nxdomain", "empty", "last-address"];
 
 class VisibleStopped implements VisibleNames {

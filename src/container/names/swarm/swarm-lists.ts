@@ -25,7 +25,7 @@ interface KnownList {
   readonly byAddress: ReadonlyMap<string, ListedPlace>;
 }
 
-/** On a network that is known. */
+/** A place on a network that is known. */
 type ListedPlace = Omit<SwarmPlace, "network">;
 
 export class SwarmLists {
@@ -147,7 +147,7 @@ function placesByAddress({ services }: SwarmList): Map<string, ListedPlace> {
   return all;
 }
 
-/** Of the service itself. */
+/** The place of the service itself. */
 function placeOf({ name, virtualAddress, tasks }: SwarmService): ListedPlace {
   return {
     service: name === "" ? null : name,

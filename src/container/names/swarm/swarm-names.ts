@@ -52,7 +52,7 @@ const REVERSE_TREES = [
 interface ReadName {
   readonly text: string;
   readonly length: number;
-  /** Those that it may be on: one, if it names it. */
+  /** The networks that it may be on: one, if it names it. */
   readonly networks: readonly SwarmNetwork[];
   readonly isQualified: boolean;
 }

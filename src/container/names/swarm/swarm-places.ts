@@ -18,7 +18,7 @@ export class SwarmPlaces {
     this.#source = source;
   }
 
-  /** On the networks of a container. */
+  /** Looks on the networks of a container. */
   placeOf(container: ContainerFact, address: string): SwarmPlace | undefined {
     for (const { id, name } of this.#source.joinedBy(container)) {
       const place = this.#source.lists.placeOf(id, address);
@@ -50,7 +50,7 @@ export class SwarmPlaces {
     return undefined;
   }
 
-  /** On every network with a container of this engine. */
+  /** Names of every network with a container of this engine. */
   *names(): Iterable<OwnName> {
     for (const { id, name } of this.#source.inUse)
       for (const service of this.#source.lists.of(id).services) yield* listedNames(service, name);

@@ -20,7 +20,7 @@ export class JoinedMembers implements MemberSet {
     const perMachine = new Map<string, number>();
     for (const member of this.#remote.members.matching(project, service)) {
       const { machine = "", unless = [] } = member.remote ?? {};
-      // Of several ways to a container a client is told one.
+      // Of several ways to a container a client gets one.
       const count = (perMachine.get(machine) ?? 0) + (unless.length === 0 ? 1 : 0);
       perMachine.set(machine, count);
       if (count <= LIMITS.etcdAnswerMembers) yield member;

@@ -8,16 +8,16 @@ import { TYPE } from "../../../base/dns/record-type.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressBytes, reverseLabels } from "../../../base/model/address.ts";
 import { hashOf } from "../../../base/model/label-table.ts";
-import type { ServicePort } from "../../../base/model/service-port.ts";
+import type { ServicePort } from "../../facts/service-port.ts";
 import type { NameRecords, OwnedRecord } from "../../../base/model/visible-names.ts";
 import { type Addresses, type MemberSet, type ZoneMember, isAny } from "./member.ts";
-import type { Reach } from "./reach.ts";
+import type { ReachableAddresses } from "./reachable-addresses.ts";
 import type { RemoteMembers } from "./remote-members.ts";
 import type { DnsZone } from "../source/dns-zone.ts";
 
 /** All endpoints of a service are equal. */
 const EQUAL = { priority: 0, weight: 100 };
-/** On another machine, where the nearest come first. */
+/** Members on another machine get these, and the nearest come first. */
 const FARTHER = { priority: 10, weight: 100 };
 /** Of the schema, as `dns-version` reports it. */
 const SCHEMA_VERSION = "1.1.0";
@@ -27,7 +27,7 @@ export interface ZoneFinding {
   readonly additional?: readonly OwnedRecord[];
   /** Addresses are answered in this order. */
   readonly isSorted?: boolean;
-  /** For explain. */
+  /** explain shows it. */
   readonly why: string;
 }
 
@@ -35,7 +35,7 @@ export interface LookupParts {
   readonly members: MemberSet;
   /** What other machines publish. */
   readonly remote: RemoteMembers | undefined;
-  readonly reach: Reach;
+  readonly reachable: ReachableAddresses;
   /** The addresses at which dns11 answers the container. */
   readonly servers: readonly string[];
 }
@@ -47,13 +47,13 @@ const NO_RECORDS: NameRecords["sets"] = new Map();
 export class ZoneLookup {
   readonly #members: MemberSet;
   readonly #remote: RemoteMembers | undefined;
-  readonly #reach: Reach;
+  readonly #reachable: ReachableAddresses;
   readonly #servers: Addresses;
 
-  constructor({ members, remote, reach, servers }: LookupParts) {
+  constructor({ members, remote, reachable, servers }: LookupParts) {
     this.#members = members;
     this.#remote = remote;
-    this.#reach = reach;
+    this.#reachable = reachable;
     const bytes = servers.flatMap((each) => addressBytes(each) ?? []);
     this.#servers = { v4: bytes.filter(({ length }) => length === 4), v6: bytes.filter(({ length }) => length === 16) };
   }
@@ -102,7 +102,7 @@ export class ZoneLookup {
     const addressed = isOfAll ? members.filter(({ remote }) => remote?.reach !== "ports") : members;
     const isSorted = this.#remote?.isNearestFirst === true;
     const addresses = (isSorted ? nearestFirst(addressed) : addressed).map((each) =>
-      branch === "svc" ? this.#reach.first(each) : this.#reach.all(each),
+      branch === "svc" ? this.#reachable.first(each) : this.#reachable.all(each),
     );
     return { sets: addressSets(addresses), isSorted, why: membersText(members, branch, host) };
   }
@@ -115,7 +115,7 @@ export class ZoneLookup {
     return host && { sets: addressSets([host]), why: "a machine that publishes its containers" };
   }
 
-  /** Those that count, and that the container is told an address of. */
+  /** Finds those that count and that the container gets an address of. */
   #visible(branch: Branch, project: string, service: string, host: string): ZoneMember[] {
     const found: ZoneMember[] = [];
     for (const member of this.#members.matching(project, service)) {
@@ -123,7 +123,7 @@ export class ZoneLookup {
       if (member.remote !== undefined && found[0]?.remote === undefined && found.length > 0 && !isAny(host)) break;
       if (branch === "svc" && !member.isReady) continue;
       if (!isAny(host) && !member.hosts.includes(host)) continue;
-      if (!this.#reach.sees(member)) continue;
+      if (!this.#reachable.sees(member)) continue;
       found.push(member);
       if (found.length === LIMITS.zoneAnswerMembers) break;
     }
@@ -141,7 +141,7 @@ export class ZoneLookup {
       if (target === undefined) continue;
       const rank = this.#remote?.isNearestFirst === true && member.remote !== undefined ? FARTHER : EQUAL;
       for (const { number } of ports) records.push(serviceData({ ...rank, port: number, target }));
-      const sets = addressSets([this.#reach.first(member)]);
+      const sets = addressSets([this.#reachable.first(member)]);
       for (const [type, all] of sets) additional.push(...all.map((data) => ({ owner: target, type, data })));
     }
     if (records.length === 0) return undefined;
@@ -156,7 +156,7 @@ export class ZoneLookup {
     const key = reverseLabels(bytes);
     const holders = this.#members.withAddress(key, key.length, hashOf(key));
     const isTold = holders.some(
-      (holder) => (isAny(project) || holder.member.project === project) && this.#reach.tells(holder),
+      (holder) => (isAny(project) || holder.member.project === project) && this.#reachable.has(holder),
     );
     if (!isTold) return undefined;
     const sets = new Map([[bytes.length === 4 ? TYPE.A : TYPE.AAAA, [bytes]]]);
@@ -164,7 +164,7 @@ export class ZoneLookup {
   }
 
   #hasAny(project: string): boolean {
-    for (const member of this.#members.matching(project)) if (this.#reach.sees(member)) return true;
+    for (const member of this.#members.matching(project)) if (this.#reachable.sees(member)) return true;
     return false;
   }
 }

@@ -26,14 +26,14 @@ export interface ZoneMember extends ServicePlace {
   /** It is neither paused nor unhealthy nor still starting. */
   readonly isReady: boolean;
   readonly endpoints: readonly MemberEndpoint[];
-  /** Set for one that another machine has published. */
+  /** A member that another machine has published has them. */
   readonly remote?: RemoteTraits;
 }
 
 interface RemoteTraits {
   readonly machine: string;
   readonly reach: MemberReach;
-  /** Other ways to the same container, which come first: who is told one of these addresses is not told this one's. */
+  /** Other ways to the same container, which come first: who gets one of these addresses does not get this one's. */
   readonly unless: readonly MemberEndpoint[];
 }
 
@@ -52,7 +52,7 @@ export interface MemberSet {
   matching(project: string, service?: string): Iterable<ZoneMember>;
   /** The containers of each service. */
   services(): Iterable<readonly ZoneMember[]>;
-  /** Those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
+  /** Finds those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
   withAddress(labels: Uint8Array, length: number, hash: number): readonly AddressHolder[];
 }
 

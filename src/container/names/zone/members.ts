@@ -69,7 +69,7 @@ export class ZoneMembers implements MemberSet {
       for (const members of services.values()) yield [...members.values()];
   }
 
-  /** Those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
+  /** Finds those that have the address of which these are the labels below in-addr.arpa or ip6.arpa. */
   withAddress(labels: Uint8Array, length: number, hash: number): readonly AddressHolder[] {
     return this.#byAddress.find(labels, length, hash) ?? NO_HOLDERS;
   }

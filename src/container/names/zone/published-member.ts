@@ -2,22 +2,22 @@
  * PublishedMember: a container as its machine writes it to etcd for all others: the key, below that of the machine, and
  * the value. A value is a record of SkyDNS's schema, with more fields, so that other readers have its address and port.
  */
-import { jsonObject } from "../../../base/lib/json-object.ts";
+import { jsonObject } from "../source/json-object.ts";
 import { LIMITS } from "../../../base/limits.ts";
 import { addressText, isHostScoped, plain } from "../../../base/model/address.ts";
-import { type ServicePort, namedPort } from "../../../base/model/service-port.ts";
+import { type ServicePort, namedPort } from "../../facts/service-port.ts";
 import { type Addresses, MEMBER_REACHES, type MemberEndpoint, type MemberReach } from "./member.ts";
 
 export interface PublishedMember extends Addresses {
   readonly project: string;
   readonly service: string;
-  /** Of the container: the first characters. */
+  /** The first characters of the container's ID. */
   readonly id: string;
   readonly isReady: boolean;
   readonly hosts: readonly string[];
   readonly ports: readonly ServicePort[];
   readonly reach: MemberReach;
-  /** Where containers of its swarm networks reach it; undefined if it is on none. */
+  /** Containers of its swarm networks reach it there; undefined if it is on none. */
   readonly inside: InsideSwarm | undefined;
 }
 
@@ -78,7 +78,7 @@ export function hostOnMachine({ hosts: [host], id }: Pick<PublishedMember, "host
   return name.length > LABEL_CHARS ? id : name;
 }
 
-/** As labels write it. */
+/** Writes a port as labels do. */
 export function portText({ name, protocol, number }: ServicePort): string {
   return `${name}=${number}/${protocol}`;
 }

@@ -90,7 +90,7 @@ export class RemoteMembers implements StoredKeys {
     this.prefix = machinesPrefix(options.prefix, options.zone);
   }
 
-  /** None after etcd was away for too long. */
+  /** There are none after etcd was away for too long. */
   get members(): ZoneMembers {
     return this.isUsable ? this.#known.members : NONE;
   }
@@ -218,7 +218,7 @@ export class RemoteMembers implements StoredKeys {
 
 const NONE = new ZoneMembers();
 
-/** One for each way to reach it: a client is told the first one that it can use. */
+/** One for each way to reach it: a client gets the first one that it can use. */
 function remoteMembers(key: string, machine: string, published: PublishedMember): ZoneMember[] {
   const { reach, inside, v4, v6, id, hosts, ports, isReady, project, service } = published;
   const own = { project, service, isReady, hosts: [hostOnMachine({ hosts, id }, machine), ...hosts] };

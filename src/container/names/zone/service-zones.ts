@@ -3,17 +3,17 @@
  */
 import type { LabelPolicy } from "../../../base/model/label-policy.ts";
 import type { VisibleNames } from "../../../base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../base/model/name-choices.ts";
 import type { ContainerFact } from "../../facts/fact.ts";
 import type { DockerNetworks } from "../docker/networks.ts";
 import type { NameSource, NamedContainer, NodeContext } from "../source/name-source.ts";
 import { gatewaysOf } from "../source/gateways.ts";
-import { outlookOf } from "../source/outlook.ts";
+import { visibilityOf } from "../source/visibility.ts";
 import type { NameSettings } from "../source/name-settings.ts";
 import { JoinedMembers } from "./joined-members.ts";
 import type { MemberSet } from "./member.ts";
 import { ZoneMembers } from "./members.ts";
-import { type Reach, containerReach } from "./reach.ts";
+import { type ReachableAddresses, reachableFromContainer } from "./reachable-addresses.ts";
 import type { RemoteMembers } from "./remote-members.ts";
 import { DnsZone } from "../source/dns-zone.ts";
 import { ZoneNames, ZonePointers } from "./zone-names.ts";
@@ -24,7 +24,7 @@ const RESOLVER = "127.0.0.11";
 export class ServiceZones implements NameSource {
   readonly #networks: DockerNetworks;
   readonly #members = new ZoneMembers();
-  /** Those of this machine, and with etcd those that others publish. */
+  /** The members of this machine, and with etcd those that others publish. */
   readonly #all: MemberSet;
   readonly #remote: RemoteMembers | undefined;
   readonly #zones: readonly DnsZone[];
@@ -56,31 +56,35 @@ export class ServiceZones implements NameSource {
 
   namesFor(container: ContainerFact, node: NodeContext | undefined): ZoneNames | undefined {
     if (this.#zones.length === 0) return undefined;
-    return this.#namesIn(this.#zones, this.#reachOf(container), serversOf(container, node));
+    return this.#namesIn(this.#zones, this.#reachableFrom(container), serversOf(container, node));
   }
 
   /** The zones with these names as the host resolves them, its reverse names first. */
-  namesOnHost(names: readonly string[], reach: Reach, servers: readonly string[]): readonly VisibleNames[] {
+  namesOnHost(
+    names: readonly string[],
+    reachable: ReachableAddresses,
+    servers: readonly string[],
+  ): readonly VisibleNames[] {
     const zones = this.#zones.filter(({ name }) => names.includes(name));
     const [first] = zones;
     if (first === undefined) return [];
-    return [new ZonePointers(first, this.#members, reach), this.#namesIn(zones, reach, servers)];
+    return [new ZonePointers(first, this.#members, reachable), this.#namesIn(zones, reachable, servers)];
   }
 
-  #namesIn(zones: readonly DnsZone[], reach: Reach, servers: readonly string[]): ZoneNames {
-    return new ZoneNames(zones, { members: this.#all, remote: this.#remote, reach, servers });
+  #namesIn(zones: readonly DnsZone[], reachable: ReachableAddresses, servers: readonly string[]): ZoneNames {
+    return new ZoneNames(zones, { members: this.#all, remote: this.#remote, reachable, servers });
   }
 
   #pointersFor(container: ContainerFact): ZonePointers | undefined {
     const [zone] = this.#zones;
-    return zone && new ZonePointers(zone, this.#members, this.#reachOf(container));
+    return zone && new ZonePointers(zone, this.#members, this.#reachableFrom(container));
   }
 
-  #reachOf(container: ContainerFact): Reach {
+  #reachableFrom(container: ContainerFact): ReachableAddresses {
     const networkOf = this.#networks.fact.bind(this.#networks);
-    return containerReach({
+    return reachableFromContainer({
       networks: this.#networks.joinedBy(container).map(({ network }) => network.id),
-      outlook: outlookOf(container, this.#visible, networkOf),
+      visibility: visibilityOf(container, this.#visible, networkOf),
       gateways: gatewaysOf(container, networkOf),
       networkOf,
     });

@@ -3,13 +3,13 @@
  */
 import type { OwnName } from "../../../base/model/visible-names.ts";
 import type { Addresses, MemberSet, ZoneMember } from "./member.ts";
-import type { Reach } from "./reach.ts";
+import type { ReachableAddresses } from "./reachable-addresses.ts";
 import type { DnsZone } from "../source/dns-zone.ts";
 
 /** One service after the other, so that the reader can stop, or let other work run. */
-export function* namesIn(zone: DnsZone, members: MemberSet, reach: Reach): Iterable<OwnName> {
+export function* namesIn(zone: DnsZone, members: MemberSet, reachable: ReachableAddresses): Iterable<OwnName> {
   for (const service of members.services()) {
-    const visible = service.filter((each) => reach.sees(each));
+    const visible = service.filter((each) => reachable.sees(each));
     const ready = visible.filter(({ isReady }) => isReady);
     const [one] = visible;
     if (one === undefined) continue;
@@ -20,9 +20,9 @@ export function* namesIn(zone: DnsZone, members: MemberSet, reach: Reach): Itera
       holders: holders.filter(({ remote }) => remote === undefined).map(({ id }) => id),
       ...joined(holders.map((each) => of(each))),
     });
-    const first = (each: ZoneMember): Addresses => reach.first(each);
+    const first = (each: ZoneMember): Addresses => reachable.first(each);
     if (ready.length > 0) yield list(`${place}.svc`, ready, first);
-    yield list(`${place}.endpoints`, visible, (each) => reach.all(each));
+    yield list(`${place}.endpoints`, visible, (each) => reachable.all(each));
     for (const host of new Set(ready.flatMap(({ hosts }) => hosts)))
       yield list(
         `${host}.${place}.svc`,

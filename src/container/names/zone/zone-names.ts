@@ -15,7 +15,7 @@ import {
 } from "../../../base/model/visible-names.ts";
 import { type LookupParts, ZoneLookup, hostName } from "./lookup.ts";
 import type { AddressHolder, MemberSet } from "./member.ts";
-import type { Reach } from "./reach.ts";
+import type { ReachableAddresses } from "./reachable-addresses.ts";
 import { type DnsZone, pathOf } from "../source/dns-zone.ts";
 import { namesIn } from "./zone-list.ts";
 
@@ -52,16 +52,16 @@ export class ZoneNames implements VisibleNames {
    * other machines come after all names of Docker.
    */
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
-    const { remote, reach } = this.#parts;
+    const { remote, reachable } = this.#parts;
     const [zone] = this.#zones;
     if (remote === undefined || zone === undefined) return undefined;
-    const found = pointerTo(zone, remote.members.withAddress(labels, length, hash), reach);
+    const found = pointerTo(zone, remote.members.withAddress(labels, length, hash), reachable);
     return found && { ...found, isTimed: true };
   }
 
   *list(): Iterable<OwnName> {
-    const { members, reach } = this.#parts;
-    for (const zone of this.#zones) yield* namesIn(zone, members, reach);
+    const { members, reachable } = this.#parts;
+    for (const zone of this.#zones) yield* namesIn(zone, members, reachable);
   }
 
   #answer(zone: DnsZone, name: QuestionName, labels: number, search: NameSearch): number {
@@ -98,12 +98,12 @@ export class ZonePointers implements VisibleNames {
   readonly kind = LOCAL_SOURCE.zone;
   readonly #zone: DnsZone;
   readonly #members: MemberSet;
-  readonly #reach: Reach;
+  readonly #reachable: ReachableAddresses;
 
-  constructor(zone: DnsZone, members: MemberSet, reach: Reach) {
+  constructor(zone: DnsZone, members: MemberSet, reachable: ReachableAddresses) {
     this.#zone = zone;
     this.#members = members;
-    this.#reach = reach;
+    this.#reachable = reachable;
   }
 
   find(): number {
@@ -111,14 +111,18 @@ export class ZonePointers implements VisibleNames {
   }
 
   pointer(labels: Uint8Array, length: number, hash: number): ReverseName | undefined {
-    return pointerTo(this.#zone, this.#members.withAddress(labels, length, hash), this.#reach);
+    return pointerTo(this.#zone, this.#members.withAddress(labels, length, hash), this.#reachable);
   }
 }
 
-function pointerTo(zone: DnsZone, holders: readonly AddressHolder[], reach: Reach): ReverseName | undefined {
+function pointerTo(
+  zone: DnsZone,
+  holders: readonly AddressHolder[],
+  reachable: ReachableAddresses,
+): ReverseName | undefined {
   for (const holder of holders) {
     const { member } = holder;
-    if (!member.isReady || !reach.tells(holder)) continue;
+    if (!member.isReady || !reachable.has(holder)) continue;
     const target = hostName(zone, member);
     if (target !== undefined) return { target };
   }

@@ -9,7 +9,7 @@ declare global {
 }
 
 export function boardOfSnapshot(found: unknown): Board {
-  // By way of text: that makes it printable, as what comes from a run.
+  // It goes by way of text: that makes it printable, as what comes from a run.
   const snapshot = parse(JSON.stringify(found)) as Snapshot;
   const board = new Board(null);
   const { takenAt, isRedacted } = snapshot;

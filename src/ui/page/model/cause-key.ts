@@ -19,7 +19,7 @@ const UNKNOWN: Readonly<Partial<Record<CauseCode, string>>> = {
 const OF_SERVERS: ReadonlySet<CauseCode> = new Set(["upstreams-down", "no-upstream"]);
 const ELSEWHERE: ReadonlySet<CauseCode> = new Set(["other-network", "other-project"]);
 const CONNECT = /\bdocker network connect (?:.* )?(\S+) \S+$/;
-/** Between the words of a sentence or a command. */
+/** What is between the words of a sentence or a command. */
 const BETWEEN = /([\s"',;:()]+)/;
 const AGO = /\d+ \w+ ago/g;
 

@@ -2,7 +2,7 @@
 import type { ContainerReport } from "../../../api/containers.ts";
 
 export const CHIP_HEIGHT = 24;
-/** Between the rows of chips. */
+/** The space between the rows of chips. */
 export const ROW_GAP = 20;
 
 export type ChipState = "ok" | "fails" | "unserved" | "stopped";

@@ -4,9 +4,9 @@ import { CHIP_HEIGHT, type Chip } from "./chip.ts";
 import type { FailingEntry } from "./failing.ts";
 
 const ARROWS_MAX = 12;
-/** Of arrows beside each other. */
+/** So many arrows are beside each other. */
 const LANES = 4;
-/** From a chip down to the middle of the lanes below it. */
+/** The way from a chip down to the middle of the lanes below it. */
 const BELOW = 8;
 
 export interface Arrow {
@@ -32,7 +32,7 @@ export function arrowsOf(failing: readonly FailingEntry[], chips: readonly Chip[
   return [...arrows.values()];
 }
 
-/** Of several containers with the name, one of the same project. */
+/** Of several containers with the name it takes one of the same project. */
 function endsOf(chips: readonly Chip[], container: string, name: string): [Chip | undefined, Chip | undefined] {
   const find = (matches: (each: ContainerReport) => boolean): Chip | undefined =>
     chips.find(({ containers }) => containers.some(matches));

@@ -16,15 +16,15 @@ const LINE_EVERY = 16;
 const LABEL_HEIGHT = 26;
 const CHIP_GAP = 8;
 const MARGIN = 10;
-/** Of the monospaced font in which chips are written. */
+/** The width in the monospaced font in which chips are written. */
 const CHARACTER_WIDTH = 7.25;
 const CHIP_PADDING = 30;
 const CHIP_CHARACTERS_MAX = 28;
-/** Of a screen that is too narrow for anything. */
+/** The least, for a screen that is too narrow for anything. */
 const CHARACTERS_MIN = 8;
-/** Between the lines of chips of one row: wide enough for arrows. */
+/** The space between the lines of chips of one row: wide enough for arrows. */
 const LANE = 16;
-/** For arrows, on the right. */
+/** The space for arrows, on the right. */
 const GUTTER = 34;
 const CHIPS_MAX = 400;
 const COLOURS = 8;
@@ -166,7 +166,7 @@ function slotsOf(groups: readonly Group[]): ReadonlyMap<string, number> {
   return slots;
 }
 
-/** Without the project where that of its networks says it. */
+/** Leaves out the project where that of its networks says it. */
 function labelOf(
   members: readonly ContainerReport[],
   networks: readonly NetworkReport[],

@@ -4,7 +4,7 @@
  */
 import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
 
-/** By the name of the container, the one whose namespace it uses. */
+/** The key is the name of the container, the value the one whose namespace it uses. */
 export type Sharing = ReadonlyMap<string, ContainerReport>;
 
 export function sharingOf(report: ContainersReport | null): Sharing {

@@ -20,7 +20,7 @@ export interface VisibleCell {
 
 export interface VisibleRow {
   readonly key: string;
-  /** More than one where they see the same. */
+  /** There is more than one where they see the same. */
   readonly rows: readonly MatrixRow[];
   readonly cells: readonly VisibleCell[];
 }

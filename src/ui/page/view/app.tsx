@@ -83,7 +83,7 @@ const KEYS: Readonly<Record<string, (() => void) | undefined>> = {
   "?": () => document.querySelector<HTMLElement>("#keys")?.click(),
 };
 
-/** Not while somebody types, or while a dialog is open. */
+/** Keys do nothing while somebody types, or while a dialog is open. */
 function useKeys(): void {
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent): void => {

@@ -12,7 +12,7 @@ interface CauseViewProps {
   readonly cause: Cause;
   /** That of the cause, unless it concerns several names. */
   readonly sentence?: string;
-  /** Of several containers. */
+  /** The fixes for several containers. */
   readonly fixes?: readonly string[];
   readonly lastingFixes?: readonly LastingFix[];
 }

@@ -18,7 +18,7 @@ export interface PageContext {
   readonly board: Board;
   readonly scope: Scope;
   readonly failing: Failing;
-  /** Of what fails now, what is not muted. */
+  /** The part of what fails now that is not muted. */
   readonly shown: readonly FailingEntry[];
   readonly mute: (key: string) => void;
   readonly unmuteAll: () => void;

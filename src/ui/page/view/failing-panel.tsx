@@ -145,7 +145,7 @@ function Failure({ entry, onMute }: { readonly entry: FailingEntry; readonly onM
   );
 }
 
-/** Of one project: its name once, and the containers without it. */
+/** Names a project once, and its containers without it. */
 function Containers({ names }: { readonly names: readonly string[] }): JSX.Element {
   const { board, scope } = usePage();
   const all = useCell(board.containers)?.containers ?? [];

@@ -2,7 +2,7 @@
 import type { RefObject } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 
-/** Now, again and again. */
+/** Returns the present time, again and again. */
 export function useNow(everyMs: number): number {
   const [nowMs, setNowMs] = useState(Date.now());
   useLayoutEffect(() => {

@@ -34,7 +34,7 @@ export function LivePanel(): JSX.Element {
   const [isPaused, setPaused] = useState(false);
   const isLive = board.run !== null;
   useLayoutEffect(() => {
-    // Not a new stream for every letter.
+    // A new stream for every letter would be too much.
     const timer = setTimeout(() => board.run?.follow(isPaused ? null : filter), FILTER_MS);
     return () => clearTimeout(timer);
   }, [board, filter, isPaused]);

@@ -5,7 +5,15 @@ import { test } from "node:test";
 
 import * as fc from "fast-check";
 
-import { FOLD, NAME_BYTES_MAX, folded, presentation, sameBytes, wireLabels } from "../../../../src/base/dns/name.ts";
+import {
+  FOLD,
+  NAME_BYTES_MAX,
+  folded,
+  presentation,
+  presentedLabels,
+  sameBytes,
+  wireLabels,
+} from "../../../../src/base/dns/name.ts";
 
 test("wireLabels() writes each label after its length and keeps letter case", () => {
   assert.deepEqual(Buffer.from(wireLabels("Web.one") ?? []), Buffer.from("\x03Web\x03one"));
@@ -97,4 +105,13 @@ test("text and wire format convert to each other", () => {
       else assert.equal(presentation(wire ?? Buffer.alloc(0), 0, NAME_BYTES_MAX), name);
     }),
   );
+});
+
+test("labels have the presentation format back, whatever is in them", () => {
+  for (const text of [".", "web", "web.one", "a\\032b.c", "a\\.b.c", "\\\\x.\\000", "\\255", "1\\0011"]) {
+    const labels = presentedLabels(text) ?? assert.fail(text);
+    assert.equal(presentation(labels, 0, labels.length), text);
+  }
+  assert.equal(presentedLabels("a".repeat(64)), undefined);
+  assert.equal(presentedLabels(Array.from({ length: 128 }, () => "a").join(".")), undefined);
 });

@@ -8,7 +8,7 @@ import { LOCAL_SOURCE } from "../../../../src/base/model/local-source.ts";
 import { UDP_BYTES_MIN } from "../../../../src/base/dns/sizes.ts";
 import { TYPE } from "../../../../src/base/dns/record-type.ts";
 import { FittingNames } from "../../../../src/container/host/fitting-answers.ts";
-import { hostReach } from "../../../../src/container/host/host-reach.ts";
+import { reachableFromHost } from "../../../../src/container/host/reachable-from-host.ts";
 import type { MemberEndpoint, ZoneMember } from "../../../../src/container/names/zone/member.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
 import { DECLARED, NameSearch, type NameRecords, type VisibleNames } from "../../../../src/base/model/visible-names.ts";
@@ -68,7 +68,7 @@ test("the host is told the addresses that it can reach, and no others", () => {
     endpoints: [on("bridged"), on("macvlan")],
   };
   const reachable = [anEndpoint({ networkId: "bridged", ipv4: "172.20.0.2", ipv6: undefined })];
-  const reach = hostReach((id) => (id === "web" ? reachable : []));
+  const reach = reachableFromHost((id) => (id === "web" ? reachable : []));
   assert.deepEqual(reach.all(member), { v4, v6: [] });
   assert.equal(reach.sees(member), true);
   assert.equal(reach.sees({ ...member, id: "other" }), false);

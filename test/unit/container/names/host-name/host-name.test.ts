@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { HostNameSetting } from "../../../../../src/base/model/host-name-setting.ts";
+import type { HostNameSetting } from "../../../../../src/base/model/name-choices.ts";
 import { EngineHostName, type HostGateway } from "../../../../../src/container/names/host-name/host-name.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { FOUND, MISS, NameSearch, type VisibleNames } from "../../../../../src/base/model/visible-names.ts";

@@ -7,7 +7,7 @@ import { reverseLabels, addressBytes } from "../../../../../src/base/model/addre
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { hashOf } from "../../../../../src/base/model/label-table.ts";
 import { FOUND } from "../../../../../src/base/model/visible-names.ts";
-import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../../../src/base/model/name-choices.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, NetworkFact } from "../../../../../src/container/facts/fact.ts";
 import { LocalNames } from "../../../../../src/query/policy/local-names.ts";

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { type Behaviour, DEFAULT_BEHAVIOUR, STRICT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { COMPOSE_LABEL } from "../../../../../src/base/model/compose-labels.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
-import type { VisibleSetting } from "../../../../../src/base/model/visible-setting.ts";
+import type { VisibleSetting } from "../../../../../src/base/model/name-choices.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, EndpointFact } from "../../../../../src/container/facts/fact.ts";
 import { projectNamesFindings } from "../../../../../src/doctor/checks/project-names-check.ts";

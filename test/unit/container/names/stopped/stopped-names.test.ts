@@ -8,7 +8,7 @@ import { LIMITS } from "../../../../../src/base/limits.ts";
 import { DEFAULT_BEHAVIOUR } from "../../../../../src/base/model/behaviour.ts";
 import { EVERYBODY } from "../../../../../src/base/model/declared-name.ts";
 import { LABEL_DEFAULTS } from "../../../../../src/base/model/label-policy.ts";
-import type { StoppedPolicy } from "../../../../../src/base/model/stopped-policy.ts";
+import type { StoppedPolicy } from "../../../../../src/base/model/name-choices.ts";
 import { decide } from "../../../../../src/container/attach/decision.ts";
 import { Directory } from "../../../../../src/container/registry/directory.ts";
 import type { ContainerFact, StoppedFact } from "../../../../../src/container/facts/fact.ts";

@@ -1,0 +1,73 @@
+/**
+ * KernelAnswerMemory: the answers of one namespace that the kernel repeats without asking the process. A kernel answer goes
+ * from the query side, which has written it, to this memory, which the container side provides; what the kernel has
+ * answered with it comes back to the history. Names may change at any time: then everything is forgotten.
+ */
+
+import type { LocalSource } from "./local-source.ts";
+
+/** An answer that is the same for everyone in the namespace until the names change. */
+export interface KernelAnswer {
+  readonly type: number;
+  /** Lower-case wire labels without the root label; only the first `nameBytes` bytes are valid. */
+  readonly name: Uint8Array;
+  readonly nameBytes: number;
+  readonly labels: number;
+  readonly rcode: number;
+  readonly isAuthoritative: boolean;
+  /** Numbers of records. */
+  readonly answers: number;
+  readonly authorities: number;
+  /** The records: all that follows the question, without OPT. */
+  readonly message: Uint8Array;
+  readonly from: number;
+  readonly to: number;
+  /** The size of each answer, if each reply has them in another order; else 0. */
+  readonly shuffledBytes: number;
+  /** Where it comes from; undefined for a probe of our own, which is neither counted nor recorded. */
+  readonly source: LocalSource | undefined;
+}
+
+/** What answers have in common that are counted together. */
+export interface AnswerKind {
+  readonly type: number;
+  readonly rcode: number;
+  readonly source: LocalSource;
+}
+
+/** A query that the kernel has answered: with which answer, and when. */
+export interface RepeatedAnswer extends AnswerKind {
+  /** The answer as a message, with the name in lower case; it has no id and no flags. */
+  readonly message: Uint8Array;
+  readonly length: number;
+  /** Where its name ends. */
+  readonly nameEnd: number;
+  /** A time of the clock of `performance.now`, to a few milliseconds. */
+  readonly atMs: number;
+}
+
+/** What the kernel has answered in all namespaces. */
+export interface RepeatedCounts {
+  /** Passes the answers since the last call, by kind. */
+  takeCounts(visit: (kind: AnswerKind, answers: number) => void): void;
+}
+
+export interface KernelAnswerMemory {
+  /** Queries answered by the kernel so far. */
+  readonly answered: number;
+  /** Whether there are records of single queries. */
+  isRecording: boolean;
+  /** Called before records can no longer be read, because their answers have ended. */
+  onEnding: (() => void) | undefined;
+  /**
+   * Passes the queries since the last call, oldest first; what is passed is valid during the call only. Returns how
+   * many have no record any more.
+   */
+  takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
+  /** Leaves queries from these source ports to the process, and from some others. */
+  leave(ports: Iterable<number>): void;
+  /** Returns whether the kernel repeats this answer from now on. */
+  remember(answer: KernelAnswer): boolean;
+  /** Ends all answers at once. */
+  forget(): void;
+}

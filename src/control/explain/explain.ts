@@ -1,0 +1,273 @@
+/**
+ * Explain: resolves one question exactly as the container's own queries, and records every decision. Replies are cached as
+ * usual, but it counts nowhere as a query of the container. Where dns11 does not answer, the question is resolved from inside
+ * the container, as a program there would; the causes are the same.
+ */
+import { bareName } from "../../base/dns/name.ts";
+import { randomInt } from "node:crypto";
+
+import type { Attachment } from "../../container/attach/attachment.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
+import { type ParsedQuestion, questionQuery } from "../../base/model/question-text.ts";
+import { type ReplyText, replyText } from "../../base/model/reply-text.ts";
+import { DROPPED, SLOT_BYTES } from "../../query/ports.ts";
+import type { Client } from "../../query/client/client.ts";
+import { Trace } from "../../query/trace.ts";
+import type { Decision } from "../../container/attach/decision.ts";
+import type { ActiveResolver, ControlPorts } from "../situation/ports.ts";
+import { addressesIn, ownersOf } from "../situation/address-owners.ts";
+import { containerRef, findContainer, namespaceOwner } from "../containers/find-container.ts";
+import { lookup, readQuestion } from "./lookup.ts";
+import { causesOf } from "../causes/causes.ts";
+import { resolverCauses } from "../causes/client-causes.ts";
+import { causeText, serviceChange } from "../causes/fixes.ts";
+import { runningContainer } from "../causes/known-container.ts";
+import { NOT_QUERIED, cause } from "../causes/situation.ts";
+import { addressesInHosts } from "./hosts-file.ts";
+import { type SituationPorts, Situations, resolversOf } from "../situation/situations.ts";
+import type { Cause } from "../../api/causes.ts";
+import type { ExplainedStep, Explanation, Lookup, NameRequest } from "../../api/names.ts";
+import type { AddressOwner } from "../../api/owners.ts";
+
+const PUBLISHED_SHOWN = 8;
+const HOSTS = "/etc/hosts";
+
+/** What came of the question, before it is known why. */
+type Resolved = Pick<Explanation, "steps" | "answeredBy" | "server" | "ms" | "reply" | "notServed" | "notQueried"> & {
+  /** Over UDP; the reply is the one over TCP. */
+  readonly isTruncated?: boolean;
+  /** Why Docker's resolver kept it from being forwarded. */
+  readonly held?: string | undefined;
+};
+
+export async function explain(
+  ports: ControlPorts,
+  nameRequest: NameRequest,
+  signal: AbortSignal,
+): Promise<Explanation> {
+  const { containers } = ports;
+  const question = readQuestion(nameRequest.name, nameRequest.type);
+  const fact = findContainer(containers.facts.values(), nameRequest.container);
+  const owner = namespaceOwner(containers.facts, fact);
+  const client = clientOf(ports, owner);
+  if (typeof client === "string") return await explainFromInside(ports, nameRequest, client, signal);
+  const other = otherServers(ports, fact, owner);
+  if (other !== undefined) return await explainFromInside(ports, nameRequest, other, signal);
+  return await explanation(ports, fact, question, await queryDns11(ports, client, question));
+}
+
+/** The explanation for a container that dns11 does not serve; `notServed` says why. */
+export async function explainFromInside(
+  ports: SituationPorts,
+  nameRequest: NameRequest,
+  notServed: string,
+  signal: AbortSignal,
+): Promise<Explanation> {
+  const question = readQuestion(nameRequest.name, nameRequest.type);
+  const fact = findContainer(ports.containers.facts.values(), nameRequest.container);
+  return await explanation(ports, fact, question, await queryInside(ports, nameRequest, notServed, signal));
+}
+
+async function explanation(
+  ports: SituationPorts,
+  fact: ContainerFact,
+  question: ParsedQuestion,
+  resolved: Resolved,
+): Promise<Explanation> {
+  const { containers } = ports;
+  const owner = namespaceOwner(containers.facts, fact);
+  const { reply, answeredBy, notServed, notQueried } = resolved;
+  const situations = await Situations.open(ports);
+  const owners = ownersOf(
+    addressesIn(reply?.answers ?? []),
+    situations.known,
+    situations.known.byId(owner.id),
+    (address) => containers.swarm?.placeOf(owner, address),
+  );
+  const published = publishedOf(owners, ports);
+  const fromFile = fileAnswer(ports, fact, question);
+  const isAnswered = reply !== null && reply.answers.length > 0;
+  const why = causesOf(
+    situations.of(fact, owner, {
+      name: question.name,
+      typeName: question.typeName,
+      failure: isAnswered ? undefined : notQueried === null ? failureOf(reply?.rcode) : NOT_QUERIED,
+      // Of another resolver only its answer is known: it is a container's if the address is.
+      isFromUpstream:
+        notServed === null ? answeredBy === "servers" || answeredBy === "cache" : isAnswered && owners.length === 0,
+      isDenied: notServed === null && (answeredBy === "names" || answeredBy === "reverse"),
+      isTruncated: resolved.isTruncated === true || reply?.isTruncated === true,
+      isSpecial: answeredBy === "special",
+      held: resolved.held,
+    }),
+  );
+  const replied = addressesIn(reply?.answers ?? []);
+  const isOther = fromFile !== undefined && fromFile.addresses.some((address) => !replied.includes(address));
+  const ranked = programsFirst(why);
+  const causes = isOther ? [hostsCause(fact, question.name, fromFile), ...ranked] : ranked;
+  const { isTruncated: _, held: __, ...shown } = resolved;
+  return {
+    container: containerRef(fact, owner),
+    question: { name: question.name, type: question.typeName },
+    networks: containers.viewOf(owner).names.flatMap(({ places }) => places),
+    ...shown,
+    owners,
+    ...(fromFile !== undefined && isOther && { fromFile }),
+    ...(published.length > 0 && { published }),
+    causes,
+    hints: causes.map((each) => causeText(each)),
+  };
+}
+
+/** If programs do not ask dns11, nothing else is the cause, and that the name resolves here is of no use to them. */
+function programsFirst(causes: readonly Cause[]): readonly Cause[] {
+  const elsewhere = causes.filter(({ code, isBreaking }) => code === "resolv-conf" && isBreaking);
+  if (elsewhere.length === 0) return causes;
+  const others = causes.filter((each) => !elsewhere.includes(each) && each.code !== "resolves-now");
+  return [...elsewhere, ...others];
+}
+
+/** Why the answer of dns11 is not what programs get; undefined if it is. Of a node, dns11 writes the file itself. */
+function otherServers(
+  { containers, inside }: ControlPorts,
+  fact: ContainerFact,
+  owner: ContainerFact,
+): string | undefined {
+  if (fact.networkMode === "host" || containers.nodeReportOf(owner) !== undefined) return undefined;
+  const resolvConf = inside.resolvConfOf(fact) ?? inside.resolvConfOf(owner);
+  const [first] = resolverCauses({ client: runningContainer(fact), resolvConf, resolvers: resolversOf(owner) });
+  return first === undefined ? undefined : `programs in "${fact.name}" do not ask dns11`;
+}
+
+/** Reads the file that Docker makes; what a user mounts over it is not read. */
+function fileAnswer(
+  { inside }: SituationPorts,
+  fact: ContainerFact,
+  question: ParsedQuestion,
+): Explanation["fromFile"] {
+  const addresses = addressesInHosts(inside.hostsOf?.(fact) ?? "", question);
+  return addresses.length === 0 ? undefined : { path: HOSTS, addresses };
+}
+
+function hostsCause(
+  fact: ContainerFact,
+  name: string,
+  { path, addresses }: NonNullable<Explanation["fromFile"]>,
+): Cause {
+  const bare = bareName(name);
+  const isGiven = fact.extraHosts.some((each) => each.name.toLowerCase() === bare);
+  const origin = isGiven ? " (--add-host, extra_hosts)" : "";
+  const sentence = `programs in ${fact.name} get ${addresses.join(", ")}: ${path} has "${name}"${origin}, and they read it before they query`;
+  const lastingFix = isGiven
+    ? serviceChange(runningContainer(fact), "extra_hosts", `remove "${name}", if it is not meant`)
+    : null;
+  return cause("hosts-file", sentence, { lastingFix, advice: `remove "${name}" from it, if it is not meant` });
+}
+
+/** Finds those on this machine that are members of services. */
+function publishedOf(
+  owners: readonly AddressOwner[],
+  { containers }: Pick<SituationPorts, "containers">,
+): NonNullable<Explanation["published"]> {
+  const names = new Set(owners.flatMap(({ swarm, container }) => (swarm === undefined ? [container] : [])));
+  const facts = [...containers.facts.values()].filter(({ name }) => names.has(name)).slice(0, PUBLISHED_SHOWN);
+  return facts.flatMap(({ id, name: container }) => {
+    const published = containers.publishedOf(id);
+    return published === undefined ? [] : [{ ...published, container }];
+  });
+}
+
+async function queryDns11(ports: ControlPorts, client: Client, question: ParsedQuestion): Promise<Resolved> {
+  const traces = [new Trace()];
+  const began = performance.now();
+  const { answerer, forward } = ports.resolver();
+  const ask = async (trace: Trace, transport: "udp" | "tcp"): Promise<Buffer | undefined> =>
+    await resolveQuery(client, questionQuery(question, randomInt(0x10000)), { answerer, forward, trace, transport });
+  let message = await ask(traces[0] as Trace, "udp");
+  const isTruncated = message !== undefined && replyText(message)?.isTruncated === true;
+  if (isTruncated) {
+    // As the client does, which has no use for half an answer.
+    traces.push(new Trace());
+    message = (await ask(traces[1] as Trace, "tcp")) ?? message;
+  }
+  const ms = performance.now() - began;
+  const trace = traces.at(-1) as Trace;
+  const steps = traces
+    .flatMap((each) => each.steps)
+    .map((step): ExplainedStep => {
+      const { events } = step;
+      return events === undefined ? step : { ...step, events: events.map((e) => ({ ...e, atMs: e.atMs - began })) };
+    });
+  return {
+    steps,
+    answeredBy: steps.findLast(({ isAnswer }) => isAnswer)?.layer ?? null,
+    server: trace.server ?? null,
+    ms,
+    reply: (message === undefined ? undefined : replyText(message)) ?? null,
+    isTruncated,
+    held: trace.held,
+    notServed: null,
+    notQueried: null,
+  };
+}
+
+/** Where no query can be sent, what is known about the name is still worth telling. */
+async function queryInside(
+  ports: SituationPorts,
+  nameRequest: NameRequest,
+  notServed: string,
+  signal: AbortSignal,
+): Promise<Resolved> {
+  const unexplained = { steps: [], answeredBy: null, notServed };
+  try {
+    const found = await lookup(ports, nameRequest, signal);
+    const { server, ms } = found;
+    return { ...unexplained, server, ms, reply: replyOf(found), notQueried: null };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { ...unexplained, server: null, ms: 0, reply: null, notQueried: reasonOf(error) };
+  }
+}
+
+function replyOf({ rcode, isTruncated, isAuthoritative, isUnreadable, ...sections }: Lookup): ReplyText | null {
+  const { answers, authority, additional, extendedErrors } = sections;
+  if (rcode === null) return null;
+  return { rcode, isTruncated, isAuthoritative, answers, authority, additional, extendedErrors, isUnreadable };
+}
+
+/** An empty answer is a failure, too: a program gets no address. */
+function failureOf(rcode: string | undefined): string {
+  return rcode === undefined ? "no reply" : rcode === "NOERROR" ? "NODATA" : rcode;
+}
+
+/** The client of the container's namespace, or why there is none. */
+function clientOf({ containers }: ControlPorts, owner: ContainerFact): Client | string {
+  const attachment = containers.attachmentOf(owner.id);
+  const client = containers.clients.of(owner.id);
+  if (client !== undefined && attachment?.state.kind !== "failed") return client;
+  return `dns11 does not serve "${owner.name}": ${reasonNotServed(containers.decisionOf(owner.id), attachment)}`;
+}
+
+function reasonNotServed(decision: Decision | undefined, attachment: Attachment | undefined): string {
+  if (decision?.kind === "skip") return decision.reason;
+  return attachment?.state.kind === "failed" ? attachment.state.reason : "it is being attached; try again";
+}
+
+type ExplainContext = Pick<ActiveResolver, "answerer" | "forward"> & {
+  readonly trace: Trace;
+  readonly transport: "udp" | "tcp";
+};
+
+/** The reply that a client would get; undefined if it would get none. */
+async function resolveQuery(
+  client: Client,
+  query: Buffer,
+  { answerer, forward, trace, transport }: ExplainContext,
+): Promise<Buffer | undefined> {
+  const block = Buffer.alloc(SLOT_BYTES);
+  query.copy(block);
+  const result = answerer.explain(client, block, query.length, transport === "tcp", trace);
+  if (typeof result === "number") return result === DROPPED ? undefined : block.subarray(0, result);
+  return await new Promise((resolve) => forward(client, result, transport, (reply) => resolve(Buffer.from(reply))));
+}

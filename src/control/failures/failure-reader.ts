@@ -1,0 +1,177 @@
+/**
+ * FailureReader: reads the failure tables for people and programs, with the cause of each failure. Recording does not know
+ * about readers: followers poll.
+ */
+import { bareName } from "../../base/dns/name.ts";
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+
+import type { FailureReport, FailuresReport } from "../../api/failures.ts";
+import { typeName } from "../../base/dns/record-type.ts";
+import type { FailureRecord } from "../../base/model/failure-record.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { FailureTable } from "../../query/failures/failure-table.ts";
+import type { ComposeFilter } from "../situation/compose-filter.ts";
+import { failureCause, ownerOf, resultOf } from "./failure-cause.ts";
+import { type Judged, isFresh, judge } from "../causes/judged-failure.ts";
+import { misleadingNames } from "./misleading-names.ts";
+import { unwatchedContainers } from "./unwatched-containers.ts";
+import type { CauseMemory, ControlPorts } from "../situation/ports.ts";
+import { RecordedCauses } from "./recorded-causes.ts";
+import { Situations } from "../situation/situations.ts";
+
+type Ports = Pick<
+  ControlPorts,
+  "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile" | "recordedCauses"
+>;
+
+/** Failures in one response: those that happened last. */
+const RETURNED_MAX = 1_000;
+/** How often followers are sent what has changed. */
+const POLL_MS = 250;
+
+/** Without any field it lets all failures pass. */
+export interface FailureFilter extends Partial<ComposeFilter> {
+  readonly containerId?: string | undefined;
+}
+
+export class FailureReader {
+  readonly #ports: Ports;
+  readonly #recorded: CauseMemory;
+
+  constructor(ports: Ports) {
+    this.#ports = ports;
+    this.#recorded = ports.recordedCauses ?? RecordedCauses.of(ports);
+  }
+
+  /** Reads those of one container, or of all. */
+  async read({ containerId, acceptsId }: FailureFilter = {}): Promise<FailuresReport> {
+    const isWanted = (id: string): boolean =>
+      (containerId === undefined || id === containerId) && acceptsId?.(id) !== false;
+    const situations = await Situations.open(this.#ports);
+    const failures: FailureReport[] = [];
+    for (const table of [...this.#ports.failures.tables(containerId)]) {
+      if (acceptsId?.(table.containerId) === false) continue;
+      failures.push(...this.#reports(table, situations, () => true));
+      // Let pending queries run first.
+      await turn();
+    }
+    failures.sort((a, b) => (a.last < b.last ? 1 : -1));
+    return {
+      failures: failures.slice(0, RETURNED_MAX),
+      misleading: await misleadingNames(this.#ports, situations, isWanted),
+      unwatched: await unwatchedContainers(this.#ports, situations, isWanted),
+      omitted: Math.max(0, failures.length - RETURNED_MAX),
+    };
+  }
+
+  /** The present failures, then each again whenever it has happened again, until `signal`. */
+  async *follow(
+    signal: AbortSignal,
+    { containerId, acceptsId }: FailureFilter = {},
+  ): AsyncGenerator<FailureReport, void> {
+    const seen = new WeakMap<FailureTable, Map<string, number>>();
+    while (!signal.aborted) {
+      const changed = [...this.#ports.failures.tables(containerId)].filter(
+        (table) =>
+          acceptsId?.(table.containerId) !== false && table.lastMs > Math.max(-1, ...(seen.get(table)?.values() ?? [])),
+      );
+      const situations = changed.length === 0 ? undefined : await Situations.open(this.#ports);
+      for (const table of situations === undefined ? [] : changed) {
+        const before = seen.get(table) ?? new Map<string, number>();
+        const reports = this.#reports(table, situations as Situations, (record) => {
+          const key = `${record.type} ${record.rcode} ${record.name ?? ""}`;
+          const isNew = record.lastMs > (before.get(key) ?? -1);
+          before.set(key, record.lastMs);
+          return isNew;
+        });
+        seen.set(table, before);
+        yield* reports.toSorted((a, b) => (a.last < b.last ? -1 : 1));
+      }
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #reports(table: FailureTable, situations: Situations, isWanted: (record: FailureRecord) => boolean): FailureReport[] {
+    const { facts } = this.#ports.containers;
+    const fact = facts.get(table.containerId);
+    const owner = fact === undefined ? undefined : ownerOf(facts, fact);
+    const search = fact === undefined ? [] : searchDomains(situations, fact, owner ?? fact);
+    const nowMs = performance.now();
+    const wallMs = Date.now() - nowMs;
+    return [...table.records()]
+      .filter((record) => !isSearchStep(record, search) && isWanted(record))
+      .map((record) => {
+        const present = failureCause(this.#ports, table, record, situations);
+        const recorded = this.#recorded.of(table, record);
+        if (isFresh(record, recorded, nowMs) && present !== null && present.code !== "resolves-now")
+          this.#recorded.note(table, record, present);
+        const judged = judge(record, {
+          present,
+          recorded,
+          isRunning: fact !== undefined,
+          nowMs,
+        });
+        return report(record, judged, { table, fact, situations, wallMs });
+      });
+  }
+}
+
+interface ReportContext {
+  readonly table: FailureTable;
+  readonly fact: ContainerFact | undefined;
+  readonly situations: Situations;
+  /** The time origin of `performance.now`. */
+  readonly wallMs: number;
+}
+
+function report(
+  record: FailureRecord,
+  { cause, earlier }: Judged,
+  { table, fact, situations, wallMs }: ReportContext,
+): FailureReport {
+  const { name, count, steps, perMinute, firstMs, lastMs, successMs } = record;
+  const known = situations.known.byId(table.containerId);
+  const compose = known?.compose;
+  const iso = (ms: number): string => new Date(wallMs + ms).toISOString();
+  return {
+    container: fact?.name ?? table.containerName ?? known?.name ?? table.containerId.slice(0, 12),
+    containerId: table.containerId,
+    isRunning: fact !== undefined,
+    project: compose?.project ?? null,
+    service: compose?.service ?? null,
+    name,
+    type: typeName(record.type),
+    result: resultOf(record),
+    count: count - steps,
+    perMinute,
+    first: iso(firstMs),
+    last: iso(lastMs),
+    lastSuccess: successMs === undefined ? null : iso(successMs),
+    isContainerName:
+      cause?.isBreaking === true ||
+      isContainerName(record, situations, cause?.code === "no-ipv4" && hasResolved(record, table, situations)),
+    cause,
+    ...(earlier !== undefined && { earlier }),
+  };
+}
+
+function hasResolved({ name }: FailureRecord, { containerId }: FailureTable, { answers }: Situations): boolean {
+  return name !== null && answers.of(containerId).has(name);
+}
+
+/** A name that only lacks an IPv4 address resolves for programs that query both families. */
+function isContainerName({ name, isNear }: FailureRecord, { known }: Situations, onlyLacksIpv4: boolean): boolean {
+  if (onlyLacksIpv4) return false;
+  return isNear || (name !== null && known.places(name).length > 0);
+}
+
+function searchDomains(situations: Situations, fact: ContainerFact, owner: ContainerFact): readonly string[] {
+  const { search = [] } = situations.resolvConfOf(fact, owner) ?? {};
+  return search.map((domain) => bareName(domain)).filter((domain) => domain !== "");
+}
+
+/** The last failure was a step through the search list of a lookup that then succeeded. */
+function isSearchStep({ name, isStepLast }: FailureRecord, search: readonly string[]): boolean {
+  if (!isStepLast || name === null || search.length === 0) return false;
+  return !name.includes(".") || search.some((domain) => name.endsWith(`.${domain}`));
+}

@@ -1,0 +1,59 @@
+/**
+ * UnwatchedContainers: running containers that have container names but whose queries do not reach dns11. Their failures are
+ * in no table, so that a report without them would be wrong by silence.
+ */
+import type { UnwatchedContainer } from "../../api/failures.ts";
+import type { Cause } from "../../api/causes.ts";
+import { failureText } from "../../container/attach/attachment-state.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { resolverCauses } from "../causes/client-causes.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { runningContainer } from "../causes/known-container.ts";
+import { cause } from "../causes/situation.ts";
+import { gatherInSlices } from "../../base/lib/slices.ts";
+import type { ControlPorts } from "../situation/ports.ts";
+import { type Situations, mountedResolvConf, resolversOf } from "../situation/situations.ts";
+
+type Ports = Pick<ControlPorts, "containers">;
+
+/** Looks at the containers that are wanted. It does so in slices, because of each a file is read. */
+export async function unwatchedContainers(
+  ports: Ports,
+  situations: Situations,
+  isWanted: (containerId: string) => boolean,
+): Promise<UnwatchedContainer[]> {
+  return await gatherInSlices(eachUnwatched(ports, situations, isWanted));
+}
+
+function* eachUnwatched(
+  { containers }: Ports,
+  situations: Situations,
+  isWanted: (containerId: string) => boolean,
+): Generator<UnwatchedContainer | undefined> {
+  for (const fact of [...containers.facts.values()]) {
+    yield undefined;
+    if (!isWanted(fact.id)) continue;
+    const decision = containers.decisionOf(fact.id);
+    const state = containers.attachmentOf(fact.id)?.state;
+    const reason =
+      decision?.kind === "skip"
+        ? decision.code === "quarantined" && decision.reason
+        : state?.kind === "failed" && failureText(state);
+    if (typeof reason === "string") yield { container: fact.name, cause: notServed(fact, reason) };
+    // Others are not to be served, or have a resolv.conf that dns11 itself has changed.
+    if (decision?.kind !== "serve" || state?.kind !== "attached" || containers.nodeReportOf(fact) !== undefined)
+      continue;
+    const resolvConf = situations.resolvConfOf(fact, fact);
+    const mounted = mountedResolvConf(fact, fact);
+    const client = runningContainer(fact);
+    const resolvers = resolversOf(fact);
+    const [first] = resolverCauses({ client, mountedResolvConf: mounted, resolvConf, resolvers });
+    // One whose queries arrive has mounted a file that lists dns11's address.
+    const isSeen = mounted !== undefined && (containers.attachmentOf(fact.id)?.counters?.["queries"] ?? 0) > 0;
+    if (first !== undefined && !isSeen) yield { container: fact.name, cause: first };
+  }
+}
+
+function notServed({ name }: ContainerFact, reason: string): Cause {
+  return cause("not-served", `dns11 does not serve "${name}": ${reason}`, { fix: commandOf("dns11", "doctor", name) });
+}

@@ -1,0 +1,74 @@
+/**
+ * QueryLog: logs every query, if enabled. It reads the query histories like any other reader, so that answering queries never
+ * waits for the log. Queries beyond its limit are counted.
+ */
+import { LIMITS } from "../../base/limits.ts";
+import type { Log } from "../../base/log/log.ts";
+import type { QueryReader } from "./query-reader.ts";
+
+const SECOND_MS = 1_000;
+
+export class QueryLog {
+  readonly #reader: QueryReader;
+  readonly #log: Log;
+  #timer: NodeJS.Timeout | undefined;
+  #take: ReturnType<QueryReader["watch"]> = () => [];
+  #secondEndsMs = 0;
+  #lines = 0;
+  #omitted = 0;
+
+  constructor(reader: QueryReader, log: Log) {
+    this.#reader = reader;
+    this.#log = log;
+  }
+
+  setOn(isOn: boolean): void {
+    if (isOn === (this.#timer !== undefined)) return;
+    if (isOn) {
+      this.#take = this.#reader.watch();
+      this.#timer = setInterval(() => this.#write(), LIMITS.tailEveryMs);
+      this.#timer.unref();
+    } else {
+      this.stop();
+    }
+  }
+
+  /** Logs the remaining queries and stops. */
+  stop(): void {
+    if (this.#timer === undefined) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#write();
+    this.#logOmitted();
+  }
+
+  #write(): void {
+    const now = performance.now();
+    if (now >= this.#secondEndsMs) {
+      this.#logOmitted();
+      this.#secondEndsMs = now + SECOND_MS;
+      this.#lines = 0;
+    }
+    for (const report of this.#take()) {
+      if ("missed" in report) {
+        this.#omitted += report.missed;
+      } else if (this.#lines >= LIMITS.queryLogLines) {
+        this.#omitted++;
+      } else {
+        this.#lines++;
+        // The log line has its own time; unknown fields are left out.
+        const { time: received, seq: _, ...rest } = report;
+        const fields = Object.entries(rest).filter(
+          ([, value]) => value !== null && !(Array.isArray(value) && value.length === 0),
+        );
+        this.#log.info({ received, ...Object.fromEntries(fields) }, "query");
+      }
+    }
+  }
+
+  #logOmitted(): void {
+    if (this.#omitted === 0) return;
+    this.#log.info({ omitted: this.#omitted }, "queries omitted from the log");
+    this.#omitted = 0;
+  }
+}

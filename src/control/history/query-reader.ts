@@ -1,0 +1,178 @@
+/**
+ * QueryReader: reads the query histories for people and programs. Recording does not know about readers: they poll, and what
+ * was overwritten in between is counted. The work per reader is bounded.
+ */
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+
+import { LIMITS } from "../../base/limits.ts";
+import { globMatches } from "../server/glob.ts";
+import type { QueryRecord } from "../../base/model/query-record.ts";
+import type { QueryHistories } from "../../query/history/query-histories.ts";
+import type { QueryHistory } from "../../query/history/query-history.ts";
+import type { MissedReport, QueriesReport, QueryReport } from "../../api/queries.ts";
+import { queryReport } from "./query-report.ts";
+
+/** A filter for queries; without any field it matches all. */
+export interface QueryFilter {
+  readonly containerId?: string | undefined;
+  /** Which containers are wanted, also ones that are not attached yet. */
+  readonly accepts?: ((containerId: string) => boolean) | undefined;
+  /** A pattern for the name. */
+  readonly name?: string | undefined;
+  readonly rcodes?: ReadonlySet<number> | undefined;
+}
+
+/** The difference between two clock readings that is not a clock change. */
+const CLOCK_SLACK_MS = 5;
+
+type NameOf = (containerId: string) => string | undefined;
+
+export class QueryReader {
+  readonly #histories: QueryHistories;
+  readonly #nameOf: NameOf;
+  #wallMs = Date.now() - performance.now();
+
+  /** `nameOf` returns the names of running containers. */
+  constructor(histories: QueryHistories, nameOf: NameOf) {
+    this.#histories = histories;
+    this.#nameOf = nameOf;
+  }
+
+  /** The last `limit` past queries, oldest first; only those after the sequence number `since`, if given. */
+  async read(filter: QueryFilter, limit: number, since?: number): Promise<QueriesReport> {
+    return await this.#read(filter, limit, since, new WeakMap());
+  }
+
+  /** The last queries, then new ones as they arrive, in batches, until `signal`. */
+  async *follow(
+    filter: QueryFilter,
+    last: number,
+    signal: AbortSignal,
+    everyMs: number = LIMITS.tailEveryMs,
+  ): AsyncGenerator<readonly (QueryReport | MissedReport)[], void> {
+    const cursor = new HistoryCursor(this.#histories, filter);
+    const { queries } = last > 0 ? await this.#read(filter, last, undefined, cursor.positions) : { queries: [] };
+    yield queries;
+    while (!signal.aborted) {
+      yield this.#newReports(cursor.takeNew());
+      await sleep(everyMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Returns a function that returns the queries since its previous call. */
+  watch(): () => (QueryReport | MissedReport)[] {
+    const cursor = new HistoryCursor(this.#histories, {});
+    return () => this.#newReports(cursor.takeNew());
+  }
+
+  async #read(
+    filter: QueryFilter,
+    limit: number,
+    since: number | undefined,
+    positions: WeakMap<QueryHistory, number>,
+  ): Promise<QueriesReport> {
+    let entries: HistoryEntry[] = [];
+    let missed = 0;
+    let last: number | null = null;
+    const keepLast = (): void => {
+      entries.sort(byTime);
+      if (since !== undefined) missed += Math.max(0, entries.length - limit);
+      entries = limit === 0 ? [] : entries.slice(-limit);
+    };
+    for (const history of acceptedHistories(this.#histories, filter)) {
+      positions.set(history, history.lastSeq);
+      if (since !== undefined) missed += missedSince(history, since);
+      if (filter.containerId !== undefined) last = history.lastSeq;
+      for (const query of history.since(since ?? 0)) {
+        if (matchesFilter(query, filter)) entries.push([history, query]);
+      }
+      if (entries.length > limit * 2) keepLast();
+      // Let pending queries run first.
+      await turn();
+    }
+    keepLast();
+    return { queries: this.#reports(entries), missed, last };
+  }
+
+  #newReports({ queries, missed }: NewEntries): (QueryReport | MissedReport)[] {
+    return [
+      ...missed.map(([history, count]) => ({ container: this.#containerName(history), missed: count })),
+      ...this.#reports(queries.toSorted(byTime)),
+    ];
+  }
+
+  #reports(entries: readonly HistoryEntry[]): QueryReport[] {
+    const wallMs = Date.now() - performance.now();
+    // Date.now is coarse: only a larger difference means that the clock was set.
+    if (Math.abs(wallMs - this.#wallMs) > CLOCK_SLACK_MS) this.#wallMs = wallMs;
+    return entries.map(([history, query]) => queryReport(this.#containerName(history), query, this.#wallMs));
+  }
+
+  #containerName({ containerId, containerName }: QueryHistory): string {
+    return containerName ?? this.#nameOf(containerId) ?? containerId.slice(0, 12);
+  }
+}
+
+type HistoryEntry = readonly [QueryHistory, QueryRecord];
+
+interface NewEntries {
+  readonly queries: readonly HistoryEntry[];
+  readonly missed: readonly (readonly [QueryHistory, number])[];
+}
+
+/** Reads only the queries that are new since the last call. */
+class HistoryCursor {
+  /** The sequence number of the last query read from each history. */
+  readonly positions = new WeakMap<QueryHistory, number>();
+  readonly #histories: QueryHistories;
+  readonly #filter: QueryFilter;
+
+  constructor(histories: QueryHistories, filter: QueryFilter) {
+    this.#histories = histories;
+    this.#filter = filter;
+    for (const history of acceptedHistories(histories, filter)) this.positions.set(history, history.lastSeq);
+  }
+
+  takeNew(): NewEntries {
+    const queries: HistoryEntry[] = [];
+    const missed: [QueryHistory, number][] = [];
+    const updated = acceptedHistories(this.#histories, this.#filter).filter(
+      (history) => history.lastSeq > this.#positionOf(history),
+    );
+    const each = Math.max(LIMITS.tailQueriesEach, Math.floor(LIMITS.tailQueriesAtOnce / updated.length));
+    for (const history of updated) {
+      const position = this.#positionOf(history);
+      const entries = [...history.since(position, each)];
+      const count = history.lastSeq - position - entries.length + history.skippedSince(position);
+      if (count > 0) missed.push([history, count]);
+      for (const query of entries) if (matchesFilter(query, this.#filter)) queries.push([history, query]);
+      this.positions.set(history, history.lastSeq);
+    }
+    return { queries, missed };
+  }
+
+  /** A new history is read from its first query. */
+  #positionOf(history: QueryHistory): number {
+    return this.positions.get(history) ?? history.firstSeq - 1;
+  }
+}
+
+function acceptedHistories(histories: QueryHistories, { containerId, accepts }: QueryFilter): QueryHistory[] {
+  const all = [...histories.histories(containerId)];
+  return accepts === undefined ? all : all.filter((history) => accepts(history.containerId));
+}
+
+/** How many queries after this number are not available any more. */
+function missedSince(history: QueryHistory, since: number): number {
+  const { oldestSeq, firstSeq } = history;
+  return Math.max(0, oldestSeq - Math.max(since + 1, firstSeq)) + history.skippedSince(since);
+}
+
+function matchesFilter({ name, rcode }: QueryRecord, filter: QueryFilter): boolean {
+  if (filter.rcodes !== undefined && !filter.rcodes.has(rcode)) return false;
+  return filter.name === undefined || (name !== null && globMatches(filter.name, name));
+}
+
+function byTime([, a]: HistoryEntry, [, b]: HistoryEntry): number {
+  return a.atMs - b.atMs || a.seq - b.seq;
+}

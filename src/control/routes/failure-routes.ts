@@ -1,0 +1,61 @@
+/**
+ * FailureRoutes: `GET /v1/failures` with `container`, `project`, `service`, and `follow=true` (each failure again whenever it happens again).
+ */
+import type { InjectedFault } from "../../api/failures.ts";
+import { Fault, codeOf } from "../../base/lib/fault.ts";
+import type { FailureTables } from "../../query/failures/failure-tables.ts";
+import { COMPOSE_KEYS, type ComposeFilter } from "../situation/compose-filter.ts";
+import type { FailureReader } from "../failures/failure-reader.ts";
+import type { ApiRequest, Routes } from "../server/http.ts";
+import { isTrue, refuseUnknown } from "../server/parameters.ts";
+
+interface FailureRouteParts {
+  readonly failures: FailureTables;
+  readonly reader: FailureReader;
+  /** The ID of a container by its name or the beginning of its ID; throws a Fault if no served container matches. */
+  readonly find: (nameOrId: string) => string;
+  readonly composeFilterOf: (query: ApiRequest["query"]) => Promise<ComposeFilter | undefined>;
+  /** What rules of leases do to these containers. */
+  readonly injected: (isMeant: (containerId: string) => boolean) => readonly InjectedFault[];
+}
+
+const KEYS: readonly string[] = ["container", ...COMPOSE_KEYS, "follow"];
+
+export function failureRoutes({ failures, reader, find, composeFilterOf, injected }: FailureRouteParts): Routes {
+  return {
+    "GET /v1/failures": async ({ query, signal }: ApiRequest) => {
+      refuseUnknown(query, KEYS);
+      if (!failures.isEnabled) {
+        throw new Fault("QUERIES_OFF", "Failures are not recorded, because queries.names is off", {
+          remedy: "Set queries.names to full or hidden.",
+        });
+      }
+      const container = query.get("container");
+      const id = container === null || container === "" ? undefined : idOf(container, failures, find);
+      const filter = { containerId: id, ...(await composeFilterOf(query)) };
+      if (isTrue(query, "follow")) return reader.follow(signal, filter);
+      const rules = injected((each) => (id === undefined || each === id) && filter.acceptsId?.(each) !== false);
+      return { ...(await reader.read(filter)), ...(rules.length > 0 && { injected: rules }) };
+    },
+  };
+}
+
+/** A running container takes precedence over one that has ended and had the same name. */
+function idOf(nameOrId: string, failures: FailureTables, find: (nameOrId: string) => string): string {
+  try {
+    return find(nameOrId);
+  } catch (error) {
+    const ended = codeOf(error) === "NO_SUCH_CONTAINER" ? endedContainer(failures, nameOrId) : undefined;
+    if (ended === undefined) throw error;
+    return ended;
+  }
+}
+
+/** The ID of a container that has ended, but whose failures are still recorded. */
+function endedContainer(failures: FailureTables, nameOrId: string): string | undefined {
+  for (const { containerId, containerName } of failures.tables()) {
+    if (containerName !== undefined && (containerName === nameOrId || containerId.startsWith(nameOrId)))
+      return containerId;
+  }
+  return undefined;
+}

@@ -1,0 +1,26 @@
+/**
+ * Parameters: reads the parameters of a request. What is unknown or invalid is an error, so that a typo does not select everything.
+ */
+import { Fault } from "../../base/lib/fault.ts";
+import type { ApiRequest } from "./http.ts";
+
+export function refuseUnknown(query: ApiRequest["query"], keys: readonly string[]): void {
+  const unknown = [...query.keys()].find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    throw new Fault("BAD_QUERY", `Unknown parameter "${unknown}": use one of ${keys.join(", ")}`);
+  }
+}
+
+export function isTrue(query: ApiRequest["query"], key: string): boolean {
+  const text = query.get(key) ?? "false";
+  if (text === "true" || text === "false") return text === "true";
+  throw new Fault("BAD_QUERY", `Invalid value "${text}" for ${key}: use true or false`);
+}
+
+export function numberOf(query: ApiRequest["query"], key: string, max: number): number | undefined {
+  const text = query.get(key);
+  if (text === null) return undefined;
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (number <= max) return number;
+  throw new Fault("BAD_QUERY", `Invalid value "${text}" for ${key}: use a whole number from 0 to ${max}`);
+}

@@ -1,0 +1,156 @@
+/**
+ * Ports: what the control socket needs from the rest of dns11. On a Docker host the roster provides it, inside a KIND node
+ * its only container.
+ */
+import type { Socket } from "node:net";
+
+import type { Attachment } from "../../container/attach/attachment.ts";
+import type { Behaviour } from "../../base/model/behaviour.ts";
+import type { Decision } from "../../container/attach/decision.ts";
+import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
+import type { FormerAddress } from "../../container/registry/former-addresses.ts";
+import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf.ts";
+import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
+import type { OwnName } from "../../base/model/visible-names.ts";
+import type { SwarmPlace } from "../../base/model/swarm-place.ts";
+import type { NodeReport } from "../../base/model/node-report.ts";
+import type { Server, View } from "../../base/model/view.ts";
+import type { HistoryReport } from "../../api/history.ts";
+import type { PublishedReport } from "../../api/published.ts";
+import type { RepairReport, ReloadReport, Status } from "../../api/status.ts";
+import type { Answerer } from "../../query/answer.ts";
+import type { Clients } from "../../query/client/clients.ts";
+import type { ReplyCache } from "../../query/cache/reply-cache.ts";
+import type { AdaptiveForwarder } from "../../query/forward/adaptive.ts";
+import type { Cause } from "../../api/causes.ts";
+import type { FailureRecord } from "../../base/model/failure-record.ts";
+import type { FailureTable } from "../../query/failures/failure-table.ts";
+import type { FailureTables } from "../../query/failures/failure-tables.ts";
+import type { QueryHistories } from "../../query/history/query-histories.ts";
+import type { Forward } from "../../query/ports.ts";
+import type { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
+import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
+import type { StoppedContainer } from "../causes/known-container.ts";
+import type { EventRing } from "../history/event-ring.ts";
+import type { QueryReader } from "../history/query-reader.ts";
+import type { RecordedCause } from "../causes/judged-failure.ts";
+import type { Holder } from "../lease/holder.ts";
+import type { Leases } from "../lease/leases.ts";
+
+/** What the engine lists of swarm networks: it may be seconds old, so no query is answered from it. */
+interface SwarmView {
+  /** Finds who has an address on the networks of a container. */
+  placeOf(container: ContainerFact, address: string): SwarmPlace | undefined;
+  /** The service that a container's query for a name is about. */
+  serviceCalled(container: ContainerFact, name: string): SwarmPlace | undefined;
+  /** A network of a container of which gossip has lost all other machines. */
+  aloneOn(container: ContainerFact): { readonly network: string; readonly forMs: number } | undefined;
+  /** The names on every network with a container of this engine. */
+  names(): Iterable<OwnName>;
+}
+
+/** The running containers and their state. */
+export interface Containers {
+  /** The key is the container ID. */
+  readonly facts: ReadonlyMap<string, ContainerFact>;
+  readonly decisionOf: (id: string) => Decision | undefined;
+  readonly attachmentOf: (id: string) => Attachment | undefined;
+  readonly clients: Pick<Clients, "of" | "recentOf">;
+  readonly viewOf: (fact: ContainerFact) => View;
+  /** Whether containers on the default bridge have names. */
+  readonly defaultBridge: () => DefaultBridgeSetting;
+  /** The report of a served KIND node. */
+  readonly nodeReportOf: (fact: ContainerFact) => NodeReport | undefined;
+  /** Addresses that containers have given up lately. */
+  readonly formerAddresses: () => readonly FormerAddress[];
+  /** Stopped containers; an answer may be a second old. */
+  readonly stopped: () => Promise<readonly StoppedContainer[]>;
+  /** The networks of the engine, also those without containers; an answer may be a second old. */
+  readonly networks: () => Promise<readonly EngineNetwork[]>;
+  /** Undefined where no engine is followed. */
+  readonly swarm: SwarmView | undefined;
+  /** What other machines know of a container through etcd; undefined where nothing is published. */
+  readonly publishedOf: (id: string) => PublishedReport | undefined;
+}
+
+/** A network as the engine lists it. */
+export interface EngineNetwork extends NetworkFact {
+  readonly subnets: readonly { readonly subnet: string; readonly gateway: string | undefined }[];
+}
+
+/** Operations on containers. */
+export interface Repairs {
+  readonly repair: (id: string) => Promise<RepairReport["outcome"]>;
+  /** Throws a Fault if it is not a KIND node. */
+  readonly setDetached: (fact: ContainerFact, isDetached: boolean) => void;
+}
+
+/** The state of upstream servers, and the cache. */
+interface ResolverState {
+  readonly forwarder: Pick<AdaptiveForwarder, "ownerOf" | "flush">;
+  readonly pool: Pick<NameserverPool, "find" | "hostNameservers" | "nameserversOf">;
+  readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size" | "rows" | "stored">;
+  readonly isCaching: boolean;
+  readonly now: () => number;
+}
+
+/** The resolver in use; a reload of the settings may replace it. */
+export interface ActiveResolver {
+  readonly answerer: Pick<Answerer, "explain">;
+  readonly forward: Forward;
+  readonly behaviour: Behaviour;
+  readonly rules: Pick<ForwardingRules, "forwardingOf">;
+  /** undefined without failover. Required, so that the compiler finds a resolver that lacks it. */
+  readonly upstreamState: ResolverState | undefined;
+}
+
+/** An open network namespace of a container. */
+export interface OpenNamespace {
+  /** Opens a socket to a server from inside the namespace. */
+  readonly dial: (server: Server, protocol: "udp" | "tcp") => number;
+  /** The port that such a socket sends from. */
+  readonly portOf: (fd: number) => number;
+  readonly close: () => void;
+}
+
+/** Access to the namespaces and files of a container. */
+export interface ContainerAccess {
+  /** Throws a Fault if the namespace cannot be opened. */
+  readonly open: (fact: ContainerFact) => OpenNamespace;
+  /** The resolv.conf of its programs; undefined if it cannot be determined. */
+  readonly resolvConfOf: (fact: ContainerFact) => ResolvConf | undefined;
+  /** The text of the /etc/hosts that the engine made; undefined if it cannot be read, or another file is mounted over it. */
+  readonly hostsOf?: (fact: ContainerFact) => string | undefined;
+  /** The nameservers that the host's files list, and where. */
+  readonly hostServers?: () => readonly ListedServer[];
+}
+
+/** Where the causes of failures are kept. */
+export interface CauseMemory {
+  readonly of: (table: FailureTable, record: FailureRecord) => RecordedCause | undefined;
+  readonly note: (table: FailureTable, record: FailureRecord, cause: Cause | null) => void;
+}
+
+export interface ControlPorts {
+  readonly leases: Leases;
+  /** The process at the other end of a connection to the control socket. */
+  readonly holderOf: (socket: Socket) => Holder;
+  readonly containers: Containers;
+  readonly repairs: Repairs;
+  readonly resolver: () => ActiveResolver;
+  readonly inside: ContainerAccess;
+  /** The query histories of containers. */
+  readonly histories: QueryHistories;
+  readonly reader: QueryReader;
+  /** The failing names of containers. */
+  readonly failures: FailureTables;
+  /** Why they failed; without one, by what is known when somebody reads it. */
+  readonly recordedCauses?: CauseMemory;
+  /** What has happened, and the last minutes as samples. */
+  readonly events: EventRing;
+  readonly history: { readonly report: () => HistoryReport };
+  readonly status: () => Promise<Status>;
+  /** Undefined or null without one. */
+  readonly settingsFile?: () => string | null;
+  readonly reload: () => Promise<ReloadReport>;
+}

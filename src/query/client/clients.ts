@@ -1,0 +1,57 @@
+/**
+ * Clients: the clients of all containers, by container ID. Whoever acts for a container, or reports on it, finds here the
+ * client that its queries belong to.
+ */
+import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
+import type { View } from "../../base/model/view.ts";
+import type { FailureTables } from "../failures/failure-tables.ts";
+import type { QueryHistories } from "../history/query-histories.ts";
+import { Client, type Dial } from "./client.ts";
+import { Minutes } from "./recent-counts.ts";
+import type { SharePools } from "./shares.ts";
+import { type SlotLimit, Slots } from "./slots.ts";
+
+interface ClientsParts {
+  readonly slots?: SlotLimit;
+  readonly histories: QueryHistories;
+  readonly failures: FailureTables;
+  readonly shares: SharePools;
+}
+
+export class Clients {
+  readonly #parts: ClientsParts;
+  readonly #minutes = new Minutes();
+  readonly #open = new Map<string, Client>();
+
+  constructor(parts: ClientsParts) {
+    this.#parts = parts;
+  }
+
+  /** Until it is closed. A container that is attached again has two clients for a moment; the later one is its client. */
+  open(containerId: string, view: View, dial: Dial): Client {
+    const { slots, histories, failures, shares } = this.#parts;
+    const history = histories.open(containerId);
+    const failing = failures.open(containerId);
+    const client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
+    this.#minutes.open(client.recent);
+    this.#open.set(containerId, client);
+    client.onClose(() => {
+      if (this.#open.get(containerId) === client) this.#open.delete(containerId);
+      this.#minutes.close(client.recent);
+      histories.close(history);
+      failures.close(failing);
+    });
+    return client;
+  }
+
+  /** Returns undefined for a container that is not served. */
+  of(containerId: string): Client | undefined {
+    return this.#open.get(containerId);
+  }
+
+  /** Counts a container's queries of the last minute. */
+  recentOf(containerId: string): RecentCountsReport | undefined {
+    const client = this.of(containerId);
+    return client && this.#minutes.read(client.recent);
+  }
+}
