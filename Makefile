@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/.cache/node/bin:$(PATH)
 # What sudo has made in the checkout of a user belongs to that user, who goes on without sudo.
 give_back = if [ "$$(id -u)" -eq 0 ] && [ ! -O . ]; then mkdir -p .cache dist && chown -R --reference=. .cache dist node_modules; fi
 
-.PHONY: run test unit rig vm check bench bench-plot soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
+.PHONY: run test unit rig vm check bench bench-plot clients soak keeper chaos fuzz fuzz-kernel kernel-same build deb release release-check action man walk ten-minutes docs docs-captures ui-captures setup-demo setup-unit setup-test setup-bench setup-vm setup-docs setup-release help clean
 
 run: setup-demo build ## A demonstration of one minute: a private engine, a small project, names resolving
 	@node scripts/demo.mjs
@@ -27,6 +27,9 @@ check: node_modules/.package-lock.json ## Types, lint, format, dead code, layeri
 
 bench: setup-bench build ## Benchmark dns11 against dockerd and others (needs root); ONLY=WORDS selects parts, ARGS=--json
 	@npm run --silent bench -- $(ONLY) $(ARGS)
+
+clients: setup-bench build ## Measure what the resolvers of programs do when names fail, for docs/testing.md (needs root)
+	@node --enable-source-maps dist/test/bench/clients-main.js
 
 bench-plot: ## Plot the results of the last bench; OUT=FOLDER
 	@node scripts/bench-plot.mjs $(OUT)

@@ -1,7 +1,7 @@
 /**
  * dns11 wait: waits until a name resolves in a container, for scripts.
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 
 import { waitUntilResolves } from "../src/api/resolve-wait.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
@@ -26,7 +26,11 @@ export function addWait(program: Command): void {
     )
     .requiredOption("--in <container>", "the container, or the Compose service; it may start later")
     .option("-t, --type <type>", "record type", "A")
-    .option("--timeout <time>", "how long to wait, such as 30s", readDuration, DEFAULT_MS);
+    .addOption(
+      new Option("--timeout <time>", "how long to wait")
+        .argParser(readDuration)
+        .default(DEFAULT_MS, `${DEFAULT_MS / 1000}s`),
+    );
   addControlOptions(addJsonOption(command)).action(
     async (name: string, options: WaitOptions) => await wait(name, options),
   );

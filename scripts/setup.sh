@@ -33,6 +33,8 @@ etcd        etcd-server     the store that machines share names through
 mmdebstrap  mmdebstrap      root file systems of other Debian releases, for other versions of dockerd
 gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way
+javac       default-jdk-headless an example in Java, and its resolver
+python3     python3         an example in Python
 prometheus  prometheus      running the queries of the dashboard and the alerts
 strace      strace          tracing system calls
 systemd-analyze systemd     checking the unit, and running it
@@ -41,6 +43,7 @@ unbound     unbound         another DNS server, as an upstream and for compariso
 # Not every Debian release has these; the bench skips what is not available.
 readonly BENCH_ONLY='
 aardvark-dns aardvark-dns   the DNS server of another container engine, for comparison
+go          golang-go       compiling a client with the resolver of Go
 '
 readonly VM_ONLY='
 busybox     busybox-static  the only program in the containers

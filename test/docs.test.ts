@@ -375,6 +375,13 @@ test("figures are those of the program", () => {
   assert.match(operations, new RegExp(`has not completed a round for ${LIMITS.hangSeconds} seconds`));
   assert.match(operations, new RegExp(`every ${LIMITS.verifyUnwatchedEveryMs / 1000} seconds`));
   assert.match(page("docs/differences.md"), new RegExp(`UDP queries up to ${LIMITS.udpQueryBytes} octets`));
+  const { leases, leasesEach, leaseRules, leaseRulesEach } = LIMITS;
+  const [inAll, each] = [leaseRules, leaseRulesEach].map((count) => count.toLocaleString("en"));
+  assert.ok(
+    page("docs/testing.md").includes(
+      `At most ${leases} labs are open, ${leasesEach} of one process, with ${inAll} rules in all and ${each} of one process.`,
+    ),
+  );
 });
 
 test("README has the figures of the benchmarks, and says of a killed dns11 what the other pages say", () => {

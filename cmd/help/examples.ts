@@ -56,7 +56,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   fault: [
     ["dns11 fault db --in web --servfail --every 3", "one of three queries of web for db fails"],
     ["dns11 fault db cache --in web --only", "nothing but db and cache resolves, and the rest is listed"],
-    ["dns11 fault '**' --in web --preset five-seconds", "queries for IPv6 addresses get no reply"],
+    ["dns11 fault '**' --in web --preset five-seconds", "each lookup by glibc takes five seconds"],
   ],
   record: [["dns11 record shop.yaml --project shop", "until Ctrl-C"]],
   replay: [["dns11 replay shop.yaml --project shop --missing servfail", "answer from the file alone"]],

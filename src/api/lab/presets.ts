@@ -11,8 +11,8 @@ export interface Preset {
 
 export const PRESETS = {
   "five-seconds": {
-    rule: { action: "drop", types: ["AAAA"] },
-    what: "queries for IPv6 addresses get no reply, so the C library waits its five seconds and asks again",
+    rule: { action: "drop", types: ["AAAA"], every: 2, perName: true },
+    what: "the first query for the IPv6 addresses of each name gets no reply, and the second one does, so glibc waits its five seconds",
   },
   "dead-first-server": {
     rule: { action: "drop", every: 2, perName: true },

@@ -24,7 +24,10 @@ for await (const each of dns.follow({ container: "app", signal: AbortSignal.time
 dns.close();
 `;
 
-const [, EXAMPLE = ""] = /```js\n([\s\S]*?)```/.exec(readFileSync("docs/tests.md", "utf8")) ?? [];
+/** The blocks of the page, one after the other, are one program. */
+const EXAMPLE = [...readFileSync("docs/testing.md", "utf8").matchAll(/```ts\n([\s\S]*?)```/g)]
+  .map(([, block = ""]) => block)
+  .join("");
 
 const MISTAKES = {
   option: { what: "an option that there is not", line: 'await dns.queries("app", { sinse: 1 });' },
@@ -41,8 +44,8 @@ before(() => {
   ({ code, output } = compile(sources));
 });
 
-test("a suite that uses the client as in docs/tests.md compiles", () => {
-  assert.match(EXAMPLE, /waitUntilResolves/);
+test("a suite that uses the client as in docs/testing.md compiles", () => {
+  assert.match(EXAMPLE, /waitUntilResolves[^]*lab\.replay/);
   const other = output.split("\n").filter((line) => line !== "" && !isAbout(line, Object.keys(MISTAKES)));
   assert.deepEqual(other, []);
 });
