@@ -54,6 +54,8 @@ before(async () => {
   for (const path of [".github/actions/dns11", "scripts/install.sh", "package.json"]) {
     cpSync(path, join(checkout, path), { recursive: true });
   }
+  // The runner's user has cloned it, also where whoever runs the tests keeps files to himself.
+  await host("chown", "-R", USER, checkout);
   node = join(engine.folder, "node");
   cpSync(process.execPath, node, { dereference: true });
   const release = join(engine.folder, "release");
