@@ -8,6 +8,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { connect } from "dns11/client";
 import type { Browser, Locator, Page } from "playwright-core";
 
 import { Shop } from "../docker/breakages/shop.ts";
@@ -177,6 +178,22 @@ test("queries are shown as they arrive, filtered, and paused", async () => {
   await dig(api, "live-three.ok.test");
   await page.getByRole("button", { name: "Resume" }).click();
   await page.locator(".query", { hasText: "live-three.ok.test" }).first().waitFor();
+});
+
+test("a fault that a test injects is named with its process, beside the query, and is no failure", async () => {
+  const dns = await connect({ engine: shop.engine.host, stateDir: shop.instance.stateDir });
+  const lab = await dns.lab({ container: api.name });
+  await lab.fault("web", { servfail: true });
+  assert.equal((await dig(api, "web")).status, "SERVFAIL");
+  const note = page.locator("#failing .injected", { hasText: 'servfail for "web"' });
+  await note
+    .filter({ hasText: /a fault is injected by .*pid \d+ since .* applied to 1 query of shop-api-1/ })
+    .waitFor();
+  await page.locator("#live tr", { hasText: 'servfail for "web" (lease' }).first().waitFor();
+  assert.equal(await page.locator("#failing > .failures > .failure", { hasText: '"web"' }).count(), 0);
+  await lab.close();
+  dns.close();
+  await note.waitFor({ state: "detached" });
 });
 
 test("a container's drawer has its names, resolv.conf and queries", async () => {
