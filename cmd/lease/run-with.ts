@@ -29,18 +29,37 @@ export async function runWith(
   if (command.length === 0)
     throw new Fault("USAGE", "--with needs a command", { remedy: "For example: dns11 run --with -- npm test" });
   const stop = new AbortController();
-  const interrupted = new AbortController();
-  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => interrupted.abort(name));
+  const signals = new Signals();
   const serving = serve(stop.signal);
   try {
-    const client = await Promise.race([readyClient(options, interrupted.signal), serving.then(() => undefined)]);
-    if (client === undefined) return 1;
-    const code = await exitCode(command, interrupted.signal);
+    const client = await Promise.race([readyClient(options, signals.received), serving.then(() => undefined)]);
+    if (client === undefined || signals.received.aborted) return 1;
+    const code = await exitCode(command, signals);
     if (code !== 0) await explainFailures(client);
     return code;
   } finally {
     stop.abort();
     await serving;
+  }
+}
+
+/** Signals go to the command while it runs. Before and after it, the first one ends the wait, and a second one the process. */
+class Signals {
+  readonly #received = new AbortController();
+  child: ChildProcess | undefined;
+
+  constructor() {
+    for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => this.#on(name));
+  }
+
+  get received(): AbortSignal {
+    return this.#received.signal;
+  }
+
+  #on(name: NodeJS.Signals): void {
+    if (this.child !== undefined) this.child.kill(name);
+    else if (this.#received.signal.aborted) process.exit(1);
+    else this.#received.abort();
   }
 }
 
@@ -57,11 +76,13 @@ async function readyClient(options: ControlOptions, signal: AbortSignal): Promis
   });
 }
 
-async function exitCode([command = "", ...args]: readonly string[], signal: AbortSignal): Promise<number> {
-  const child = spawn(command, args, { stdio: "inherit" });
-  const forward = (): void => void child.kill(signal.reason as NodeJS.Signals);
-  signal.addEventListener("abort", forward, { once: true });
-  return await ended(child, command);
+async function exitCode([command = "", ...args]: readonly string[], signals: Signals): Promise<number> {
+  signals.child = spawn(command, args, { stdio: "inherit" });
+  try {
+    return await ended(signals.child, command);
+  } finally {
+    signals.child = undefined;
+  }
 }
 
 async function ended(child: ChildProcess, command: string): Promise<number> {

@@ -173,7 +173,8 @@ async function assertShown(selector: string, chars = Infinity): Promise<void> {
 
 test("in what fails, the table, the drawing, the servers, the queries and the events", async () => {
   const { page } = open;
-  await page.locator(".failure").nth(4).waitFor();
+  // What the outside world does not know is folded away.
+  await page.locator(".failure").nth(4).waitFor({ state: "attached" });
   for (const panel of ["#failing", ".matrix", "#servers", "#live tbody", "#events"]) await assertShown(panel);
   await assertShown(".drawing svg", 10);
   await assertHarmless(page);

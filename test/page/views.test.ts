@@ -8,6 +8,7 @@ import type { Browser } from "playwright-core";
 import { type View, overflowOf, startBrowser } from "../support/page/browser.ts";
 import { SHOP_SAMPLE as SHOP, type Sample, manyContainers, sampleSnapshot } from "../support/page/sample.ts";
 import { type OpenSample, openSample } from "../support/page/served-sample.ts";
+import { waitFor } from "../support/rig/wait.ts";
 
 /** What a page looks like once it is filled. */
 interface Look {
@@ -96,8 +97,8 @@ test("a project is chosen, and names become short", async () => {
   const { page } = open;
   await page.getByLabel("Compose project").selectOption("shop");
   await page.locator(".chip > text", { hasText: /^api-1$/ }).waitFor();
-  assert.equal(await page.locator(".chip").count(), 3);
-  assert.equal(await page.locator(".matrix tbody tr").count(), 3);
+  for (const part of [".chip", ".matrix tbody tr"])
+    await waitFor(`three of ${part}`, async () => ((await page.locator(part).count()) === 3 ? true : undefined));
 });
 
 test("without the right token, or without a run, the page says so and keeps what it had", async () => {

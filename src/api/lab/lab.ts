@@ -75,6 +75,10 @@ export class LiveLab implements Lab {
     refuseUnknownOptions("asked", options, ["by", "type", "within"]);
     const { by, type, within = ASKED_MS } = options;
     const limitMs = readTimeout("asked", within);
+    const { container, project, service } = this.#scope;
+    const isChosenOtherwise = this.#scope.network !== undefined || this.#scope.label !== undefined;
+    if (isChosenOtherwise && (by ?? container ?? project ?? service) === undefined)
+      throw new Fault("BAD_OPTION", 'In a lab for a network or a label, asked needs the container: add "by"');
     const wanted = bareName(name);
     const seen = new Map<string, number>();
     for (const endMs = performance.now() + limitMs; ;) {
@@ -112,11 +116,11 @@ export class LiveLab implements Lab {
     refuseUnknownOptions("record", options, ["in"]);
     const queries: RecordedQuery[] = [];
     let missed = 0;
+    const reply = await this.#lease.send({ record: { in: { ...this.#scope, ...options.in } } });
     this.#lease.onRecorded = (more, lost) => {
       queries.push(...more);
       missed += lost;
     };
-    const reply = await this.#lease.send({ record: { in: { ...this.#scope, ...options.in } } });
     const id = "id" in reply ? reply.id : 0;
     let isOn = true;
     return {

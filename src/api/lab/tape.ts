@@ -109,7 +109,7 @@ export function replayRules({ queries }: TapeContent, scope: LeaseScope, missing
               name,
               action: "sequence",
               types: [type],
-              answers: answers.flatMap(repeated).slice(0, ANSWERS_MAX),
+              answers: answers.slice(0, ANSWERS_MAX).map((each) => answerOf(each)),
               in: within(by),
             },
           ],
@@ -117,7 +117,7 @@ export function replayRules({ queries }: TapeContent, scope: LeaseScope, missing
   ];
 }
 
-function repeated(answer: TapeAnswer): RuleAnswer[] {
-  const records = Object.fromEntries(Object.entries(answer).filter(([key]) => key !== "times" && key !== "at"));
-  return Array.from({ length: Math.min(answer.times ?? 1, ANSWERS_MAX) }, () => records);
+/** Without what is for people. */
+function answerOf(answer: TapeAnswer): RuleAnswer {
+  return Object.fromEntries(Object.entries(answer).filter(([key]) => key !== "at"));
 }

@@ -54,7 +54,10 @@ export function listOf(fields: Fields, key: string, max: number): readonly unkno
 
 const SHOWN_MAX = 60;
 
+/** A value in a message. What is nested is shown by its kind alone, because it may be nested very deeply. */
 export function quoted(value: unknown): string {
+  if (Array.isArray(value)) return "(a list)";
+  if (typeof value === "object" && value !== null) return "(a map)";
   const text = JSON.stringify(value) ?? String(value);
   return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}...` : text;
 }

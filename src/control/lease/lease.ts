@@ -83,11 +83,10 @@ export class Lease {
     return { line: ++this.#line, error: message, code: "BAD_RULE" };
   }
 
-  /** What has been recorded since the last call. */
+  /** What has been recorded since the last call, in pieces. */
   *recorded(): Generator<LeaseReply> {
     for (const { recording } of this.#recordings.values()) {
-      const taken = recording.take();
-      if (taken !== undefined) yield taken;
+      for (let taken = recording.take(); taken !== undefined; taken = recording.take()) yield taken;
     }
   }
 
@@ -106,8 +105,8 @@ export class Lease {
   injected(isMeant: (containerId: string) => boolean): InjectedFault[] {
     return [...this.#rules.values()].flatMap(({ read: { what }, rule: { tally }, scope }) => {
       const containers = [...tally.containers].filter(([id]) => isMeant(id));
-      const isFor = [...scope.select()].some((id) => isMeant(id));
-      if (containers.length === 0 && !isFor) return [];
+      const isFor = containers.length > 0 || [...this.#parts.book.idsOf(scope)].some((id) => isMeant(id));
+      if (!isFor) return [];
       const applied = containers.filter(([, each]) => each.applied > 0);
       return {
         text: what,
@@ -199,8 +198,8 @@ export class Lease {
       name: pattern.text,
       action: actionName,
       text: what,
-      matched: containers.reduce((sum, { matched }) => sum + matched, 0),
-      applied: containers.reduce((sum, { applied }) => sum + applied, 0),
+      matched: tally.matched,
+      applied: tally.applied,
       containers,
       ...(action.kind === "only" && { refused, refusedOthers: tally.refusedOthers }),
     };

@@ -4,7 +4,7 @@
  */
 import type { RecordedQuery } from "../../api/lease.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
-import { bareName } from "../../base/dns/name.ts";
+import { bareName, wireLabels } from "../../base/dns/name.ts";
 import { typeName } from "../../base/dns/record-type.ts";
 import { replyText } from "../../base/model/reply-text.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
@@ -12,6 +12,12 @@ import { Tape, type TapedQuery } from "../../query/verdict/tape.ts";
 import { namedContainer } from "../containers/find-container.ts";
 
 /** Types that the settings' `records` can have, as their keys. */
+/** Read and sent at once. */
+const SLICE = 50;
+/** As many as an answer of a rule has. */
+const RECORDS_MAX = 100;
+/** Response codes that a rule can answer with, and none. */
+const RCODES: ReadonlySet<string> = new Set(["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED", "NONE"]);
 const KEYS: ReadonlySet<string> = new Set(["A", "AAAA", "TXT", "SRV", "MX", "PTR", "CAA"]);
 
 export class Recording {
@@ -27,18 +33,22 @@ export class Recording {
 
   /** What is new; undefined if nothing is. */
   take(): { readonly recorded: readonly RecordedQuery[]; readonly missed: number } | undefined {
-    const { queries, missed } = this.tape.take();
+    const { queries, missed } = this.tape.take(SLICE);
     if (queries.length === 0 && missed === 0) return undefined;
     return { recorded: queries.flatMap((each) => this.#recorded(each) ?? []), missed };
   }
 
-  #recorded({ containerId, atMs, name, type, reply, isLocal }: TapedQuery): RecordedQuery | undefined {
+  /** Undefined for what no rule could answer, and for what a rule did. */
+  #recorded({ containerId, atMs, name, type, reply, isLocal, isRuled }: TapedQuery): RecordedQuery | undefined {
+    if (isRuled || wireLabels(bareName(name)) === undefined) return undefined;
     const text = reply.length < HEADER_BYTES ? undefined : replyText(reply);
+    if (!RCODES.has(text?.rcode ?? "NONE")) return undefined;
     const records: Record<string, string[]> = {};
     const cnames: string[] = [];
-    for (const answer of text?.answers ?? []) {
+    for (const answer of (text?.answers ?? []).slice(0, RECORDS_MAX)) {
       if (answer.type === "CNAME") cnames.push(bareName(answer.data));
-      else if (KEYS.has(answer.type)) (records[answer.type.toLowerCase()] ??= []).push(answer.data);
+      else if (KEYS.has(answer.type))
+        (records[answer.type.toLowerCase()] ??= []).push(answer.type === "TXT" ? unquoted(answer.data) : answer.data);
     }
     return {
       ...this.#place(containerId),
@@ -62,4 +72,10 @@ export class Recording {
     this.#places.set(containerId, place);
     return place;
   }
+}
+
+/** The strings of a TXT record as one text, without their quotes. */
+function unquoted(data: string): string {
+  const strings = [...data.matchAll(/"((?:[^"\\]|\\.)*)"/gs)].map(([, text = ""]) => text.replaceAll(/\\(.)/gs, "$1"));
+  return strings.length === 0 ? data : strings.join("");
 }

@@ -61,6 +61,13 @@ const CODE_WORDS: Readonly<Record<string, number>> = {
   REFUSED: RCODE.REFUSED,
 };
 
+/** Of what a hermetic rule denies. */
+const FAILS = new Map<string, number>([
+  ["nxdomain", RCODE.NXDOMAIN],
+  ["servfail", RCODE.SERVFAIL],
+  ["refused", RCODE.REFUSED],
+]);
+
 const COUNT_MAX = 1_000_000;
 /** Nothing waits for an answer any longer. */
 const DELAY_MS_MAX = 60_000;
@@ -74,7 +81,8 @@ const TTL_DEFAULT = 1;
 export function readRule(value: unknown): ReadRule {
   const fields = fieldsOf(value, "rule", '{"name": "db", "action": "servfail"}');
   const actionName = readAction(fields);
-  refuseUnknownKeys(fields, [...COMMON, ...FIELDS[actionName]], `a rule with the action ${actionName}`);
+  const common = actionName === "only" ? ["action", "in"] : COMMON;
+  refuseUnknownKeys(fields, [...common, ...FIELDS[actionName]], `a rule with the action ${actionName}`);
   const pattern = actionName === "only" ? EVERY_NAME : patternOf(fields);
   const limits = {
     count: numberOf(fields, "count", 1, COUNT_MAX),
@@ -160,7 +168,7 @@ function actionOf(name: RuleActionName, fields: Fields): RuleAction {
       const names = new PatternIndex<true>();
       for (const each of listOf(fields, "names", NAMES_MAX) ?? []) names.add(patternIn(each), true);
       const fail = textOf(fields, "fail") ?? "nxdomain";
-      const rcode = fail === "nodata" ? undefined : CODES[fail as RuleActionName];
+      const rcode = FAILS.get(fail);
       if (rcode === undefined) throw badRule(`Invalid fail ${quoted(fail)}: use nxdomain, servfail or refused`);
       return { kind: "only", names, rcode };
     }
@@ -174,9 +182,22 @@ function actionOf(name: RuleActionName, fields: Fields): RuleAction {
       if (answers === undefined)
         throw badRule('The answers are missing: add "answers", such as [["10.0.0.1"], ["10.0.0.2"]]');
       const ttl = numberOf(fields, "ttl", 0, TTL_MAX);
-      return { kind: "replies", replies: answers.map((each) => replyOf(each, ttl)) };
+      const replies = answers.flatMap((each) => {
+        const reply = replyOf(each, ttl);
+        return timesOf(each).map(() => reply);
+      });
+      if (replies.length > ANSWERS_MAX)
+        throw badRule(`The sequence has ${replies.length} answers: use at most ${ANSWERS_MAX}`);
+      return { kind: "replies", replies };
     }
   }
+}
+
+/** An answer may come several times in a row. */
+function timesOf(value: unknown): readonly undefined[] {
+  const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
+  const times = isMap ? numberOf(value as Fields, "times", 1, ANSWERS_MAX) : undefined;
+  return Array.from({ length: times ?? 1 });
 }
 
 /** A response code, or records as in the settings; `cnames` lead to them. */
@@ -216,7 +237,7 @@ function partsOf(value: unknown): {
 } {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return { rcode: RCODE.NOERROR, cnames: [], records: value };
-  const { rcode: word, cnames = [], ...records } = value as Fields;
+  const { rcode: word, cnames = [], times: _, ...records } = value as Fields;
   const rcode =
     word === undefined ? RCODE.NOERROR : typeof word === "string" ? CODE_WORDS[word.toUpperCase()] : undefined;
   if (rcode === undefined)

@@ -3,7 +3,7 @@
  * `GET /v1/leases`, which lists those that are open.
  */
 import type { Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 
 import type { LeaseReply } from "../../api/lease.ts";
 import { LIMITS } from "../../base/limits.ts";
@@ -22,9 +22,13 @@ export function leaseRoutes(leases: Leases, holderOf: (socket: Socket) => Holder
     // Opened first: a refusal is the response.
     "POST /v1/lease": new LineRoute(LIMITS.leaseLineBytes, ({ lines, socket }) => {
       const lease = leases.open(holderOf(socket));
-      // Whatever else happens, it does not outlive its connection.
-      socket.once("close", () => leases.end(lease));
-      return answers(lines, lease, () => leases.end(lease));
+      const end = (): void => {
+        socket.off("close", end);
+        leases.end(lease);
+      };
+      // Whatever else happens, it does not outlive its connection, which may serve other requests afterwards.
+      socket.once("close", end);
+      return answers(lines, lease, end);
     }),
   };
 }
@@ -36,17 +40,58 @@ async function* answers(
   onEnd: () => void,
 ): AsyncGenerator<LeaseReply, void> {
   try {
-    let next = lines.next();
+    const inbox = new Inbox(lines);
     for (;;) {
-      const result = lease.isRecording ? await Promise.race([next, sleep(RECORDED_MS)]) : await next;
-      yield* lease.recorded();
+      const result = await inbox.next(lease.isRecording ? RECORDED_MS : undefined);
+      for (const recorded of lease.recorded()) {
+        yield recorded;
+        // Queries that wait are answered in between.
+        await turn();
+      }
       if (result === undefined) continue;
       if (result.done === true) return;
-      next = lines.next();
       if (result.value === undefined) yield lease.refuse(TOO_LONG);
       else if (result.value.trim() !== "") yield lease.handle(result.value);
     }
   } finally {
     onEnd();
+  }
+}
+
+/** The next line, which may be waited for several times. */
+class Inbox {
+  readonly #lines: AsyncIterator<string | undefined>;
+  #result: IteratorResult<string | undefined> | undefined;
+  #isReading = false;
+  #wake: () => void = () => undefined;
+
+  constructor(lines: AsyncIterator<string | undefined>) {
+    this.#lines = lines;
+  }
+
+  /** Undefined if none has come within `waitMs`. */
+  async next(waitMs: number | undefined): Promise<IteratorResult<string | undefined> | undefined> {
+    if (!this.#isReading) this.#read();
+    if (this.#result === undefined) {
+      await new Promise<void>((resolve) => {
+        const timer = waitMs === undefined ? undefined : setTimeout(resolve, waitMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    const result = this.#result;
+    if (result !== undefined) [this.#result, this.#isReading] = [undefined, false];
+    return result;
+  }
+
+  #read(): void {
+    this.#isReading = true;
+    const took = (result: IteratorResult<string | undefined>): void => {
+      this.#result = result;
+      this.#wake();
+    };
+    this.#lines.next().then(took, () => took({ done: true, value: undefined }));
   }
 }

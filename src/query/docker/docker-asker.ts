@@ -209,7 +209,12 @@ export class DockerAsker {
     const isStream = transport === "tcp";
     const length = client.asked.during(answers, () => answerer.answerAgain(client, this.#block, deferred, isStream));
     if (length !== DEFERRED) return this.#respond(query, length, answer);
-    const next = { ...answerer.takeDeferred(this.#block), ...(deferred.trace && { trace: deferred.trace }) };
+    const { trace, rule } = deferred;
+    const next = {
+      ...answerer.takeDeferred(this.#block),
+      ...(trace && { trace }),
+      ...(rule !== undefined && { rule }),
+    };
     const { ask } = next;
     if (ask === undefined) {
       this.#release(query);
@@ -220,10 +225,11 @@ export class DockerAsker {
   }
 
   #respond(query: AskingQuery, length: number, answer: DockerAnswer): void {
-    const { client, transport, arrivedMs, respond } = query;
+    const { client, deferred, transport, arrivedMs, respond } = query;
     const { outcome } = this.#parts.answerer;
     this.#release(query);
     outcome.stage = STAGE.completed;
+    outcome.rule = deferred.rule;
     if (answer.kind === "known") outcome.result = answer.isLast === true ? QUERY_RESULT.stale : QUERY_RESULT.forwarded;
     if (answer.kind === "known" && answer.isLast !== true) outcome.server = DOCKER;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.now());

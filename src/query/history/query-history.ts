@@ -18,10 +18,11 @@ const NO_TTL = 0xffff_ffff;
 /** Flag bits beside the result. */
 const BY_STREAM = 0x08;
 const NAMELESS = 0x10;
-/** Number of servers and rules that fit into a record, 0 meaning none; one more clears the history. */
+/** Number of servers, or rules, that fit into a record, 0 meaning none; one more server clears the history. */
 const SERVERS_MAX = 255;
 /** Gaps that are known one by one; of more, the oldest are one. */
 const GAPS_MAX = 16;
+const UNNAMED_RULE = "a rule of a lease";
 const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
 /** Queries that were answered without this process, of which it records the last ones when the history is read. */
@@ -42,6 +43,8 @@ export class QueryHistory {
   readonly firstSeq = Date.now() * 1000;
   #nextSeq = this.firstSeq;
   #servers: string[] | undefined;
+  /** The rules of leases that had a say in an answer. */
+  #rules: string[] = [];
   /** The server of the last reply and its index: usually also that of the next reply. */
   #lastServer: Server | undefined;
   #lastIndex = 0;
@@ -86,7 +89,7 @@ export class QueryHistory {
     const isLocal = outcome.result === QUERY_RESULT.local;
     const index =
       outcome.rule !== undefined
-        ? this.#indexOfText(outcome.rule)
+        ? this.#indexOfRule(outcome.rule)
         : isLocal
           ? outcome.source
           : server === undefined
@@ -106,6 +109,7 @@ export class QueryHistory {
   clear(): void {
     this.#ring = undefined;
     this.#servers = undefined;
+    this.#rules = [];
     // While recording is off, the clock is not read.
     this.#nowMs = 0;
   }
@@ -155,7 +159,7 @@ export class QueryHistory {
       result,
       source: result === "local" ? (LOCAL_SOURCES[from]?.key ?? null) : null,
       upstream: result === "local" || result === "ruled" ? null : (this.#servers?.[from - 1] ?? null),
-      rule: result === "ruled" ? (this.#servers?.[from - 1] ?? null) : null,
+      rule: result === "ruled" ? (this.#rules[from - 1] ?? UNNAMED_RULE) : null,
       tookMs: took / 1000,
     };
   }
@@ -192,6 +196,13 @@ export class QueryHistory {
       this.#lastServer = server;
     }
     return this.#lastIndex;
+  }
+
+  /** 0 for a rule beyond those that fit. */
+  #indexOfRule(rule: string): number {
+    const known = this.#rules.indexOf(rule);
+    if (known !== -1) return known + 1;
+    return this.#rules.length === SERVERS_MAX ? 0 : this.#rules.push(rule);
   }
 
   #indexOfText(server: string): number {

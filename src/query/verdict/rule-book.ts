@@ -5,6 +5,7 @@
  */
 import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { Rule } from "./rule.ts";
+import { RuleSet } from "./rule-set.ts";
 import { Tape } from "./tape.ts";
 import { type VerdictCounts, Verdicts } from "./verdicts.ts";
 
@@ -23,10 +24,10 @@ export interface JudgedClient {
   onClose(act: () => void): void;
 }
 
-/** The rules and tapes of one scope, and the containers that have them. */
+/** A scope, what is for it, and the containers that have it. */
 interface Chapter {
   readonly scope: RuleScope;
-  readonly entries: Set<Rule | Tape>;
+  readonly set: RuleSet;
   ids: ReadonlySet<string>;
 }
 
@@ -46,6 +47,11 @@ export class RuleBook {
     return this.#chapters.has(key);
   }
 
+  /** The containers of a scope, as of the last look. */
+  idsOf({ key }: RuleScope): ReadonlySet<string> {
+    return this.#chapters.get(key)?.ids ?? new Set();
+  }
+
   /** A container is served from now on: before its first query is read. */
   open(client: JudgedClient, containerId: string): void {
     // The container may be newer than the last look.
@@ -56,22 +62,20 @@ export class RuleBook {
       clients.delete(client);
       if (clients.size === 0 && this.#clients.get(containerId) === clients) this.#clients.delete(containerId);
     });
-    for (const chapter of this.#chapters.values()) {
-      if (!chapter.ids.has(containerId)) continue;
-      for (const entry of chapter.entries) this.#give(client, containerId, entry);
-    }
+    for (const { ids, set } of this.#chapters.values()) if (ids.has(containerId)) this.#give(client, containerId, set);
   }
 
   /** Returns how many containers it is for at present. */
   add(entry: Rule | Tape, scope: RuleScope): number {
-    // Those that were there before are as the last refresh left them.
-    this.refresh();
-    const chapter = this.#chapters.get(scope.key) ?? { scope, entries: new Set(), ids: scope.select() };
-    this.#chapters.set(scope.key, chapter);
-    chapter.entries.add(entry);
+    const known = this.#chapters.get(scope.key);
+    const chapter = known ?? { scope, set: new RuleSet(), ids: new Set<string>() };
+    if (known === undefined) this.#chapters.set(scope.key, chapter);
+    const before = chapter.ids;
+    chapter.set.add(entry);
+    this.#look(chapter);
     let served = 0;
     for (const [id, client] of this.#clientsOf(chapter.ids)) {
-      this.#give(client, id, entry);
+      if (before.has(id)) this.#give(client, id, chapter.set);
       served++;
     }
     return served;
@@ -79,9 +83,15 @@ export class RuleBook {
 
   remove(entry: Rule | Tape, { key }: RuleScope): void {
     const chapter = this.#chapters.get(key);
-    if (chapter?.entries.delete(entry) !== true) return;
-    for (const [, client] of this.#clientsOf(chapter.ids)) take(client, entry);
-    if (chapter.entries.size === 0) this.#chapters.delete(key);
+    if (chapter === undefined) return;
+    chapter.set.remove(entry);
+    if (!(entry instanceof Tape)) {
+      for (const [, { verdicts }] of this.#clientsOf(chapter.ids)) verdicts?.forget(entry);
+      entry.tally.close();
+    }
+    if (!chapter.set.isEmpty) return;
+    for (const [, client] of this.#clientsOf(chapter.ids)) take(client, chapter.set);
+    this.#chapters.delete(key);
   }
 
   /** Containers, their networks or their labels have changed: looks at them at the end of this turn. */
@@ -95,33 +105,30 @@ export class RuleBook {
   }
 
   refresh(): void {
-    for (const chapter of this.#chapters.values()) {
-      const before = chapter.ids;
-      chapter.ids = chapter.scope.select();
-      for (const [id, client] of this.#clientsOf(chapter.ids))
-        if (!before.has(id)) for (const entry of chapter.entries) this.#give(client, id, entry);
-      for (const [id, client] of this.#clientsOf(before))
-        if (!chapter.ids.has(id)) for (const entry of chapter.entries) take(client, entry);
-    }
+    for (const chapter of this.#chapters.values()) this.#look(chapter);
+  }
+
+  /** Looks at the containers of a scope again. */
+  #look(chapter: Chapter): void {
+    const before = chapter.ids;
+    chapter.ids = chapter.scope.select();
+    for (const [id, client] of this.#clientsOf(chapter.ids)) if (!before.has(id)) this.#give(client, id, chapter.set);
+    for (const [id, client] of this.#clientsOf(before)) if (!chapter.ids.has(id)) take(client, chapter.set);
   }
 
   *#clientsOf(ids: ReadonlySet<string>): Generator<readonly [string, JudgedClient]> {
     for (const id of ids) for (const client of this.#clients.get(id) ?? []) yield [id, client];
   }
 
-  #give(client: JudgedClient, containerId: string, entry: Rule | Tape): void {
-    const verdicts = (client.verdicts ??= new Verdicts(containerId, this.counts));
-    if (entry instanceof Tape) verdicts.tapes.add(entry);
-    else verdicts.add(entry);
+  #give(client: JudgedClient, containerId: string, set: RuleSet): void {
+    (client.verdicts ??= new Verdicts(containerId, this.counts)).sets.add(set);
     // The very next query is judged, also one that the kernel has answered so far.
     client.memory?.forget();
   }
 }
 
-function take(client: JudgedClient, entry: Rule | Tape): void {
+function take(client: JudgedClient, set: RuleSet): void {
   const { verdicts } = client;
-  if (verdicts === undefined) return;
-  if (entry instanceof Tape) verdicts.tapes.delete(entry);
-  else verdicts.remove(entry);
-  if (verdicts.isEmpty) client.verdicts = undefined;
+  verdicts?.sets.delete(set);
+  if (verdicts?.sets.size === 0) client.verdicts = undefined;
 }

@@ -59,9 +59,11 @@ export interface Rule {
   readonly tally: RuleTally;
 }
 
-/** Containers with counts of their own, and names that a hermetic rule lists. */
-const CONTAINERS_MAX = 1_000;
+/** Containers with counts of their own, of all rules together; and names that a hermetic rule lists. */
+const CONTAINERS_MAX = 50_000;
 const NAMES_MAX = 500;
+
+let containersCounted = 0;
 
 export interface ContainerTally {
   /** Queries that the rule is about, and those of them to which it applied. */
@@ -69,8 +71,10 @@ export interface ContainerTally {
   applied: number;
 }
 
-/** RuleTally: what a rule has done, by container, also of containers that are gone. */
-export class RuleTally {
+/** RuleTally: what a rule has done, and for which containers, also for those that are gone. */
+export class RuleTally implements ContainerTally {
+  matched = 0;
+  applied = 0;
   readonly containers = new Map<string, ContainerTally>();
   /** Queries that a hermetic rule refused, by container, name and type. */
   readonly refused = new Map<
@@ -80,11 +84,13 @@ export class RuleTally {
   /** Further ones. */
   refusedOthers = 0;
 
-  of(containerId: string): ContainerTally {
+  /** Undefined for a container that is counted in the sum alone. */
+  of(containerId: string): ContainerTally | undefined {
     const known = this.containers.get(containerId);
-    if (known !== undefined) return known;
+    if (known !== undefined || containersCounted >= CONTAINERS_MAX) return known;
     const tally = { matched: 0, applied: 0 };
-    if (this.containers.size < CONTAINERS_MAX) this.containers.set(containerId, tally);
+    this.containers.set(containerId, tally);
+    containersCounted++;
     return tally;
   }
 
@@ -94,5 +100,11 @@ export class RuleTally {
     if (known !== undefined) known.count++;
     else if (this.refused.size < NAMES_MAX) this.refused.set(key, { containerId, name, type, count: 1 });
     else this.refusedOthers++;
+  }
+
+  /** The rule is gone. */
+  close(): void {
+    containersCounted -= this.containers.size;
+    this.containers.clear();
   }
 }

@@ -25,16 +25,18 @@ export interface TapedQuery {
 
 const QUERIES_MAX = 10_000;
 const BYTES_MAX = 4 * 2 ** 20;
+/** A longer reply is not recorded: with compressed names its text can be a hundred times as long. */
+const REPLY_BYTES_MAX = 4_096;
 
 export class Tape {
-  #queries: TapedQuery[] = [];
+  readonly #queries: TapedQuery[] = [];
   #bytes = 0;
   #missed = 0;
 
   note(containerId: string, outcome: Outcome): void {
     const { question, reply, at, length, type, nameEnd, rule } = outcome;
     if (nameEnd === 0) return;
-    if (this.#queries.length >= QUERIES_MAX || this.#bytes + length > BYTES_MAX) {
+    if (length > REPLY_BYTES_MAX || this.#queries.length >= QUERIES_MAX || this.#bytes + length > BYTES_MAX) {
       this.#missed++;
       return;
     }
@@ -46,11 +48,12 @@ export class Tape {
     this.#queries.push({ containerId, atMs, name, type, reply: copy, isLocal, isRuled: rule !== undefined });
   }
 
-  /** What was recorded since the last call, and how much was lost. */
-  take(): { readonly queries: readonly TapedQuery[]; readonly missed: number } {
-    const taken = { queries: this.#queries, missed: this.#missed };
-    this.#queries = [];
-    this.#bytes = this.#missed = 0;
-    return taken;
+  /** The first of what was recorded since the last call, at most so many; and how much was lost. */
+  take(most: number): { readonly queries: readonly TapedQuery[]; readonly missed: number } {
+    const queries = this.#queries.splice(0, most);
+    for (const { reply } of queries) this.#bytes -= reply.length;
+    const missed = this.#missed;
+    this.#missed = 0;
+    return { queries, missed };
   }
 }

@@ -6,9 +6,8 @@ import { presentation, sameBytes } from "../../base/dns/name.ts";
 import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { Outcome } from "../record/outcome.ts";
 import type { FixedReply, Rule, RuleAction } from "./rule.ts";
-import { PatternIndex } from "./pattern-index.ts";
-import { RuleUse } from "./rule-use.ts";
-import type { Tape } from "./tape.ts";
+import type { RuleSet } from "./rule-set.ts";
+import { RuleUse, StateBudget } from "./rule-use.ts";
 
 interface JudgedQuestion extends QuestionName {
   readonly type: number;
@@ -40,11 +39,10 @@ const LOCALHOST = Buffer.from("\u0009localhost", "latin1");
 export class Verdicts {
   readonly #containerId: string;
   readonly #counts: VerdictCounts;
-  readonly #uses = new PatternIndex<RuleUse>();
-  /** Rules that deny everything but some names. */
-  readonly #hermetic: RuleUse[] = [];
-  /** They record what is answered. */
-  readonly tapes = new Set<Tape>();
+  readonly sets = new Set<RuleSet>();
+  /** Of the rules that have matched a query. */
+  readonly #uses = new Map<Rule, RuleUse>();
+  readonly #budget = new StateBudget();
   /** Whether a rule is about the last query that was judged, even one that did not apply: the next query may be judged otherwise. */
   isCovered = false;
 
@@ -53,67 +51,77 @@ export class Verdicts {
     this.#counts = counts;
   }
 
-  get isEmpty(): boolean {
-    return this.#uses.isEmpty && this.#hermetic.length === 0 && this.tapes.size === 0;
-  }
-
-  add(rule: Rule): void {
-    const use = new RuleUse(rule, this.#containerId);
-    if (rule.action.kind === "only") this.#hermetic.push(use);
-    else this.#uses.add(rule.pattern, use);
-  }
-
   /** A query has its answer, or gets none. */
   tape(outcome: Outcome): void {
-    for (const tape of this.tapes) tape.note(this.#containerId, outcome);
+    for (const { tapes } of this.sets) for (const tape of tapes) tape.note(this.#containerId, outcome);
   }
 
-  remove(rule: Rule): void {
-    const isMeant = (use: RuleUse): boolean => use.rule === rule;
-    if (rule.action.kind !== "only") return this.#uses.remove(rule.pattern, isMeant);
-    const at = this.#hermetic.findIndex((use) => isMeant(use));
-    if (at !== -1) this.#hermetic.splice(at, 1);
+  /** A rule is gone. */
+  forget(rule: Rule): void {
+    this.#uses.get(rule)?.close();
+    this.#uses.delete(rule);
   }
 
   /** The verdict on a query; undefined if it is answered as always. `isPeek`: the query does not count. */
   judge(question: JudgedQuestion, isStream: boolean, isPeek: boolean): Verdict | undefined {
     const { type } = question;
-    this.isCovered = this.tapes.size > 0;
-    const found = this.#uses.find(question);
-    for (const use of found.length > 1 ? found.toSorted((a, b) => b.rule.id - a.rule.id) : found) {
-      const { types, over, action, limits } = use.rule;
+    this.isCovered = false;
+    for (const rule of this.#rulesFor(question)) {
+      const { types, over, action } = rule;
       if (types?.has(type) === false) continue;
       this.isCovered = true;
       if ((over !== undefined && (over === "tcp") !== isStream) || (action.kind === "truncate" && isStream)) continue;
-      const key = limits.isPerName === true ? nameOf(question) : "";
-      if (!use.apply(type, key, isPeek)) continue;
+      const use = this.#useOf(rule);
+      const key = use.keyOf(type, question);
+      if (!use.apply(key, isPeek)) continue;
       if (!isPeek) this.#counts[action.kind === "replies" ? "answer" : "fault"]++;
-      return { rule: use.rule, action: settled(use, type, key, isPeek) };
+      return { rule, action: settled(use, key, isPeek) };
     }
-    return this.#hermetic.length === 0 || isLocalhost(question) ? undefined : this.#deny(question, isPeek);
+    return isLocalhost(question) ? undefined : this.#deny(question, isPeek);
+  }
+
+  /** Newest first. */
+  #rulesFor(question: JudgedQuestion): readonly Rule[] {
+    let found: readonly Rule[] = [];
+    for (const set of this.sets) {
+      if (set.tapes.size > 0) this.isCovered = true;
+      const more = set.find(question);
+      if (more.length > 0) found = found.length === 0 ? more : [...found, ...more];
+    }
+    return found.length > 1 ? found.toSorted((a, b) => b.id - a.id) : found;
   }
 
   #deny(question: JudgedQuestion, isPeek: boolean): Verdict | undefined {
-    for (const use of this.#hermetic) {
-      const { rule } = use;
-      if (rule.action.kind !== "only" || rule.action.names.find(question).length > 0) continue;
-      this.isCovered = true;
-      use.apply(question.type, "", isPeek);
-      if (!isPeek) {
-        this.#counts.deny++;
-        rule.tally.refuse(this.#containerId, nameOf(question), question.type);
+    for (const { hermetic } of this.sets) {
+      for (const rule of hermetic) {
+        if (rule.action.kind !== "only" || rule.action.names.find(question).length > 0) continue;
+        this.isCovered = true;
+        const { rcode } = rule.action;
+        if (!isPeek) {
+          this.#counts.deny++;
+          this.#useOf(rule).count();
+          rule.tally.refuse(this.#containerId, nameOf(question), question.type);
+        }
+        return { rule, action: { kind: "rcode", rcode } };
       }
-      return { rule, action: { kind: "rcode", rcode: rule.action.rcode } };
     }
     return undefined;
   }
+
+  #useOf(rule: Rule): RuleUse {
+    const known = this.#uses.get(rule);
+    if (known !== undefined) return known;
+    const use = new RuleUse(rule, this.#containerId, this.#budget);
+    this.#uses.set(rule, use);
+    return use;
+  }
 }
 
-function settled(use: RuleUse, type: number, key: string, isPeek: boolean): VerdictAction {
+function settled(use: RuleUse, key: number | string, isPeek: boolean): VerdictAction {
   const { action } = use.rule;
   switch (action.kind) {
     case "replies": {
-      const index = Math.min(use.appliedBefore(type, key, isPeek), action.replies.length - 1);
+      const index = Math.min(use.appliedBefore(key, isPeek), action.replies.length - 1);
       return { kind: "reply", reply: action.replies[index] as FixedReply };
     }
     case "delay": {

@@ -289,7 +289,8 @@ export const NETWORK_ROWS: readonly Breakage[] = [
     fix: CONNECT,
     change: NETWORKS,
     isExplained: true,
-    doctor: /^NOTE shop-web-1: not served by dns11: .* PROBLEM shop-web-1: resolver: on no network, .*; it was created on shop_front/,
+    doctor:
+      /^NOTE shop-web-1: not served by dns11: .* PROBLEM shop-web-1: resolver: on no network, .*; it was created on shop_front/,
     break: async (shop) => {
       const client = await shop.called("shop-web-1");
       await client.disconnect("shop_front");

@@ -64,7 +64,12 @@ mount --bind "$folder" "$root$folder"
 mount --bind "$folder/run" "$root/run/user/$owner"
 touch "$root/usr/local/bin/node"
 mount --bind "$node" "$root/usr/local/bin/node"
-mount --bind "$project" "$root/opt/dns11"
+# Not the folder itself, which users may not be allowed to enter.
+for part in dist node_modules; do
+  mkdir "$root/opt/dns11/$part"
+  mount --bind "$project/$part" "$root/opt/dns11/$part"
+done
+cp "$project/package.json" "$root/opt/dns11"
 rm -f "$root/etc/resolv.conf"
 printf %s "$resolv_conf" > "$root/etc/resolv.conf"
 mkdir "$root/machine"

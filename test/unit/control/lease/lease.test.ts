@@ -64,12 +64,23 @@ for (const [fields, message] of [
   [{ name: "db", action: "answer", answer: { cnames: ["a..b"], a: "10.0.0.1" } }, /Invalid name "a\.\.b"/],
   [{ name: "db", action: "sequence" }, /The answers are missing/],
   [{ action: "only", fail: "nodata" }, /Invalid fail "nodata"/],
+  [{ action: "only", fail: "toString" }, /Invalid fail "toString"/],
+  [{ action: "only", count: 1 }, /Unknown field "count" of a rule with the action only/],
+  [{ name: "db", action: "sequence", answers: [{ a: "10.0.0.1", times: 1_000 }, "NXDOMAIN"] }, /has 1001 answers/],
   ["db", /Invalid rule: use a map/],
 ] as const) {
   test(`${JSON.stringify(fields)} is refused, with what to use`, () => {
     assert.throws(() => readRule(fields), message);
   });
 }
+
+test("a value that is nested as deep as a line allows is named, and the lease goes on", () => {
+  const { lease } = open();
+  const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  const reply = lease.handle(`{"rule":{"name":${deep},"action":"drop"}}`) as { error: string };
+  assert.match(reply.error, /Invalid name \(a list\)/);
+  assert.ok("id" in lease.handle(rule({})));
+});
 
 test("a line that is wrong is answered, and the lease goes on", () => {
   const { lease, book } = open();

@@ -12,6 +12,7 @@ import type { Client } from "../../../../src/query/client/client.ts";
 import { Delayer } from "../../../../src/query/delay/delayer.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../../src/query/ports.ts";
 import { readPattern } from "../../../../src/query/verdict/pattern.ts";
+import { RuleSet } from "../../../../src/query/verdict/rule-set.ts";
 import { RuleTally } from "../../../../src/query/verdict/rule.ts";
 import { Verdicts } from "../../../../src/query/verdict/verdicts.ts";
 import { aClient, aNetwork, aQuery, aReplyTo, aView } from "../../../support/scripted/builders.ts";
@@ -31,7 +32,9 @@ class Held {
 
   constructor(queriesMax: number = LIMITS.forwardQueriesShared) {
     this.client.verdicts = new Verdicts("web", { fault: 0, answer: 0, deny: 0 });
-    this.client.verdicts.add({
+    const set = new RuleSet();
+    this.client.verdicts.sets.add(set);
+    set.add({
       id: 1,
       pattern: readPattern("**"),
       types: undefined,
