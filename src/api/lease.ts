@@ -124,6 +124,8 @@ export interface RecordedQuery {
   readonly ttl: number | null;
   /** The name of a container, or a declared one: dns11 answered it itself. */
   readonly isLocal: boolean;
+  /** A rule had a say in it, so it is not what the container gets without one: a tape leaves it out. */
+  readonly isRuled: boolean;
   /** Since the recording began. */
   readonly ms: number;
 }

@@ -2,7 +2,7 @@
  * RegularFile: the one way to open a file at a path that a container controls. The type is checked before opening,
  * because opening a pipe blocks and opening a device may do anything. It is opened non-blocking, because a process with
  * a write lease on it (fcntl(2), no capability needed) would otherwise block us for 45 seconds. Reads have a size
- * limit. File systems that wait for a server or a program (NFS, FUSE) are not accessed here: see far-file.ts.
+ * limit. File systems that wait for a server or a program (NFS, FUSE) are not accessed here.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, watch } from "node:fs";
 

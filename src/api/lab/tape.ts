@@ -39,7 +39,8 @@ const ANSWERS_MAX = 1_000;
 
 export function tapeOf(queries: readonly RecordedQuery[]): TapeContent {
   const entries = new Map<string, { entry: TapeEntry; answers: TapeAnswer[] }>();
-  for (const { container, service, name, type, rcode, cnames, records, ttl, isLocal, ms } of queries) {
+  for (const { container, service, name, type, rcode, cnames, records, ttl, isLocal, isRuled, ms } of queries) {
+    if (isRuled) continue;
     const by = service ?? container;
     const key = JSON.stringify([by, name, type]);
     const known = entries.get(key) ?? { entry: { by, name, type, ...(isLocal && { live: true }) }, answers: [] };

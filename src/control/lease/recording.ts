@@ -38,9 +38,9 @@ export class Recording {
     return { recorded: queries.flatMap((each) => this.#recorded(each) ?? []), missed };
   }
 
-  /** Undefined for what no rule could answer, and for what a rule did. */
+  /** Undefined for what no rule could answer. */
   #recorded({ containerId, atMs, name, type, reply, isLocal, isRuled }: TapedQuery): RecordedQuery | undefined {
-    if (isRuled || wireLabels(bareName(name)) === undefined) return undefined;
+    if (wireLabels(bareName(name)) === undefined) return undefined;
     const text = reply.length < HEADER_BYTES ? undefined : replyText(reply);
     if (!RCODES.has(text?.rcode ?? "NONE")) return undefined;
     const records: Record<string, string[]> = {};
@@ -59,6 +59,7 @@ export class Recording {
       records,
       ttl: text?.answers[0]?.ttl ?? null,
       isLocal,
+      isRuled,
       ms: Math.round(atMs - this.#beganMs),
     };
   }
