@@ -6,10 +6,11 @@ import { type Command, InvalidArgumentError } from "commander";
 import { PRESETS, type PresetName } from "../src/api/lab/presets.ts";
 import type { LeaseConnection } from "../src/api/lease-connection.ts";
 import type { RuleActionName, RuleRequest } from "../src/api/lease.ts";
+import { counted } from "../src/base/lib/counted.ts";
 import { Fault } from "../src/base/lib/fault.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
 import { readDuration } from "./lease/duration.ts";
-import { holdLease, ruleReport, useText } from "./lease/held-lease.ts";
+import { holdLease, ruleReport, untilText, useText } from "./lease/held-lease.ts";
 import { jsonLine, printable } from "./text/printable.ts";
 import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./lease/scope-options.ts";
 
@@ -124,9 +125,8 @@ function presetRule(name: string): Omit<RuleRequest, "name"> {
 function beginText(rules: readonly RuleRequest[], containers: number, options: FaultOptions): string {
   const what = rules.map(({ name, names = [], action }) => `${action} for ${name ?? names.join(", ")}`).join("; ");
   const where = scopeText(scopeOf(options));
-  const served = `${containers} ${containers === 1 ? "container" : "containers"} now, and those that start later`;
-  const until = options.for === undefined ? "Ctrl-C ends it" : `for ${options.for / 1000} s`;
-  return `in force: ${what}; in ${where} (${served}); ${until}\n`;
+  const served = `${counted(containers, "container")} now, and those that start later`;
+  return `in force: ${what}; in ${where} (${served}); ${untilText(options.for)}\n`;
 }
 
 function readList(text: string): string[] {

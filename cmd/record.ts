@@ -7,7 +7,7 @@ import { tapeOf } from "../src/api/lab/tape.ts";
 import type { RecordedQuery } from "../src/api/lease.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
 import { readDuration } from "./lease/duration.ts";
-import { holdLease } from "./lease/held-lease.ts";
+import { holdLease, untilText } from "./lease/held-lease.ts";
 import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./lease/scope-options.ts";
 
 interface RecordOptions extends ControlOptions, ScopeOptions {
@@ -39,12 +39,10 @@ async function record(file: string, options: RecordOptions): Promise<void> {
   await lease.send({ record: { in: scope } });
   // An empty tape first: a path that cannot be written is known at once.
   writeTape(file, tapeOf([]));
-  process.stderr.write(
-    `recording ${scopeText(scope)}; ${options.for === undefined ? "Ctrl-C ends it" : `for ${options.for / 1000} s`}\n`,
-  );
+  process.stderr.write(`recording ${scopeText(scope)}; ${untilText(options.for)}\n`);
   try {
     await holdLease(lease, options.for);
-    // Removing the recording sends what is left of it.
+    // The end of the lease sends what is left.
     await lease.close();
   } finally {
     writeTape(file, tapeOf(queries));

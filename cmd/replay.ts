@@ -6,7 +6,7 @@ import { type Command, Option } from "commander";
 import { MISSING, type Missing, replayRules } from "../src/api/lab/tape.ts";
 import { type ControlOptions, addControlOptions, clientFor } from "./options/control-options.ts";
 import { readDuration } from "./lease/duration.ts";
-import { holdLease, ruleReport, useText } from "./lease/held-lease.ts";
+import { holdLease, ruleReport, untilText, useText } from "./lease/held-lease.ts";
 import { jsonLine } from "./text/printable.ts";
 import { type ScopeOptions, addScopeOptions, scopeOf, scopeText } from "./lease/scope-options.ts";
 
@@ -39,9 +39,7 @@ async function replay(file: string, options: ReplayOptions): Promise<void> {
   const client = await clientFor(options);
   const lease = await client.openLease();
   await Promise.all(rules.map(async (rule) => await lease.send({ rule })));
-  process.stderr.write(
-    `replaying ${file} in ${scopeText(scope)}; ${options.for === undefined ? "Ctrl-C ends it" : `for ${options.for / 1000} s`}\n`,
-  );
+  process.stderr.write(`replaying ${file} in ${scopeText(scope)}; ${untilText(options.for)}\n`);
   await holdLease(lease, options.for);
   const used = await ruleReport(lease);
   await lease.close();

@@ -134,7 +134,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/delay",
-    mayImport: ["src/query", "src/query/client", "src/query/forward", "src/query/record", "src/query/wire", ...BASE],
+    mayImport: ["src/query", "src/query/client", "src/query/forward", "src/query/record", ...BASE],
     modules: [],
   },
   {

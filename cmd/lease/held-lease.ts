@@ -24,6 +24,11 @@ export async function holdLease(lease: LeaseConnection, forMs: number | undefine
   });
 }
 
+/** How long it is held. */
+export function untilText(forMs: number | undefined): string {
+  return forMs === undefined ? "Ctrl-C ends it" : `for ${forMs / 1000} s`;
+}
+
 export async function ruleReport(lease: LeaseConnection): Promise<readonly RuleUseReport[]> {
   const reply = await lease.send({ report: true });
   return "report" in reply ? reply.report.rules : [];

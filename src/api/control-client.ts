@@ -12,6 +12,7 @@ import type { ContainersReport } from "./containers.ts";
 import type { EventsReport } from "./events.ts";
 import type { HistoryReport } from "./history.ts";
 import type { LeasesReport } from "./lease.ts";
+import { linesOf } from "./lines.ts";
 import { LeaseConnection } from "./lease-connection.ts";
 import type { MatrixReport } from "./matrix.ts";
 import type { NetworksReport } from "./networks.ts";
@@ -283,15 +284,4 @@ function closedFault(): Fault {
 function parametersOf(filter: object): string {
   const parameters = Object.entries(filter).filter(([, value]) => value !== undefined);
   return new URLSearchParams(parameters.map(([key, value]): [string, string] => [key, String(value)])).toString();
-}
-
-/** Complete lines; an incomplete last line is dropped. */
-async function* linesOf(answer: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of answer) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
 }

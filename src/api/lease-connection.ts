@@ -5,6 +5,7 @@
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 
 import { Fault } from "../base/lib/fault.ts";
+import { linesOf } from "./lines.ts";
 import type { LeaseReply, LeaseRequest, RecordedQuery } from "./lease.ts";
 
 const OPEN = "Open another one.";
@@ -78,14 +79,8 @@ export class LeaseConnection {
   }
 
   async #read(incoming: IncomingMessage): Promise<void> {
-    incoming.setEncoding("utf8");
-    let rest = "";
     try {
-      for await (const chunk of incoming as AsyncIterable<string>) {
-        const lines = (rest + chunk).split("\n");
-        rest = lines.pop() ?? "";
-        for (const line of lines) this.#take(JSON.parse(line) as LeaseReply);
-      }
+      for await (const line of linesOf(incoming)) this.#take(JSON.parse(line) as LeaseReply);
     } catch {
       // A connection that breaks off has ended, too.
     }

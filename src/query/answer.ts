@@ -90,8 +90,8 @@ export class Answerer {
   readonly #aliasBlock = Buffer.allocUnsafeSlow(SLOT_BYTES);
   #route: Route | undefined;
   #limit = 0;
-  /** What a rule has to say about the query if it is deferred. */
-  #delay: Pick<DeferredQuery, "delayMs" | "rule"> | undefined;
+  /** Set if a rule holds the query for so long. */
+  #delayMs: number | undefined;
   /** The outcome of the last query. */
   readonly outcome = new Outcome();
   #trace: Trace | undefined;
@@ -158,7 +158,7 @@ export class Answerer {
       if (refused !== UNDECIDED) return refused;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
-    this.#delay = undefined;
+    this.#delayMs = undefined;
     if (verdicts !== undefined) {
       const ruled = this.#judge(verdicts, client, block, isStream);
       if (ruled !== UNDECIDED) return ruled;
@@ -204,16 +204,18 @@ export class Answerer {
       signature: signatureOf(records, offset),
       ...(alias && { alias }),
       ...(pending && { ask: pending }),
-      ...this.#delay,
+      ...(this.#delayMs !== undefined && { delayMs: this.#delayMs }),
+      ...(this.outcome.rule !== undefined && { rule: this.outcome.rule }),
     };
   }
 
   /** Answers a query that was deferred to ask Docker's resolver, or by a rule, and has been judged and counted then. */
-  answerAgain(client: Client, block: Buffer, { query, trace, isOwn }: DeferredQuery, isStream: boolean): number {
+  answerAgain(client: Client, block: Buffer, { query, trace, isOwn, rule }: DeferredQuery, isStream: boolean): number {
     const { outcome } = this;
     this.#setTrace(trace);
     try {
       outcome.begin(block, 0, isStream, isOwn);
+      outcome.rule = rule;
       const result = this.#answer(client, block, 0, query.length, isStream, undefined);
       if (result > 0) outcome.end(result);
       if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, outcome);
@@ -245,7 +247,7 @@ export class Answerer {
     if (action.kind === "delay") {
       this.#trace?.record("rules", text);
       this.#alias = undefined;
-      this.#delay = { delayMs: action.ms, rule: text };
+      this.#delayMs = action.ms;
       outcome.stage = STAGE.deferred;
       return DEFERRED;
     }

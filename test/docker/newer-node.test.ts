@@ -3,24 +3,15 @@
  * an io_uring, and aborts where it may not enter that any more.
  */
 import assert from "node:assert/strict";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
-import { join, resolve } from "node:path";
+import { readdirSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { dataOf, dig } from "../support/client/dig.ts";
 import { createNetwork, runContainer } from "../support/engine/container.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { PROGRAM } from "../support/program/built.ts";
-import { run } from "../support/program/command.ts";
+import { lockedPackages } from "../support/program/locked-packages.ts";
 import { replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
@@ -28,23 +19,11 @@ const LOCK = "scripts/release/node";
 const DOCKERS_TTL = 600;
 const DNS11S_TTL = 5;
 
-/** Downloaded once, as the release does. */
+/** The release brings the same. */
 async function newerNode(): Promise<string> {
-  const { optionalDependencies } = JSON.parse(readFileSync(join(LOCK, "package.json"), "utf8")) as {
-    optionalDependencies: Readonly<Record<string, string>>;
-  };
   const name = `node-linux-${process.arch}`;
-  const folder = resolve(".cache", `node-${optionalDependencies[name]}`);
-  const node = join(folder, "node_modules", name, "bin", "node");
-  if (existsSync(node)) return node;
-  const part = `${folder}.${process.pid}`;
-  mkdirSync(part, { recursive: true });
-  for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(LOCK, file), join(part, file));
-  const { code, stderr } = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: part });
-  assert.equal(code, 0, stderr);
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(part, folder);
-  return node;
+  const folder = await lockedPackages(LOCK, (packages) => `node-${packages[name]}`);
+  return join(folder, "node_modules", name, "bin", "node");
 }
 
 /** A descriptor that is closed between the list and the look is none. */

@@ -2,13 +2,14 @@
 // containers have before they start.
 
 import assert from "node:assert/strict";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { copyFileSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { ensureImage } from "../support/engine/image.ts";
 import { startEngine } from "../support/engine/engine.ts";
 import { run } from "../support/program/command.ts";
+import { lockedPackages } from "../support/program/locked-packages.ts";
 import { startDns11 } from "../support/program/dns11.ts";
 import { startUpstream } from "../support/servers/upstream.ts";
 
@@ -17,20 +18,11 @@ const EXAMPLE = "docs/examples/testcontainers.mjs";
 
 /** A project that has testcontainers, downloaded once, and dns11's client. */
 async function project(): Promise<string> {
-  const { dependencies } = JSON.parse(readFileSync(join(LOCK, "package.json"), "utf8")) as {
-    dependencies: Readonly<Record<string, string>>;
-  };
-  const folder = resolve(".cache", `testcontainers-${dependencies["testcontainers"]}`);
-  if (existsSync(folder)) return folder;
-  const part = `${folder}.${process.pid}`;
-  mkdirSync(part, { recursive: true });
-  for (const file of ["package.json", "package-lock.json"]) copyFileSync(join(LOCK, file), join(part, file));
-  const { code, stderr } = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: part });
-  assert.equal(code, 0, stderr);
-  symlinkSync(process.cwd(), join(part, "node_modules", "dns11"));
-  rmSync(folder, { recursive: true, force: true });
-  renameSync(part, folder);
-  return folder;
+  return await lockedPackages(
+    LOCK,
+    ({ testcontainers }) => `testcontainers-${testcontainers}`,
+    (folder) => symlinkSync(process.cwd(), join(folder, "node_modules", "dns11")),
+  );
 }
 
 test("a rule for the label of testcontainers is there at the first query of containers that it starts", async () => {

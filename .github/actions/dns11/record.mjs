@@ -4,6 +4,17 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { join as join5 } from "node:path";
 
+// src/api/lines.ts
+async function* linesOf(answer) {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of answer) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
 // src/api/lease-connection.ts
 import { request } from "node:http";
 
@@ -83,14 +94,8 @@ var LeaseConnection = class _LeaseConnection {
     await this.#ended;
   }
   async #read(incoming) {
-    incoming.setEncoding("utf8");
-    let rest = "";
     try {
-      for await (const chunk of incoming) {
-        const lines = (rest + chunk).split("\n");
-        rest = lines.pop() ?? "";
-        for (const line of lines) this.#take(JSON.parse(line));
-      }
+      for await (const line of linesOf(incoming)) this.#take(JSON.parse(line));
     } catch {
     }
     this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", {
@@ -320,15 +325,6 @@ function closedFault() {
 function parametersOf(filter) {
   const parameters = Object.entries(filter).filter(([, value]) => value !== void 0);
   return new URLSearchParams(parameters.map(([key, value]) => [key, String(value)])).toString();
-}
-async function* linesOf(answer) {
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of answer) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
 }
 
 // src/api/locate.ts

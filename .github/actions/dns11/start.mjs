@@ -37,6 +37,17 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync as readFileSync2 } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
+// src/api/lines.ts
+async function* linesOf(answer) {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of answer) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
 // src/api/lease-connection.ts
 import { request } from "node:http";
 var OPEN = "Open another one.";
@@ -90,14 +101,8 @@ var LeaseConnection = class _LeaseConnection {
     await this.#ended;
   }
   async #read(incoming) {
-    incoming.setEncoding("utf8");
-    let rest = "";
     try {
-      for await (const chunk of incoming) {
-        const lines = (rest + chunk).split("\n");
-        rest = lines.pop() ?? "";
-        for (const line of lines) this.#take(JSON.parse(line));
-      }
+      for await (const line of linesOf(incoming)) this.#take(JSON.parse(line));
     } catch {
     }
     this.#end ??= new Fault("LEASE_ENDED", "dns11 was stopped or replaced, so the rules of the lease are gone", {
@@ -327,15 +332,6 @@ function closedFault() {
 function parametersOf(filter) {
   const parameters = Object.entries(filter).filter(([, value]) => value !== void 0);
   return new URLSearchParams(parameters.map(([key, value]) => [key, String(value)])).toString();
-}
-async function* linesOf(answer) {
-  let rest = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of answer) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
 }
 
 // src/api/locate.ts

@@ -5,7 +5,7 @@
 import type { InjectedFault } from "../../api/failures.ts";
 import type { LeaseReply, LeaseSummary, RuleReport, RuleUseReport } from "../../api/lease.ts";
 import { typeName } from "../../base/dns/record-type.ts";
-import { Fault, codeOf, isInternalError, reasonOf } from "../../base/lib/fault.ts";
+import { codeOf, isInternalError, reasonWithRemedy } from "../../base/lib/fault.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { RuleBook, RuleScope } from "../../query/verdict/rule-book.ts";
 import { type Rule, RuleTally } from "../../query/verdict/rule.ts";
@@ -72,9 +72,7 @@ export class Lease {
       return { line, ...this.#do(parsed(text)) };
     } catch (error) {
       if (isInternalError(error)) throw error;
-      const remedy = error instanceof Fault ? error.remedy : undefined;
-      const message = remedy === undefined ? reasonOf(error) : `${reasonOf(error)}. ${remedy}`;
-      return { line, error: message, code: codeOf(error) ?? "BAD_RULE" };
+      return { line, error: reasonWithRemedy(error), code: codeOf(error) ?? "BAD_RULE" };
     }
   }
 

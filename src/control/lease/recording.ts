@@ -6,19 +6,19 @@ import type { RecordedQuery } from "../../api/lease.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { bareName, wireLabels } from "../../base/dns/name.ts";
 import { typeName } from "../../base/dns/record-type.ts";
+import { LIMITS } from "../../base/limits.ts";
 import { replyText } from "../../base/model/reply-text.ts";
+import { RECORD_KINDS } from "../../config/records/record-data.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import { Tape, type TapedQuery } from "../../query/verdict/tape.ts";
 import { namedContainer } from "../containers/find-container.ts";
 
-/** Types that the settings' `records` can have, as their keys. */
-/** Read and sent at once. */
+/** Queries that are read and sent at once. */
 const SLICE = 50;
-/** As many as an answer of a rule has. */
-const RECORDS_MAX = 100;
 /** Response codes that a rule can answer with, and none. */
 const RCODES: ReadonlySet<string> = new Set(["NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED", "NONE"]);
-const KEYS: ReadonlySet<string> = new Set(["A", "AAAA", "TXT", "SRV", "MX", "PTR", "CAA"]);
+/** Types that the settings' `records` can have. */
+const TYPES: ReadonlySet<string> = new Set(Object.keys(RECORD_KINDS).map((key) => key.toUpperCase()));
 
 export class Recording {
   readonly tape = new Tape();
@@ -45,9 +45,9 @@ export class Recording {
     if (!RCODES.has(text?.rcode ?? "NONE")) return undefined;
     const records: Record<string, string[]> = {};
     const cnames: string[] = [];
-    for (const answer of (text?.answers ?? []).slice(0, RECORDS_MAX)) {
+    for (const answer of (text?.answers ?? []).slice(0, LIMITS.declaredRecords)) {
       if (answer.type === "CNAME") cnames.push(bareName(answer.data));
-      else if (KEYS.has(answer.type))
+      else if (TYPES.has(answer.type))
         (records[answer.type.toLowerCase()] ??= []).push(answer.type === "TXT" ? unquoted(answer.data) : answer.data);
     }
     return {

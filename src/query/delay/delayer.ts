@@ -7,10 +7,9 @@ import { guard } from "../../base/lib/guard.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Client } from "../client/client.ts";
 import { Admission } from "../forward/admission.ts";
+import { FailedReply } from "../forward/failed-reply.ts";
 import { DEFERRED, type DeferredQuery, type Forward, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
-import { Outcome, STAGE } from "../record/outcome.ts";
-import { Question } from "../wire/question.ts";
-import { failure } from "../wire/reply.ts";
+import { type Outcome, STAGE } from "../record/outcome.ts";
 
 /** Answers a query that was deferred, without judging it again. */
 interface DelayedAnswerer {
@@ -38,18 +37,16 @@ interface DelayedQuery {
   readonly heldBytes: number;
 }
 
-/** Read before the next query is answered, so one serves all. */
-const failed = new Outcome();
-
 export class Delayer {
   readonly #parts: DelayerParts;
   readonly #admission: Admission;
-  readonly #question = new Question();
+  readonly #failed: FailedReply;
   readonly #block = Buffer.alloc(SLOT_BYTES);
 
   constructor(parts: DelayerParts) {
     this.#parts = parts;
     this.#admission = new Admission(parts.queriesMax);
+    this.#failed = new FailedReply(parts);
   }
 
   readonly forward: Forward = (client, deferred, transport, respond) => {
@@ -57,7 +54,7 @@ export class Delayer {
     if (delayMs === undefined) return this.#parts.forward(client, deferred, transport, respond);
     const heldBytes = this.#admission.admit(client, deferred.query.length);
     const query = { client, deferred, transport, respond, arrivedMs: this.#parts.now(), heldBytes };
-    const refuse = (): void => this.#end(query, () => this.#fail(query, RCODE.REFUSED));
+    const refuse = (): void => this.#end(query, () => this.#failed.send(query, RCODE.REFUSED));
     guard.defer(client.number, () => {
       if (heldBytes === 0) refuse();
       else client.slots.take(() => setTimeout(() => this.#goOn(query), delayMs), refuse);
@@ -74,7 +71,7 @@ export class Delayer {
     const { client, heldBytes } = query;
     this.#admission.release(client, heldBytes);
     if (client.isClosed || guard.run("timer", client.number, answer)) return;
-    guard.run("timer", client.number, () => this.#fail(query, RCODE.SERVFAIL));
+    guard.run("timer", client.number, () => this.#failed.send(query, RCODE.SERVFAIL));
   }
 
   #answer({ client, deferred, transport, respond, arrivedMs }: DelayedQuery): void {
@@ -83,36 +80,12 @@ export class Delayer {
     const length = answerer.answerAgain(client, this.#block, deferred, transport === "tcp");
     const { outcome } = answerer;
     if (length === DEFERRED) {
-      const { trace, rule, isOwn } = deferred;
-      const next = answerer.takeDeferred(this.#block);
-      return forward(
-        client,
-        {
-          ...next,
-          ...(trace && { trace }),
-          ...(rule !== undefined && { rule }),
-          ...(isOwn !== undefined && { isOwn }),
-        },
-        transport,
-        respond,
-      );
+      const { trace } = deferred;
+      return forward(client, { ...answerer.takeDeferred(this.#block), ...(trace && { trace }) }, transport, respond);
     }
     outcome.stage = STAGE.completed;
-    outcome.rule = deferred.rule;
     outcome.setTimes(transport === "tcp", arrivedMs, now());
     client.record(outcome);
     if (length > 0) respond(this.#block.subarray(0, length), outcome);
-  }
-
-  #fail({ client, deferred, transport, respond, arrivedMs }: DelayedQuery, rcode: number): void {
-    deferred.query.copy(this.#block);
-    this.#question.read(this.#block, 0, deferred.query.length);
-    const length = failure(this.#block, this.#question, rcode, this.#parts.behaviour);
-    const reply = this.#block.subarray(0, length);
-    failed.complete(deferred, reply, rcode === RCODE.REFUSED ? "refused" : "failed", undefined);
-    failed.isOwn = deferred.isOwn === true;
-    failed.setTimes(transport === "tcp", arrivedMs, this.#parts.now());
-    client.record(failed);
-    respond(reply, failed);
   }
 }

@@ -16,18 +16,15 @@ import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { Admission } from "../forward/admission.ts";
+import { FailedReply } from "../forward/failed-reply.ts";
 import { type AttemptResult, queryUdp } from "../forward/attempt.ts";
 import { DEFERRED, type DeferredQuery, type Forward, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
-import { Outcome, STAGE } from "../record/outcome.ts";
-import { Question } from "../wire/question.ts";
-import { failure } from "../wire/reply.ts";
+import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type AskMessage, type AskedRecords, askMessage, readAsked } from "./ask-message.ts";
 
 /** Docker's resolver in the client's namespace, behind our rules. */
 const DOCKER: Server = { from: "docker", address: "127.0.0.11", port: DNS_PORT };
 const NOTHING = new Uint8Array(0);
-/** Read before the next query is answered, so one serves all. */
-const failed = new Outcome();
 
 /** Without the guard, Docker's resolver may wait for its own servers. */
 function mayBeForwarded({ isGuarded }: AskMessage, { isTimeout }: Extract<AttemptResult, { kind: "failed" }>): boolean {
@@ -82,13 +79,14 @@ class AskingClient {
 export class DockerAsker {
   readonly #parts: DockerAskerParts;
   readonly #admission: Admission;
-  readonly #question = new Question();
+  readonly #failed: FailedReply;
   readonly #block = Buffer.alloc(SLOT_BYTES);
   readonly #asking = new WeakMap<Client, AskingClient>();
 
   constructor(parts: DockerAskerParts) {
     this.#parts = parts;
     this.#admission = new Admission(parts.queriesMax);
+    this.#failed = new FailedReply(parts);
   }
 
   readonly forward: Forward = (client, deferred, transport, respond) => {
@@ -209,12 +207,7 @@ export class DockerAsker {
     const isStream = transport === "tcp";
     const length = client.asked.during(answers, () => answerer.answerAgain(client, this.#block, deferred, isStream));
     if (length !== DEFERRED) return this.#respond(query, length, answer);
-    const { trace, rule } = deferred;
-    const next = {
-      ...answerer.takeDeferred(this.#block),
-      ...(trace && { trace }),
-      ...(rule !== undefined && { rule }),
-    };
+    const next = { ...answerer.takeDeferred(this.#block), ...(deferred.trace && { trace: deferred.trace }) };
     const { ask } = next;
     if (ask === undefined) {
       this.#release(query);
@@ -225,11 +218,10 @@ export class DockerAsker {
   }
 
   #respond(query: AskingQuery, length: number, answer: DockerAnswer): void {
-    const { client, deferred, transport, arrivedMs, respond } = query;
+    const { client, transport, arrivedMs, respond } = query;
     const { outcome } = this.#parts.answerer;
     this.#release(query);
     outcome.stage = STAGE.completed;
-    outcome.rule = deferred.rule;
     if (answer.kind === "known") outcome.result = answer.isLast === true ? QUERY_RESULT.stale : QUERY_RESULT.forwarded;
     if (answer.kind === "known" && answer.isLast !== true) outcome.server = DOCKER;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.now());
@@ -245,18 +237,11 @@ export class DockerAsker {
 
   /** `hasSlot`: it has one of the client's slots. */
   #fail(query: AskingQuery, rcode: number, hasSlot = false): void {
-    const { client, deferred, transport, arrivedMs, heldBytes, respond } = query;
+    const { client, heldBytes } = query;
     if (query.isDone) return;
     query.isDone = true;
     this.#admission.release(client, heldBytes);
     if (hasSlot) client.slots.release();
-    deferred.query.copy(this.#block);
-    this.#question.read(this.#block, 0, deferred.query.length);
-    const reply = this.#block.subarray(0, failure(this.#block, this.#question, rcode, this.#parts.behaviour));
-    failed.complete(deferred, reply, rcode === RCODE.REFUSED ? "refused" : "failed", undefined);
-    failed.isOwn = deferred.isOwn === true;
-    failed.setTimes(transport === "tcp", arrivedMs, this.#parts.now());
-    client.record(failed);
-    respond(reply, failed);
+    this.#failed.send(query, rcode);
   }
 }
