@@ -28,11 +28,27 @@ export interface KernelAnswer {
   readonly source: LocalSource | undefined;
 }
 
+/** A reply of the cache. It is the same for some time, but for its TTLs. */
+export interface CachedKernelAnswer extends Omit<KernelAnswer, "isAuthoritative" | "shuffledBytes" | "source"> {
+  readonly additionals: number;
+  /** Offsets of the TTLs from `from`, in order; only as many are valid as there are records. */
+  readonly ttlOffsets: readonly number[];
+  /** The reply was to a query with DO, and with CD. */
+  readonly isDnssecOk: boolean;
+  readonly isUnchecked: boolean;
+  /** The records were validated: AD is set for whoever requests it. */
+  readonly isAuthentic: boolean;
+  /** The TTLs began to count so long ago. */
+  readonly sinceMs: number;
+  /** For so long the process need not see the query. */
+  readonly forMs: number;
+}
+
 /** What answers have in common that are counted together. */
 export interface AnswerKind {
   readonly type: number;
   readonly rcode: number;
-  readonly source: LocalSource;
+  readonly source: LocalSource | "cache";
 }
 
 /** A query that the kernel has answered: with which answer, and when. */
@@ -53,21 +69,26 @@ export interface RepeatedCounts {
 }
 
 export interface KernelAnswerMemory {
-  /** Queries answered by the kernel so far. */
+  /** Queries answered by the kernel so far, and the part of them that got cached replies. */
   readonly answered: number;
+  readonly answeredFromCache: number;
   /** Whether there are records of single queries. */
   isRecording: boolean;
-  /** Called before records can no longer be read, because their answers have ended. */
+  /** Called before what was answered can no longer be read, because the answers have ended. */
   onEnding: (() => void) | undefined;
   /**
    * Passes the queries since the last call, oldest first; what is passed is valid during the call only. Returns how
    * many have no record any more.
    */
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
+  /** Passes each reply with an error code that the kernel has given since the last call, and how often. */
+  takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void;
   /** Leaves queries from these source ports to the process, and from some others. */
   leave(ports: Iterable<number>): void;
   /** Returns whether the kernel repeats this answer from now on. */
   remember(answer: KernelAnswer): boolean;
+  /** The same for a reply of the cache, if the namespace asks for it often enough. */
+  rememberCached(answer: CachedKernelAnswer): boolean;
   /** Ends all answers at once. */
   forget(): void;
 }

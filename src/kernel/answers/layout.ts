@@ -4,7 +4,7 @@
  */
 
 /** struct space: one for each namespace, in memory that both sides map. */
-export const SPACE_BYTES = 576;
+export const SPACE_BYTES = 584;
 export const SPACE = {
   generation: 0,
   port: 4,
@@ -14,6 +14,7 @@ export const SPACE = {
   style: 24,
   own: 32,
   records: 64,
+  cached: 576,
 } as const;
 /** A bit for each value of the last eight bits of a port. */
 export const OWN_BYTES = 32;
@@ -50,3 +51,34 @@ export const BODY_BYTES_MAX = 112;
 /** A bit of `codes`, beside the response code. */
 export const AUTHORITATIVE = 0x80;
 export const RCODE_BITS = 0x0f;
+
+/** struct cached_question: a question, the period, then what else decides on a cached reply. */
+export const CACHED_KEY_BYTES = 96;
+export const CACHED_KEY = { period: 88, bits: 92 } as const;
+/** A reply is found in one period of 2^33 ns; its phase depends on the name, by this factor. */
+export const PERIOD_BITS = 33n;
+export const PHASE_FACTOR = 0x9e3779b1;
+
+/** struct cached: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT. */
+export const CACHED_VALUE_BYTES = 304;
+export const CACHED_VALUE = {
+  since: 0,
+  until: 8,
+  answered: 16,
+  answers: 24,
+  authorities: 25,
+  additionals: 26,
+  bytes: 27,
+  codes: 28,
+  kind: 29,
+  entry: 30,
+  ttls: 32,
+  ttlsAt: 64,
+  body: 72,
+} as const;
+export const CACHED_BODY_BYTES_MAX = 232;
+export const CACHED_RECORDS_MAX = 8;
+/** A bit of its `codes`, beside the response code. */
+export const AUTHENTIC = 0x40;
+/** Set in the number of an entry that is a cached reply. */
+export const CACHED_ENTRY = 0x8000;

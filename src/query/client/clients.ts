@@ -49,6 +49,11 @@ export class Clients {
     return this.#open.get(containerId);
   }
 
+  /** What the kernel repeats may no longer be so. */
+  forgetRepeated(): void {
+    for (const client of this.#open.values()) client.memory?.forget();
+  }
+
   /** Counts a container's queries of the last minute. */
   recentOf(containerId: string): RecentCountsReport | undefined {
     const client = this.of(containerId);

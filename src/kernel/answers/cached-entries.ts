@@ -1,0 +1,230 @@
+/**
+ * CachedEntries: the cached replies of one namespace in the kernel's table. The key of each has a period of 8.6 s in it, so
+ * it is found for that long at most, and is never changed. It is deleted when its period has been over for a second:
+ * then no program can still be reading it.
+ *
+ * A reply is put there when the namespace asks for it twice in a period. So popular ones are there, and a flood of new names
+ * writes nothing.
+ */
+import { RCODE } from "../../base/dns/rcode.ts";
+import type { CachedKernelAnswer } from "../../base/model/kernel-answer.ts";
+import type { Share } from "../../base/lib/share.ts";
+import type { AnswerKinds } from "./answer-kinds.ts";
+import type { CachedTable } from "./cached-table.ts";
+import {
+  AUTHENTIC,
+  CACHED_BODY_BYTES_MAX,
+  CACHED_ENTRY,
+  CACHED_KEY,
+  CACHED_KEY_BYTES,
+  CACHED_RECORDS_MAX,
+  CACHED_VALUE,
+  CACHED_VALUE_BYTES,
+  KEY,
+  LABELS_MAX,
+  NAME_BYTES_MAX,
+  PERIOD_BITS,
+  PHASE_FACTOR,
+} from "./layout.ts";
+
+const WITH_DNSSEC = 1;
+const UNCHECKED = 2;
+const NS_PER_MS = 1_000_000n;
+/** Longer than a period and a second. */
+const ROUND_NS = 10_000_000_000n;
+/** A reply that ends sooner is not worth the call. */
+const WORTH_MS = 500;
+/** Questions whose last period is known; a power of two. */
+const ASKED = 256;
+const KEYS_FIRST = 16;
+/** In the number of an entry: which of the two rounds it is from, and its index there. */
+const ODD_ROUND = 0x4000;
+const INDEX_BITS = 0x3fff;
+
+/** Keys, one after the other, of what was written within the same 10 s. */
+export class Round {
+  keys = Buffer.allocUnsafeSlow(KEYS_FIRST * CACHED_KEY_BYTES);
+  count = 0;
+  readonly number: number;
+  readonly beganNs: bigint;
+  /** The entries with an error code, and how many of their answers have been taken. */
+  readonly failing: { readonly index: number; taken: number }[] = [];
+
+  constructor(number: number, beganNs: bigint) {
+    this.number = number;
+    this.beganNs = beganNs;
+  }
+
+  keyOf(index: number): Buffer {
+    return this.keys.subarray(index * CACHED_KEY_BYTES, (index + 1) * CACHED_KEY_BYTES);
+  }
+
+  add(key: Buffer): void {
+    const at = this.count++ * CACHED_KEY_BYTES;
+    if (at === this.keys.length) {
+      const longer = Buffer.allocUnsafeSlow(2 * at);
+      this.keys.copy(longer);
+      this.keys = longer;
+    }
+    key.copy(this.keys, at);
+  }
+}
+
+interface CachedEntriesParts {
+  /** The index of the namespace's space. */
+  readonly space: number;
+  readonly table: CachedTable;
+  readonly kinds: AnswerKinds;
+  readonly share: Share;
+  /** Called before entries are deleted, which nobody can read afterwards. */
+  readonly onEnding: () => void;
+}
+
+export class CachedEntries {
+  readonly #parts: CachedEntriesParts;
+  readonly #key = Buffer.allocUnsafeSlow(CACHED_KEY_BYTES);
+  readonly #words = new Uint32Array(this.#key.buffer, KEY.name, (CACHED_KEY.period - KEY.name) / 4);
+  readonly #value = Buffer.allocUnsafeSlow(CACHED_VALUE_BYTES);
+  /** Of the last questions: a number for each in its period, inverted once its reply is in the table. */
+  #asked: Uint32Array | undefined;
+  #current = new Round(0, process.hrtime.bigint());
+  #previous: Round | undefined;
+
+  constructor(parts: CachedEntriesParts) {
+    this.#parts = parts;
+  }
+
+  /** The number of entries, with those that have ended. */
+  get size(): number {
+    return this.#current.count + (this.#previous?.count ?? 0);
+  }
+
+  remember(answer: CachedKernelAnswer, generation: number): boolean {
+    const bytes = answer.to - answer.from;
+    const records = answer.answers + answer.authorities + answer.additionals;
+    if (bytes > CACHED_BODY_BYTES_MAX || records > CACHED_RECORDS_MAX || answer.forMs < WORTH_MS) return false;
+    if (answer.nameBytes > NAME_BYTES_MAX || answer.labels > LABELS_MAX || answer.nameBytes === 0) return false;
+    const nowNs = process.hrtime.bigint();
+    this.#encodeKey(answer, generation, nowNs);
+    const asked = (this.#asked ??= new Uint32Array(ASKED));
+    const number = this.#numberOfKey();
+    const slot = number & (ASKED - 1);
+    if (asked[slot] !== number) {
+      if (asked[slot] !== ~number >>> 0) asked[slot] = number;
+      return false;
+    }
+    this.sweep(nowNs);
+    if (this.#current.count > INDEX_BITS || !this.#takeShare(nowNs)) return false;
+    this.#encodeValue(answer, bytes, records, nowNs);
+    if (!this.#parts.table.insert(this.#key, this.#value)) {
+      this.#parts.share.give(1);
+      return false;
+    }
+    asked[slot] = ~number;
+    if (answer.rcode !== RCODE.NOERROR) this.#current.failing.push({ index: this.#current.count, taken: 0 });
+    this.#current.add(this.#key);
+    return true;
+  }
+
+  /** Deletes what has been over for a second. */
+  sweep(nowNs: bigint): void {
+    if (nowNs - this.#current.beganNs < ROUND_NS) return;
+    if (this.size > 0) this.#parts.onEnding();
+    this.#delete(this.#previous);
+    this.#previous = this.#current;
+    this.#current = new Round(this.#previous.number + 1, nowNs);
+    // Nothing was written for a whole round.
+    if (nowNs - this.#previous.beganNs < 2n * ROUND_NS) return;
+    this.#delete(this.#previous);
+    this.#previous = undefined;
+  }
+
+  /** Reads an entry by its number; returns its key, or undefined if it is gone. */
+  read(entry: number, into: Buffer): Buffer | undefined {
+    const parity = (entry & ODD_ROUND) === 0 ? 0 : 1;
+    const round = (this.#current.number & 1) === parity ? this.#current : this.#previous;
+    const index = entry & INDEX_BITS;
+    if (round === undefined || index >= round.count) return undefined;
+    const key = round.keyOf(index);
+    return this.#parts.table.read(key, into) ? key : undefined;
+  }
+
+  /** Passes the key and the value of each entry with an error code that has answered since the last call, and how often. */
+  takeFailed(into: Buffer, visit: (key: Buffer, times: number) => void): void {
+    for (const round of this.#previous === undefined ? [this.#current] : [this.#previous, this.#current]) {
+      for (const failing of round.failing) {
+        const key = round.keyOf(failing.index);
+        if (!this.#parts.table.read(key, into)) continue;
+        const answered = Number(into.readBigUInt64LE(CACHED_VALUE.answered));
+        if (answered > failing.taken) visit(key, answered - failing.taken);
+        failing.taken = answered;
+      }
+    }
+  }
+
+  /** Its namespace is gone, or no longer served by the kernel. */
+  close(): void {
+    const { table, share } = this.#parts;
+    table.retire(this, [this.#current, ...(this.#previous === undefined ? [] : [this.#previous])], share);
+    this.#current = new Round(0, process.hrtime.bigint());
+    this.#previous = undefined;
+  }
+
+  #takeShare(nowNs: bigint): boolean {
+    const { share, table } = this.#parts;
+    if (share.take(1)) return true;
+    // Others may hold what has ended.
+    table.sweep(nowNs);
+    return share.take(1);
+  }
+
+  #delete(round: Round | undefined): void {
+    if (round === undefined || round.count === 0) return;
+    this.#parts.table.delete(round);
+    this.#parts.share.give(round.count);
+  }
+
+  /** A number for the question in its period and generation; others rarely have the same, and lose nothing but time. */
+  #numberOfKey(): number {
+    let number = this.#key.readInt32LE(CACHED_KEY.period) ^ this.#key.readInt32LE(CACHED_KEY.bits);
+    number = Math.imul(number, PHASE_FACTOR) ^ this.#key.readInt32LE(KEY.generation);
+    for (const word of this.#words) number = Math.imul(number ^ word, PHASE_FACTOR) ^ (number >>> 15);
+    return number >>> 0;
+  }
+
+  #encodeKey({ type, name, nameBytes, ...answer }: CachedKernelAnswer, generation: number, nowNs: bigint): void {
+    const key = this.#key;
+    key.fill(0);
+    key.writeUInt32LE(this.#parts.space, KEY.space);
+    key.writeInt32LE(generation, KEY.generation);
+    for (let at = 0; at < nameBytes; at++) key[KEY.name + at] = name[at] as number;
+    key.writeUInt16BE(type, KEY.type);
+    let sum = 0;
+    for (const word of this.#words) sum = (sum + word) | 0;
+    const phase = BigInt(Math.imul(sum, PHASE_FACTOR) >>> 0) << 1n;
+    key.writeUInt32LE(Number(BigInt.asUintN(32, (nowNs + phase) >> PERIOD_BITS)), CACHED_KEY.period);
+    key.writeUInt32LE((answer.isDnssecOk ? WITH_DNSSEC : 0) | (answer.isUnchecked ? UNCHECKED : 0), CACHED_KEY.bits);
+  }
+
+  #encodeValue(answer: CachedKernelAnswer, bytes: number, records: number, nowNs: bigint): void {
+    const { type, rcode, message, from, ttlOffsets } = answer;
+    const value = this.#value;
+    value.fill(0);
+    value.writeBigUInt64LE(nowNs - BigInt(Math.round(answer.sinceMs * Number(NS_PER_MS))), CACHED_VALUE.since);
+    value.writeBigUInt64LE(nowNs + BigInt(Math.round(answer.forMs * Number(NS_PER_MS))), CACHED_VALUE.until);
+    value[CACHED_VALUE.answers] = answer.answers;
+    value[CACHED_VALUE.authorities] = answer.authorities;
+    value[CACHED_VALUE.additionals] = answer.additionals;
+    value[CACHED_VALUE.bytes] = bytes;
+    value[CACHED_VALUE.codes] = rcode | (answer.isAuthentic ? AUTHENTIC : 0);
+    value[CACHED_VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode, source: "cache" });
+    const { number, count } = this.#current;
+    value.writeUInt16LE(CACHED_ENTRY | ((number & 1) === 1 ? ODD_ROUND : 0) | count, CACHED_VALUE.entry);
+    for (let at = 0; at < bytes; at++) value[CACHED_VALUE.body + at] = message[from + at] as number;
+    for (let index = 0; index < records; index++) {
+      const at = ttlOffsets[index] as number;
+      value.writeUInt32LE(value.readUInt32BE(CACHED_VALUE.body + at), CACHED_VALUE.ttls + index * 4);
+      value[CACHED_VALUE.ttlsAt + index] = at;
+    }
+  }
+}
