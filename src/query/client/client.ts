@@ -63,8 +63,9 @@ export class Client {
     local: 0,
     /** Answered from cached upstream replies. */
     cached: 0,
-    /** The part of both that the kernel answered. */
+    /** The part of both that the kernel answered, and of the cached ones alone. */
     kernel: 0,
+    kernelCached: 0,
     forwarded: 0,
     malformed: 0,
     ignored: 0,
@@ -168,6 +169,7 @@ export class Client {
     counters.cached += cached;
     counters.local += fresh - cached;
     counters.kernel += fresh;
+    counters.kernelCached += cached;
   }
 
   #collectFailed(memory: KernelAnswerMemory): void {

@@ -49,6 +49,11 @@ export class Clients {
     return this.#open.get(containerId);
   }
 
+  /** Counts what the kernel has answered meanwhile. */
+  collect(): void {
+    for (const client of this.#open.values()) client.collect();
+  }
+
   /** What the kernel repeats may no longer be so. */
   forgetRepeated(): void {
     for (const client of this.#open.values()) client.memory?.forget();
