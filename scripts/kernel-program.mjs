@@ -66,7 +66,7 @@ function moduleText(object) {
  */
 
 /** Instructions that load the address of a map, by index. */
-export const MAP_REFERENCES: readonly (readonly [instruction: number, map: "answers" | "counts" | "replies" | "spaces"])[] = [
+export const MAP_REFERENCES: readonly (readonly [instruction: number, map: "answers" | "counts" | "brief" | "spaces"])[] = [
 ${references.map(([at, map]) => `  [${at}, "${map}"],`).join("\n")}
 ];
 

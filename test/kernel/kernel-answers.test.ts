@@ -267,7 +267,7 @@ test("a namespace has its share, then the process answers; what is forgotten mak
   const small = new KernelAnswers({
     spaces: 2,
     answers: { whole: 6, each: 4, always: 2 },
-    cached: LIMITS.kernelAnswers.cached,
+    brief: LIMITS.kernelAnswers.brief,
   });
   t.after(() => small.close());
   const [greedy, modest] = [small.open() as KernelSpace, small.open() as KernelSpace];

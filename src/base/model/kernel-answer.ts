@@ -28,20 +28,21 @@ export interface KernelAnswer {
   readonly source: LocalSource | undefined;
 }
 
-/** A reply of the cache. It is the same for some time, but for its TTLs. */
-export interface CachedKernelAnswer extends Omit<KernelAnswer, "isAuthoritative" | "shuffledBytes" | "source"> {
+/** An answer that the kernel repeats for some seconds, and counts: a reply of the cache, or a failure. */
+export interface BriefKernelAnswer extends Omit<KernelAnswer, "shuffledBytes" | "source"> {
+  readonly source: LocalSource | "cache";
+  /** To its client it is a failure: each query that gets it is counted. */
+  readonly isFailure: boolean;
   readonly additionals: number;
-  /** Offsets of the TTLs from `from`, in order; only as many are valid as there are records. */
+  /** Of a reply of the cache, offsets of the TTLs from `from`, in order; only as many are valid as there are records. */
   readonly ttlOffsets: readonly number[];
   /** The reply was to a query with DO, and with CD. */
   readonly isDnssecOk: boolean;
   readonly isUnchecked: boolean;
   /** The records were validated: AD is set for whoever requests it. */
   readonly isAuthentic: boolean;
-  /** The TTLs began to count so long ago. */
-  readonly sinceMs: number;
-  /** For so long the process need not see the query. */
-  readonly forMs: number;
+  /** Of a reply of the cache: its TTLs began to count so long ago, and for so long nothing else changes. */
+  readonly lasting: { readonly sinceMs: number; readonly forMs: number } | undefined;
 }
 
 /** What answers have in common that are counted together. */
@@ -81,14 +82,14 @@ export interface KernelAnswerMemory {
    * many have no record any more.
    */
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
-  /** Passes each reply with an error code that the kernel has given since the last call, and how often. */
+  /** Passes each failure that the kernel has answered since the last call, and how often. */
   takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void;
   /** Leaves queries from these source ports to the process, and from some others. */
   leave(ports: Iterable<number>): void;
   /** Returns whether the kernel repeats this answer from now on. */
   remember(answer: KernelAnswer): boolean;
-  /** The same for a reply of the cache, if the namespace asks for it often enough. */
-  rememberCached(answer: CachedKernelAnswer): boolean;
+  /** The same for some seconds, if the namespace asks for it often enough. */
+  rememberBriefly(answer: BriefKernelAnswer): boolean;
   /** Ends all answers at once. */
   forget(): void;
 }

@@ -2,8 +2,8 @@
 //
 // Answers a container's queries where they arrive: at tcx ingress of lo in its network namespace, before any socket and any
 // process. It knows no names of its own. The process leaves the answers that it has given in a table; the same question
-// from the same namespace gets the same bytes, until the names change. Cached replies are in a second table, each for some
-// seconds; their TTLs are counted down here. Whatever is not plain, or in no table, goes on to the process: its port is
+// from the same namespace gets the same bytes, until the names change. Cached replies, and failures, are in a second table,
+// each for some seconds: their TTLs are counted down here, and each entry counts how often it was the answer. Whatever is not plain, or in no table, goes on to the process: its port is
 // written into the packet, and 53 into its reply. So no packet of a query needs connection tracking, and the rules of the
 // namespace switch it off for them.
 //
@@ -28,16 +28,17 @@
 #define LITERAL 1
 // OPT is ignored.
 #define NO_EDNS 2
-// In struct answer.
+// In struct answer and struct brief.
 #define AUTHORITATIVE 0x80
 #define NAME_BYTES 80
 #define BODY_BYTES 112
 #define RECORDS 64
 #define KINDS 64
-// In struct cached. A reply in a period of 2^33 ns, whose phase is the name's own.
+// In struct brief. An entry is for a period of 2^33 ns, whose phase is the name's own.
+#define LOCAL 0x20
 #define AUTHENTIC 0x40
-#define CACHED_BODY_BYTES 232
-#define CACHED_RECORDS 8
+#define BRIEF_BODY_BYTES 232
+#define BRIEF_RECORDS 8
 #define PERIOD_BITS 33
 #define PHASE_FACTOR 0x9e3779b1
 #define WITH_DNSSEC 1
@@ -124,8 +125,8 @@ struct question {
 	__u8 name[NAME_BYTES];
 } __attribute__((aligned(8)));
 
-// The same, in one period, with what else decides on a cached reply: WITH_DNSSEC, UNCHECKED.
-struct cached_question {
+// The same in one period, with what else decides on a cached reply: WITH_DNSSEC, UNCHECKED.
+struct brief_question {
 	struct question question;
 	__u32 period;
 	__u32 bits;
@@ -146,9 +147,9 @@ struct answer {
 	__u8 body[BODY_BYTES];
 } __attribute__((aligned(8)));
 
-// A reply of the cache: all that follows the question, without OPT.
-struct cached {
-	// The TTLs are those of this time, on the clock of the kernel since its start, in ns.
+// A reply of the cache, or a failure: all that follows the question, without OPT.
+struct brief {
+	// The TTLs are those of this time, in ns of CLOCK_MONOTONIC; those of a local answer stay.
 	__u64 since;
 	// From then on the process answers.
 	__u64 until;
@@ -158,14 +159,14 @@ struct cached {
 	__u8 authorities;
 	__u8 additionals;
 	__u8 bytes;
-	// The response code, and AUTHENTIC.
+	// The response code, AUTHORITATIVE, AUTHENTIC, and LOCAL.
 	__u8 codes;
 	__u8 kind;
 	__u16 entry;
-	__u32 ttls[CACHED_RECORDS];
+	__u32 ttls[BRIEF_RECORDS];
 	// Where in the body they are.
-	__u8 ttls_at[CACHED_RECORDS];
-	__u8 body[CACHED_BODY_BYTES];
+	__u8 ttls_at[BRIEF_RECORDS];
+	__u8 body[BRIEF_BODY_BYTES];
 } __attribute__((aligned(8)));
 
 // Queries answered in all namespaces, by the kind of their answer; each in a cache line of its own.
@@ -200,9 +201,9 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__type(key, struct cached_question);
-	__type(value, struct cached);
-} replies SEC(".maps");
+	__type(key, struct brief_question);
+	__type(value, struct brief);
+} brief SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -358,9 +359,9 @@ static __always_inline void record(struct space *space, __u32 kind, __u16 entry,
 	*(volatile __u64 *)&space->records[number % RECORDS] = time | lap << 24 | (generation & 0xff) << 16 | entry;
 }
 
-// Answers with a cached reply. Returns 0 if there is none, and -1 if the packet must not go on.
-static __always_inline int answered_from_cache(struct __sk_buff *skb, struct headers *h, struct space *space,
-					       struct cached_question *key, __u32 question_end, struct opt *opt,
+// Answers from the second table. Returns 0 if it has nothing, and -1 if the packet must not go on.
+static __always_inline int answered_briefly(struct __sk_buff *skb, struct headers *h, struct space *space,
+					       struct brief_question *key, __u32 question_end, struct opt *opt,
 					       __u32 opt_bytes)
 {
 	__u64 now = bpf_ktime_get_coarse_ns();
@@ -375,7 +376,7 @@ static __always_inline int answered_from_cache(struct __sk_buff *skb, struct hea
 		sum += ((__u32 *)key->question.name)[word];
 	key->period = (now + ((__u64)(sum * PHASE_FACTOR) << 1)) >> PERIOD_BITS;
 	key->bits = (is_dnssec_ok ? WITH_DNSSEC : 0) | ((h->dns.codes & CD) ? UNCHECKED : 0);
-	struct cached *known = bpf_map_lookup_elem(&replies, key);
+	struct brief *known = bpf_map_lookup_elem(&brief, key);
 	if (!known || now >= known->until)
 		return 0;
 
@@ -384,25 +385,27 @@ static __always_inline int answered_from_cache(struct __sk_buff *skb, struct hea
 		return 0;
 	__u32 more = bytes - 1;
 	OPAQUE(more);
-	if (more < CACHED_BODY_BYTES)
+	if (more < BRIEF_BODY_BYTES)
 		bpf_skb_store_bytes(skb, question_end, known->body, more + 1, 0);
+	__u8 codes = known->codes;
 	__u64 age = now > known->since ? (now - known->since) / SECOND : 0;
-	__u32 records = known->answers + known->authorities + known->additionals;
+	__u32 records = (codes & LOCAL) ? 0 : known->answers + known->authorities + known->additionals;
 #pragma nounroll
-	for (int i = 0; i < CACHED_RECORDS; i++) {
+	for (int i = 0; i < BRIEF_RECORDS; i++) {
 		if (i >= records)
 			break;
 		__u32 ttl = known->ttls[i];
 		ttl = bpf_htonl(ttl > age ? ttl - age : 0);
 		bpf_skb_store_bytes(skb, question_end + known->ttls_at[i], &ttl, sizeof(ttl), 0);
 	}
-	__u8 codes = known->codes;
 	__u8 authentic = ((codes & AUTHENTIC) && (is_dnssec_ok || (h->dns.codes & AD))) ? AD : 0;
 	struct counts_of counts_of = {known->answers, known->authorities, known->additionals};
-	finish(skb, h, question_end + bytes, opt, opt_bytes, &counts_of, 0, authentic | (codes & 15));
+	finish(skb, h, question_end + bytes, opt, opt_bytes, &counts_of,
+	       (codes & AUTHORITATIVE) ? AA : 0, authentic | (codes & 15));
 	__sync_fetch_and_add(&known->answered, 1);
 	record(space, known->kind, known->entry, key->question.generation);
-	__sync_fetch_and_add(&space->cached, 1);
+	if (!(codes & LOCAL))
+		__sync_fetch_and_add(&space->cached, 1);
 	// An entry is deleted a second after its end, at the earliest. A processor that was stopped for as long may have read another one.
 	return bpf_ktime_get_coarse_ns() - now < SECOND / 2 ? 1 : -1;
 }
@@ -419,7 +422,7 @@ static __always_inline int is_cookie(struct __sk_buff *skb, __u32 at, __u32 byte
 // Answers the query if it is plain and its answer is known. Returns 0 if it is the process's, and -1 if it is lost.
 static __always_inline int answered(struct __sk_buff *skb, struct headers *h, struct space *space, __u32 index)
 {
-	struct cached_question key;
+	struct brief_question key;
 	struct opt opt;
 	struct answer answer;
 
@@ -489,7 +492,7 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 
 	const struct answer *known = bpf_map_lookup_elem(&answers, &key.question);
 	if (!known)
-		return style == 0 ? answered_from_cache(skb, h, space, &key, question_end, &opt, opt_bytes) : 0;
+		return style == 0 ? answered_briefly(skb, h, space, &key, question_end, &opt, opt_bytes) : 0;
 	answer = *known;
 	// An entry is reused for another question only after its generation has ended: these are the bytes of one answer if
 	// the generation is still the same. The addition of nothing is a barrier.

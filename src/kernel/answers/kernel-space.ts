@@ -2,7 +2,7 @@
  * KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that says which they are.
  */
 import type {
-  CachedKernelAnswer,
+  BriefKernelAnswer,
   KernelAnswerMemory,
   KernelAnswer,
   RepeatedAnswer,
@@ -13,14 +13,14 @@ import { closeInPool } from "../in-pool.ts";
 import { closeQuietly, duplicate } from "../libc.ts";
 import { type AnswerKinds, OWN_KIND } from "./answer-kinds.ts";
 import { AnswerRecords, GENERATION_BITS } from "./answer-records.ts";
-import type { CachedEntries } from "./cached-entries.ts";
-import type { CachedTable } from "./cached-table.ts";
+import type { BriefEntries } from "./brief-entries.ts";
+import type { BriefTable } from "./brief-table.ts";
 import {
   AUTHORITATIVE,
   BODY_BYTES_MAX,
-  CACHED_ENTRY,
-  CACHED_VALUE,
-  CACHED_VALUE_BYTES,
+  BRIEF_ENTRY,
+  BRIEF_VALUE,
+  BRIEF_VALUE_BYTES,
   KEY,
   KEY_BYTES,
   LABELS_MAX,
@@ -44,7 +44,7 @@ interface SpaceParts {
   readonly program: number;
   /** The maps. */
   readonly answers: number;
-  readonly cached: CachedTable;
+  readonly brief: BriefTable;
   readonly calls: number;
   readonly kinds: AnswerKinds;
   readonly links: LinkThread;
@@ -57,7 +57,7 @@ export class KernelSpace implements KernelAnswerMemory {
   readonly #key = Buffer.allocUnsafeSlow(KEY_BYTES);
   readonly #value = Buffer.allocUnsafeSlow(VALUE_BYTES);
   readonly #records: AnswerRecords;
-  readonly #cached: CachedEntries;
+  readonly #brief: BriefEntries;
   onEnding: (() => void) | undefined;
   /** The keys of its entries, one after the other. */
   #keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
@@ -73,7 +73,7 @@ export class KernelSpace implements KernelAnswerMemory {
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
-    this.#cached = parts.cached.entriesOf(parts.index, parts.kinds, () => this.onEnding?.());
+    this.#brief = parts.brief.entriesOf(parts.index, parts.kinds, () => this.onEnding?.());
     this.#setPort(0);
     this.leave([]);
     this.forget();
@@ -121,15 +121,15 @@ export class KernelSpace implements KernelAnswerMemory {
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number {
     const { answers, kinds } = this.#parts;
     const message = new RepeatedMessage();
-    const reply = Buffer.allocUnsafe(CACHED_VALUE_BYTES);
+    const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
     const generation = this.#generation & GENERATION_BITS;
     let kind: number = OWN_KIND;
     return this.#records.take((entry, recordGeneration, atMs) => {
-      if (entry >= CACHED_ENTRY) {
-        const key = this.#cached.read(entry, reply);
+      if (entry >= BRIEF_ENTRY) {
+        const key = this.#brief.read(entry, reply);
         if (key === undefined) return false;
-        message.writeCached(entry, key, reply);
-        kind = reply[CACHED_VALUE.kind] as number;
+        message.writeBrief(entry, key, reply);
+        kind = reply[BRIEF_VALUE.kind] as number;
       } else if (entry >= this.#count || recordGeneration !== generation) return false;
       else if (message.entry !== entry) {
         const key = this.#keys.subarray(entry * KEY_BYTES, (entry + 1) * KEY_BYTES);
@@ -145,12 +145,13 @@ export class KernelSpace implements KernelAnswerMemory {
   }
 
   takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void {
-    if (this.#cached.size === 0) return;
+    if (this.#brief.size === 0) return;
     const message = new RepeatedMessage();
-    const reply = Buffer.allocUnsafe(CACHED_VALUE_BYTES);
-    this.#cached.takeFailed(reply, (key, times) => {
-      message.writeCached(CACHED_ENTRY, key, reply);
-      visit(message.answer("cache", performance.now()), times);
+    const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
+    this.#brief.takeFailed(reply, (key, times) => {
+      message.writeBrief(BRIEF_ENTRY, key, reply);
+      const kind = this.#parts.kinds.kindOf(reply[BRIEF_VALUE.kind] as number);
+      if (kind !== undefined) visit(message.answer(kind.source, performance.now()), times);
     });
   }
 
@@ -236,10 +237,10 @@ export class KernelSpace implements KernelAnswerMemory {
     return true;
   }
 
-  rememberCached(answer: CachedKernelAnswer): boolean {
+  rememberBriefly(answer: BriefKernelAnswer): boolean {
     // What is repeated letter by letter, or without EDNS, is the process's.
     if (this.#isClosed || this.#style !== 0) return false;
-    return this.#cached.remember(answer, this.#current());
+    return this.#brief.remember(answer, this.#current());
   }
 
   close(): void {
@@ -250,7 +251,7 @@ export class KernelSpace implements KernelAnswerMemory {
     if (this.#link !== undefined) void closeInPool(this.#link);
     closeQuietly(this.#parts.program);
     this.#reclaim();
-    this.#cached.close();
+    this.#brief.close();
     this.#parts.onClose();
   }
 

@@ -48,20 +48,20 @@ export const VALUE = {
   body: 8,
 } as const;
 export const BODY_BYTES_MAX = 112;
-/** A bit of `codes`, beside the response code. */
+/** A bit of `codes` of both, beside the response code. */
 export const AUTHORITATIVE = 0x80;
 export const RCODE_BITS = 0x0f;
 
-/** struct cached_question: a question, the period, then what else decides on a cached reply. */
-export const CACHED_KEY_BYTES = 96;
-export const CACHED_KEY = { period: 88, bits: 92 } as const;
-/** A reply is found in one period of 2^33 ns; its phase depends on the name, by this factor. */
+/** struct brief_question: a question, the period, then what else decides on a cached reply. */
+export const BRIEF_KEY_BYTES = 96;
+export const BRIEF_KEY = { period: 88, bits: 92 } as const;
+/** An entry is found in one period of 2^33 ns; its phase depends on the name, by this factor. */
 export const PERIOD_BITS = 33n;
 export const PHASE_FACTOR = 0x9e3779b1;
 
-/** struct cached: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT. */
-export const CACHED_VALUE_BYTES = 304;
-export const CACHED_VALUE = {
+/** struct brief: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT. */
+export const BRIEF_VALUE_BYTES = 304;
+export const BRIEF_VALUE = {
   since: 0,
   until: 8,
   answered: 16,
@@ -76,9 +76,10 @@ export const CACHED_VALUE = {
   ttlsAt: 64,
   body: 72,
 } as const;
-export const CACHED_BODY_BYTES_MAX = 232;
-export const CACHED_RECORDS_MAX = 8;
-/** A bit of its `codes`, beside the response code. */
+export const BRIEF_BODY_BYTES_MAX = 232;
+export const BRIEF_RECORDS_MAX = 8;
+/** Further bits of its `codes`. */
 export const AUTHENTIC = 0x40;
-/** Set in the number of an entry that is a cached reply. */
-export const CACHED_ENTRY = 0x8000;
+export const LOCAL = 0x20;
+/** Set in the number of an entry of this table. */
+export const BRIEF_ENTRY = 0x8000;

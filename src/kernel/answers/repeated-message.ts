@@ -5,11 +5,11 @@
 import { HEADER_BYTES, writeCounts } from "../../base/dns/header.ts";
 import { CLASS, QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import type { RepeatedAnswer } from "../../base/model/kernel-answer.ts";
-import { CACHED_BODY_BYTES_MAX, CACHED_VALUE, KEY, NAME_BYTES_MAX, RCODE_BITS, VALUE } from "./layout.ts";
+import { BRIEF_BODY_BYTES_MAX, BRIEF_VALUE, KEY, NAME_BYTES_MAX, RCODE_BITS, VALUE } from "./layout.ts";
 
 const ROOT_LABEL_BYTES = 1;
 const MESSAGE_BYTES_MAX =
-  HEADER_BYTES + NAME_BYTES_MAX + ROOT_LABEL_BYTES + QUESTION_FIXED_BYTES + CACHED_BODY_BYTES_MAX;
+  HEADER_BYTES + NAME_BYTES_MAX + ROOT_LABEL_BYTES + QUESTION_FIXED_BYTES + BRIEF_BODY_BYTES_MAX;
 
 export class RepeatedMessage {
   readonly #message = Buffer.alloc(MESSAGE_BYTES_MAX);
@@ -28,9 +28,9 @@ export class RepeatedMessage {
     this.#write(entry, key, value, VALUE.body, value[VALUE.bytes] as number);
   }
 
-  /** The same for a cached reply, with the TTLs that it had when it was written. */
-  writeCached(entry: number, key: Buffer, value: Buffer): void {
-    const { answers, authorities, additionals, codes, body, bytes } = CACHED_VALUE;
+  /** The same for one of the other table, with the TTLs that it had when it was written. */
+  writeBrief(entry: number, key: Buffer, value: Buffer): void {
+    const { answers, authorities, additionals, codes, body, bytes } = BRIEF_VALUE;
     const [inAnswer, inAuthority, beside] = [value[answers], value[authorities], value[additionals]] as [
       number,
       number,

@@ -69,11 +69,7 @@ export class ReplyCache {
   #size = 0;
 
   /** `counts` receives the evictions. `onForgotten` is called when replies are removed that nobody is to get any more. */
-  constructor(
-    bytesMax: number,
-    counts: CacheCounts = newCacheCounts(),
-    onForgotten: () => void = () => undefined,
-  ) {
+  constructor(bytesMax: number, counts: CacheCounts = newCacheCounts(), onForgotten: () => void = () => undefined) {
     this.bytesMax = bytesMax;
     this.counts = counts;
     this.#onForgotten = onForgotten;

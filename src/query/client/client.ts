@@ -174,7 +174,8 @@ export class Client {
 
   #collectFailed(memory: KernelAnswerMemory): void {
     memory.takeFailed((answer, times) => {
-      this.counters[answer.rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"] += times;
+      if (answer.rcode !== RCODE.NOERROR)
+        this.counters[answer.rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"] += times;
       this.failures.note(repeatedOutcome.of(answer), times);
     });
   }

@@ -1,6 +1,10 @@
 /**
  * RepeatedOutcome: a query that the kernel has answered, as an outcome like that of any other.
  */
+import { u16 } from "../../base/dns/bytes.ts";
+import { ANSWERS_AT } from "../../base/dns/header.ts";
+import { RCODE } from "../../base/dns/rcode.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
 import type { RepeatedAnswer } from "../../base/model/kernel-answer.ts";
 import { QUERY_RESULT } from "../../base/model/query-record.ts";
 import { Outcome, STAGE } from "./outcome.ts";
@@ -15,6 +19,7 @@ export class RepeatedOutcome extends Outcome {
     } else {
       this.stage = STAGE.local;
       this.source = source;
+      this.lacksAddress = type === TYPE.A && rcode === RCODE.NOERROR && u16(message, ANSWERS_AT) === 0;
     }
     this.type = type;
     this.rcode = rcode;

@@ -20,7 +20,7 @@ import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
-import type { CachedKernelAnswer, KernelAnswerMemory, KernelAnswer } from "../../base/model/kernel-answer.ts";
+import type { BriefKernelAnswer, KernelAnswerMemory, KernelAnswer } from "../../base/model/kernel-answer.ts";
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Question } from "./question.ts";
@@ -106,11 +106,14 @@ export class KernelAnswerMarker {
     if (memory === undefined || reply.isStream) return;
     if (cached !== undefined) {
       const known = cachedAnswer(block, question, reply, cached);
-      if (known !== undefined) memory.rememberCached(known);
+      if (known !== undefined) memory.rememberBriefly(known);
       return;
     }
-    // The process records each lookup that fails.
-    if (reply.rcode !== RCODE.NOERROR || reply.lacksAddress) return;
+    if (reply.rcode !== RCODE.NOERROR || reply.lacksAddress) {
+      const failure = localFailure(block, question, reply, this.#style);
+      if (failure !== undefined) memory.rememberBriefly(failure);
+      return;
+    }
     const known = kernelAnswer(block, question, reply, { dataBytes, ...this.#style });
     if (known !== undefined) memory.remember(known);
   }
@@ -136,7 +139,6 @@ function kernelAnswer(
   if (isShuffled && !compresses) return undefined;
   return {
     ...repeated(block, question, length - opts * OPT_BYTES, rcode),
-    isAuthoritative: (flags & AA) !== 0,
     shuffledBytes: isShuffled ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0,
     source,
   };
@@ -147,18 +149,50 @@ function cachedAnswer(
   question: Question,
   { length, rcode }: WrittenReply,
   { reply, sinceMs, forMs }: Repeatable,
-): CachedKernelAnswer | undefined {
+): BriefKernelAnswer | undefined {
   const { offset, records } = question;
   if (reply === undefined || !isPlain(question, block[offset + FLAGS_AT] as number)) return undefined;
   return {
     ...repeated(block, question, length - records.optCount * OPT_BYTES, rcode),
+    ...askedFor(block, question),
+    source: "cache",
+    isFailure: rcode !== RCODE.NOERROR,
     additionals: u16(block, offset + ADDITIONALS_AT) - records.optCount,
     ttlOffsets: reply.ttlOffsets,
+    isAuthentic: reply.isAuthentic,
+    lasting: { sinceMs, forMs },
+  };
+}
+
+/** Our own denial, which is the same until the names change; the kernel counts it. */
+function localFailure(
+  block: Buffer,
+  question: Question,
+  { length, rcode, source }: WrittenReply,
+  { speaksEdns }: ReplyStyle,
+): BriefKernelAnswer | undefined {
+  const { offset, records } = question;
+  const opts = speaksEdns ? records.optCount : 0;
+  const [answers, authorities] = [u16(block, offset + ANSWERS_AT), u16(block, offset + AUTHORITIES_AT)];
+  // Of a probe of our own the process must see each query.
+  if (question.type === TYPE.TXT) return undefined;
+  if (!isPlain(question, block[offset + FLAGS_AT] as number) || answers > 0 || authorities > 1) return undefined;
+  return {
+    ...repeated(block, question, length - opts * OPT_BYTES, rcode),
+    ...askedFor(block, question),
+    source,
+    isFailure: true,
+    additionals: 0,
+    ttlOffsets: [],
+    isAuthentic: false,
+    lasting: undefined,
+  };
+}
+
+function askedFor(block: Buffer, { offset, records }: Question): Pick<BriefKernelAnswer, "isDnssecOk" | "isUnchecked"> {
+  return {
     isDnssecOk: records.isDnssecOk,
     isUnchecked: ((block[offset + CODES_AT] as number) & CD) !== 0,
-    isAuthentic: reply.isAuthentic,
-    sinceMs,
-    forMs,
   };
 }
 
@@ -173,13 +207,14 @@ function repeated(
   { offset, end, type, folded, foldedLength, labelCount }: Question,
   length: number,
   rcode: number,
-): Pick<KernelAnswer, keyof KernelAnswer & keyof CachedKernelAnswer> {
+): Omit<KernelAnswer, "shuffledBytes" | "source"> {
   return {
     type,
     name: folded,
     nameBytes: foldedLength,
     labels: labelCount,
     rcode,
+    isAuthoritative: ((block[offset + FLAGS_AT] as number) & AA) !== 0,
     answers: u16(block, offset + ANSWERS_AT),
     authorities: u16(block, offset + AUTHORITIES_AT),
     message: block,

@@ -4,25 +4,25 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 
-import type { CachedKernelAnswer } from "../../src/base/model/kernel-answer.ts";
+import type { BriefKernelAnswer } from "../../src/base/model/kernel-answer.ts";
 import { AnswerKinds } from "../../src/kernel/answers/answer-kinds.ts";
-import type { CachedEntries } from "../../src/kernel/answers/cached-entries.ts";
-import { CachedTable } from "../../src/kernel/answers/cached-table.ts";
-import { CACHED_ENTRY, CACHED_VALUE_BYTES, COUNT_BYTES, KINDS } from "../../src/kernel/answers/layout.ts";
+import type { BriefEntries } from "../../src/kernel/answers/brief-entries.ts";
+import { BriefTable } from "../../src/kernel/answers/brief-table.ts";
+import { BRIEF_ENTRY, BRIEF_VALUE_BYTES, COUNT_BYTES, KINDS } from "../../src/kernel/answers/layout.ts";
 import { TYPE } from "../support/scripted/builders.ts";
 
 const SECOND_NS = 1_000_000_000n;
 const LIMITS = { whole: 12, each: 8, always: 2 };
 const kinds = new AnswerKinds(new ArrayBuffer(KINDS * COUNT_BYTES));
-const into = Buffer.alloc(CACHED_VALUE_BYTES);
+const into = Buffer.alloc(BRIEF_VALUE_BYTES);
 
-function aTable(t: TestContext): CachedTable {
-  const table = new CachedTable(4, LIMITS);
+function aTable(t: TestContext): BriefTable {
+  const table = new BriefTable(4, LIMITS);
   t.after(() => table.close());
   return table;
 }
 
-function anAnswer(name: string): CachedKernelAnswer {
+function anAnswer(name: string): BriefKernelAnswer {
   const label = Buffer.from(name, "latin1");
   return {
     type: TYPE.A,
@@ -30,6 +30,7 @@ function anAnswer(name: string): CachedKernelAnswer {
     nameBytes: label.length + 1,
     labels: 1,
     rcode: 0,
+    isAuthoritative: false,
     answers: 0,
     authorities: 0,
     additionals: 0,
@@ -40,13 +41,14 @@ function anAnswer(name: string): CachedKernelAnswer {
     isDnssecOk: false,
     isUnchecked: false,
     isAuthentic: false,
-    sinceMs: 0,
-    forMs: 60_000,
+    source: "cache",
+    isFailure: false,
+    lasting: { sinceMs: 0, forMs: 60_000 },
   };
 }
 
 // A period may end between two calls.
-function remembers(entries: CachedEntries, name: string): boolean {
+function remembers(entries: BriefEntries, name: string): boolean {
   return [1, 2, 3].some(() => entries.remember(anAnswer(name), 1));
 }
 
@@ -55,16 +57,16 @@ test("an entry stays for its period and a second at least, and goes when two rou
   const entries = aTable(t).entriesOf(0, kinds, () => ended++);
   const startNs = process.hrtime.bigint();
   assert.ok(remembers(entries, "popular"));
-  assert.ok(entries.read(CACHED_ENTRY, into) !== undefined);
+  assert.ok(entries.read(BRIEF_ENTRY, into) !== undefined);
   entries.sweep(startNs + 9n * SECOND_NS);
   assert.deepEqual([entries.size, ended], [1, 0]);
   // What it counts can still be read.
   entries.sweep(startNs + 11n * SECOND_NS);
   assert.deepEqual([entries.size, ended], [1, 1]);
-  assert.ok(entries.read(CACHED_ENTRY, into) !== undefined);
+  assert.ok(entries.read(BRIEF_ENTRY, into) !== undefined);
   entries.sweep(startNs + 22n * SECOND_NS);
   assert.deepEqual([entries.size, ended], [0, 2]);
-  assert.equal(entries.read(CACHED_ENTRY, into), undefined);
+  assert.equal(entries.read(BRIEF_ENTRY, into), undefined);
 });
 
 test("after a long time without a query, nothing stays", (t) => {
@@ -78,9 +80,9 @@ test("after a long time without a query, nothing stays", (t) => {
 test("each namespace has its share, and a little whatever the others have; what has ended makes room for others", (t) => {
   const table = aTable(t);
   const [greedy, second, third] = [0, 1, 2].map((space) => table.entriesOf(space, kinds, () => undefined)) as [
-    CachedEntries,
-    CachedEntries,
-    CachedEntries,
+    BriefEntries,
+    BriefEntries,
+    BriefEntries,
   ];
   for (const entries of [greedy, second, third])
     for (let index = 0; index < 10; index++) remembers(entries, `n${index}`);
@@ -95,7 +97,7 @@ test("what a closed namespace leaves is deleted a second later, and its room is 
   const table = aTable(t);
   const entries = table.entriesOf(0, kinds, () => undefined);
   assert.ok(remembers(entries, "popular"));
-  const key = Buffer.from(entries.read(CACHED_ENTRY, into) as Buffer);
+  const key = Buffer.from(entries.read(BRIEF_ENTRY, into) as Buffer);
   entries.close();
   t.mock.timers.tick(999);
   assert.ok(table.read(key, into));
@@ -106,10 +108,10 @@ test("what a closed namespace leaves is deleted a second later, and its room is 
 test("the numbers of entries of two rounds differ", (t) => {
   const entries = aTable(t).entriesOf(0, kinds, () => undefined);
   assert.ok(remembers(entries, "first"));
-  const old = entries.read(CACHED_ENTRY, into);
+  const old = entries.read(BRIEF_ENTRY, into);
   entries.sweep(process.hrtime.bigint() + 11n * SECOND_NS);
   assert.ok(remembers(entries, "second"));
-  assert.deepEqual(entries.read(CACHED_ENTRY, into), old);
-  const other = [1, 2, 3].map((bit) => entries.read(CACHED_ENTRY | (bit << 14), into)).find((key) => key !== undefined);
+  assert.deepEqual(entries.read(BRIEF_ENTRY, into), old);
+  const other = [1, 2, 3].map((bit) => entries.read(BRIEF_ENTRY | (bit << 14), into)).find((key) => key !== undefined);
   assert.ok(other?.includes("second"));
 });

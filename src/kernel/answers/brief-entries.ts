@@ -1,27 +1,27 @@
 /**
- * CachedEntries: the cached replies of one namespace in the kernel's table. The key of each has a period of 8.6 s in it, so
+ * BriefEntries: what the kernel answers one namespace for some seconds: cached replies, and failures. The key of each entry has a period of 8.6 s in it, so
  * it is found for that long at most, and is never changed. It is deleted when its period has been over for a second:
  * then no program can still be reading it.
  *
- * A reply is put there when the namespace asks for it twice in a period. So popular ones are there, and a flood of new names
+ * An answer is put there when the namespace asks for it twice in a period. So popular ones are there, and a flood of new names
  * writes nothing.
  */
-import { RCODE } from "../../base/dns/rcode.ts";
-import type { CachedKernelAnswer } from "../../base/model/kernel-answer.ts";
+import type { BriefKernelAnswer } from "../../base/model/kernel-answer.ts";
 import type { Share } from "../../base/lib/share.ts";
 import type { AnswerKinds } from "./answer-kinds.ts";
-import type { CachedTable } from "./cached-table.ts";
 import {
   AUTHENTIC,
-  CACHED_BODY_BYTES_MAX,
-  CACHED_ENTRY,
-  CACHED_KEY,
-  CACHED_KEY_BYTES,
-  CACHED_RECORDS_MAX,
-  CACHED_VALUE,
-  CACHED_VALUE_BYTES,
+  AUTHORITATIVE,
+  BRIEF_BODY_BYTES_MAX,
+  BRIEF_ENTRY,
+  BRIEF_KEY,
+  BRIEF_KEY_BYTES,
+  BRIEF_RECORDS_MAX,
+  BRIEF_VALUE,
+  BRIEF_VALUE_BYTES,
   KEY,
   LABELS_MAX,
+  LOCAL,
   NAME_BYTES_MAX,
   PERIOD_BITS,
   PHASE_FACTOR,
@@ -29,7 +29,9 @@ import {
 
 const WITH_DNSSEC = 1;
 const UNCHECKED = 2;
-const NS_PER_MS = 1_000_000n;
+const NS_PER_MS = 1_000_000;
+/** A time that does not come. */
+const EVER = 2n ** 63n;
 /** Longer than a period and a second. */
 const ROUND_NS = 10_000_000_000n;
 /** A reply that ends sooner is not worth the call. */
@@ -43,11 +45,11 @@ const INDEX_BITS = 0x3fff;
 
 /** Keys, one after the other, of what was written within the same 10 s. */
 export class Round {
-  keys = Buffer.allocUnsafeSlow(KEYS_FIRST * CACHED_KEY_BYTES);
+  keys = Buffer.allocUnsafeSlow(KEYS_FIRST * BRIEF_KEY_BYTES);
   count = 0;
   readonly number: number;
   readonly beganNs: bigint;
-  /** The entries with an error code, and how many of their answers have been taken. */
+  /** The entries that are failures, and how many of their answers have been taken. */
   readonly failing: { readonly index: number; taken: number }[] = [];
 
   constructor(number: number, beganNs: bigint) {
@@ -56,11 +58,11 @@ export class Round {
   }
 
   keyOf(index: number): Buffer {
-    return this.keys.subarray(index * CACHED_KEY_BYTES, (index + 1) * CACHED_KEY_BYTES);
+    return this.keys.subarray(index * BRIEF_KEY_BYTES, (index + 1) * BRIEF_KEY_BYTES);
   }
 
   add(key: Buffer): void {
-    const at = this.count++ * CACHED_KEY_BYTES;
+    const at = this.count++ * BRIEF_KEY_BYTES;
     if (at === this.keys.length) {
       const longer = Buffer.allocUnsafeSlow(2 * at);
       this.keys.copy(longer);
@@ -70,27 +72,39 @@ export class Round {
   }
 }
 
-interface CachedEntriesParts {
+/** The kernel's table, with the entries of all namespaces. */
+interface EntryTable {
+  /** Returns whether the key is new, and there is room. */
+  insert(key: Uint8Array, value: Uint8Array): boolean;
+  read(key: Uint8Array, into: Uint8Array): boolean;
+  delete(round: Round): void;
+  /** Has all namespaces delete what has ended. */
+  sweep(nowNs: bigint): void;
+  /** These end now, and their namespace is closed. */
+  retire(entries: BriefEntries, rounds: readonly Round[], share: Share): void;
+}
+
+interface BriefEntriesParts {
   /** The index of the namespace's space. */
   readonly space: number;
-  readonly table: CachedTable;
+  readonly table: EntryTable;
   readonly kinds: AnswerKinds;
   readonly share: Share;
   /** Called before entries are deleted, which nobody can read afterwards. */
   readonly onEnding: () => void;
 }
 
-export class CachedEntries {
-  readonly #parts: CachedEntriesParts;
-  readonly #key = Buffer.allocUnsafeSlow(CACHED_KEY_BYTES);
-  readonly #words = new Uint32Array(this.#key.buffer, KEY.name, (CACHED_KEY.period - KEY.name) / 4);
-  readonly #value = Buffer.allocUnsafeSlow(CACHED_VALUE_BYTES);
+export class BriefEntries {
+  readonly #parts: BriefEntriesParts;
+  readonly #key = Buffer.allocUnsafeSlow(BRIEF_KEY_BYTES);
+  readonly #words = new Uint32Array(this.#key.buffer, KEY.name, (BRIEF_KEY.period - KEY.name) / 4);
+  readonly #value = Buffer.allocUnsafeSlow(BRIEF_VALUE_BYTES);
   /** Of the last questions: a number for each in its period, inverted once its reply is in the table. */
   #asked: Uint32Array | undefined;
   #current = new Round(0, process.hrtime.bigint());
   #previous: Round | undefined;
 
-  constructor(parts: CachedEntriesParts) {
+  constructor(parts: BriefEntriesParts) {
     this.#parts = parts;
   }
 
@@ -99,10 +113,11 @@ export class CachedEntries {
     return this.#current.count + (this.#previous?.count ?? 0);
   }
 
-  remember(answer: CachedKernelAnswer, generation: number): boolean {
+  remember(answer: BriefKernelAnswer, generation: number): boolean {
     const bytes = answer.to - answer.from;
     const records = answer.answers + answer.authorities + answer.additionals;
-    if (bytes > CACHED_BODY_BYTES_MAX || records > CACHED_RECORDS_MAX || answer.forMs < WORTH_MS) return false;
+    if (bytes > BRIEF_BODY_BYTES_MAX || records > BRIEF_RECORDS_MAX || (answer.lasting?.forMs ?? WORTH_MS) < WORTH_MS)
+      return false;
     if (answer.nameBytes > NAME_BYTES_MAX || answer.labels > LABELS_MAX || answer.nameBytes === 0) return false;
     const nowNs = process.hrtime.bigint();
     this.#encodeKey(answer, generation, nowNs);
@@ -121,7 +136,7 @@ export class CachedEntries {
       return false;
     }
     asked[slot] = ~number;
-    if (answer.rcode !== RCODE.NOERROR) this.#current.failing.push({ index: this.#current.count, taken: 0 });
+    if (answer.isFailure) this.#current.failing.push({ index: this.#current.count, taken: 0 });
     this.#current.add(this.#key);
     return true;
   }
@@ -149,13 +164,13 @@ export class CachedEntries {
     return this.#parts.table.read(key, into) ? key : undefined;
   }
 
-  /** Passes the key and the value of each entry with an error code that has answered since the last call, and how often. */
+  /** Passes the key of each failure that was the answer since the last call, and how often; its value is in `into`. */
   takeFailed(into: Buffer, visit: (key: Buffer, times: number) => void): void {
     for (const round of this.#previous === undefined ? [this.#current] : [this.#previous, this.#current]) {
       for (const failing of round.failing) {
         const key = round.keyOf(failing.index);
         if (!this.#parts.table.read(key, into)) continue;
-        const answered = Number(into.readBigUInt64LE(CACHED_VALUE.answered));
+        const answered = Number(into.readBigUInt64LE(BRIEF_VALUE.answered));
         if (answered > failing.taken) visit(key, answered - failing.taken);
         failing.taken = answered;
       }
@@ -186,13 +201,13 @@ export class CachedEntries {
 
   /** A number for the question in its period and generation; others rarely have the same, and lose nothing but time. */
   #numberOfKey(): number {
-    let number = this.#key.readInt32LE(CACHED_KEY.period) ^ this.#key.readInt32LE(CACHED_KEY.bits);
+    let number = this.#key.readInt32LE(BRIEF_KEY.period) ^ this.#key.readInt32LE(BRIEF_KEY.bits);
     number = Math.imul(number, PHASE_FACTOR) ^ this.#key.readInt32LE(KEY.generation);
     for (const word of this.#words) number = Math.imul(number ^ word, PHASE_FACTOR) ^ (number >>> 15);
     return number >>> 0;
   }
 
-  #encodeKey({ type, name, nameBytes, ...answer }: CachedKernelAnswer, generation: number, nowNs: bigint): void {
+  #encodeKey({ type, name, nameBytes, ...answer }: BriefKernelAnswer, generation: number, nowNs: bigint): void {
     const key = this.#key;
     key.fill(0);
     key.writeUInt32LE(this.#parts.space, KEY.space);
@@ -202,29 +217,38 @@ export class CachedEntries {
     let sum = 0;
     for (const word of this.#words) sum = (sum + word) | 0;
     const phase = BigInt(Math.imul(sum, PHASE_FACTOR) >>> 0) << 1n;
-    key.writeUInt32LE(Number(BigInt.asUintN(32, (nowNs + phase) >> PERIOD_BITS)), CACHED_KEY.period);
-    key.writeUInt32LE((answer.isDnssecOk ? WITH_DNSSEC : 0) | (answer.isUnchecked ? UNCHECKED : 0), CACHED_KEY.bits);
+    key.writeUInt32LE(Number(BigInt.asUintN(32, (nowNs + phase) >> PERIOD_BITS)), BRIEF_KEY.period);
+    key.writeUInt32LE((answer.isDnssecOk ? WITH_DNSSEC : 0) | (answer.isUnchecked ? UNCHECKED : 0), BRIEF_KEY.bits);
   }
 
-  #encodeValue(answer: CachedKernelAnswer, bytes: number, records: number, nowNs: bigint): void {
-    const { type, rcode, message, from, ttlOffsets } = answer;
+  #encodeValue(answer: BriefKernelAnswer, bytes: number, records: number, nowNs: bigint): void {
+    const { type, rcode, source, message, from, ttlOffsets } = answer;
     const value = this.#value;
     value.fill(0);
-    value.writeBigUInt64LE(nowNs - BigInt(Math.round(answer.sinceMs * Number(NS_PER_MS))), CACHED_VALUE.since);
-    value.writeBigUInt64LE(nowNs + BigInt(Math.round(answer.forMs * Number(NS_PER_MS))), CACHED_VALUE.until);
-    value[CACHED_VALUE.answers] = answer.answers;
-    value[CACHED_VALUE.authorities] = answer.authorities;
-    value[CACHED_VALUE.additionals] = answer.additionals;
-    value[CACHED_VALUE.bytes] = bytes;
-    value[CACHED_VALUE.codes] = rcode | (answer.isAuthentic ? AUTHENTIC : 0);
-    value[CACHED_VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode, source: "cache" });
+    const { lasting } = answer;
+    value.writeBigUInt64LE(lasting === undefined ? EVER : nowNs - ns(lasting.sinceMs), BRIEF_VALUE.since);
+    value.writeBigUInt64LE(lasting === undefined ? EVER : nowNs + ns(lasting.forMs), BRIEF_VALUE.until);
+    value[BRIEF_VALUE.answers] = answer.answers;
+    value[BRIEF_VALUE.authorities] = answer.authorities;
+    value[BRIEF_VALUE.additionals] = answer.additionals;
+    value[BRIEF_VALUE.bytes] = bytes;
+    value[BRIEF_VALUE.codes] =
+      rcode |
+      (answer.isAuthoritative ? AUTHORITATIVE : 0) |
+      (answer.isAuthentic ? AUTHENTIC : 0) |
+      (source === "cache" ? 0 : LOCAL);
+    value[BRIEF_VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode, source });
     const { number, count } = this.#current;
-    value.writeUInt16LE(CACHED_ENTRY | ((number & 1) === 1 ? ODD_ROUND : 0) | count, CACHED_VALUE.entry);
-    for (let at = 0; at < bytes; at++) value[CACHED_VALUE.body + at] = message[from + at] as number;
-    for (let index = 0; index < records; index++) {
+    value.writeUInt16LE(BRIEF_ENTRY | ((number & 1) === 1 ? ODD_ROUND : 0) | count, BRIEF_VALUE.entry);
+    for (let at = 0; at < bytes; at++) value[BRIEF_VALUE.body + at] = message[from + at] as number;
+    for (let index = 0; lasting !== undefined && index < records; index++) {
       const at = ttlOffsets[index] as number;
-      value.writeUInt32LE(value.readUInt32BE(CACHED_VALUE.body + at), CACHED_VALUE.ttls + index * 4);
-      value[CACHED_VALUE.ttlsAt + index] = at;
+      value.writeUInt32LE(value.readUInt32BE(BRIEF_VALUE.body + at), BRIEF_VALUE.ttls + index * 4);
+      value[BRIEF_VALUE.ttlsAt + index] = at;
     }
   }
+}
+
+function ns(ms: number): bigint {
+  return BigInt(Math.round(ms * NS_PER_MS));
 }

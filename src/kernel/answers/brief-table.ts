@@ -1,5 +1,5 @@
 /**
- * CachedTable: the kernel's table of cached replies, which all namespaces share. What a namespace leaves behind is deleted a
+ * BriefTable: the kernel's table of answers for some seconds, which all namespaces share. What a namespace leaves behind is deleted a
  * little later, because a program may still be reading it.
  */
 import { Pool, type PoolLimits } from "../../base/lib/share.ts";
@@ -7,17 +7,17 @@ import type { Share } from "../../base/lib/share.ts";
 import { MAP_FLAG, MAP_TYPE, createMap, deleteElements, insertElement, readElement } from "../bpf.ts";
 import { closeQuietly } from "../libc.ts";
 import type { AnswerKinds } from "./answer-kinds.ts";
-import { CachedEntries, type Round } from "./cached-entries.ts";
-import { CACHED_KEY_BYTES, CACHED_VALUE_BYTES } from "./layout.ts";
+import { BriefEntries, type Round } from "./brief-entries.ts";
+import { BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES } from "./layout.ts";
 
 const RETIRED_MS = 1_000;
 /** Looking for room in all namespaces is not done for each reply. */
 const SWEEP_NS = 1_000_000_000n;
 
-export class CachedTable {
+export class BriefTable {
   readonly map: number;
   readonly #pool: Pool;
-  readonly #open = new Set<CachedEntries>();
+  readonly #open = new Set<BriefEntries>();
   readonly #retired = new Set<NodeJS.Timeout>();
   #sweptNs = 0n;
 
@@ -25,18 +25,18 @@ export class CachedTable {
   constructor(spaces: number, limits: PoolLimits) {
     this.#pool = new Pool(limits);
     this.map = createMap({
-      name: "dns11_cached",
+      name: "dns11_brief",
       type: MAP_TYPE.HASH,
-      keyBytes: CACHED_KEY_BYTES,
-      valueBytes: CACHED_VALUE_BYTES,
+      keyBytes: BRIEF_KEY_BYTES,
+      valueBytes: BRIEF_VALUE_BYTES,
       entries: limits.whole + limits.always * spaces,
       flags: MAP_FLAG.NO_PREALLOC,
     });
   }
 
   /** The entries of one namespace. */
-  entriesOf(space: number, kinds: AnswerKinds, onEnding: () => void): CachedEntries {
-    const entries = new CachedEntries({ space, table: this, kinds, share: this.#pool.open(), onEnding });
+  entriesOf(space: number, kinds: AnswerKinds, onEnding: () => void): BriefEntries {
+    const entries = new BriefEntries({ space, table: this, kinds, share: this.#pool.open(), onEnding });
     this.#open.add(entries);
     return entries;
   }
@@ -50,7 +50,7 @@ export class CachedTable {
   }
 
   delete({ keys, count }: Round): void {
-    deleteElements(this.map, keys, CACHED_KEY_BYTES, count);
+    deleteElements(this.map, keys, BRIEF_KEY_BYTES, count);
   }
 
   /** Has all namespaces delete what has ended. */
@@ -61,7 +61,7 @@ export class CachedTable {
   }
 
   /** These end now, and their namespace is closed. */
-  retire(entries: CachedEntries, rounds: readonly Round[], share: Share): void {
+  retire(entries: BriefEntries, rounds: readonly Round[], share: Share): void {
     this.#open.delete(entries);
     const held = rounds.filter(({ count }) => count > 0);
     if (held.length === 0) return;
