@@ -43,9 +43,14 @@ const KEYS_FIRST = 16;
 const ODD_ROUND = 0x4000;
 const INDEX_BITS = 0x3fff;
 
+/** The entry that is being written, and its name and type as numbers. */
+const newKey = Buffer.allocUnsafeSlow(BRIEF_KEY_BYTES);
+const newWords = new Uint32Array(newKey.buffer, KEY.name, (BRIEF_KEY.period - KEY.name) / 4);
+const newValue = Buffer.allocUnsafeSlow(BRIEF_VALUE_BYTES);
+
 /** Keys, one after the other, of what was written within the same 10 s. */
 export class Round {
-  keys = Buffer.allocUnsafeSlow(KEYS_FIRST * BRIEF_KEY_BYTES);
+  keys = Buffer.alloc(0);
   count = 0;
   readonly number: number;
   readonly beganNs: bigint;
@@ -64,7 +69,7 @@ export class Round {
   add(key: Buffer): void {
     const at = this.count++ * BRIEF_KEY_BYTES;
     if (at === this.keys.length) {
-      const longer = Buffer.allocUnsafeSlow(2 * at);
+      const longer = Buffer.allocUnsafeSlow(Math.max(KEYS_FIRST * BRIEF_KEY_BYTES, 2 * at));
       this.keys.copy(longer);
       this.keys = longer;
     }
@@ -96,9 +101,6 @@ interface BriefEntriesParts {
 
 export class BriefEntries {
   readonly #parts: BriefEntriesParts;
-  readonly #key = Buffer.allocUnsafeSlow(BRIEF_KEY_BYTES);
-  readonly #words = new Uint32Array(this.#key.buffer, KEY.name, (BRIEF_KEY.period - KEY.name) / 4);
-  readonly #value = Buffer.allocUnsafeSlow(BRIEF_VALUE_BYTES);
   /** Of the last questions: a number for each in its period, inverted once its reply is in the table. */
   #asked: Uint32Array | undefined;
   #current = new Round(0, process.hrtime.bigint());
@@ -131,13 +133,13 @@ export class BriefEntries {
     this.sweep(nowNs);
     if (this.#current.count > INDEX_BITS || !this.#takeShare(nowNs)) return false;
     this.#encodeValue(answer, bytes, records, nowNs);
-    if (!this.#parts.table.insert(this.#key, this.#value)) {
+    if (!this.#parts.table.insert(newKey, newValue)) {
       this.#parts.share.give(1);
       return false;
     }
     asked[slot] = ~number;
     if (answer.isFailure) this.#current.failing.push({ index: this.#current.count, taken: 0 });
-    this.#current.add(this.#key);
+    this.#current.add(newKey);
     return true;
   }
 
@@ -201,50 +203,48 @@ export class BriefEntries {
 
   /** A number for the question in its period and generation; others rarely have the same, and lose nothing but time. */
   #numberOfKey(): number {
-    let number = this.#key.readInt32LE(BRIEF_KEY.period) ^ this.#key.readInt32LE(BRIEF_KEY.bits);
-    number = Math.imul(number, PHASE_FACTOR) ^ this.#key.readInt32LE(KEY.generation);
-    for (const word of this.#words) number = Math.imul(number ^ word, PHASE_FACTOR) ^ (number >>> 15);
+    let number = newKey.readInt32LE(BRIEF_KEY.period) ^ newKey.readInt32LE(BRIEF_KEY.bits);
+    number = Math.imul(number, PHASE_FACTOR) ^ newKey.readInt32LE(KEY.generation);
+    for (const word of newWords) number = Math.imul(number ^ word, PHASE_FACTOR) ^ (number >>> 15);
     return number >>> 0;
   }
 
   #encodeKey({ type, name, nameBytes, ...answer }: BriefKernelAnswer, generation: number, nowNs: bigint): void {
-    const key = this.#key;
-    key.fill(0);
-    key.writeUInt32LE(this.#parts.space, KEY.space);
-    key.writeInt32LE(generation, KEY.generation);
-    for (let at = 0; at < nameBytes; at++) key[KEY.name + at] = name[at] as number;
-    key.writeUInt16BE(type, KEY.type);
+    newKey.fill(0);
+    newKey.writeUInt32LE(this.#parts.space, KEY.space);
+    newKey.writeInt32LE(generation, KEY.generation);
+    for (let at = 0; at < nameBytes; at++) newKey[KEY.name + at] = name[at] as number;
+    newKey.writeUInt16BE(type, KEY.type);
     let sum = 0;
-    for (const word of this.#words) sum = (sum + word) | 0;
+    for (const word of newWords) sum = (sum + word) | 0;
     const phase = BigInt(Math.imul(sum, PHASE_FACTOR) >>> 0) << 1n;
-    key.writeUInt32LE(Number(BigInt.asUintN(32, (nowNs + phase) >> PERIOD_BITS)), BRIEF_KEY.period);
-    key.writeUInt32LE((answer.isDnssecOk ? WITH_DNSSEC : 0) | (answer.isUnchecked ? UNCHECKED : 0), BRIEF_KEY.bits);
+    newKey.writeUInt32LE(Number(BigInt.asUintN(32, (nowNs + phase) >> PERIOD_BITS)), BRIEF_KEY.period);
+    newKey.writeUInt32LE((answer.isDnssecOk ? WITH_DNSSEC : 0) | (answer.isUnchecked ? UNCHECKED : 0), BRIEF_KEY.bits);
   }
 
   #encodeValue(answer: BriefKernelAnswer, bytes: number, records: number, nowNs: bigint): void {
     const { type, rcode, source, message, from, ttlOffsets } = answer;
-    const value = this.#value;
-    value.fill(0);
+    newValue.fill(0);
     const { lasting } = answer;
-    value.writeBigUInt64LE(lasting === undefined ? EVER : nowNs - ns(lasting.sinceMs), BRIEF_VALUE.since);
-    value.writeBigUInt64LE(lasting === undefined ? EVER : nowNs + ns(lasting.forMs), BRIEF_VALUE.until);
-    value[BRIEF_VALUE.answers] = answer.answers;
-    value[BRIEF_VALUE.authorities] = answer.authorities;
-    value[BRIEF_VALUE.additionals] = answer.additionals;
-    value[BRIEF_VALUE.bytes] = bytes;
-    value[BRIEF_VALUE.codes] =
+    newValue.writeBigUInt64LE(lasting === undefined ? EVER : nowNs - ns(lasting.sinceMs), BRIEF_VALUE.since);
+    newValue.writeBigUInt64LE(lasting === undefined ? EVER : nowNs + ns(lasting.forMs), BRIEF_VALUE.until);
+    newValue[BRIEF_VALUE.answers] = answer.answers;
+    newValue[BRIEF_VALUE.authorities] = answer.authorities;
+    newValue[BRIEF_VALUE.additionals] = answer.additionals;
+    newValue[BRIEF_VALUE.bytes] = bytes;
+    newValue[BRIEF_VALUE.codes] =
       rcode |
       (answer.isAuthoritative ? AUTHORITATIVE : 0) |
       (answer.isAuthentic ? AUTHENTIC : 0) |
       (source === "cache" ? 0 : LOCAL);
-    value[BRIEF_VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode, source });
+    newValue[BRIEF_VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode, source });
     const { number, count } = this.#current;
-    value.writeUInt16LE(BRIEF_ENTRY | ((number & 1) === 1 ? ODD_ROUND : 0) | count, BRIEF_VALUE.entry);
-    for (let at = 0; at < bytes; at++) value[BRIEF_VALUE.body + at] = message[from + at] as number;
+    newValue.writeUInt16LE(BRIEF_ENTRY | ((number & 1) === 1 ? ODD_ROUND : 0) | count, BRIEF_VALUE.entry);
+    for (let at = 0; at < bytes; at++) newValue[BRIEF_VALUE.body + at] = message[from + at] as number;
     for (let index = 0; lasting !== undefined && index < records; index++) {
       const at = ttlOffsets[index] as number;
-      value.writeUInt32LE(value.readUInt32BE(BRIEF_VALUE.body + at), BRIEF_VALUE.ttls + index * 4);
-      value[BRIEF_VALUE.ttlsAt + index] = at;
+      newValue.writeUInt32LE(newValue.readUInt32BE(BRIEF_VALUE.body + at), BRIEF_VALUE.ttls + index * 4);
+      newValue[BRIEF_VALUE.ttlsAt + index] = at;
     }
   }
 }
