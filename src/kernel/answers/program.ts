@@ -7,7 +7,7 @@
 /** Instructions that load the address of a map, by index. */
 export const MAP_REFERENCES: readonly (readonly [
   instruction: number,
-  map: "answers" | "counts" | "brief" | "spaces",
+  map: "answers" | "brief" | "counts" | "spaces",
 ])[] = [
   [44, "spaces"],
   [346, "answers"],
