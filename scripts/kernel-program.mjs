@@ -66,7 +66,10 @@ function moduleText(object) {
  */
 
 /** Instructions that load the address of a map, by index. */
-export const MAP_REFERENCES: readonly (readonly [instruction: number, map: "answers" | "counts" | "spaces"])[] = [
+export const MAP_REFERENCES: readonly (readonly [
+  instruction: number,
+  map: "answers" | "brief" | "counts" | "spaces",
+])[] = [
 ${references.map(([at, map]) => `  [${at}, "${map}"],`).join("\n")}
 ];
 

@@ -13,6 +13,7 @@ const COUNTED = [
   "queries",
   "local",
   "kernel",
+  "kernelCached",
   "cached",
   "forwarded",
   "malformed",

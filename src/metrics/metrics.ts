@@ -322,10 +322,10 @@ function containerFamilies(
     counter(
       "dns11_container_answers_total",
       "Answered queries, by container and by the source of the answer.",
-      series.flatMap(([container, { local, kernel, cached, forwarded }]) => [
-        sample(local - kernel, { container, by: "local" }),
+      series.flatMap(([container, { local, kernel, kernelCached, cached, forwarded }]) => [
+        sample(local - (kernel - kernelCached), { container, by: "local" }),
         ...nonZero([sample(kernel, { container, by: "kernel" })]),
-        sample(cached, { container, by: "cache" }),
+        sample(cached - kernelCached, { container, by: "cache" }),
         sample(forwarded, { container, by: "upstream" }),
       ]),
     ),

@@ -352,6 +352,7 @@ export class Answerer {
     const length = cache.answer(client, block, this.#question, route, this.#limit, this.#isLocalName, outcome);
     if (length === CACHE_MISS) return DEFERRED;
     outcome.stage = STAGE.cache;
+    if (outcome.result === QUERY_RESULT.cached) this.#repeats.markCached(cache.repeatable);
     return length;
   }
 

@@ -83,13 +83,14 @@ export function composeQuerySide(
   let current = settings;
   const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
-  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter, onServerChange };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
   const shares = sharePools(descriptorsMax());
   const clients = new Clients({ slots, histories, failures, shares });
   const rules = new RuleBook();
+  const onForgotten = (): void => clients.forgetRepeated();
+  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter, onServerChange, onForgotten };
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block };
@@ -120,6 +121,7 @@ export function composeQuerySide(
         Object.assign(slots, slotLimit(next));
         Object.assign(udp, answering);
         Object.assign(tcp, answering);
+        onForgotten();
       }
       current = next;
       histories.setNames(next.queries.names);
@@ -135,6 +137,8 @@ interface AnsweringParts {
   readonly lookupLog: LookupLog;
   readonly meter: Meter;
   readonly onServerChange: OnServerChange;
+  /** Replies of the cache are no longer valid, also where the kernel repeats them. */
+  readonly onForgotten: () => void;
 }
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
@@ -203,7 +207,7 @@ const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameserv
 
 function adaptive(
   { behaviour, upstream }: RunSettings,
-  { block, limitedLog, lookupLog, meter, onServerChange }: AnsweringParts,
+  { block, limitedLog, lookupLog, meter, onServerChange, onForgotten }: AnsweringParts,
 ): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
@@ -224,7 +228,7 @@ function adaptive(
       onServerChange(serverText(server), isUp, reason);
     },
   );
-  const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache);
+  const cache = new ReplyCache(behaviour.caches ? upstream.cache.bytesMax : 0, meter.cache, onForgotten);
   const cacheReader = new CacheReader({
     cache,
     pool,
@@ -239,6 +243,7 @@ function adaptive(
     const { containerId: container } = client.history;
     limitedLog.log("warn", container, { server, container }, text);
     forwarder.excludeLooping(client, loop);
+    client.memory?.forget();
   });
   const forwarder = new AdaptiveForwarder({
     behaviour,

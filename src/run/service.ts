@@ -310,6 +310,7 @@ export class Service {
     const { querySide, containerSide, counts, etcd, leases: openLeases } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
+    querySide.clients.collect();
     const readings = querySide.readings();
     const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
     const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };

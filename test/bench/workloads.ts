@@ -124,6 +124,7 @@ export function kernelWorkloads(questions: Questions, testbed: Testbed, large: T
     ...localWorkloads(questions, testbed, large).filter(({ row }) => row !== ROWS.text),
     { row: ROWS.noAddress, servers: known, ...withoutData("AAAA") },
     { row: ROWS.other, servers: ["kernel", "process"], ...withoutData("HINFO") },
+    ...forwardedWorkloads(questions, testbed).filter(({ row }) => row !== ROWS.uncached),
   ];
 }
 

@@ -136,8 +136,7 @@ test("plain queries are answered by the kernel, all others by the process, and b
   assert.equal(await kernelCount(instance, "modest"), 0);
   assert.doesNotMatch((await modest.enter("nft", ["list", "table", "ip", "dns11"])).stdout, /notrack/);
   const counted = await kernelCount(instance, "client");
-  // A cookie is an option.
-  assert.deepEqual(dataOf(await dig(client, "web")), [web.address("n1")]);
+  assert.deepEqual(dataOf(await dig(client, "+nsid", "web")), [web.address("n1")]);
   assert.equal((await dig(client, ...PLAIN, "web", "mx")).status, "NOERROR");
   assert.equal((await dig(client, ...PLAIN, "name.invalid")).status, "NXDOMAIN");
   assert.equal(await kernelCount(instance, "client"), counted);

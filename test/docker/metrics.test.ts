@@ -360,7 +360,9 @@ test("containers have their own series up to the limit, and no counter decreases
   );
   assert.deepEqual(labels, new Set(["(other)", "client", "c2"]));
   for (const container of ["client", "c2", "(other)"]) {
-    assert.equal(sumOf(text, "dns11_container_answers_total", { container, by: "local" }) >= 3, true, container);
+    const by = (source: string): number => sumOf(text, "dns11_container_answers_total", { container, by: source });
+    // The kernel answers what the process has answered once.
+    assert.ok(by("local") + by("kernel") >= 3, container);
   }
   const total = sumOf(text, "dns11_container_requests_total");
   for (const container of containers.slice(1)) await container.remove();

@@ -76,6 +76,36 @@ test("cache entries and hits are counted, in total and per container", async () 
   assert.equal((await command(instance, "cache", "show", "c*")).stdout, "no cached name matches c*\n");
 });
 
+test("what is asked again and again is answered by the kernel from the cache, and counted; a flush and new servers end it at once", async () => {
+  await shared.stop();
+  const path = join(folder, "popular.yaml");
+  writeFileSync(path, "version: 1\nanswers: kernel\n");
+  await using instance = await startDns11(engine, { args: ["--config", path] });
+  await using fixture = await startCase(engine, instance, { scenario: "count" });
+  await instance.waitForKernel();
+  const { container } = fixture;
+  const counted = async (): Promise<Readonly<Record<string, number>>> =>
+    (await instance.container(container.name))?.counters ?? assert.fail();
+  const byKernel = async (): Promise<void> => {
+    await waitFor("the kernel to answer from the cache", async () => {
+      const { kernelCached = 0 } = await counted();
+      await dig(container, "+tries=1", "popular.test");
+      return ((await counted())["kernelCached"] ?? 0) > kernelCached || undefined;
+    });
+  };
+  await byKernel();
+  const { cached = 0, forwarded = 0, kernelCached = 0 } = await counted();
+  assert.ok(cached >= kernelCached && forwarded === 1);
+  assert.equal((await command(instance, "cache", "flush", "popular.test")).code, EXIT.ok);
+  await dig(container, "popular.test");
+  assert.equal((await counted())["forwarded"], 2);
+  await byKernel();
+  writeFileSync(path, "version: 1\nanswers: kernel\ndns: [/popular.test/10.53.0.2]\n");
+  await instance.reload();
+  await dig(container, "popular.test");
+  assert.equal((await counted())["forwarded"], 3);
+});
+
 test("the host's servers are listed once, a container's own servers per container, with their domains", async () => {
   await using one = await runContainer(engine, { name: "one", networks: ["n1"] });
   await using two = await runContainer(engine, { name: "two", networks: ["n1"], dns: [LOOPBACKS[0]] });

@@ -57,8 +57,8 @@ export class KernelCheck {
   run(message: Buffer, random: Random): void {
     if (random.once(FORGET_ONCE_IN)) this.#kernel.forgetAll();
     if (random.once(READ_ONCE_IN)) this.#readHistory();
-    // What the process is asked first is what the kernel may know.
-    this.#teaching.answer(message);
+    // What the process is asked first is what the kernel may know; failures, after the second time.
+    for (let time = 0; time < 2; time++) this.#teaching.answer(message);
     const packet = packetOf(message, random);
     const fate = fateOf(packet);
     const result = runProgram(this.#space.program, packet, this.#into);

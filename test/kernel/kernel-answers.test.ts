@@ -23,6 +23,7 @@ const TTL_SECONDS = 5;
 /** More than are mapped at first. */
 const MANY_SPACES = 300;
 const PASSTHROUGH_MARK = 0x646e7331;
+const COOKIE: readonly (readonly [number, Buffer])[] = [[10, Buffer.of(1, 2, 3, 4, 5, 6, 7, 8)]];
 
 const kernel = new KernelAnswers(LIMITS.kernelAnswers);
 const into = Buffer.alloc(70_000);
@@ -138,7 +139,9 @@ test("what is not plain goes to the process: names with many addresses, other ty
     aQuery({ name: "web", type: TYPE.A, flags: 0x2100 }),
     aQuery({ name: "web", type: TYPE.A, flags: 0x0140 }),
     aQuery({ name: "web", type: TYPE.A, opt: { version: 1 } }),
-    aQuery({ name: "web", type: TYPE.A, opt: { options: [[10, Buffer.alloc(8)]] } }),
+    aQuery({ name: "web", type: TYPE.A, opt: { options: [[12, Buffer.alloc(8)]] } }),
+    aQuery({ name: "web", type: TYPE.A, opt: { options: [...COOKIE, ...COOKIE] } }),
+    aQuery({ name: "web", type: TYPE.A, opt: { options: COOKIE }, tail: Buffer.of(0) }),
     aQuery({ name: "web", type: TYPE.A, counts: [2, 0, 0, 0] }),
     Buffer.concat([plain, Buffer.of(0)]),
     aQuery({ name: "no.such.name", type: TYPE.A }),
@@ -146,6 +149,16 @@ test("what is not plain goes to the process: names with many addresses, other ty
     process.answer(query);
     assert.equal(ask(space, query), undefined, query.toString("hex"));
   }
+});
+
+test("a cookie, as dig and c-ares send it, changes nothing: the answer has an OPT without options", (t) => {
+  const space = openSpace(t);
+  const process = new Process(aWorld(true), space);
+  const query = aQuery({ name: "web", type: TYPE.A, opt: { options: COOKIE, isDnssecOk: true } });
+  const expected = process.answer(query);
+  assert.deepEqual(ask(space, query), expected);
+  const whole = aQuery({ name: "web", type: TYPE.A, opt: { options: [[10, Buffer.alloc(40, 7)]], isDnssecOk: true } });
+  assert.deepEqual(ask(space, whole), expected);
 });
 
 test("damaged packets are not answered, and nothing of them changes but the port", (t) => {
@@ -251,7 +264,11 @@ test("an answer that ends by itself is not repeated", (t) => {
 });
 
 test("a namespace has its share, then the process answers; what is forgotten makes room", (t) => {
-  const small = new KernelAnswers({ spaces: 2, answers: { whole: 6, each: 4, always: 2 } });
+  const small = new KernelAnswers({
+    spaces: 2,
+    answers: { whole: 6, each: 4, always: 2 },
+    brief: LIMITS.kernelAnswers.brief,
+  });
   t.after(() => small.close());
   const [greedy, modest] = [small.open() as KernelSpace, small.open() as KernelSpace];
   assert.equal(small.open(), undefined, "all spaces are taken");

@@ -1043,8 +1043,12 @@ var LIMITS = {
   pageEveryMs: 100,
   /** An event loop that is blocked for this long hangs, and the process is killed. */
   hangSeconds: 8,
-  /** Namespaces with answers in the kernel, and answers: in all, of one namespace, of each whatever the others have. */
-  kernelAnswers: { spaces: 4096, answers: { whole: 65536, each: 16384, always: 16 } },
+  /** Namespaces with answers in the kernel; answers until the names change, and for some seconds: in all, of one, of each whatever the others have. */
+  kernelAnswers: {
+    spaces: 4096,
+    answers: { whole: 65536, each: 16384, always: 16 },
+    brief: { whole: 4096, each: 2048, always: 8 }
+  },
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240

@@ -28,11 +28,28 @@ export interface KernelAnswer {
   readonly source: LocalSource | undefined;
 }
 
+/** An answer that the kernel repeats for some seconds, and counts: a reply of the cache, or a failure. */
+export interface BriefKernelAnswer extends Omit<KernelAnswer, "shuffledBytes" | "source"> {
+  readonly source: LocalSource | "cache";
+  /** To its client it is a failure: each query that gets it is counted. */
+  readonly isFailure: boolean;
+  readonly additionals: number;
+  /** Of a reply of the cache, offsets of the TTLs from `from`, in order; only as many are valid as there are records. */
+  readonly ttlOffsets: readonly number[];
+  /** The reply was to a query with DO, and with CD. */
+  readonly isDnssecOk: boolean;
+  readonly isUnchecked: boolean;
+  /** The records were validated: AD is set for whoever requests it. */
+  readonly isAuthentic: boolean;
+  /** Of a reply of the cache: its TTLs began to count so long ago, and for so long nothing else changes. */
+  readonly lasting: { readonly sinceMs: number; readonly forMs: number } | undefined;
+}
+
 /** What answers have in common that are counted together. */
 export interface AnswerKind {
   readonly type: number;
   readonly rcode: number;
-  readonly source: LocalSource;
+  readonly source: LocalSource | "cache";
 }
 
 /** A query that the kernel has answered: with which answer, and when. */
@@ -53,21 +70,26 @@ export interface RepeatedCounts {
 }
 
 export interface KernelAnswerMemory {
-  /** Queries answered by the kernel so far. */
+  /** Queries answered by the kernel so far, and the part of them that got cached replies. */
   readonly answered: number;
+  readonly answeredFromCache: number;
   /** Whether there are records of single queries. */
   isRecording: boolean;
-  /** Called before records can no longer be read, because their answers have ended. */
+  /** Called before what was answered can no longer be read, because the answers have ended. */
   onEnding: (() => void) | undefined;
   /**
    * Passes the queries since the last call, oldest first; what is passed is valid during the call only. Returns how
    * many have no record any more.
    */
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number;
+  /** Passes each failure that the kernel has answered since the last call, and how often. */
+  takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void;
   /** Leaves queries from these source ports to the process, and from some others. */
   leave(ports: Iterable<number>): void;
   /** Returns whether the kernel repeats this answer from now on. */
   remember(answer: KernelAnswer): boolean;
+  /** The same for some seconds, if the namespace asks for it often enough. */
+  rememberBriefly(answer: BriefKernelAnswer): boolean;
   /** Ends all answers at once. */
   forget(): void;
 }

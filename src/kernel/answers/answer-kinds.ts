@@ -7,7 +7,7 @@ import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import { COUNT_BYTES, KINDS } from "./layout.ts";
 
 /** The kind of our own probes, which are not counted. */
-const OWN = 0;
+export const OWN_KIND = 0;
 const REST = KINDS - 1;
 
 export class AnswerKinds implements RepeatedCounts {
@@ -23,12 +23,7 @@ export class AnswerKinds implements RepeatedCounts {
   }
 
   /** Its number, for the program. */
-  numberOf({
-    type,
-    rcode,
-    source,
-  }: Omit<AnswerKind, "source"> & { readonly source: AnswerKind["source"] | undefined }): number {
-    if (source === undefined) return OWN;
+  numberOf({ type, rcode, source }: AnswerKind): number {
     const key = `${type} ${rcode} ${source}`;
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;

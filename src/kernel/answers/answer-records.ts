@@ -10,6 +10,8 @@ const TICK_BITS = 20n;
 const TICK_MS = 1.048_576;
 /** A time of this age is rather one in the future: the clock had not yet been read when the record was made. */
 const AGE_MAX = 0x8000_0000;
+/** What a record has of the generation. */
+export const GENERATION_BITS = 0xff;
 
 export class AnswerRecords {
   readonly #view: DataView;
@@ -36,10 +38,10 @@ export class AnswerRecords {
   }
 
   /**
-   * Passes the entry and the time of each query since the last call, oldest first, where its answer was one of
-   * `generation`. Returns how many others there were.
+   * Passes the entry, the last bits of its generation, and the time of each query since the last call, oldest first. Returns
+   * how many others there were, with those of which `visit` says that they are gone.
    */
-  take(generation: number, visit: (entry: number, atMs: number) => boolean): number {
+  take(visit: (entry: number, generation: number, atMs: number) => boolean): number {
     const answered = this.#answered;
     const from = Math.max(this.#next, answered - RECORDS);
     let lost = from - this.#next;
@@ -52,8 +54,8 @@ export class AnswerRecords {
       const lap = (Math.floor(number / RECORDS) + 1) & 0xff;
       const age = (now - time) >>> 0;
       // Another lap has been recorded meanwhile, or this one not yet.
-      const isOurs = low >>> 24 === lap && ((low >>> 16) & 0xff) === (generation & 0xff);
-      if (!isOurs || !visit(low & 0xffff, nowMs - (age < AGE_MAX ? age * TICK_MS : 0))) lost++;
+      const atMs = nowMs - (age < AGE_MAX ? age * TICK_MS : 0);
+      if (low >>> 24 !== lap || !visit(low & 0xffff, (low >>> 16) & GENERATION_BITS, atMs)) lost++;
     }
     return lost;
   }

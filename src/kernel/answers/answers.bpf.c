@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// Answers a container's queries for local names where they arrive: at tcx ingress of lo in its network namespace, before
-// any socket and any process. It knows no names of its own. The process leaves the answers that it has given in a table;
-// the same question from the same namespace gets the same bytes, until the names change. Whatever is not plain, or not
-// in the table, goes on to the process: its port is written into the packet, and 53 into its reply. So no packet of a
-// query needs connection tracking, and the rules of the namespace switch it off for them.
+// Answers a container's queries where they arrive: at tcx ingress of lo in its network namespace, before any socket and any
+// process. It knows no names of its own. The process leaves the answers that it has given in a table; the same question
+// from the same namespace gets the same bytes, until the names change. Cached replies, and failures, are in a second table,
+// each for some seconds: their TTLs are counted down here, and each entry counts how often it was the answer. Whatever is not plain, or in no table, goes on to the process: its port is
+// written into the packet, and 53 into its reply. So no packet of a query needs connection tracking, and the rules of the
+// namespace switch it off for them.
 //
 // Every access that a packet decides has a bound that the verifier proves. Nothing is written before everything about
 // the packet is known; a write that fails leaves the packet to the process.
@@ -18,20 +19,30 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-// TCX_NEXT: the packet goes its way.
+// TCX_NEXT: the packet goes its way. TCX_DROP: nobody gets it.
 #define GO_ON (-1)
+#define DROP 2
 
 // These numbers are in layout.ts, too.
 // Letter case is part of a question, so that an answer may repeat its name.
 #define LITERAL 1
 // OPT is ignored.
 #define NO_EDNS 2
-// In struct answer.
+// In struct answer and struct brief.
 #define AUTHORITATIVE 0x80
 #define NAME_BYTES 80
 #define BODY_BYTES 112
 #define RECORDS 64
 #define KINDS 64
+// In struct brief. An entry is for a period of 2^33 ns, whose phase is the name's own.
+#define LOCAL 0x20
+#define AUTHENTIC 0x40
+#define BRIEF_BODY_BYTES 232
+#define BRIEF_RECORDS 8
+#define PERIOD_BITS 33
+#define PHASE_FACTOR 0x9e3779b1
+#define WITH_DNSSEC 1
+#define UNCHECKED 2
 
 // Of the process's own queries to Docker's resolver, which the rules let pass.
 #define PASSTHROUGH_MARK 0x646e7331
@@ -57,6 +68,10 @@
 #define AD 0x20
 #define CD 0x10
 #define DO 0x80
+
+#define OPTION_COOKIE bpf_htons(10)
+#define OPTION_FIXED_BYTES 4
+#define SECOND 1000000000ULL
 
 struct dns_header {
 	__u16 id;
@@ -98,6 +113,8 @@ struct space {
 	// The last queries answered here, by their number. From the lowest bit on: the entry (16 bits), the generation (8), how
 	// often the array has been filled (8), the time in 2^20 ns (32).
 	__u64 records[RECORDS];
+	// The part of the answered ones whose answers were cached replies.
+	__u64 cached;
 };
 
 // A question, as one namespace asks it at one state of the names.
@@ -107,6 +124,13 @@ struct question {
 	// In lower case unless LITERAL; zero from its root label on. The last two bytes are the type.
 	__u8 name[NAME_BYTES];
 } __attribute__((aligned(8)));
+
+// The same in one period, with what else decides on a cached reply: WITH_DNSSEC, UNCHECKED.
+struct brief_question {
+	struct question question;
+	__u32 period;
+	__u32 bits;
+};
 
 // What the process answered: all that follows the question, without OPT.
 struct answer {
@@ -121,6 +145,28 @@ struct answer {
 	__u8 kind;
 	__u16 entry;
 	__u8 body[BODY_BYTES];
+} __attribute__((aligned(8)));
+
+// A reply of the cache, or a failure: all that follows the question, without OPT.
+struct brief {
+	// The TTLs are those of this time, in ns of CLOCK_MONOTONIC; those of a local answer stay.
+	__u64 since;
+	// From then on the process answers.
+	__u64 until;
+	// Queries that this has answered.
+	__u64 answered;
+	__u8 answers;
+	__u8 authorities;
+	__u8 additionals;
+	__u8 bytes;
+	// The response code, AUTHORITATIVE, AUTHENTIC, and LOCAL.
+	__u8 codes;
+	__u8 kind;
+	__u16 entry;
+	__u32 ttls[BRIEF_RECORDS];
+	// Where in the body they are.
+	__u8 ttls_at[BRIEF_RECORDS];
+	__u8 body[BRIEF_BODY_BYTES];
 } __attribute__((aligned(8)));
 
 // Queries answered in all namespaces, by the kind of their answer; each in a cache line of its own.
@@ -152,6 +198,12 @@ struct {
 	__type(key, struct question);
 	__type(value, struct answer);
 } answers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct brief_question);
+	__type(value, struct brief);
+} brief SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -227,32 +279,23 @@ static __always_inline void set_port(struct __sk_buff *skb, __u32 udp_at, __u32 
 		}                                                                                               \
 	} while (0)
 
-// Turns a query into its answer, in place. Returns 0 if it could not.
-static __always_inline int reply(struct __sk_buff *skb, struct headers *h, __u32 question_end, const struct answer *answer,
-				 struct opt *opt, __u32 opt_bytes)
+struct counts_of {
+	__u8 answers;
+	__u8 authorities;
+	__u8 additionals;
+};
+
+// Writes what is beside the records: the OPT, and the headers. The packet has its length.
+static __always_inline void finish(struct __sk_buff *skb, struct headers *h, __u32 end, struct opt *opt, __u32 opt_bytes,
+				   const struct counts_of *counts_of, __u8 flags, __u8 codes)
 {
-	__u32 bytes = answer->bytes;
-	__u32 opt_at = question_end + bytes;
-	__u32 length = opt_at + opt_bytes;
+	__u32 length = end + opt_bytes;
 	__u16 ip_bytes = bpf_htons(length - sizeof(struct ethhdr));
 
-	if (bpf_skb_change_tail(skb, length, 0))
-		return 0;
-	if (answer->record_bytes == A_RECORD_BYTES) {
-		STORE_SHUFFLED(skb, question_end, answer, A_RECORD_BYTES, BODY_BYTES / A_RECORD_BYTES);
-	} else if (answer->record_bytes == AAAA_RECORD_BYTES) {
-		STORE_SHUFFLED(skb, question_end, answer, AAAA_RECORD_BYTES, BODY_BYTES / AAAA_RECORD_BYTES);
-	} else {
-		// Of two comparisons the compiler makes one, with a copy, and verifiers up to Linux 6.12 know no bound of the
-		// original then. So the copy is what is used.
-		__u32 more = bytes - 1;
-		OPAQUE(more);
-		if (more < BODY_BYTES)
-			bpf_skb_store_bytes(skb, question_end, answer->body, more + 1, 0);
-	}
 	if (opt_bytes > 0) {
 		opt->size = bpf_htons(1232);
-		bpf_skb_store_bytes(skb, opt_at, opt, sizeof(*opt), 0);
+		opt->option_bytes = 0;
+		bpf_skb_store_bytes(skb, end, opt, sizeof(*opt), 0);
 	}
 
 	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + offsetof(struct iphdr, check), h->ip.tot_len, ip_bytes, 2);
@@ -267,20 +310,43 @@ static __always_inline int reply(struct __sk_buff *skb, struct headers *h, __u32
 	h->udp.len = bpf_htons(length - UDP_AT);
 	// A checksum is optional, and nothing on lo damages a packet.
 	h->udp.check = 0;
-	h->dns.flags = QR | (h->dns.flags & RD) | ((answer->codes & AUTHORITATIVE) ? AA : 0);
-	h->dns.codes = RA | (h->dns.codes & CD) | (answer->codes & 15);
-	h->dns.answers = bpf_htons(answer->answers);
-	h->dns.authorities = bpf_htons(answer->authorities);
-	h->dns.additionals = bpf_htons(opt_bytes > 0);
+	h->dns.flags = QR | (h->dns.flags & RD) | flags;
+	h->dns.codes = RA | (h->dns.codes & CD) | codes;
+	h->dns.answers = bpf_htons(counts_of->answers);
+	h->dns.authorities = bpf_htons(counts_of->authorities);
+	h->dns.additionals = bpf_htons(counts_of->additionals + (opt_bytes > 0));
 	bpf_skb_store_bytes(skb, UDP_AT, &h->udp, sizeof(h->udp) + sizeof(h->dns), 0);
+}
+
+// Turns a query into its answer, in place. Returns 0 if it could not.
+static __always_inline int reply(struct __sk_buff *skb, struct headers *h, __u32 question_end, const struct answer *answer,
+				 struct opt *opt, __u32 opt_bytes)
+{
+	__u32 bytes = answer->bytes;
+
+	if (bpf_skb_change_tail(skb, question_end + bytes + opt_bytes, 0))
+		return 0;
+	if (answer->record_bytes == A_RECORD_BYTES) {
+		STORE_SHUFFLED(skb, question_end, answer, A_RECORD_BYTES, BODY_BYTES / A_RECORD_BYTES);
+	} else if (answer->record_bytes == AAAA_RECORD_BYTES) {
+		STORE_SHUFFLED(skb, question_end, answer, AAAA_RECORD_BYTES, BODY_BYTES / AAAA_RECORD_BYTES);
+	} else {
+		// Of two comparisons the compiler makes one, with a copy, and verifiers up to Linux 6.12 know no bound of the
+		// original then. So the copy is what is used.
+		__u32 more = bytes - 1;
+		OPAQUE(more);
+		if (more < BODY_BYTES)
+			bpf_skb_store_bytes(skb, question_end, answer->body, more + 1, 0);
+	}
+	finish(skb, h, question_end + bytes, opt, opt_bytes, &(struct counts_of){answer->answers, answer->authorities, 0},
+	       (answer->codes & AUTHORITATIVE) ? AA : 0, answer->codes & 15);
 	return 1;
 }
 
 // Counts an answer, and leaves a record of it in place of the oldest. The process reads them when it is asked to.
-static __always_inline void record(struct space *space, const struct answer *answer, __u32 generation)
+static __always_inline void record(struct space *space, __u32 kind, __u16 entry, __u32 generation)
 {
 	__u64 number = __sync_fetch_and_add(&space->answered, 1);
-	__u32 kind = answer->kind;
 	struct count *count = bpf_map_lookup_elem(&counts, &kind);
 
 	if (count)
@@ -290,14 +356,73 @@ static __always_inline void record(struct space *space, const struct answer *ans
 	// The clock of the last tick: a query has the time of its arrival to a few milliseconds.
 	__u64 time = bpf_ktime_get_coarse_ns() >> 20 << 32;
 	__u64 lap = (number / RECORDS + 1) & 0xff;
-	*(volatile __u64 *)&space->records[number % RECORDS] =
-		time | lap << 24 | (generation & 0xff) << 16 | answer->entry;
+	*(volatile __u64 *)&space->records[number % RECORDS] = time | lap << 24 | (generation & 0xff) << 16 | entry;
 }
 
-// Answers the query if it is plain and its answer is known. Returns 0 if it is the process's.
+// Answers from the second table. Returns 0 if it has nothing, and -1 if the packet must not go on.
+static __always_inline int answered_briefly(struct __sk_buff *skb, struct headers *h, struct space *space,
+					       struct brief_question *key, __u32 question_end, struct opt *opt,
+					       __u32 opt_bytes)
+{
+	__u64 now = bpf_ktime_get_coarse_ns();
+	__u32 is_dnssec_ok = opt_bytes > 0 && (opt->flags & DO);
+	__u32 sum = 0;
+
+	if (!(h->dns.flags & RD))
+		return 0;
+	// Names end at different times, so that the process is not asked for all of them at once.
+#pragma nounroll
+	for (int word = 0; word < NAME_BYTES / 4; word++)
+		sum += ((__u32 *)key->question.name)[word];
+	key->period = (now + ((__u64)(sum * PHASE_FACTOR) << 1)) >> PERIOD_BITS;
+	key->bits = (is_dnssec_ok ? WITH_DNSSEC : 0) | ((h->dns.codes & CD) ? UNCHECKED : 0);
+	struct brief *known = bpf_map_lookup_elem(&brief, key);
+	if (!known || now >= known->until)
+		return 0;
+
+	__u32 bytes = known->bytes;
+	if (bpf_skb_change_tail(skb, question_end + bytes + opt_bytes, 0))
+		return 0;
+	__u32 more = bytes - 1;
+	OPAQUE(more);
+	if (more < BRIEF_BODY_BYTES)
+		bpf_skb_store_bytes(skb, question_end, known->body, more + 1, 0);
+	__u8 codes = known->codes;
+	__u64 age = now > known->since ? (now - known->since) / SECOND : 0;
+	__u32 records = (codes & LOCAL) ? 0 : known->answers + known->authorities + known->additionals;
+#pragma nounroll
+	for (int i = 0; i < BRIEF_RECORDS; i++) {
+		if (i >= records)
+			break;
+		__u32 ttl = known->ttls[i];
+		ttl = bpf_htonl(ttl > age ? ttl - age : 0);
+		bpf_skb_store_bytes(skb, question_end + known->ttls_at[i], &ttl, sizeof(ttl), 0);
+	}
+	__u8 authentic = ((codes & AUTHENTIC) && (is_dnssec_ok || (h->dns.codes & AD))) ? AD : 0;
+	struct counts_of counts_of = {known->answers, known->authorities, known->additionals};
+	finish(skb, h, question_end + bytes, opt, opt_bytes, &counts_of,
+	       (codes & AUTHORITATIVE) ? AA : 0, authentic | (codes & 15));
+	__sync_fetch_and_add(&known->answered, 1);
+	record(space, known->kind, known->entry, key->question.generation);
+	if (!(codes & LOCAL))
+		__sync_fetch_and_add(&space->cached, 1);
+	// An entry is deleted a second after its end, at the earliest. A processor that was stopped for as long may have read another one.
+	return bpf_ktime_get_coarse_ns() - now < SECOND / 2 ? 1 : -1;
+}
+
+// Whether the options are one, a cookie: a client sends it to learn whether the server knows it, and dns11 returns none.
+static __always_inline int is_cookie(struct __sk_buff *skb, __u32 at, __u32 bytes)
+{
+	__u16 option[2];
+
+	return bytes >= OPTION_FIXED_BYTES && bpf_skb_load_bytes(skb, at, option, sizeof(option)) == 0 &&
+	       option[0] == OPTION_COOKIE && bpf_ntohs(option[1]) == bytes - OPTION_FIXED_BYTES;
+}
+
+// Answers the query if it is plain and its answer is known. Returns 0 if it is the process's, and -1 if it is lost.
 static __always_inline int answered(struct __sk_buff *skb, struct headers *h, struct space *space, __u32 index)
 {
-	struct question key;
+	struct brief_question key;
 	struct opt opt;
 	struct answer answer;
 
@@ -318,59 +443,64 @@ static __always_inline int answered(struct __sk_buff *skb, struct headers *h, st
 		return 0;
 
 	// The name, its type and its class, with what follows if the name is shorter than the longest.
+	__u8 *name = key.question.name;
 	__u32 available = skb->len - NAME_AT;
 	if (available > NAME_BYTES)
 		available = NAME_BYTES;
 	OPAQUE(available);
 	if (available < 6 || available > NAME_BYTES)
 		return 0;
-	__builtin_memset(key.name, 0, sizeof(key.name));
-	if (bpf_skb_load_bytes(skb, NAME_AT, key.name, available))
+	__builtin_memset(name, 0, NAME_BYTES);
+	if (bpf_skb_load_bytes(skb, NAME_AT, name, available))
 		return 0;
-	__u32 name_bytes = length_of(key.name);
+	__u32 name_bytes = length_of(name);
 	if (name_bytes < 2)
 		return 0;
 	__u32 question_end = NAME_AT + name_bytes + 4;
-	if (skb->len != question_end + opt_bytes)
-		return 0;
 
 	__u16 fixed[2];
 	if (bpf_skb_load_bytes(skb, NAME_AT + name_bytes, fixed, sizeof(fixed)) || fixed[1] != bpf_htons(CLASS_IN))
 		return 0;
+	__u32 option_bytes = 0;
 	if (opt_bytes > 0) {
 		if (bpf_skb_load_bytes(skb, question_end, &opt, sizeof(opt)))
 			return 0;
 		if (opt.owner != 0 || opt.type != bpf_htons(41) || opt.rcode != 0 || opt.version != 0 ||
-		    (opt.flags & ~DO) != 0 || opt.more_flags != 0 || opt.option_bytes != 0)
+		    (opt.flags & ~DO) != 0 || opt.more_flags != 0)
+			return 0;
+		option_bytes = bpf_ntohs(opt.option_bytes);
+		if (option_bytes != 0 && !is_cookie(skb, question_end + sizeof(opt), option_bytes))
 			return 0;
 	}
+	if (skb->len != question_end + opt_bytes + option_bytes)
+		return 0;
 
 	__u32 style = *(volatile const __u32 *)&space->style;
-	key.space = index;
-	key.generation = *(volatile const __u32 *)&space->generation;
+	key.question.space = index;
+	key.question.generation = *(volatile const __u32 *)&space->generation;
 	// What follows the name is not part of the key.
-	__builtin_memset(key.name, 0, sizeof(key.name));
+	__builtin_memset(name, 0, NAME_BYTES);
 	OPAQUE(name_bytes);
-	if (name_bytes == 0 || name_bytes > NAME_BYTES - 2 || bpf_skb_load_bytes(skb, NAME_AT, key.name, name_bytes))
+	if (name_bytes == 0 || name_bytes > NAME_BYTES - 2 || bpf_skb_load_bytes(skb, NAME_AT, name, name_bytes))
 		return 0;
 	if (!(style & LITERAL)) {
 #pragma nounroll
 		for (int word = 0; word < NAME_BYTES / 8; word++)
-			((__u64 *)key.name)[word] = folded(((__u64 *)key.name)[word]);
+			((__u64 *)name)[word] = folded(((__u64 *)name)[word]);
 	}
-	*(__u16 *)&key.name[NAME_BYTES - 2] = fixed[0];
+	*(__u16 *)&name[NAME_BYTES - 2] = fixed[0];
 
-	const struct answer *known = bpf_map_lookup_elem(&answers, &key);
+	const struct answer *known = bpf_map_lookup_elem(&answers, &key.question);
 	if (!known)
-		return 0;
+		return style == 0 ? answered_briefly(skb, h, space, &key, question_end, &opt, opt_bytes) : 0;
 	answer = *known;
 	// An entry is reused for another question only after its generation has ended: these are the bytes of one answer if
 	// the generation is still the same. The addition of nothing is a barrier.
-	if (__sync_fetch_and_add((__u32 *)&space->generation, 0) != key.generation)
+	if (__sync_fetch_and_add((__u32 *)&space->generation, 0) != key.question.generation)
 		return 0;
 	if (!reply(skb, h, question_end, &answer, &opt, (style & NO_EDNS) ? 0 : opt_bytes))
 		return 0;
-	record(space, &answer, key.generation);
+	record(space, answer.kind, answer.entry, key.question.generation);
 	return 1;
 }
 
@@ -406,9 +536,11 @@ int answer_queries(struct __sk_buff *skb)
 	if (h.ip.daddr != RESOLVER || h.udp.dest != DNS_PORT || skb->mark == PASSTHROUGH_MARK)
 		return GO_ON;
 
-	if (bpf_skb_load_bytes(skb, udp_at + sizeof(struct udphdr), &h.dns, sizeof(h.dns)) == 0 &&
-	    answered(skb, &h, space, index))
-		return GO_ON;
+	if (bpf_skb_load_bytes(skb, udp_at + sizeof(struct udphdr), &h.dns, sizeof(h.dns)) == 0) {
+		int result = answered(skb, &h, space, index);
+		if (result != 0)
+			return result > 0 ? GO_ON : DROP;
+	}
 	__sync_fetch_and_add(&space->passed, 1);
 	set_port(skb, udp_at, offsetof(struct udphdr, dest), DNS_PORT, port);
 	return GO_ON;

@@ -13,7 +13,7 @@ const TAIL_CALL = 12;
 const PSEUDO_MAP_FD = 1;
 
 /** The shared program, with the descriptors of its maps. */
-export function sharedProgram(maps: Readonly<Record<"answers" | "counts" | "spaces", number>>): Buffer {
+export function sharedProgram(maps: Readonly<Record<"answers" | "brief" | "counts" | "spaces", number>>): Buffer {
   const instructions = Buffer.from(INSTRUCTIONS, "base64");
   for (const [index, map] of MAP_REFERENCES) setMap(instructions, index, maps[map]);
   return instructions;

@@ -12,6 +12,7 @@ import { Pool, type PoolLimits } from "../../base/lib/share.ts";
 import { MAP_FLAG, MAP_TYPE, createMap, loadProgram, putProgram } from "../bpf.ts";
 import { closeQuietly, mapShared } from "../libc.ts";
 import { AnswerKinds } from "./answer-kinds.ts";
+import { BriefTable } from "./brief-table.ts";
 import { sharedProgram, spaceProgram } from "./instructions.ts";
 import { KernelSpace } from "./kernel-space.ts";
 import { COUNT_BYTES, KEY_BYTES, KINDS, SPACE_BYTES, STYLE, VALUE_BYTES } from "./layout.ts";
@@ -23,8 +24,9 @@ const LICENSE = "Dual BSD/GPL";
 export interface KernelAnswersLimits {
   /** Namespaces. */
   readonly spaces: number;
-  /** Answers. */
+  /** Answers until the names change, and for some seconds. */
   readonly answers: PoolLimits;
+  readonly brief: PoolLimits;
 }
 
 export class KernelAnswers {
@@ -32,6 +34,7 @@ export class KernelAnswers {
   readonly kinds: AnswerKinds;
   readonly #spaces: number;
   readonly #answers: number;
+  readonly #brief: BriefTable;
   readonly #counts: number;
   /** The links' programs call through it. The kernel empties it when no process has it open any more. */
   readonly #calls: number;
@@ -43,7 +46,7 @@ export class KernelAnswers {
   #style = 0;
 
   /** Throws a SystemFault if the kernel refuses. */
-  constructor({ spaces, answers }: KernelAnswersLimits) {
+  constructor({ spaces, answers, brief }: KernelAnswersLimits) {
     const opened: number[] = [];
     const keep = (fd: number): number => (opened.push(fd), fd);
     try {
@@ -67,6 +70,8 @@ export class KernelAnswers {
           flags: MAP_FLAG.NO_PREALLOC,
         }),
       );
+      this.#brief = new BriefTable(spaces, brief);
+      keep(this.#brief.map);
       this.#counts = keep(
         createMap({
           name: "dns11_counts",
@@ -82,7 +87,12 @@ export class KernelAnswers {
       );
       this.#memory = new SpaceMemory(this.#spaces, spaces);
       this.kinds = new AnswerKinds(mapShared(this.#counts, KINDS * COUNT_BYTES));
-      const maps = { spaces: this.#spaces, answers: this.#answers, counts: this.#counts };
+      const maps = {
+        spaces: this.#spaces,
+        answers: this.#answers,
+        brief: this.#brief.map,
+        counts: this.#counts,
+      };
       const program = keep(loadProgram("dns11_answers", sharedProgram(maps), LICENSE));
       putProgram(this.#calls, 0, program);
       closeQuietly(program);
@@ -116,6 +126,7 @@ export class KernelAnswers {
         generation,
         program,
         answers: this.#answers,
+        brief: this.#brief,
         calls: this.#calls,
         kinds: this.kinds,
         links: this.#links,
@@ -150,6 +161,7 @@ export class KernelAnswers {
   close(): void {
     for (const space of this.#open) space.close();
     this.#links.close();
+    this.#brief.close();
     for (const fd of [this.#calls, this.#answers, this.#counts, this.#spaces]) closeQuietly(fd);
   }
 }

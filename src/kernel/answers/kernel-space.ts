@@ -1,16 +1,26 @@
 /**
  * KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that says which they are.
  */
-import type { KernelAnswerMemory, KernelAnswer, RepeatedAnswer } from "../../base/model/kernel-answer.ts";
+import type {
+  BriefKernelAnswer,
+  KernelAnswerMemory,
+  KernelAnswer,
+  RepeatedAnswer,
+} from "../../base/model/kernel-answer.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { deleteElements, exchangeProgram, insertElement, readElement } from "../bpf.ts";
 import { closeInPool } from "../in-pool.ts";
 import { closeQuietly, duplicate } from "../libc.ts";
-import type { AnswerKinds } from "./answer-kinds.ts";
-import { AnswerRecords } from "./answer-records.ts";
+import { type AnswerKinds, OWN_KIND } from "./answer-kinds.ts";
+import { AnswerRecords, GENERATION_BITS } from "./answer-records.ts";
+import type { BriefEntries } from "./brief-entries.ts";
+import type { BriefTable } from "./brief-table.ts";
 import {
   AUTHORITATIVE,
   BODY_BYTES_MAX,
+  BRIEF_ENTRY,
+  BRIEF_VALUE,
+  BRIEF_VALUE_BYTES,
   KEY,
   KEY_BYTES,
   LABELS_MAX,
@@ -34,6 +44,7 @@ interface SpaceParts {
   readonly program: number;
   /** The maps. */
   readonly answers: number;
+  readonly brief: BriefTable;
   readonly calls: number;
   readonly kinds: AnswerKinds;
   readonly links: LinkThread;
@@ -46,6 +57,7 @@ export class KernelSpace implements KernelAnswerMemory {
   readonly #key = Buffer.allocUnsafeSlow(KEY_BYTES);
   readonly #value = Buffer.allocUnsafeSlow(VALUE_BYTES);
   readonly #records: AnswerRecords;
+  readonly #brief: BriefEntries;
   onEnding: (() => void) | undefined;
   /** The keys of its entries, one after the other. */
   #keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
@@ -55,16 +67,18 @@ export class KernelSpace implements KernelAnswerMemory {
   /** The generation of its entries. */
   #generation: number;
   #link: number | undefined;
+  #style = 0;
   #isInPlace = true;
   #isClosed = false;
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
+    this.#brief = parts.brief.entriesOf(parts.index, parts.kinds, () => this.onEnding?.());
     this.#setPort(0);
     this.leave([]);
     this.forget();
     this.#generation = this.#current();
-    for (const at of [SPACE.answered, SPACE.passed]) parts.view.setBigUint64(at, 0n, true);
+    for (const at of [SPACE.answered, SPACE.passed, SPACE.cached]) parts.view.setBigUint64(at, 0n, true);
     this.#records = new AnswerRecords(parts.view);
   }
 
@@ -81,6 +95,10 @@ export class KernelSpace implements KernelAnswerMemory {
   /** Queries answered by the kernel, without our own; and those that it left to the process. */
   get answered(): number {
     return Number(this.#parts.view.getBigUint64(SPACE.answered, true)) - this.#own;
+  }
+
+  get answeredFromCache(): number {
+    return Number(this.#parts.view.getBigUint64(SPACE.cached, true));
   }
 
   get passed(): number {
@@ -103,17 +121,37 @@ export class KernelSpace implements KernelAnswerMemory {
   takeRepeated(visit: (answer: RepeatedAnswer) => void): number {
     const { answers, kinds } = this.#parts;
     const message = new RepeatedMessage();
-    return this.#records.take(this.#generation, (entry, atMs) => {
-      if (entry >= this.#count) return false;
-      if (message.entry !== entry) {
+    const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
+    const generation = this.#generation & GENERATION_BITS;
+    let kind: number = OWN_KIND;
+    return this.#records.take((entry, recordGeneration, atMs) => {
+      if (entry >= BRIEF_ENTRY) {
+        const key = this.#brief.read(entry, reply);
+        if (key === undefined) return false;
+        message.writeBrief(entry, key, reply);
+        kind = reply[BRIEF_VALUE.kind] as number;
+      } else if (entry >= this.#count || recordGeneration !== generation) return false;
+      else if (message.entry !== entry) {
         const key = this.#keys.subarray(entry * KEY_BYTES, (entry + 1) * KEY_BYTES);
         if (!readElement(answers, key, this.#value)) return false;
         message.write(entry, key, this.#value);
+        kind = this.#value[VALUE.kind] as number;
       }
-      const kind = kinds.kindOf(this.#value[VALUE.kind] as number);
+      const known = kinds.kindOf(kind);
       // Our own probes are not queries of the container.
-      if (kind !== undefined) visit(message.answer(kind.source, atMs));
+      if (known !== undefined) visit(message.answer(known.source, atMs));
       return true;
+    });
+  }
+
+  takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void {
+    if (this.#brief.size === 0) return;
+    const message = new RepeatedMessage();
+    const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
+    this.#brief.takeFailed(reply, (key, times) => {
+      message.writeBrief(BRIEF_ENTRY, key, reply);
+      const kind = this.#parts.kinds.kindOf(reply[BRIEF_VALUE.kind] as number);
+      if (kind !== undefined) visit(message.answer(kind.source, performance.now()), times);
     });
   }
 
@@ -125,6 +163,7 @@ export class KernelSpace implements KernelAnswerMemory {
 
   /** While it has no answers. */
   setStyle(style: number): void {
+    this.#style = style;
     this.#parts.view.setUint32(SPACE.style, style, true);
   }
 
@@ -198,6 +237,12 @@ export class KernelSpace implements KernelAnswerMemory {
     return true;
   }
 
+  rememberBriefly(answer: BriefKernelAnswer): boolean {
+    // What is repeated letter by letter, or without EDNS, is the process's.
+    if (this.#isClosed || this.#style !== 0) return false;
+    return this.#brief.remember(answer, this.#current());
+  }
+
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -206,6 +251,7 @@ export class KernelSpace implements KernelAnswerMemory {
     if (this.#link !== undefined) void closeInPool(this.#link);
     closeQuietly(this.#parts.program);
     this.#reclaim();
+    this.#brief.close();
     this.#parts.onClose();
   }
 
@@ -244,7 +290,8 @@ export class KernelSpace implements KernelAnswerMemory {
     value[VALUE.bytes] = bytes;
     value[VALUE.recordBytes] = answer.shuffledBytes;
     value[VALUE.codes] = answer.rcode | (answer.isAuthoritative ? AUTHORITATIVE : 0);
-    value[VALUE.kind] = this.#parts.kinds.numberOf({ type, rcode: answer.rcode, source: answer.source });
+    const { rcode, source } = answer;
+    value[VALUE.kind] = source === undefined ? OWN_KIND : this.#parts.kinds.numberOf({ type, rcode, source });
     value.writeUInt16LE(this.#count, VALUE.entry);
     for (let at = 0; at < bytes; at++) value[VALUE.body + at] = answer.message[answer.from + at] as number;
   }

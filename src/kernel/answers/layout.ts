@@ -4,7 +4,7 @@
  */
 
 /** struct space: one for each namespace, in memory that both sides map. */
-export const SPACE_BYTES = 576;
+export const SPACE_BYTES = 584;
 export const SPACE = {
   generation: 0,
   port: 4,
@@ -14,6 +14,7 @@ export const SPACE = {
   style: 24,
   own: 32,
   records: 64,
+  cached: 576,
 } as const;
 /** A bit for each value of the last eight bits of a port. */
 export const OWN_BYTES = 32;
@@ -47,6 +48,38 @@ export const VALUE = {
   body: 8,
 } as const;
 export const BODY_BYTES_MAX = 112;
-/** A bit of `codes`, beside the response code. */
+/** A bit of `codes` of both, beside the response code. */
 export const AUTHORITATIVE = 0x80;
 export const RCODE_BITS = 0x0f;
+
+/** struct brief_question: a question, the period, then what else decides on a cached reply. */
+export const BRIEF_KEY_BYTES = 96;
+export const BRIEF_KEY = { period: 88, bits: 92 } as const;
+/** An entry is found in one period of 2^33 ns; its phase depends on the name, by this factor. */
+export const PERIOD_BITS = 33n;
+export const PHASE_FACTOR = 0x9e3779b1;
+
+/** struct brief: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT. */
+export const BRIEF_VALUE_BYTES = 304;
+export const BRIEF_VALUE = {
+  since: 0,
+  until: 8,
+  answered: 16,
+  answers: 24,
+  authorities: 25,
+  additionals: 26,
+  bytes: 27,
+  codes: 28,
+  kind: 29,
+  entry: 30,
+  ttls: 32,
+  ttlsAt: 64,
+  body: 72,
+} as const;
+export const BRIEF_BODY_BYTES_MAX = 232;
+export const BRIEF_RECORDS_MAX = 8;
+/** Further bits of its `codes`. */
+export const AUTHENTIC = 0x40;
+export const LOCAL = 0x20;
+/** Set in the number of an entry of this table. */
+export const BRIEF_ENTRY = 0x8000;

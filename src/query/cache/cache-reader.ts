@@ -14,8 +14,10 @@ import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts"
 import { type CacheCounts, newCacheCounts } from "../record/cache-counts.ts";
 import type { Outcome } from "../record/outcome.ts";
 import type { Trace } from "../trace.ts";
+import type { Repeatable } from "../wire/kernel-answer.ts";
 import type { Question } from "../wire/question.ts";
 import { type RelayOptions, relay, relayFailure } from "../wire/relay.ts";
+import type { SharedReply } from "../wire/shared-reply.ts";
 import type { CacheEntry } from "./entry.ts";
 import { type LookupKey, keyHash } from "./key.ts";
 import type { ReplyCache } from "./reply-cache.ts";
@@ -49,6 +51,8 @@ export class CacheReader {
   readonly #key = { hash: 0, name: new Uint8Array(0), length: 0, type: 0, bits: 0, scope: 0 } satisfies LookupKey;
   readonly #options = { limit: 0, hasOpt: false, isDnssecOk: false, wantsAuthentic: false, isLocalName: false };
   readonly #age = { seconds: 0 };
+  /** Of the last answer, if it was a hit. */
+  readonly repeatable: Repeatable = { reply: undefined, sinceMs: 0, forMs: 0 };
 
   constructor(parts: CacheReaderParts) {
     this.#parts = parts;
@@ -93,6 +97,7 @@ export class CacheReader {
       outcome.result = QUERY_RESULT.cached;
       this.#age.seconds = Math.floor((nowMs - entry.storedMs) / 1000);
       const length = relay(block, offset, options, reply, this.#age);
+      this.#setRepeatable(reply, entry, nowMs);
       if (this.#isDue(entry, nowMs)) this.#refresh(client, serverList, entry);
       return length;
     }
@@ -137,12 +142,15 @@ export class CacheReader {
   }
 
   #isDue(entry: CacheEntry, nowMs: number): boolean {
-    const leftMs = entry.expiresMs - nowMs;
-    return (
-      this.#parts.behaviour.prefetches &&
-      entry.hits >= LIMITS.prefetchHits &&
-      leftMs < (entry.expiresMs - entry.storedMs) * LIMITS.prefetchShare
-    );
+    return this.#parts.behaviour.prefetches && entry.hits >= LIMITS.prefetchHits && nowMs > dueMs(entry);
+  }
+
+  #setRepeatable(reply: SharedReply, entry: CacheEntry, nowMs: number): void {
+    const { repeatable } = this;
+    // A server's extended error is for those who have EDNS.
+    repeatable.reply = reply.extendedError === undefined && !reply.isTruncated ? reply : undefined;
+    repeatable.sinceMs = nowMs - entry.storedMs - this.#age.seconds * 1000;
+    repeatable.forMs = dueMs(entry) - nowMs;
   }
 
   #refresh(client: Client, serverList: ServerList, entry: CacheEntry): void {
@@ -171,6 +179,11 @@ export class CacheReader {
     options.isLocalName = isLocalName;
     return options;
   }
+}
+
+/** From then on it is refreshed, if it is popular. */
+function dueMs({ expiresMs, storedMs }: CacheEntry): number {
+  return expiresMs - (expiresMs - storedMs) * LIMITS.prefetchShare;
 }
 
 function miss(counts: CacheCounts): typeof CACHE_MISS {

@@ -59,6 +59,7 @@ export class ReplyCache {
   readonly #owners = new Set<CacheOwner>();
   readonly #byNumber: (CacheOwner | undefined)[] = [];
   readonly #draft = new EntryDraft();
+  readonly #onForgotten: () => void;
   readonly #name = Buffer.allocUnsafeSlow(NAME_BYTES_MAX);
   /** Reused for every lookup by a query: nothing is allocated. */
   readonly #lookupEntry: CacheEntry;
@@ -67,10 +68,11 @@ export class ReplyCache {
   #bytes = 0;
   #size = 0;
 
-  /** `counts` receives the evictions. */
-  constructor(bytesMax: number, counts: CacheCounts = newCacheCounts()) {
+  /** `counts` receives the evictions. `onForgotten` is called when replies are removed that nobody is to get any more. */
+  constructor(bytesMax: number, counts: CacheCounts = newCacheCounts(), onForgotten: () => void = () => undefined) {
     this.bytesMax = bytesMax;
     this.counts = counts;
+    this.#onForgotten = onForgotten;
     this.#rowsMax = Math.floor(bytesMax / (ENTRY_COST + CELLS_EXPECTED * CELL_COST));
     const rows = this.#rowsMax + 1;
     try {
@@ -180,6 +182,7 @@ export class ReplyCache {
     this.#firstFree = NONE;
     this.#firstUnused = NONE + 1;
     this.#bytes = this.#size = 0;
+    this.#onForgotten();
   }
 
   /** Removes the entries of one name, of all types and servers, or all; returns how many. */
@@ -193,6 +196,7 @@ export class ReplyCache {
           if (this.#entryAt(row).isNamed(bytes, bytes.length)) this.#remove(row);
         });
       }
+      this.#onForgotten();
     }
     return before - this.size;
   }

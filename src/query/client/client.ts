@@ -15,6 +15,7 @@ import { FailureTable } from "../failures/failure-table.ts";
 import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
+import { RepeatedOutcome } from "../record/repeated-outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
 import type { Verdicts } from "../verdict/verdicts.ts";
 
@@ -22,6 +23,7 @@ import type { Verdicts } from "../verdict/verdicts.ts";
 export type Dial = (server: Server, type: "udp" | "tcp") => number;
 
 let clientsCreated = 0;
+const repeatedOutcome = new RepeatedOutcome();
 
 export class Client {
   /** Unique per client. */
@@ -47,8 +49,10 @@ export class Client {
   memory: KernelAnswerMemory | undefined;
   /** The rules that judge its queries; undefined without any. */
   verdicts: Verdicts | undefined;
-  /** The number of that memory's answers that are counted. */
+  /** The number of that memory's answers that are counted, and of its cached replies among them. */
   #collected = 0;
+  #collectedCached = 0;
+  readonly #bringUpToDate = (): void => this.collect();
   isClosed = false;
   readonly #closeCallbacks: (() => void)[] = [];
   /** The nonce that a verification expects to arrive, as hexadecimal text. */
@@ -57,10 +61,11 @@ export class Client {
   readonly counters = {
     queries: 0,
     local: 0,
-    /** The part of these that the kernel answered. */
-    kernel: 0,
     /** Answered from cached upstream replies. */
     cached: 0,
+    /** The part of both that the kernel answered, and of the cached ones alone. */
+    kernel: 0,
+    kernelCached: 0,
     forwarded: 0,
     malformed: 0,
     ignored: 0,
@@ -92,6 +97,7 @@ export class Client {
     this.history = history;
     this.shares = shares;
     this.failures = failures;
+    failures.bringUpToDate = this.#bringUpToDate;
   }
 
   /** Counts the outcome of a query and adds it to the history and, if it matters there, to the failures. */
@@ -132,24 +138,46 @@ export class Client {
   setMemory(memory: KernelAnswerMemory | undefined): void {
     this.collect();
     this.history.byKernel?.read();
+    if (memory !== undefined) {
+      memory.onEnding = () => {
+        this.history.byKernel?.read();
+        this.#collectFailed(memory);
+      };
+    }
     this.history.byKernel = memory === undefined ? undefined : new KernelQueries(memory, this.history);
     this.memory = memory;
     memory?.leave(this.ownQueries.udpPorts);
     this.#collected = memory?.answered ?? 0;
+    this.#collectedCached = memory?.answeredFromCache ?? 0;
   }
 
   /** Counts what the kernel has answered meanwhile. */
   collect(): void {
     const { memory, counters } = this;
     if (memory === undefined) return;
+    this.#collectFailed(memory);
+    // The kernel counts an answer first, then that it was a cached one; so they are read the other way round.
+    const { answeredFromCache } = memory;
     const { answered } = memory;
+    const cached = answeredFromCache - this.#collectedCached;
     const fresh = answered - this.#collected;
     // Less while a query of our own is on its way, which is not counted.
     if (fresh <= 0) return;
     this.#collected = answered;
+    this.#collectedCached = answeredFromCache;
     counters.queries += fresh;
-    counters.local += fresh;
+    counters.cached += cached;
+    counters.local += fresh - cached;
     counters.kernel += fresh;
+    counters.kernelCached += cached;
+  }
+
+  #collectFailed(memory: KernelAnswerMemory): void {
+    memory.takeFailed((answer, times) => {
+      if (answer.rcode !== RCODE.NOERROR)
+        this.counters[answer.rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"] += times;
+      this.failures.note(repeatedOutcome.of(answer), times);
+    });
   }
 
   /** Registers a callback for when the container is detached. */
@@ -159,6 +187,9 @@ export class Client {
 
   close(): void {
     this.isClosed = true;
+    const { failures } = this;
+    // Another client of the container may have come.
+    if (failures.bringUpToDate === this.#bringUpToDate) failures.bringUpToDate = undefined;
     for (const act of this.#closeCallbacks) act();
   }
 }

@@ -49,6 +49,16 @@ export class Clients {
     return this.#open.get(containerId);
   }
 
+  /** Counts what the kernel has answered meanwhile. */
+  collect(): void {
+    for (const client of this.#open.values()) client.collect();
+  }
+
+  /** What the kernel repeats may no longer be so. */
+  forgetRepeated(): void {
+    for (const client of this.#open.values()) client.memory?.forget();
+  }
+
   /** Counts a container's queries of the last minute. */
   recentOf(containerId: string): RecentCountsReport | undefined {
     const client = this.of(containerId);

@@ -30,6 +30,7 @@ const STEP = 1;
 const NAMELESS = 2;
 const MINUTE_MS = 60_000;
 const PER_MINUTE_MAX = 0xffff;
+const COUNT_MAX = 0xffff_ffff;
 
 export class FailurePart {
   readonly #isNear: boolean;
@@ -71,15 +72,20 @@ export class FailurePart {
     return -1;
   }
 
-  /** Counts one more failure of an entry. */
-  repeat(at: number, nowMs: number): void {
+  /**
+   * Counts so many more failures of an entry. `isRepeated`: the kernel has given the same answer again, and it is a step of a
+   * lookup if the last one was, because nobody has seen what the lookup led to.
+   */
+  repeat(at: number, nowMs: number, times: number, isRepeated: boolean): void {
     const words = this.#words;
     const word = at >> 2;
     const last = this.#doubles[(at >> 3) + LAST] as number;
-    words[word + COUNT] = Math.min(0xffff_ffff, (words[word + COUNT] as number) + 1);
-    words[word + KIND] = (words[word + KIND] as number) & ~STEP;
+    words[word + COUNT] = Math.min(COUNT_MAX, (words[word + COUNT] as number) + times);
+    if (!isRepeated) words[word + KIND] = (words[word + KIND] as number) & ~STEP;
+    else if (((words[word + KIND] as number) & STEP) !== 0)
+      words[word + STEPS] = Math.min(COUNT_MAX, (words[word + STEPS] as number) + times);
     const [current, before] = shifted(words[word + MINUTES] as number, last, nowMs);
-    words[word + MINUTES] = (before << 16) | Math.min(PER_MINUTE_MAX, current + 1);
+    words[word + MINUTES] = (before << 16) | Math.min(PER_MINUTE_MAX, current + times);
     this.#doubles[(at >> 3) + LAST] = nowMs;
   }
 
@@ -88,15 +94,16 @@ export class FailurePart {
     return this.#end + sizeOf(length) <= this.#bytes.length;
   }
 
-  /** Adds an entry with one failure. */
-  add(name: FoldedName, type: number, rcode: number, hasName: boolean, nowMs: number): void {
+  /** Adds an entry with so many failures. */
+  add(name: FoldedName, type: number, rcode: number, hasName: boolean, nowMs: number, times: number): void {
     while (!this.hasRoomFor(name)) this.#evict();
     const at = this.#end;
     const word = at >> 2;
     const { length, hash } = name;
     this.#words.fill(0, word, word + FIXED_BYTES / 4);
     this.#doubles[(at >> 3) + FIRST] = this.#doubles[(at >> 3) + LAST] = nowMs;
-    this.#words[word + COUNT] = this.#words[word + MINUTES] = 1;
+    this.#words[word + COUNT] = times;
+    this.#words[word + MINUTES] = Math.min(PER_MINUTE_MAX, times);
     this.#words[word + HASH] = hash;
     this.#words[word + KIND] = kindOf(type, rcode) | (hasName ? 0 : NAMELESS);
     this.#words[word + LENGTH] = length;

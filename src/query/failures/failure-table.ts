@@ -45,6 +45,8 @@ export class FailureTable {
   readonly containerId: string;
   /** Its name, once it has ended and the registry no longer knows it. */
   containerName: string | undefined;
+  /** Notes what the kernel has answered meanwhile. */
+  bringUpToDate: (() => void) | undefined;
   readonly #parts: FailureTableParts;
   #near: FailurePart | undefined;
   #outside: FailurePart | undefined;
@@ -61,8 +63,11 @@ export class FailureTable {
     this.#parts = parts;
   }
 
-  /** Records a query that has failed, or one that has succeeded while there are entries. */
-  note(outcome: Outcome): void {
+  /**
+   * Records a query that has failed, or one that has succeeded while there are entries. `repeated`: the kernel has given this
+   * answer so many times.
+   */
+  note(outcome: Outcome, repeated = 0): void {
     const { stage, rcode, lacksAddress, nameEnd } = outcome;
     const { policy } = this.#parts;
     const isResolved = stage === STAGE.local || stage === STAGE.cache || stage === STAGE.completed;
@@ -71,7 +76,7 @@ export class FailureTable {
     name.read(outcome);
     if (rcode === 0 && !lacksAddress) {
       if (policy.hasNames) this.#succeed(outcome);
-    } else this.#fail(outcome, policy.hasNames);
+    } else this.#fail(outcome, policy.hasNames, repeated);
   }
 
   /** How often names like a container's did not exist in the last minute, without steps of lookups that succeeded. */
@@ -103,36 +108,37 @@ export class FailureTable {
     if (outside) this.#outside?.succeed(name, outcome.type, hasAnswers, now, STEP_MS);
   }
 
-  #fail({ type, rcode }: Outcome, hasName: boolean): void {
+  #fail({ type, rcode }: Outcome, hasName: boolean, repeated: number): void {
+    const times = Math.max(1, repeated);
     const isSingle = name.firstLength === name.length;
     if (!hasName) name.hide();
     const nearAt = this.#near?.find(name, type, rcode) ?? -1;
     if (nearAt >= 0) {
-      this.#near?.repeat(nearAt, this.#touch());
+      this.#near?.repeat(nearAt, this.#touch(), times, repeated > 0);
       return;
     }
-    if (isSingle) return this.#addNear(type, rcode, hasName);
+    if (isSingle) return this.#addNear(type, rcode, hasName, times);
     const outsideAt = this.#outside?.find(name, type, rcode) ?? -1;
     if (outsideAt >= 0) {
-      this.#outside?.repeat(outsideAt, this.#touch());
+      this.#outside?.repeat(outsideAt, this.#touch(), times, repeated > 0);
       return;
     }
     if (this.#isFlood()) return;
     const { isContainerName } = this.#parts;
-    if (hasName && isContainerName(name.bytes, name.length)) this.#addNear(type, rcode, hasName);
-    else this.#addOutside(type, rcode, hasName);
+    if (hasName && isContainerName(name.bytes, name.length)) this.#addNear(type, rcode, hasName, times);
+    else this.#addOutside(type, rcode, hasName, times);
   }
 
-  #addNear(type: number, rcode: number, hasName: boolean): void {
+  #addNear(type: number, rcode: number, hasName: boolean, times: number): void {
     this.#admit();
     this.#near ??= new FailurePart(LIMITS.failureBytes.near, true);
-    this.#near.add(name, type, rcode, hasName, this.#touch());
+    this.#near.add(name, type, rcode, hasName, this.#touch(), times);
   }
 
-  #addOutside(type: number, rcode: number, hasName: boolean): void {
+  #addOutside(type: number, rcode: number, hasName: boolean, times: number): void {
     this.#admit();
     this.#outside ??= new FailurePart(LIMITS.failureBytes.outside, false);
-    this.#outside.add(name, type, rcode, hasName, this.#touch());
+    this.#outside.add(name, type, rcode, hasName, this.#touch(), times);
   }
 
   #admit(): void {

@@ -78,6 +78,7 @@ export class FailureTables {
   *tables(containerId?: string): Generator<FailureTable> {
     this.#dropOld();
     for (const { table } of this.#tables.values()) {
+      table.bringUpToDate?.();
       if (table.hasEntries && (containerId === undefined || table.containerId === containerId)) yield table;
     }
   }

@@ -73,7 +73,7 @@ export class DeclaredRecords {
    * random. Undefined if it is not, or too much of it is random.
    */
   shuffledBytesOf({ links, rcode }: DeclaredReply): 0 | 4 | 16 | undefined {
-    if (this.#isTimed || this.#names.unanswered !== undefined || rcode !== RCODE.NOERROR) return undefined;
+    if (this.#isTimed || this.#names.unanswered !== undefined || rcode === RCODE.SERVFAIL) return undefined;
     if (this.#shuffledSets > 1 || (this.#shuffledSets === 1 && links.length > 0)) return undefined;
     return this.#shuffledBytes;
   }

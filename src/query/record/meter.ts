@@ -136,7 +136,8 @@ export class Meter {
       const series = typeIndex(type);
       this.#requests[series] = (this.#requests[series] as number) + answers;
       this.#respond(rcode, answers);
-      this.#sources[source] = (this.#sources[source] as number) + answers;
+      if (source === "cache") this.cache[rcode === 0 ? "hits" : "denials"] += answers;
+      else this.#sources[source] = (this.#sources[source] as number) + answers;
     });
   }
 

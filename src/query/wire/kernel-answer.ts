@@ -1,27 +1,50 @@
 /**
  * A kernel answer: an answer that has just been written, as the kernel can repeat it. It must not depend on anything but the
- * name, the type and the names that the namespace sees: not on the size or the flags of this query, nor on its letter
- * case unless the kernel compares that, too.
+ * name, the type and the names that the namespace sees, or for a cached reply on DO and CD: not on the size or other flags
+ * of this query, nor on its letter case unless the kernel compares that, too.
  */
 import { u16 } from "../../base/dns/bytes.ts";
-import { AA, ADDITIONALS_AT, ANSWERS_AT, AUTHORITIES_AT, FLAGS_AT, QR, RD } from "../../base/dns/header.ts";
+import {
+  AA,
+  ADDITIONALS_AT,
+  ANSWERS_AT,
+  AUTHORITIES_AT,
+  CD,
+  CODES_AT,
+  FLAGS_AT,
+  QR,
+  RD,
+} from "../../base/dns/header.ts";
 import { POINTER_BYTES } from "../../base/dns/name.ts";
 import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
-import type { KernelAnswerMemory, KernelAnswer } from "../../base/model/kernel-answer.ts";
+import type { BriefKernelAnswer, KernelAnswerMemory, KernelAnswer } from "../../base/model/kernel-answer.ts";
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Question } from "./question.ts";
+import type { SharedReply } from "./shared-reply.ts";
 
 /** A reply that has been written, and the source of its name. */
 interface WrittenReply {
   readonly length: number;
   readonly rcode: number;
+  /** By TCP, which the kernel does not answer. */
+  readonly isStream: boolean;
   /** It has no IPv4 address, although one was queried. */
   readonly lacksAddress: boolean;
   readonly source: LocalSource;
+}
+
+/** How a cached reply that has been written may be repeated. */
+export interface Repeatable {
+  /** Undefined if it may not. */
+  reply: SharedReply | undefined;
+  /** Its TTLs began to count so long ago. */
+  sinceMs: number;
+  /** For so long nothing but its TTLs changes. */
+  forMs: number;
 }
 
 const NONE = -1;
@@ -42,13 +65,14 @@ const REPEATED_TYPES: ReadonlySet<number> = new Set([
 export class KernelAnswerMarker {
   readonly #style: ReplyStyle;
   #dataBytes = NONE;
+  #cached: Repeatable | undefined;
 
   constructor(style: ReplyStyle) {
     this.#style = style;
   }
 
   get isMarked(): boolean {
-    return this.#dataBytes !== NONE;
+    return this.#dataBytes !== NONE || this.#cached !== undefined;
   }
 
   /** The answer being written may be repeated. Its records are shuffled if they have data of that length. */
@@ -62,18 +86,34 @@ export class KernelAnswerMarker {
     return length;
   }
 
+  /** The same for a reply of the cache. */
+  markCached(repeatable: Repeatable): void {
+    this.#cached = repeatable;
+  }
+
   /** Returns it, too: the reply is not to this question. */
   unmarked(length: number): number {
     this.mark(undefined);
+    this.#cached = undefined;
     return length;
   }
 
   /** The reply is written over `question`. */
   tell(memory: KernelAnswerMemory | undefined, block: Buffer, question: Question, reply: WrittenReply): void {
-    const dataBytes = this.#dataBytes;
+    const [dataBytes, cached] = [this.#dataBytes, this.#cached];
     this.#dataBytes = NONE;
-    // The process records each lookup that fails.
-    if (memory === undefined || reply.rcode !== RCODE.NOERROR || reply.lacksAddress) return;
+    this.#cached = undefined;
+    if (memory === undefined || reply.isStream) return;
+    if (cached !== undefined) {
+      const known = cachedAnswer(block, question, reply, cached);
+      if (known !== undefined) memory.rememberBriefly(known);
+      return;
+    }
+    if (reply.rcode !== RCODE.NOERROR || reply.lacksAddress) {
+      const failure = localFailure(block, question, reply, this.#style);
+      if (failure !== undefined) memory.rememberBriefly(failure);
+      return;
+    }
     const known = kernelAnswer(block, question, reply, { dataBytes, ...this.#style });
     if (known !== undefined) memory.remember(known);
   }
@@ -86,31 +126,99 @@ function kernelAnswer(
   { length, rcode, source }: WrittenReply,
   { dataBytes, compresses, ignoresCase, speaksEdns }: ReplyStyle & { readonly dataBytes: number },
 ): KernelAnswer | undefined {
-  const { offset, end, type, folded, foldedLength, labelCount, records, hasUpperCase } = question;
-  if (!REPEATED_TYPES.has(type)) return undefined;
+  const { offset, records, hasUpperCase } = question;
   // Where letter case decides, or is repeated, names in lower case are those that matter.
-  if (question.class !== CLASS.IN || (hasUpperCase && !(compresses && ignoresCase))) return undefined;
+  if (hasUpperCase && !(compresses && ignoresCase)) return undefined;
   const flags = block[offset + FLAGS_AT] as number;
   const opts = speaksEdns && records.optCount > 0 ? 1 : 0;
-  // The kernel sets no other flags, as for a reply that is truncated, and adds no records.
-  if ((flags & ~(QR | AA | RD)) !== 0 || u16(block, offset + ADDITIONALS_AT) !== opts) return undefined;
+  // The kernel adds no records.
+  if (!isPlain(question, flags) || u16(block, offset + ADDITIONALS_AT) !== opts) return undefined;
   const answers = u16(block, offset + ANSWERS_AT);
   const isShuffled = answers > 1 && dataBytes > 0;
   // It shuffles records of one length, with a pointer as their owner.
   if (isShuffled && !compresses) return undefined;
+  return {
+    ...repeated(block, question, length - opts * OPT_BYTES, rcode),
+    shuffledBytes: isShuffled ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0,
+    source,
+  };
+}
+
+function cachedAnswer(
+  block: Buffer,
+  question: Question,
+  { length, rcode }: WrittenReply,
+  { reply, sinceMs, forMs }: Repeatable,
+): BriefKernelAnswer | undefined {
+  const { offset, records } = question;
+  if (reply === undefined || !isPlain(question, block[offset + FLAGS_AT] as number)) return undefined;
+  return {
+    ...repeated(block, question, length - records.optCount * OPT_BYTES, rcode),
+    ...askedFor(block, question),
+    source: "cache",
+    isFailure: rcode !== RCODE.NOERROR,
+    additionals: u16(block, offset + ADDITIONALS_AT) - records.optCount,
+    ttlOffsets: reply.ttlOffsets,
+    isAuthentic: reply.isAuthentic,
+    lasting: { sinceMs, forMs },
+  };
+}
+
+/** Our own denial, which is the same until the names change; the kernel counts it. */
+function localFailure(
+  block: Buffer,
+  question: Question,
+  { length, rcode, source }: WrittenReply,
+  { speaksEdns }: ReplyStyle,
+): BriefKernelAnswer | undefined {
+  const { offset, records } = question;
+  const opts = speaksEdns ? records.optCount : 0;
+  const [answers, authorities] = [u16(block, offset + ANSWERS_AT), u16(block, offset + AUTHORITIES_AT)];
+  // Of a probe of our own the process must see each query.
+  if (question.type === TYPE.TXT) return undefined;
+  if (!isPlain(question, block[offset + FLAGS_AT] as number) || answers > 0 || authorities > 1) return undefined;
+  return {
+    ...repeated(block, question, length - opts * OPT_BYTES, rcode),
+    ...askedFor(block, question),
+    source,
+    isFailure: true,
+    additionals: 0,
+    ttlOffsets: [],
+    isAuthentic: false,
+    lasting: undefined,
+  };
+}
+
+function askedFor(block: Buffer, { offset, records }: Question): Pick<BriefKernelAnswer, "isDnssecOk" | "isUnchecked"> {
+  return {
+    isDnssecOk: records.isDnssecOk,
+    isUnchecked: ((block[offset + CODES_AT] as number) & CD) !== 0,
+  };
+}
+
+/** Whether the kernel takes such a question, and sets the flags of the reply: none beside these, as for one that is truncated. */
+function isPlain({ type, class: ofClass }: Question, flags: number): boolean {
+  return REPEATED_TYPES.has(type) && ofClass === CLASS.IN && (flags & ~(QR | AA | RD)) === 0;
+}
+
+/** What all have in common; the reply without OPT is so long. */
+function repeated(
+  block: Buffer,
+  { offset, end, type, folded, foldedLength, labelCount }: Question,
+  length: number,
+  rcode: number,
+): Omit<KernelAnswer, "shuffledBytes" | "source"> {
   return {
     type,
     name: folded,
     nameBytes: foldedLength,
     labels: labelCount,
     rcode,
-    isAuthoritative: (flags & AA) !== 0,
-    answers,
+    isAuthoritative: ((block[offset + FLAGS_AT] as number) & AA) !== 0,
+    answers: u16(block, offset + ANSWERS_AT),
     authorities: u16(block, offset + AUTHORITIES_AT),
     message: block,
     from: end,
-    to: offset + length - opts * OPT_BYTES,
-    shuffledBytes: isShuffled ? POINTER_BYTES + RECORD_FIXED_BYTES + dataBytes : 0,
-    source,
+    to: offset + length,
   };
 }

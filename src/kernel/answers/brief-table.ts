@@ -1,0 +1,82 @@
+/**
+ * BriefTable: the kernel's table of answers for some seconds, which all namespaces share. What a namespace leaves behind is deleted a
+ * little later, because a program may still be reading it.
+ */
+import { Pool, type PoolLimits } from "../../base/lib/share.ts";
+import type { Share } from "../../base/lib/share.ts";
+import { MAP_FLAG, MAP_TYPE, createMap, deleteElements, insertElement, readElement } from "../bpf.ts";
+import { closeQuietly } from "../libc.ts";
+import type { AnswerKinds } from "./answer-kinds.ts";
+import { BriefEntries, type Round } from "./brief-entries.ts";
+import { BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES } from "./layout.ts";
+
+const RETIRED_MS = 1_000;
+/** Looking for room in all namespaces is not done for each reply. */
+const SWEEP_NS = 1_000_000_000n;
+
+export class BriefTable {
+  readonly map: number;
+  readonly #pool: Pool;
+  readonly #open = new Set<BriefEntries>();
+  readonly #retired = new Set<NodeJS.Timeout>();
+  #sweptNs = 0n;
+
+  /** For so many namespaces. Throws a SystemFault if the kernel refuses. */
+  constructor(spaces: number, limits: PoolLimits) {
+    this.#pool = new Pool(limits);
+    this.map = createMap({
+      name: "dns11_brief",
+      type: MAP_TYPE.HASH,
+      keyBytes: BRIEF_KEY_BYTES,
+      valueBytes: BRIEF_VALUE_BYTES,
+      entries: limits.whole + limits.always * spaces,
+      flags: MAP_FLAG.NO_PREALLOC,
+    });
+  }
+
+  /** The entries of one namespace. */
+  entriesOf(space: number, kinds: AnswerKinds, onEnding: () => void): BriefEntries {
+    const entries = new BriefEntries({ space, table: this, kinds, share: this.#pool.open(), onEnding });
+    this.#open.add(entries);
+    return entries;
+  }
+
+  insert(key: Uint8Array, value: Uint8Array): boolean {
+    return insertElement(this.map, key, value);
+  }
+
+  read(key: Uint8Array, into: Uint8Array): boolean {
+    return readElement(this.map, key, into);
+  }
+
+  delete({ keys, count }: Round): void {
+    deleteElements(this.map, keys, BRIEF_KEY_BYTES, count);
+  }
+
+  /** Has all namespaces delete what has ended. */
+  sweep(nowNs: bigint): void {
+    if (nowNs - this.#sweptNs < SWEEP_NS) return;
+    this.#sweptNs = nowNs;
+    for (const entries of this.#open) entries.sweep(nowNs);
+  }
+
+  /** These end now, and their namespace is closed. */
+  retire(entries: BriefEntries, rounds: readonly Round[], share: Share): void {
+    this.#open.delete(entries);
+    const held = rounds.filter(({ count }) => count > 0);
+    if (held.length === 0) return;
+    const timer = setTimeout(() => {
+      this.#retired.delete(timer);
+      for (const round of held) {
+        this.delete(round);
+        share.give(round.count);
+      }
+    }, RETIRED_MS).unref();
+    this.#retired.add(timer);
+  }
+
+  close(): void {
+    for (const timer of this.#retired) clearTimeout(timer);
+    closeQuietly(this.map);
+  }
+}
