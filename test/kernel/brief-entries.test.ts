@@ -9,9 +9,10 @@ import { AnswerKinds } from "../../src/kernel/answers/answer-kinds.ts";
 import type { BriefEntries } from "../../src/kernel/answers/brief-entries.ts";
 import { BriefTable } from "../../src/kernel/answers/brief-table.ts";
 import { BRIEF_ENTRY, BRIEF_VALUE_BYTES, COUNT_BYTES, KINDS } from "../../src/kernel/answers/layout.ts";
+import { monotonicNs } from "../../src/kernel/monotonic.ts";
 import { TYPE } from "../support/scripted/builders.ts";
 
-const SECOND_NS = 1_000_000_000n;
+const SECOND_NS = 1_000_000_000;
 const LIMITS = { whole: 12, each: 8, always: 2 };
 const kinds = new AnswerKinds(new ArrayBuffer(KINDS * COUNT_BYTES));
 const into = Buffer.alloc(BRIEF_VALUE_BYTES);
@@ -55,25 +56,25 @@ function remembers(entries: BriefEntries, name: string): boolean {
 test("an entry stays for its period and a second at least, and goes when two rounds of 10 s are over", (t) => {
   let ended = 0;
   const entries = aTable(t).entriesOf(0, kinds, () => ended++);
-  const startNs = process.hrtime.bigint();
+  const startNs = monotonicNs();
   assert.ok(remembers(entries, "popular"));
   assert.ok(entries.read(BRIEF_ENTRY, into) !== undefined);
-  entries.sweep(startNs + 9n * SECOND_NS);
+  entries.sweep(startNs + 9 * SECOND_NS);
   assert.deepEqual([entries.size, ended], [1, 0]);
   // What it counts can still be read.
-  entries.sweep(startNs + 11n * SECOND_NS);
+  entries.sweep(startNs + 11 * SECOND_NS);
   assert.deepEqual([entries.size, ended], [1, 1]);
   assert.ok(entries.read(BRIEF_ENTRY, into) !== undefined);
-  entries.sweep(startNs + 22n * SECOND_NS);
+  entries.sweep(startNs + 22 * SECOND_NS);
   assert.deepEqual([entries.size, ended], [0, 2]);
   assert.equal(entries.read(BRIEF_ENTRY, into), undefined);
 });
 
 test("after a long time without a query, nothing stays", (t) => {
   const entries = aTable(t).entriesOf(0, kinds, () => undefined);
-  const startNs = process.hrtime.bigint();
+  const startNs = monotonicNs();
   assert.ok(remembers(entries, "popular"));
-  entries.sweep(startNs + 60n * SECOND_NS);
+  entries.sweep(startNs + 60 * SECOND_NS);
   assert.equal(entries.size, 0);
 });
 
@@ -87,7 +88,7 @@ test("each namespace has its share, and a little whatever the others have; what 
   for (const entries of [greedy, second, third])
     for (let index = 0; index < 10; index++) remembers(entries, `n${index}`);
   assert.deepEqual([greedy.size, second.size, third.size], [LIMITS.each, 4, LIMITS.always]);
-  table.sweep(process.hrtime.bigint() + 60n * SECOND_NS);
+  table.sweep(monotonicNs() + 60 * SECOND_NS);
   for (let index = 0; index < 10; index++) remembers(third, `n${index}`);
   assert.deepEqual([greedy.size, second.size, third.size], [0, 0, LIMITS.each]);
 });
@@ -109,7 +110,7 @@ test("the numbers of entries of two rounds differ", (t) => {
   const entries = aTable(t).entriesOf(0, kinds, () => undefined);
   assert.ok(remembers(entries, "first"));
   const old = entries.read(BRIEF_ENTRY, into);
-  entries.sweep(process.hrtime.bigint() + 11n * SECOND_NS);
+  entries.sweep(monotonicNs() + 11 * SECOND_NS);
   assert.ok(remembers(entries, "second"));
   assert.deepEqual(entries.read(BRIEF_ENTRY, into), old);
   const other = [1, 2, 3].map((bit) => entries.read(BRIEF_ENTRY | (bit << 14), into)).find((key) => key !== undefined);

@@ -1,14 +1,13 @@
 /**
- * BriefEntries: what the kernel answers one namespace for some seconds: cached replies, and failures. The key of each entry has a period of 8.6 s in it, so
- * it is found for that long at most, and is never changed. It is deleted when its period has been over for a second:
- * then no program can still be reading it.
- *
- * An answer is put there when the namespace asks for it twice in a period. So popular ones are there, and a flood of new names
- * writes nothing.
+ * BriefEntries: what the kernel answers one namespace for some seconds: cached replies, and failures, when they are asked for
+ * twice in a period of 8.6 s. The key of each entry has the period in it, so it is found for that long at most, and is never
+ * changed. It is deleted when its period has been over for a second: then no program can still be reading it.
  */
 import type { BriefKernelAnswer } from "../../base/model/kernel-answer.ts";
 import type { Share } from "../../base/lib/share.ts";
+import { monotonicNs } from "../monotonic.ts";
 import type { AnswerKinds } from "./answer-kinds.ts";
+import { AskedQuestions } from "./asked-questions.ts";
 import {
   AUTHENTIC,
   AUTHORITATIVE,
@@ -23,7 +22,7 @@ import {
   LABELS_MAX,
   LOCAL,
   NAME_BYTES_MAX,
-  PERIOD_BITS,
+  PERIOD_NS,
   PHASE_FACTOR,
 } from "./layout.ts";
 
@@ -33,19 +32,18 @@ const NS_PER_MS = 1_000_000;
 /** A time that does not come. */
 const EVER = 2n ** 63n;
 /** Longer than a period and a second. */
-const ROUND_NS = 10_000_000_000n;
+const ROUND_NS = 10_000_000_000;
 /** A reply that ends sooner is not worth the call. */
 const WORTH_MS = 500;
-/** Questions whose last period is known; a power of two. */
-const ASKED = 256;
 const KEYS_FIRST = 16;
+/** Turns of two generations are not neighbours. */
+const GENERATION_TURNS = 37;
 /** In the number of an entry: which of the two rounds it is from, and its index there. */
 const ODD_ROUND = 0x4000;
 const INDEX_BITS = 0x3fff;
 
-/** The entry that is being written, and its name and type as numbers. */
+/** The entry that is being written. */
 const newKey = Buffer.allocUnsafeSlow(BRIEF_KEY_BYTES);
-const newWords = new Uint32Array(newKey.buffer, KEY.name, (BRIEF_KEY.period - KEY.name) / 4);
 const newValue = Buffer.allocUnsafeSlow(BRIEF_VALUE_BYTES);
 
 /** Keys, one after the other, of what was written within the same 10 s. */
@@ -53,11 +51,11 @@ export class Round {
   keys = Buffer.alloc(0);
   count = 0;
   readonly number: number;
-  readonly beganNs: bigint;
+  readonly beganNs: number;
   /** The entries that are failures, and how many of their answers have been taken. */
   readonly failing: { readonly index: number; taken: number }[] = [];
 
-  constructor(number: number, beganNs: bigint) {
+  constructor(number: number, beganNs: number) {
     this.number = number;
     this.beganNs = beganNs;
   }
@@ -84,7 +82,7 @@ interface EntryTable {
   read(key: Uint8Array, into: Uint8Array): boolean;
   delete(round: Round): void;
   /** Has all namespaces delete what has ended. */
-  sweep(nowNs: bigint): void;
+  sweep(nowNs: number): void;
   /** These end now, and their namespace is closed. */
   retire(entries: BriefEntries, rounds: readonly Round[], share: Share): void;
 }
@@ -101,9 +99,8 @@ interface BriefEntriesParts {
 
 export class BriefEntries {
   readonly #parts: BriefEntriesParts;
-  /** Of the last questions: a number for each in its period, inverted once its reply is in the table. */
-  #asked: Uint32Array | undefined;
-  #current = new Round(0, process.hrtime.bigint());
+  #asked: AskedQuestions | undefined;
+  #current = new Round(0, monotonicNs());
   #previous: Round | undefined;
 
   constructor(parts: BriefEntriesParts) {
@@ -121,37 +118,35 @@ export class BriefEntries {
     if (bytes > BRIEF_BODY_BYTES_MAX || records > BRIEF_RECORDS_MAX || (answer.lasting?.forMs ?? WORTH_MS) < WORTH_MS)
       return false;
     if (answer.nameBytes > NAME_BYTES_MAX || answer.labels > LABELS_MAX || answer.nameBytes === 0) return false;
-    const nowNs = process.hrtime.bigint();
-    this.#encodeKey(answer, generation, nowNs);
-    const asked = (this.#asked ??= new Uint32Array(ASKED));
-    const number = this.#numberOfKey();
-    const slot = number & (ASKED - 1);
-    if (asked[slot] !== number) {
-      if (asked[slot] !== ~number >>> 0) asked[slot] = number;
-      return false;
-    }
+    const nowNs = monotonicNs();
+    const phase = phaseOf(answer);
+    const period = Math.floor((nowNs + 2 * phase) / PERIOD_NS) >>> 0;
+    const bits = (answer.isDnssecOk ? WITH_DNSSEC : 0) | (answer.isUnchecked ? UNCHECKED : 0);
+    const asked = (this.#asked ??= new AskedQuestions());
+    if (!asked.isAskedAgain(mixed(phase ^ bits), period + generation * GENERATION_TURNS)) return false;
     this.sweep(nowNs);
     if (this.#current.count > INDEX_BITS || !this.#takeShare(nowNs)) return false;
+    this.#encodeKey(answer, generation, period, bits);
     this.#encodeValue(answer, bytes, records, nowNs);
     if (!this.#parts.table.insert(newKey, newValue)) {
       this.#parts.share.give(1);
       return false;
     }
-    asked[slot] = ~number;
+    asked.settle();
     if (answer.isFailure) this.#current.failing.push({ index: this.#current.count, taken: 0 });
     this.#current.add(newKey);
     return true;
   }
 
   /** Deletes what has been over for a second. */
-  sweep(nowNs: bigint): void {
+  sweep(nowNs: number): void {
     if (nowNs - this.#current.beganNs < ROUND_NS) return;
     if (this.size > 0) this.#parts.onEnding();
     this.#delete(this.#previous);
     this.#previous = this.#current;
     this.#current = new Round(this.#previous.number + 1, nowNs);
     // Nothing was written for a whole round.
-    if (nowNs - this.#previous.beganNs < 2n * ROUND_NS) return;
+    if (nowNs - this.#previous.beganNs < 2 * ROUND_NS) return;
     this.#delete(this.#previous);
     this.#previous = undefined;
   }
@@ -183,11 +178,11 @@ export class BriefEntries {
   close(): void {
     const { table, share } = this.#parts;
     table.retire(this, [this.#current, ...(this.#previous === undefined ? [] : [this.#previous])], share);
-    this.#current = new Round(0, process.hrtime.bigint());
+    this.#current = new Round(0, monotonicNs());
     this.#previous = undefined;
   }
 
-  #takeShare(nowNs: bigint): boolean {
+  #takeShare(nowNs: number): boolean {
     const { share, table } = this.#parts;
     if (share.take(1)) return true;
     // Others may hold what has ended.
@@ -201,33 +196,25 @@ export class BriefEntries {
     this.#parts.share.give(round.count);
   }
 
-  /** A number for the question in its period and generation; others rarely have the same, and lose nothing but time. */
-  #numberOfKey(): number {
-    let number = newKey.readInt32LE(BRIEF_KEY.period) ^ newKey.readInt32LE(BRIEF_KEY.bits);
-    number = Math.imul(number, PHASE_FACTOR) ^ newKey.readInt32LE(KEY.generation);
-    for (const word of newWords) number = Math.imul(number ^ word, PHASE_FACTOR) ^ (number >>> 15);
-    return number >>> 0;
-  }
-
-  #encodeKey({ type, name, nameBytes, ...answer }: BriefKernelAnswer, generation: number, nowNs: bigint): void {
+  #encodeKey({ type, name, nameBytes }: BriefKernelAnswer, generation: number, period: number, bits: number): void {
     newKey.fill(0);
     newKey.writeUInt32LE(this.#parts.space, KEY.space);
     newKey.writeInt32LE(generation, KEY.generation);
     for (let at = 0; at < nameBytes; at++) newKey[KEY.name + at] = name[at] as number;
     newKey.writeUInt16BE(type, KEY.type);
-    let sum = 0;
-    for (const word of newWords) sum = (sum + word) | 0;
-    const phase = BigInt(Math.imul(sum, PHASE_FACTOR) >>> 0) << 1n;
-    newKey.writeUInt32LE(Number(BigInt.asUintN(32, (nowNs + phase) >> PERIOD_BITS)), BRIEF_KEY.period);
-    newKey.writeUInt32LE((answer.isDnssecOk ? WITH_DNSSEC : 0) | (answer.isUnchecked ? UNCHECKED : 0), BRIEF_KEY.bits);
+    newKey.writeUInt32LE(period, BRIEF_KEY.period);
+    newKey.writeUInt32LE(bits, BRIEF_KEY.bits);
   }
 
-  #encodeValue(answer: BriefKernelAnswer, bytes: number, records: number, nowNs: bigint): void {
+  #encodeValue(answer: BriefKernelAnswer, bytes: number, records: number, nowNs: number): void {
     const { type, rcode, source, message, from, ttlOffsets } = answer;
     newValue.fill(0);
     const { lasting } = answer;
-    newValue.writeBigUInt64LE(lasting === undefined ? EVER : nowNs - ns(lasting.sinceMs), BRIEF_VALUE.since);
-    newValue.writeBigUInt64LE(lasting === undefined ? EVER : nowNs + ns(lasting.forMs), BRIEF_VALUE.until);
+    newValue.writeBigUInt64LE(
+      lasting === undefined ? EVER : ns(nowNs - lasting.sinceMs * NS_PER_MS),
+      BRIEF_VALUE.since,
+    );
+    newValue.writeBigUInt64LE(lasting === undefined ? EVER : ns(nowNs + lasting.forMs * NS_PER_MS), BRIEF_VALUE.until);
     newValue[BRIEF_VALUE.answers] = answer.answers;
     newValue[BRIEF_VALUE.authorities] = answer.authorities;
     newValue[BRIEF_VALUE.additionals] = answer.additionals;
@@ -249,6 +236,19 @@ export class BriefEntries {
   }
 }
 
-function ns(ms: number): bigint {
-  return BigInt(Math.round(ms * NS_PER_MS));
+function ns(time: number): bigint {
+  return BigInt(Math.round(time));
+}
+
+/** The sum of the key's name and type as words of 32 bits, as the program calculates it. */
+function phaseOf({ type, name, nameBytes }: BriefKernelAnswer): number {
+  let sum = ((type >>> 8) << 16) + ((type & 0xff) << 24);
+  for (let at = 0; at < nameBytes; at++) sum = (sum + ((name[at] as number) << ((at & 3) * 8))) | 0;
+  return Math.imul(sum, PHASE_FACTOR) >>> 0;
+}
+
+/** A number whose lower bits depend on all of these. */
+function mixed(number: number): number {
+  const product = Math.imul(number, PHASE_FACTOR);
+  return (product ^ (product >>> 15)) >>> 0;
 }

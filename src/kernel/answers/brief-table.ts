@@ -12,14 +12,14 @@ import { BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES } from "./layout.ts";
 
 const RETIRED_MS = 1_000;
 /** Looking for room in all namespaces is not done for each reply. */
-const SWEEP_NS = 1_000_000_000n;
+const SWEEP_NS = 1_000_000_000;
 
 export class BriefTable {
   readonly map: number;
   readonly #pool: Pool;
   readonly #open = new Set<BriefEntries>();
   readonly #retired = new Set<NodeJS.Timeout>();
-  #sweptNs = 0n;
+  #sweptNs = 0;
 
   /** For so many namespaces. Throws a SystemFault if the kernel refuses. */
   constructor(spaces: number, limits: PoolLimits) {
@@ -54,7 +54,7 @@ export class BriefTable {
   }
 
   /** Has all namespaces delete what has ended. */
-  sweep(nowNs: bigint): void {
+  sweep(nowNs: number): void {
     if (nowNs - this.#sweptNs < SWEEP_NS) return;
     this.#sweptNs = nowNs;
     for (const entries of this.#open) entries.sweep(nowNs);

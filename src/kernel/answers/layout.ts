@@ -56,7 +56,7 @@ export const RCODE_BITS = 0x0f;
 export const BRIEF_KEY_BYTES = 96;
 export const BRIEF_KEY = { period: 88, bits: 92 } as const;
 /** An entry is found in one period of 2^33 ns; its phase depends on the name, by this factor. */
-export const PERIOD_BITS = 33n;
+export const PERIOD_NS = 2 ** 33;
 export const PHASE_FACTOR = 0x9e3779b1;
 
 /** struct brief: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT. */
