@@ -68,6 +68,8 @@ export class KernelSpace implements KernelAnswerMemory {
   #generation: number;
   #link: number | undefined;
   #style = 0;
+  /** The number of all its answers when failures were taken last. */
+  #failuresTaken = 0n;
   #isInPlace = true;
   #isClosed = false;
 
@@ -145,7 +147,10 @@ export class KernelSpace implements KernelAnswerMemory {
   }
 
   takeFailed(visit: (answer: RepeatedAnswer, times: number) => void): void {
-    if (this.#brief.size === 0) return;
+    const answered = this.#parts.view.getBigUint64(SPACE.answered, true);
+    if (this.#brief.size === 0 || answered === this.#failuresTaken) return;
+    // An answer is counted in its entry first, so what comes meanwhile is taken now or the next time.
+    this.#failuresTaken = answered;
     const message = new RepeatedMessage();
     const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
     this.#brief.takeFailed(reply, (key, times) => {
