@@ -170,6 +170,8 @@ interface PipelineState {
   readonly cache: ReplyCache;
   readonly isCaching: boolean;
   readonly now: () => number;
+  /** Counts what the kernel has answered from the cache meanwhile. */
+  readonly collect: () => void;
 }
 
 /** Forwards as Docker does: one server after the other, without state. */
@@ -279,7 +281,14 @@ function adaptive(
       bytesMax: behaviour.caches ? upstream.cache.bytesMax : 0,
       nameservers: statesOf(pool, now()),
     }),
-    upstreamState: { forwarder, pool, cache, isCaching: behaviour.caches, now },
+    upstreamState: {
+      forwarder,
+      pool,
+      cache,
+      isCaching: behaviour.caches,
+      now,
+      collect: () => meter.collect(),
+    },
   };
 }
 

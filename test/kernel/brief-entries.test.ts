@@ -8,11 +8,19 @@ import type { BriefKernelAnswer } from "../../src/base/model/kernel-answer.ts";
 import { AnswerKinds } from "../../src/kernel/answers/answer-kinds.ts";
 import type { BriefEntries } from "../../src/kernel/answers/brief-entries.ts";
 import { BriefTable } from "../../src/kernel/answers/brief-table.ts";
-import { BRIEF_ENTRY, BRIEF_VALUE_BYTES, COUNT_BYTES, KINDS } from "../../src/kernel/answers/layout.ts";
+import {
+  BRIEF_ENTRY,
+  BRIEF_KEY,
+  BRIEF_VALUE_BYTES,
+  COUNT_BYTES,
+  KINDS,
+  ROUND_SHIFT,
+} from "../../src/kernel/answers/layout.ts";
 import { monotonicNs } from "../../src/kernel/monotonic.ts";
 import { TYPE } from "../support/scripted/builders.ts";
 
 const SECOND_NS = 1_000_000_000;
+// Fewer than a round may have.
 const LIMITS = { whole: 12, each: 8, always: 2 };
 const kinds = new AnswerKinds(new ArrayBuffer(KINDS * COUNT_BYTES));
 const into = Buffer.alloc(BRIEF_VALUE_BYTES);
@@ -49,38 +57,70 @@ function anAnswer(name: string): BriefKernelAnswer {
 }
 
 // A period may end between two calls.
-function remembers(entries: BriefEntries, name: string): boolean {
-  return [1, 2, 3].some(() => entries.remember(anAnswer(name), 1));
+function remembers(entries: BriefEntries, name: string, isFailure = false): boolean {
+  const answer = { ...anAnswer(name), isFailure };
+  return [1, 2, 3].some(() => entries.isAskedAgain(answer) && entries.remember(answer));
 }
 
-test("an entry stays for its period and a second at least, and goes when two rounds of 10 s are over", (t) => {
-  let ended = 0;
-  const entries = aTable(t).entriesOf(0, kinds, () => ended++);
+interface Opened {
+  readonly entries: BriefEntries;
+  readonly world: { generation: number; ended: number };
+}
+
+function opened(table: BriefTable, space = 0): Opened {
+  const world = { generation: 1, ended: 0 };
+  const entries = table.open({ space, kinds, generation: () => world.generation, onEnding: () => world.ended++ });
+  return { entries, world };
+}
+
+test("an entry stays for its period and a second at least, and then goes with its round of 10 s", (t) => {
+  const { entries, world } = opened(aTable(t));
   const startNs = monotonicNs();
   assert.ok(remembers(entries, "popular"));
   assert.ok(entries.read(BRIEF_ENTRY, into) !== undefined);
   entries.sweep(startNs + 9 * SECOND_NS);
-  assert.deepEqual([entries.size, ended], [1, 0]);
-  // What it counts can still be read.
   entries.sweep(startNs + 11 * SECOND_NS);
-  assert.deepEqual([entries.size, ended], [1, 1]);
+  entries.sweep(startNs + 19 * SECOND_NS);
+  assert.deepEqual([entries.size, world.ended], [1, 0]);
   assert.ok(entries.read(BRIEF_ENTRY, into) !== undefined);
-  entries.sweep(startNs + 22 * SECOND_NS);
-  assert.deepEqual([entries.size, ended], [0, 2]);
+  // What it counts is read before.
+  entries.sweep(startNs + 21 * SECOND_NS);
+  assert.deepEqual([entries.size, world.ended], [0, 1]);
   assert.equal(entries.read(BRIEF_ENTRY, into), undefined);
 });
 
-test("after a long time without a query, nothing stays", (t) => {
-  const entries = aTable(t).entriesOf(0, kinds, () => undefined);
+test("entries of an ended generation go a second later, and give their room to the next one", (t) => {
+  const { entries, world } = opened(aTable(t));
   const startNs = monotonicNs();
-  assert.ok(remembers(entries, "popular"));
-  entries.sweep(startNs + 60 * SECOND_NS);
+  for (let index = 0; index < 10; index++) remembers(entries, `n${index}`);
+  assert.equal(entries.size, LIMITS.each);
+  world.generation++;
+  entries.sweep(startNs + SECOND_NS);
+  assert.equal(entries.size, LIMITS.each);
+  entries.sweep(startNs + 2.5 * SECOND_NS);
   assert.equal(entries.size, 0);
+  assert.ok(remembers(entries, "n0"));
+  assert.equal(entries.size, 1);
+});
+
+test("where generations change faster than entries can be deleted, the process answers", (t) => {
+  const { entries, world } = opened(aTable(t));
+  const remembered = Array.from({ length: 12 }, () => {
+    world.generation++;
+    return remembers(entries, "popular");
+  });
+  assert.deepEqual(
+    remembered,
+    remembered.map((_, index) => index < LIMITS.each),
+  );
+  entries.sweep(monotonicNs() + 60 * SECOND_NS);
+  entries.sweep(monotonicNs() + 120 * SECOND_NS);
+  assert.ok(remembers(entries, "popular"));
 });
 
 test("each namespace has its share, and a little whatever the others have; what has ended makes room for others", (t) => {
   const table = aTable(t);
-  const [greedy, second, third] = [0, 1, 2].map((space) => table.entriesOf(space, kinds, () => undefined)) as [
+  const [greedy, second, third] = [0, 1, 2].map((space) => opened(table, space).entries) as [
     BriefEntries,
     BriefEntries,
     BriefEntries,
@@ -89,30 +129,55 @@ test("each namespace has its share, and a little whatever the others have; what 
     for (let index = 0; index < 10; index++) remembers(entries, `n${index}`);
   assert.deepEqual([greedy.size, second.size, third.size], [LIMITS.each, 4, LIMITS.always]);
   table.sweep(monotonicNs() + 60 * SECOND_NS);
-  for (let index = 0; index < 10; index++) remembers(third, `n${index}`);
+  table.sweep(monotonicNs() + 120 * SECOND_NS);
+  for (let index = 0; index < 10; index++) remembers(third, `m${index}`);
   assert.deepEqual([greedy.size, second.size, third.size], [0, 0, LIMITS.each]);
 });
 
-test("what a closed namespace leaves is deleted a second later, and its room is free then", async (t) => {
+test("what a closed namespace leaves is deleted after a while, and its room is free then", (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const table = aTable(t);
-  const entries = table.entriesOf(0, kinds, () => undefined);
+  const { entries } = opened(table);
   assert.ok(remembers(entries, "popular"));
   const key = Buffer.from(entries.read(BRIEF_ENTRY, into) as Buffer);
   entries.close();
-  t.mock.timers.tick(999);
+  t.mock.timers.tick(1_000);
   assert.ok(table.read(key, into));
-  t.mock.timers.tick(1);
+  t.mock.timers.tick(1_000);
   assert.ok(!table.read(key, into));
 });
 
-test("the numbers of entries of two rounds differ", (t) => {
-  const entries = aTable(t).entriesOf(0, kinds, () => undefined);
+test("the numbers of entries of different rounds differ", (t) => {
+  const { entries } = opened(aTable(t));
   assert.ok(remembers(entries, "first"));
   const old = entries.read(BRIEF_ENTRY, into);
   entries.sweep(monotonicNs() + 11 * SECOND_NS);
   assert.ok(remembers(entries, "second"));
   assert.deepEqual(entries.read(BRIEF_ENTRY, into), old);
-  const other = [1, 2, 3].map((bit) => entries.read(BRIEF_ENTRY | (bit << 14), into)).find((key) => key !== undefined);
-  assert.ok(other?.includes("second"));
+  assert.ok(entries.read(BRIEF_ENTRY | (1 << ROUND_SHIFT), into)?.includes("second"));
+});
+
+test("names with the same first label end together, so that all steps of a lookup are seen", (t) => {
+  const { entries } = opened(aTable(t));
+  const names = ["db", "db\u0006search\u0004test", "db\u0004test"];
+  const periods = names.map((name, index) => {
+    const wire = Buffer.concat([Buffer.of(2), Buffer.from(name, "latin1")]);
+    const answer = { ...anAnswer("db"), name: wire, nameBytes: wire.length, labels: 2, type: index };
+    assert.ok([1, 2, 3].some(() => entries.isAskedAgain(answer) && entries.remember(answer)));
+    return (entries.read(BRIEF_ENTRY | index, into) as Buffer).readUInt32LE(BRIEF_KEY.period);
+  });
+  // A period may have ended between two.
+  assert.ok(Math.max(...periods) - Math.min(...periods) <= 1 && new Set(periods).size <= 2);
+});
+
+test("failures beyond a bound are the process's, so that reading their counters stays cheap", (t) => {
+  const table = new BriefTable(4, { whole: 2_000, each: 2_000, always: 2 });
+  t.after(() => table.close());
+  const { entries } = opened(table);
+  for (let index = 0; index < 400; index++) remembers(entries, `missing-${index}`, true);
+  assert.ok(entries.size > 200 && entries.size <= 256, String(entries.size));
+  assert.ok(remembers(entries, "fine"));
+  let taken = 0;
+  entries.takeFailed(into, () => taken++);
+  assert.equal(taken, 0, "none has been the answer");
 });

@@ -45,6 +45,9 @@ export interface BriefKernelAnswer extends Omit<KernelAnswer, "shuffledBytes" | 
   readonly lasting: { readonly sinceMs: number; readonly forMs: number } | undefined;
 }
 
+/** A question as the kernel distinguishes it; only the first `nameBytes` bytes of the name are valid. */
+export type AskedQuestion = Pick<BriefKernelAnswer, "type" | "name" | "nameBytes" | "isDnssecOk" | "isUnchecked">;
+
 /** What answers have in common that are counted together. */
 export interface AnswerKind {
   readonly type: number;
@@ -75,8 +78,10 @@ export interface KernelAnswerMemory {
   readonly answeredFromCache: number;
   /** Whether there are records of single queries. */
   isRecording: boolean;
-  /** Called before what was answered can no longer be read, because the answers have ended. */
+  /** Called before records can no longer be read, because their answers have ended. */
   onEnding: (() => void) | undefined;
+  /** The same of failures. */
+  onFailuresEnding: (() => void) | undefined;
   /**
    * Passes the queries since the last call, oldest first; what is passed is valid during the call only. Returns how
    * many have no record any more.
@@ -88,7 +93,9 @@ export interface KernelAnswerMemory {
   leave(ports: Iterable<number>): void;
   /** Returns whether the kernel repeats this answer from now on. */
   remember(answer: KernelAnswer): boolean;
-  /** The same for some seconds, if the namespace asks for it often enough. */
+  /** Whether the question has been asked often enough that its answer is worth remembering for some seconds. */
+  isAskedAgain(question: AskedQuestion): boolean;
+  /** Has the kernel repeat the answer to the last question that was asked again, for some seconds. */
   rememberBriefly(answer: BriefKernelAnswer): boolean;
   /** Ends all answers at once. */
   forget(): void;

@@ -13,6 +13,8 @@ export function cacheReport(ports: ControlPorts): CacheReport {
     const zeros = { hits: 0, misses: 0, stale: 0, failures: 0, prefetches: 0, evictions: 0 };
     return { isCaching: false, entries: 0, bytes: 0, bytesMax: 0, ...zeros, containers: [] };
   }
+  upstreamState.collect();
+  ports.containers.clients.collect();
   const { cache } = upstreamState;
   const { bytes, bytesMax, counts, size: entries } = cache;
   const { hits, denials, ...others } = counts;

@@ -56,7 +56,7 @@ export interface Containers {
   readonly facts: ReadonlyMap<string, ContainerFact>;
   readonly decisionOf: (id: string) => Decision | undefined;
   readonly attachmentOf: (id: string) => Attachment | undefined;
-  readonly clients: Pick<Clients, "of" | "recentOf">;
+  readonly clients: Pick<Clients, "collect" | "of" | "recentOf">;
   readonly viewOf: (fact: ContainerFact) => View;
   /** Whether containers on the default bridge have names. */
   readonly defaultBridge: () => DefaultBridgeSetting;
@@ -92,6 +92,8 @@ interface ResolverState {
   readonly pool: Pick<NameserverPool, "find" | "hostNameservers" | "nameserversOf">;
   readonly cache: Pick<ReplyCache, "bytes" | "bytesMax" | "counts" | "size" | "rows" | "stored">;
   readonly isCaching: boolean;
+  /** Counts what the kernel has answered from the cache meanwhile. */
+  readonly collect: () => void;
   readonly now: () => number;
 }
 

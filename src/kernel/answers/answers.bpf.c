@@ -33,14 +33,16 @@
 #define NAME_BYTES 80
 #define BODY_BYTES 112
 #define RECORDS 64
-#define KINDS 64
-// In struct brief. An entry is for a period of 2^33 ns, whose phase is the name's own.
+#define KINDS 256
+// In struct brief. An entry is for a period of 2^33 ns, whose phase is that of the name's first label.
 #define LOCAL 0x20
 #define AUTHENTIC 0x40
 #define BRIEF_BODY_BYTES 232
 #define BRIEF_RECORDS 8
 #define PERIOD_BITS 33
 #define PHASE_FACTOR 0x9e3779b1
+// Of the first label, with its length: so much takes part in the phase.
+#define PHASE_BYTES 32
 #define WITH_DNSSEC 1
 #define UNCHECKED 2
 
@@ -370,10 +372,19 @@ static __always_inline int answered_briefly(struct __sk_buff *skb, struct header
 
 	if (!(h->dns.flags & RD))
 		return 0;
-	// Names end at different times, so that the process is not asked for all of them at once.
+	// Names end at different times, so that the process is not asked for all of them at once; but those that begin alike end
+	// together, so that it sees all steps of a lookup through a search list.
+	__u32 first_bytes = key->question.name[0] + 1;
 #pragma nounroll
-	for (int word = 0; word < NAME_BYTES / 4; word++)
-		sum += ((__u32 *)key->question.name)[word];
+	for (int word = 0; word < PHASE_BYTES / 8; word++) {
+		if (first_bytes <= word * 8)
+			break;
+		__u64 part = ((__u64 *)key->question.name)[word];
+		__u32 bits = (first_bytes - word * 8) * 8;
+		if (bits < 64)
+			part &= (1ULL << bits) - 1;
+		sum += (__u32)part + (__u32)(part >> 32);
+	}
 	key->period = (now + ((__u64)(sum * PHASE_FACTOR) << 1)) >> PERIOD_BITS;
 	key->bits = (is_dnssec_ok ? WITH_DNSSEC : 0) | ((h->dns.codes & CD) ? UNCHECKED : 0);
 	struct brief *known = bpf_map_lookup_elem(&brief, key);
@@ -402,12 +413,14 @@ static __always_inline int answered_briefly(struct __sk_buff *skb, struct header
 	struct counts_of counts_of = {known->answers, known->authorities, known->additionals};
 	finish(skb, h, question_end + bytes, opt, opt_bytes, &counts_of,
 	       (codes & AUTHORITATIVE) ? AA : 0, authentic | (codes & 15));
+	// An entry is deleted a second after its end, at the earliest. A processor that was stopped for as long may have read another.
+	if (bpf_ktime_get_coarse_ns() - now >= SECOND / 2)
+		return -1;
 	__sync_fetch_and_add(&known->answered, 1);
 	record(space, known->kind, known->entry, key->question.generation);
 	if (!(codes & LOCAL))
 		__sync_fetch_and_add(&space->cached, 1);
-	// An entry is deleted a second after its end, at the earliest. A processor that was stopped for as long may have read another one.
-	return bpf_ktime_get_coarse_ns() - now < SECOND / 2 ? 1 : -1;
+	return 1;
 }
 
 // Whether the options are one, a cookie: a client sends it to learn whether the server knows it, and dns11 returns none.

@@ -6,11 +6,12 @@ import { Pool, type PoolLimits } from "../../base/lib/share.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { MAP_FLAG, MAP_TYPE, createMap, deleteElements, insertElement, readElement } from "../bpf.ts";
 import { closeQuietly } from "../libc.ts";
-import type { AnswerKinds } from "./answer-kinds.ts";
-import { BriefEntries, type Round } from "./brief-entries.ts";
+import { BriefEntries, type BriefEntriesParts } from "./brief-entries.ts";
+import type { BriefRound } from "./brief-round.ts";
 import { BRIEF_KEY_BYTES, BRIEF_VALUE_BYTES } from "./layout.ts";
 
-const RETIRED_MS = 1_000;
+/** By a timer, which may come some of a turn of the event loop too soon. */
+const RETIRED_MS = 2_000;
 /** Looking for room in all namespaces is not done for each reply. */
 const SWEEP_NS = 1_000_000_000;
 
@@ -35,8 +36,8 @@ export class BriefTable {
   }
 
   /** The entries of one namespace. */
-  entriesOf(space: number, kinds: AnswerKinds, onEnding: () => void): BriefEntries {
-    const entries = new BriefEntries({ space, table: this, kinds, share: this.#pool.open(), onEnding });
+  open(parts: Pick<BriefEntriesParts, "space" | "kinds" | "generation" | "onEnding">): BriefEntries {
+    const entries = new BriefEntries({ ...parts, table: this, share: this.#pool.open() });
     this.#open.add(entries);
     return entries;
   }
@@ -49,7 +50,7 @@ export class BriefTable {
     return readElement(this.map, key, into);
   }
 
-  delete({ keys, count }: Round): void {
+  delete({ keys, count }: BriefRound): void {
     deleteElements(this.map, keys, BRIEF_KEY_BYTES, count);
   }
 
@@ -61,7 +62,7 @@ export class BriefTable {
   }
 
   /** These end now, and their namespace is closed. */
-  retire(entries: BriefEntries, rounds: readonly Round[], share: Share): void {
+  retire(entries: BriefEntries, rounds: readonly BriefRound[], share: Share): void {
     this.#open.delete(entries);
     const held = rounds.filter(({ count }) => count > 0);
     if (held.length === 0) return;

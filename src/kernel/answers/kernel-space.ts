@@ -2,11 +2,13 @@
  * KernelSpace: the answers of one namespace in the kernel's tables, and the program at its lo that says which they are.
  */
 import type {
+  AskedQuestion,
   BriefKernelAnswer,
   KernelAnswerMemory,
   KernelAnswer,
   RepeatedAnswer,
 } from "../../base/model/kernel-answer.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { Share } from "../../base/lib/share.ts";
 import { deleteElements, exchangeProgram, insertElement, readElement } from "../bpf.ts";
 import { closeInPool } from "../in-pool.ts";
@@ -24,6 +26,7 @@ import {
   KEY,
   KEY_BYTES,
   LABELS_MAX,
+  LOCAL,
   NAME_BYTES_MAX,
   OWN_BYTES,
   SPACE,
@@ -59,6 +62,7 @@ export class KernelSpace implements KernelAnswerMemory {
   readonly #records: AnswerRecords;
   readonly #brief: BriefEntries;
   onEnding: (() => void) | undefined;
+  onFailuresEnding: (() => void) | undefined;
   /** The keys of its entries, one after the other. */
   #keys = Buffer.allocUnsafeSlow(KEYS_FIRST * KEY_BYTES);
   #count = 0;
@@ -75,7 +79,15 @@ export class KernelSpace implements KernelAnswerMemory {
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
-    this.#brief = parts.brief.entriesOf(parts.index, parts.kinds, () => this.onEnding?.());
+    this.#brief = parts.brief.open({
+      space: parts.index,
+      kinds: parts.kinds,
+      generation: () => this.#current(),
+      onEnding: () => {
+        this.onEnding?.();
+        this.onFailuresEnding?.();
+      },
+    });
     this.#setPort(0);
     this.leave([]);
     this.forget();
@@ -131,9 +143,11 @@ export class KernelSpace implements KernelAnswerMemory {
         const key = this.#brief.read(entry, reply);
         if (key === undefined) return false;
         message.writeBrief(entry, key, reply);
-        kind = reply[BRIEF_VALUE.kind] as number;
-      } else if (entry >= this.#count || recordGeneration !== generation) return false;
-      else if (message.entry !== entry) {
+        visit(message.answer(this.#sourceOf(reply), atMs));
+        return true;
+      }
+      if (entry >= this.#count || recordGeneration !== generation) return false;
+      if (message.entry !== entry) {
         const key = this.#keys.subarray(entry * KEY_BYTES, (entry + 1) * KEY_BYTES);
         if (!readElement(answers, key, this.#value)) return false;
         message.write(entry, key, this.#value);
@@ -155,8 +169,7 @@ export class KernelSpace implements KernelAnswerMemory {
     const reply = Buffer.allocUnsafe(BRIEF_VALUE_BYTES);
     this.#brief.takeFailed(reply, (key, times) => {
       message.writeBrief(BRIEF_ENTRY, key, reply);
-      const kind = this.#parts.kinds.kindOf(reply[BRIEF_VALUE.kind] as number);
-      if (kind !== undefined) visit(message.answer(kind.source, performance.now()), times);
+      visit(message.answer(this.#sourceOf(reply), performance.now()), times);
     });
   }
 
@@ -242,10 +255,13 @@ export class KernelSpace implements KernelAnswerMemory {
     return true;
   }
 
-  rememberBriefly(answer: BriefKernelAnswer): boolean {
+  isAskedAgain(question: AskedQuestion): boolean {
     // What is repeated letter by letter, or without EDNS, is the process's.
-    if (this.#isClosed || this.#style !== 0) return false;
-    return this.#brief.remember(answer, this.#current());
+    return !this.#isClosed && this.#style === 0 && this.#brief.isAskedAgain(question);
+  }
+
+  rememberBriefly(answer: BriefKernelAnswer): boolean {
+    return !this.#isClosed && this.#brief.remember(answer);
   }
 
   close(): void {
@@ -258,6 +274,12 @@ export class KernelSpace implements KernelAnswerMemory {
     this.#reclaim();
     this.#brief.close();
     this.#parts.onClose();
+  }
+
+  /** Kinds may run out; whether an entry is of the cache is in its codes. */
+  #sourceOf(reply: Buffer): RepeatedAnswer["source"] {
+    if (((reply[BRIEF_VALUE.codes] as number) & LOCAL) === 0) return "cache";
+    return this.#parts.kinds.kindOf(reply[BRIEF_VALUE.kind] as number)?.source ?? LOCAL_SOURCE.rule;
   }
 
   #current(): number {

@@ -25,7 +25,7 @@ export const RECORDS = 64;
 
 /** struct count: answers of one kind in all namespaces, in a cache line of its own. */
 export const COUNT_BYTES = 64;
-export const KINDS = 64;
+export const KINDS = 256;
 
 /** struct question: the space, its generation, then the name, with the type in its last two bytes. */
 export const KEY_BYTES = 88;
@@ -55,9 +55,10 @@ export const RCODE_BITS = 0x0f;
 /** struct brief_question: a question, the period, then what else decides on a cached reply. */
 export const BRIEF_KEY_BYTES = 96;
 export const BRIEF_KEY = { period: 88, bits: 92 } as const;
-/** An entry is found in one period of 2^33 ns; its phase depends on the name, by this factor. */
+/** An entry is found in one period of 2^33 ns; its phase depends on the first bytes of the first label, by this factor. */
 export const PERIOD_NS = 2 ** 33;
 export const PHASE_FACTOR = 0x9e3779b1;
+export const PHASE_BYTES = 32;
 
 /** struct brief: times, a counter, counts of records, their TTLs, then all that follows the question, without OPT. */
 export const BRIEF_VALUE_BYTES = 304;
@@ -81,5 +82,8 @@ export const BRIEF_RECORDS_MAX = 8;
 /** Further bits of its `codes`. */
 export const AUTHENTIC = 0x40;
 export const LOCAL = 0x20;
-/** Set in the number of an entry of this table. */
+/** The number of an entry of this table: this bit, its round, and its index there. */
 export const BRIEF_ENTRY = 0x8000;
+export const ROUND_SHIFT = 12;
+export const ROUND_INDEX_MAX = 0xfff;
+export const ROUNDS = 8;

@@ -139,10 +139,8 @@ export class Client {
     this.collect();
     this.history.byKernel?.read();
     if (memory !== undefined) {
-      memory.onEnding = () => {
-        this.history.byKernel?.read();
-        this.#collectFailed(memory);
-      };
+      memory.onEnding = () => this.history.byKernel?.read();
+      memory.onFailuresEnding = () => this.#collectFailed(memory);
     }
     this.history.byKernel = memory === undefined ? undefined : new KernelQueries(memory, this.history);
     this.memory = memory;
@@ -159,12 +157,12 @@ export class Client {
     // The kernel counts an answer first, then that it was a cached one; so they are read the other way round.
     const { answeredFromCache } = memory;
     const { answered } = memory;
-    const cached = answeredFromCache - this.#collectedCached;
     const fresh = answered - this.#collected;
     // Less while a query of our own is on its way, which is not counted.
     if (fresh <= 0) return;
+    const cached = Math.min(answeredFromCache - this.#collectedCached, fresh);
     this.#collected = answered;
-    this.#collectedCached = answeredFromCache;
+    this.#collectedCached += cached;
     counters.queries += fresh;
     counters.cached += cached;
     counters.local += fresh - cached;

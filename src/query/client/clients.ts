@@ -22,6 +22,8 @@ export class Clients {
   readonly #parts: ClientsParts;
   readonly #minutes = new Minutes();
   readonly #open = new Map<string, Client>();
+  /** With those of containers that are being attached again. */
+  readonly #all = new Set<Client>();
 
   constructor(parts: ClientsParts) {
     this.#parts = parts;
@@ -35,7 +37,9 @@ export class Clients {
     const client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
     this.#minutes.open(client.recent);
     this.#open.set(containerId, client);
+    this.#all.add(client);
     client.onClose(() => {
+      this.#all.delete(client);
       if (this.#open.get(containerId) === client) this.#open.delete(containerId);
       this.#minutes.close(client.recent);
       histories.close(history);
@@ -51,12 +55,12 @@ export class Clients {
 
   /** Counts what the kernel has answered meanwhile. */
   collect(): void {
-    for (const client of this.#open.values()) client.collect();
+    for (const client of this.#all) client.collect();
   }
 
   /** What the kernel repeats may no longer be so. */
   forgetRepeated(): void {
-    for (const client of this.#open.values()) client.memory?.forget();
+    for (const client of this.#all) client.memory?.forget();
   }
 
   /** Counts a container's queries of the last minute. */

@@ -78,8 +78,9 @@ export class FailureTables {
   *tables(containerId?: string): Generator<FailureTable> {
     this.#dropOld();
     for (const { table } of this.#tables.values()) {
+      if (containerId !== undefined && table.containerId !== containerId) continue;
       table.bringUpToDate?.();
-      if (table.hasEntries && (containerId === undefined || table.containerId === containerId)) yield table;
+      if (table.hasEntries) yield table;
     }
   }
 

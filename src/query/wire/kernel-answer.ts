@@ -20,7 +20,12 @@ import { OPT_BYTES } from "../../base/dns/opt.ts";
 import { RCODE } from "../../base/dns/rcode.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { CLASS, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
-import type { BriefKernelAnswer, KernelAnswerMemory, KernelAnswer } from "../../base/model/kernel-answer.ts";
+import type {
+  AskedQuestion,
+  BriefKernelAnswer,
+  KernelAnswerMemory,
+  KernelAnswer,
+} from "../../base/model/kernel-answer.ts";
 import type { ReplyStyle } from "../../base/model/behaviour.ts";
 import type { LocalSource } from "../../base/model/local-source.ts";
 import type { Question } from "./question.ts";
@@ -66,6 +71,14 @@ export class KernelAnswerMarker {
   readonly #style: ReplyStyle;
   #dataBytes = NONE;
   #cached: Repeatable | undefined;
+  /** Reused for every question. */
+  readonly #asked: { -readonly [Key in keyof AskedQuestion]: AskedQuestion[Key] } = {
+    type: 0,
+    name: new Uint8Array(0),
+    nameBytes: 0,
+    isDnssecOk: false,
+    isUnchecked: false,
+  };
 
   constructor(style: ReplyStyle) {
     this.#style = style;
@@ -105,11 +118,13 @@ export class KernelAnswerMarker {
     this.#cached = undefined;
     if (memory === undefined || reply.isStream) return;
     if (cached !== undefined) {
-      const known = cachedAnswer(block, question, reply, cached);
-      if (known !== undefined) memory.rememberBriefly(known);
+      if (!isWhole(question, reply, cached) || !this.#isAskedAgain(memory, block, question)) return;
+      memory.rememberBriefly(cachedAnswer(block, question, reply, cached));
       return;
     }
     if (reply.rcode !== RCODE.NOERROR || reply.lacksAddress) {
+      // Of a probe of our own the process must see each query.
+      if (question.type === TYPE.TXT || !this.#isAskedAgain(memory, block, question)) return;
       const failure = localFailure(block, question, reply, this.#style);
       if (failure !== undefined) memory.rememberBriefly(failure);
       return;
@@ -117,6 +132,23 @@ export class KernelAnswerMarker {
     const known = kernelAnswer(block, question, reply, { dataBytes, ...this.#style });
     if (known !== undefined) memory.remember(known);
   }
+
+  /** Nothing is allocated for a question that is asked once. */
+  #isAskedAgain(memory: KernelAnswerMemory, block: Buffer, question: Question): boolean {
+    if (!isPlain(question, block[question.offset + FLAGS_AT] as number)) return false;
+    const asked = this.#asked;
+    asked.type = question.type;
+    asked.name = question.folded;
+    asked.nameBytes = question.foldedLength;
+    asked.isDnssecOk = question.records.isDnssecOk;
+    asked.isUnchecked = ((block[question.offset + CODES_AT] as number) & CD) !== 0;
+    return memory.isAskedAgain(asked);
+  }
+}
+
+/** Whether nothing was left out because it did not fit: another client may take more. The kernel adds no options. */
+function isWhole({ offset, end, records }: Question, { length }: WrittenReply, { reply }: Repeatable): boolean {
+  return reply !== undefined && length === end - offset + reply.length + records.optCount * OPT_BYTES;
 }
 
 /** Undefined if another query for it may get another answer. */
@@ -149,17 +181,16 @@ function cachedAnswer(
   question: Question,
   { length, rcode }: WrittenReply,
   { reply, sinceMs, forMs }: Repeatable,
-): BriefKernelAnswer | undefined {
+): BriefKernelAnswer {
   const { offset, records } = question;
-  if (reply === undefined || !isPlain(question, block[offset + FLAGS_AT] as number)) return undefined;
   return {
     ...repeated(block, question, length - records.optCount * OPT_BYTES, rcode),
     ...askedFor(block, question),
     source: "cache",
     isFailure: rcode !== RCODE.NOERROR,
     additionals: u16(block, offset + ADDITIONALS_AT) - records.optCount,
-    ttlOffsets: reply.ttlOffsets,
-    isAuthentic: reply.isAuthentic,
+    ttlOffsets: reply?.ttlOffsets ?? [],
+    isAuthentic: reply?.isAuthentic === true,
     lasting: { sinceMs, forMs },
   };
 }
@@ -174,9 +205,7 @@ function localFailure(
   const { offset, records } = question;
   const opts = speaksEdns ? records.optCount : 0;
   const [answers, authorities] = [u16(block, offset + ANSWERS_AT), u16(block, offset + AUTHORITIES_AT)];
-  // Of a probe of our own the process must see each query.
-  if (question.type === TYPE.TXT) return undefined;
-  if (!isPlain(question, block[offset + FLAGS_AT] as number) || answers > 0 || authorities > 1) return undefined;
+  if (answers > 0 || authorities > 1) return undefined;
   return {
     ...repeated(block, question, length - opts * OPT_BYTES, rcode),
     ...askedFor(block, question),

@@ -57,7 +57,7 @@ export class Standalone {
         facts: directory.containers,
         decisionOf: () => undefined,
         attachmentOf: () => undefined,
-        clients: { of: () => undefined, recentOf: () => undefined },
+        clients: { collect: () => undefined, of: () => undefined, recentOf: () => undefined },
         viewOf: (fact) => directory.viewOf(fact),
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,

@@ -48,7 +48,7 @@ class Ports {
         facts,
         decisionOf: () => undefined,
         attachmentOf: () => undefined,
-        clients: { of: () => undefined, recentOf: () => undefined },
+        clients: { collect: () => undefined, of: () => undefined, recentOf: () => undefined },
         viewOf: () => ({ names: [], upstreams: { routes: [], isNdotsSet: false } }),
         defaultBridge: () => "off",
         nodeReportOf: () => undefined,
