@@ -343,6 +343,7 @@ export class EngineSide implements ContainerSide {
         this.hostNames.put(fact);
         this.publication.put(fact);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       onContainerGone: (id, exitCode) => {
         this.#events.onGone(id, exitCode);
@@ -353,6 +354,7 @@ export class EngineSide implements ContainerSide {
         this.hostNames.remove(id);
         this.publication.remove(id);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       stopped: {
         known: () => this.directory.names.stopped.ids,
