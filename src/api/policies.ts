@@ -30,6 +30,8 @@ export interface PolicyContainer {
   /** Queries since dns11 began. */
   readonly refused: number;
   readonly wouldRefuse: number;
+  /** The last names of these; none where names are hidden. */
+  readonly names: readonly string[];
   readonly birth: ClosedMoment;
   readonly life: ClosedMoment;
   readonly death: ClosedMoment;

@@ -10,6 +10,10 @@ import type { ControlPorts } from "../situation/ports.ts";
 
 type Ports = Pick<ControlPorts, "containers" | "policies">;
 
+const NAMES_LISTED = 5;
+/** One lookup may ask for several types. */
+const TYPES_OF_ONE = 4;
+
 const BIRTH: ClosedMoment = {
   isClosed: false,
   because: "Docker's resolver answers a container until dns11 has attached to it, some milliseconds after its start",
@@ -67,6 +71,7 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
     mode: isEnforced ? "enforce" : (first?.policy.mode ?? "audit"),
     notServed: notServed ?? null,
     ...policies.countsOf(owner.id),
+    names: lastNames(policies, owner.id),
     birth: moment(BIRTH),
     life: moment(NAMES_ONLY),
     death: moment(DEATH),
@@ -76,6 +81,12 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
       ...(notServed === undefined ? [] : [`dns11 does not serve it, so its policy does nothing: ${notServed}`]),
     ],
   };
+}
+
+function lastNames({ log }: Ports["policies"], ownerId: string): string[] {
+  const last = log.read(NAMES_LISTED * TYPES_OF_ONE, 0, (id) => id === ownerId).toReversed();
+  const names = last.flatMap(({ name }) => (name === null ? [] : [name]));
+  return [...new Set(names)].slice(0, NAMES_LISTED);
 }
 
 function notServedReason(
