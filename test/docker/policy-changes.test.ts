@@ -33,7 +33,8 @@ const USUAL = `${HEAD}policies:
 
 before(async () => {
   writeFileSync(file, USUAL);
-  engine = await startEngine();
+  // The other file about policies runs on the oldest one.
+  engine = await startEngine({ suite: "forky" });
   upstream = await startUpstream(engine);
   for (const network of ["agents", "open"]) await createNetwork(engine, network);
   agent = await runContainer(engine, { name: "agent", networks: ["agents"] });
