@@ -16,6 +16,7 @@ import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
+import { addPolicy } from "./policy.ts";
 import { addPs } from "./ps.ts";
 import { addRecord } from "./record.ts";
 import { addReload } from "./reload.ts";
@@ -34,7 +35,7 @@ type AddCommand = (program: Command) => void;
 
 /** By the headings of the help, in its order. `__complete` is added with `completion`. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
-  "Run:": { run: addRun, reload: addReload, kind: addKind },
+  "Run:": { run: addRun, reload: addReload, kind: addKind, policy: addPolicy },
   "Look:": {
     status: addStatus,
     ps: addPs,

@@ -275,6 +275,7 @@ export class Service {
       events: serving.events,
       history: serving.history,
       containers,
+      policies: querySide.policies,
       repairs,
       inside,
       resolver: querySide.pipeline,
@@ -312,7 +313,12 @@ export class Service {
     const isConnected = containerSide.engine?.isConnected;
     querySide.clients.collect();
     const readings = querySide.readings();
-    const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
+    const leases = {
+      open: openLeases.count,
+      rules: openLeases.rules,
+      verdicts: querySide.rules.counts,
+      policies: querySide.policies.readings,
+    };
     const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };
     return familiesOf({ ...base, serving });
   }

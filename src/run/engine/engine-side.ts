@@ -251,7 +251,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openRoster(): Roster {
-    const { quarantines, limitedLog, settings } = this.#parts;
+    const { quarantines, limitedLog, querySide, settings } = this.#parts;
     return new Roster({
       directory: () => this.#directory,
       reconciler: this.reconciler,
@@ -259,6 +259,7 @@ export class EngineSide implements ContainerSide {
       bridges: this.bridges,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
+      isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       onWarning: ({ name: container }, warning) =>
@@ -343,6 +344,7 @@ export class EngineSide implements ContainerSide {
         this.hostNames.put(fact);
         this.publication.put(fact);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       onContainerGone: (id, exitCode) => {
         this.#events.onGone(id, exitCode);
@@ -353,6 +355,7 @@ export class EngineSide implements ContainerSide {
         this.hostNames.remove(id);
         this.publication.remove(id);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       stopped: {
         known: () => this.directory.names.stopped.ids,
