@@ -4,7 +4,7 @@
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { cachedRootfs } from "../support/engine/suite.ts";
@@ -37,14 +37,12 @@ export async function tryVerifier(kernel: Kernel): Promise<BareOutcome> {
   const packages = async (): Promise<string> => [...PACKAGES, ...(await kernelPackages(kernel))].join();
   const sources = backportsOf(kernel);
   const root = await cachedRootfs(`bare-${name}`, suite, packages, { sources, architecture, isExtracted: true });
-  const boot = join(root, "boot");
-  const image = readdirSync(boot).find((each) => each.startsWith("vmlinuz-")) ?? "vmlinuz";
   const folder = mkdtempSync(join(tmpdir(), "d11-bare-"));
   try {
     const log = await emulate(
       architecture,
       {
-        kernel: join(boot, image),
+        kernel: imageIn(root),
         initrd: await makeInitrd(root, architecture, folder),
         // Words after the hyphens are those of the first process.
         kernelWords: ["rdinit=/bin/node", "--", "/bare-main.js"],
@@ -84,6 +82,16 @@ async function makeInitrd(root: string, architecture: Architecture, folder: stri
   const pack = 'cd "$1" && find . | busybox cpio --quiet -o -H newc >"$2"';
   stdoutOf(await run("sh", ["-c", pack, "sh", tree, initrd]), "cpio");
   return initrd;
+}
+
+/** Newer packages have it beside the modules. */
+function imageIn(root: string): string {
+  const found = [join(root, "boot"), join(root, "usr/lib/modules")]
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => join(folder, file)))
+    .find((file) => basename(file).startsWith("vmlinuz"));
+  if (found === undefined) throw new Error(`no kernel in ${root}`);
+  return found;
 }
 
 /** Older releases have some of them outside usr. */
