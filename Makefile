@@ -50,8 +50,8 @@ keeper: setup-test build ## Kill the keeper and the main process many times, als
 	@KEEPER_TIMES=$(or $(TIMES),200) node --enable-source-maps --test --test-concurrency=1 \
 	  dist/test/kernel/keeper.test.js dist/test/docker/{handover,replacement,killed}.test.js
 
-vm: setup-vm build ## Try other kernels and Debian releases in virtual machines (needs root); ONLY="6.1 6.12" selects machines, ARGS=--quick fewer tests
-	@node --enable-source-maps dist/test/vm/main.js $(ONLY) $(ARGS)
+vm: setup-vm build ## Try other kernels and Debian releases in virtual machines (needs root); ONLY="6.1 6.12" selects kernels
+	@nice -n 10 node --enable-source-maps dist/test/vm/main.js $(ONLY)
 
 chaos: setup-test build ## Random faults under load (needs root); MINUTES=N, SEED=N
 	@node --enable-source-maps dist/test/chaos/main.js

@@ -79,12 +79,12 @@ await Promise.all([
   build({ ...options, entryPoints: ["./cmd/dns11.ts", "./cmd/docker-dns.ts"], splitting: true }),
   // These run in a process or a thread of their own, and share nothing with the program.
   build({ ...options, entryPoints: ["./src/**/*-main.ts"] }),
-  // Servers and clients of the tests, of which a run starts hundreds.
+  // Servers and clients of the tests, of which a run starts hundreds; and what is alone in a machine.
   build({
     ...options,
     entryPoints: ["client", "rig", "scripted", "servers"]
       .map((folder) => `./test/support/${folder}/*-main.ts`)
-      .concat("./test/docker/**/*-main.ts", "./test/hostile/**/*-main.ts"),
+      .concat("./test/docker/**/*-main.ts", "./test/hostile/**/*-main.ts", "./test/vm/bare-main.ts"),
     entryNames: "[dir]/[name]",
     outbase: "test",
     outdir: "dist/test",

@@ -35,6 +35,8 @@ gcc         gcc             compiling a client for musl
 musl-gcc    musl-tools      another C library, which resolves names in its own way
 javac       default-jdk-headless an example in Java, and its resolver
 python3     python3         an example in Python
+qemu-system-x86_64 qemu-system-x86 booting other kernels
+qemu-system-aarch64 qemu-system-arm booting other kernels, for arm64
 prometheus  prometheus      running the queries of the dashboard and the alerts
 strace      strace          tracing system calls
 systemd-analyze systemd     checking the unit, and running it
@@ -51,7 +53,10 @@ curl        curl            the list of kernels
 xz          xz-utils        the same
 mmdebstrap  mmdebstrap      root file systems of other Debian releases
 mke2fs      e2fsprogs       images of them
+arch-test   arch-test       root file systems for arm64
+qemu-aarch64-static qemu-user-static the same
 qemu-system-x86_64 qemu-system-x86 booting them
+qemu-system-aarch64 qemu-system-arm booting those for arm64
 '
 readonly DOCS_ONLY='
 chromium-headless-shell chromium-headless-shell pictures of the page of dns11 ui

@@ -46,6 +46,7 @@ const DEFAULT_SECONDS = new Map(
     page: 30,
     scale: 30,
     unit: 45,
+    vm: 60,
   }),
 );
 

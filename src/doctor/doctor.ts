@@ -41,7 +41,7 @@ import { type Finding, finding } from "../base/model/finding.ts";
 import type { Server } from "../base/model/view.ts";
 import { type InspectedContainer, inspectContainers } from "./inspected-container.ts";
 import { type CleanUp, type Repair, fixContainers, fixMachine, notRepairable } from "./fix.ts";
-import { type DoctorContext, type MachineOptions, checkMachine } from "./machine-check.ts";
+import { type DoctorContext, type MachineOptions, checkMachine, noNameserverFindings } from "./machine-check.ts";
 import { problemsIn } from "./problems.ts";
 import { type Diagnosis, type Report, HOST } from "./report.ts";
 import { readContainerResolvConf } from "./container-resolv-conf.ts";
@@ -96,11 +96,18 @@ interface Examination {
   readonly onlyId: string | undefined;
 }
 
+const OF_HOST = "the Docker host has no nameserver";
+
 /** A host without a nameserver, such as a machine that is offline, is one cause, which the checks of the host report. */
 function whyNoUpstream({ fact, isInternal }: InspectedContainer, { hostServers }: DoctorContext): string | undefined {
   if (fact.endpoints.length === 0 && fact.onDefaultBridge === undefined) return "it is on no network";
   if (isInternal) return "all its networks are internal";
-  return hostServers.nameservers.length === 0 ? "the Docker host has no nameserver" : undefined;
+  return hostServers.nameservers.length === 0 ? OF_HOST : undefined;
+}
+
+function isWithoutUpstream(each: InspectedContainer, context: DoctorContext): boolean {
+  const isInspected = each.namespaceKind !== "elsewhere";
+  return isInspected && each.servers.length === 0 && whyNoUpstream(each, context) === OF_HOST;
 }
 
 async function examineAll(
@@ -143,7 +150,9 @@ async function examineAll(
       context.engine,
       async (address, port) => await isReached(context, address, port),
     );
+    const missed = inspected.filter((each) => isWithoutUpstream(each, context)).length;
     const moreFindings = [
+      ...noNameserverFindings(context.hostServers, missed),
       ...hostFindings,
       ...misleadingFindings(failures),
       ...injectedFindings(failures),

@@ -2,6 +2,7 @@
  * Machine check: what the host and its engine must provide before any container matters. It also opens the DoctorContext that
  * all other checks need.
  */
+import { counted } from "../base/lib/counted.ts";
 import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
 
@@ -97,7 +98,7 @@ export async function checkMachine(
   const path = hostResolvConfPath(instance.status);
   const hostServers = readHostServers(host, path);
   findings.push(
-    hostFileFinding(hostServers),
+    ...hostFileFindings(hostServers),
     ...kernelAnswersFindings(instance.status),
     ...etcdFindings(instance.status),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
@@ -157,21 +158,25 @@ async function kernelFinding(runner: NamespaceRunner, memory: NetlinkMemory): Pr
   }
 }
 
-function hostFileFinding({ nameservers, invalid, uplinks }: HostServers): Finding {
-  const remedy = "Correct the file, or set upstream servers with dns11 run --dns.";
+const CORRECT_FILE = "Correct the file, or set upstream servers with dns11 run --dns.";
+
+/** That there is no nameserver is judged when the containers are known. */
+function hostFileFindings({ nameservers, invalid, uplinks }: HostServers): Finding[] {
   if (invalid.length > 0) {
-    return finding("host-resolv-conf", "warning", `invalid nameserver ${invalid.join(", ")}`, remedy);
+    return [finding("host-resolv-conf", "warning", `invalid nameserver ${invalid.join(", ")}`, CORRECT_FILE)];
   }
-  if (nameservers.length === 0) {
-    return finding(
-      "host-resolv-conf",
-      "warning",
-      "no nameserver, so containers without --dns have no upstream server",
-      remedy,
-    );
-  }
+  if (nameservers.length === 0) return [];
   const forwards = uplinks.length === 0 ? "" : `, which forwards to ${uplinks.join(", ")}`;
-  return finding("host-resolv-conf", "ok", `nameserver ${nameservers.join(", ")}${forwards}`);
+  return [finding("host-resolv-conf", "ok", `nameserver ${nameservers.join(", ")}${forwards}`)];
+}
+
+/** `missed`: how many containers have no upstream server for that reason. */
+export function noNameserverFindings({ nameservers, invalid }: HostServers, missed: number): Finding[] {
+  if (nameservers.length > 0 || invalid.length > 0) return [];
+  if (missed === 0) return [finding("host-resolv-conf", "ok", "no nameserver, and no container needs one")];
+  const have = missed === 1 ? "has" : "have";
+  const detail = `no nameserver, so ${counted(missed, "container")} without --dns ${have} no upstream server`;
+  return [finding("host-resolv-conf", "warning", detail, CORRECT_FILE)];
 }
 
 async function readInstanceStatus(

@@ -536,9 +536,13 @@ async function doctorOfFake(answers: Readonly<Record<string, unknown>>): Promise
   return stdout;
 }
 
-test("with Docker 28 and no nameserver on the host, that is one warning, of the host; an invalid one is a warning", async () => {
+test("with Docker 28 and no nameserver on the host, that is one warning, of the host, if a container needs one; an invalid one is a warning", async () => {
   await using current = await startEngine({ suite: "forky", resolvConf: "search nowhere\n" });
   await createNetwork(current, NETWORK);
+  await createNetwork(current, "inside", { internal: true });
+  await using __ = await runContainer(current, { name: "alone", networks: ["inside"] });
+  const unneeded = await doctorOf(current, join(folder, "no-instance"));
+  assertFinding(unneeded, "Docker host", "host-resolv-conf", "ok", /^no nameserver, and no container needs one$/);
   await using _ = await runContainer(current, { name: "web", networks: [NETWORK] });
   const result = await doctorOf(current, join(folder, "no-instance"), "web");
   assert.deepEqual([result.code, notOkIn(reportOf(result, "web"))], [0, []]);
@@ -549,7 +553,13 @@ test("with Docker 28 and no nameserver on the host, that is one warning, of the 
     "ok",
     /^none: only container names resolve; the Docker host has no nameserver$/,
   );
-  assertFinding(result, "Docker host", "host-resolv-conf", "warning", /no nameserver/);
+  assertFinding(
+    result,
+    "Docker host",
+    "host-resolv-conf",
+    "warning",
+    /^no nameserver, so 1 container without --dns has no/,
+  );
   assertFinding(result, "web", "docker-rules", "ok", /./);
 
   const file = `nameserver ${UPSTREAM}\\nnameserver 10.53.1\\n`;

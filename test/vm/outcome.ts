@@ -11,6 +11,10 @@ export type Outcome =
       readonly reason: string | null;
       /** From SIGKILL without a keeper until the kernel has removed the rules of one container. */
       readonly removedMs: number | null;
+      /** Whether a table can outlive its owner. */
+      readonly persists: boolean;
+      /** Whether the kernel has sock_diag. */
+      readonly listsSockets: boolean;
     }
   | {
       readonly is: "part";

@@ -37,6 +37,30 @@ mmdebstrap "$@" || { rm -rf --one-file-system "$rootfs.partial"; exit 1; }
 mv -T "$rootfs.partial" "$rootfs"
 `;
 
+/**
+ * For another architecture, whose programs QEMU runs. The kernel is told so in a user namespace only (Linux 6.7), so nothing
+ * changes for others; its map of users is that of the machine.
+ */
+const EMULATED_MAKE_ROOTFS = `
+set -eu
+go=$1.go
+rm -f "$go"
+mkfifo "$go"
+unshare --user --mount --pid --fork sh -c '
+read -r _ <"$1"
+mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+cat /usr/lib/binfmt.d/qemu-aarch64.conf >/proc/sys/fs/binfmt_misc/register
+shift 2
+exec sh -c "$0" sh "$@"
+' '${MAKE_ROOTFS}' "$go" -- "$@" &
+child=$!
+until test "$(readlink "/proc/$child/ns/user")" != "$(readlink /proc/self/ns/user)"; do sleep 0.1; done
+for map in uid_map gid_map; do echo "0 0 4294967295" >"/proc/$child/$map"; done
+echo >"$go"
+rm -f "$go"
+wait "$child"
+`;
+
 /** Folder of the suite's root file system; undefined for the machine's own release. */
 export async function rootfsOf(suite: keyof typeof ROOTFS): Promise<string>;
 export async function rootfsOf(suite: Suite): Promise<string | undefined>;
@@ -47,24 +71,41 @@ export async function rootfsOf(suite: Suite): Promise<string | undefined> {
   return await cachedRootfs(name, suite, packages);
 }
 
-/** A root file system under its own name, with other packages than an engine's; `sources` are more lines of sources.list. */
+export interface RootfsOptions {
+  /** More lines of sources.list. */
+  readonly sources?: readonly string[];
+  /** By Debian's name; by default the machine's own. */
+  readonly architecture?: string;
+  /** Files only: no program of a package runs, so the folder is of use to another machine alone. */
+  readonly isExtracted?: boolean;
+}
+
+/** A root file system under its own name, with other packages than an engine's. They are asked for only if it is not there yet. */
 export async function cachedRootfs(
   name: string,
   suite: string,
-  packages: string,
-  sources: readonly string[] = [],
+  packages: string | (() => Promise<string>),
+  options: RootfsOptions = {},
 ): Promise<string> {
   const cache = process.env["DNS11_TEST_CACHE"] ?? join(homedir(), ".cache", "dns11", "rootfs");
   const rootfs = join(cache, name);
-  if (!existsSync(rootfs)) await makeRootfs(suite, packages, rootfs, sources);
+  if (existsSync(rootfs)) return rootfs;
+  const wanted = typeof packages === "string" ? packages : await packages();
+  await makeRootfs(suite, wanted, rootfs, options);
   return rootfs;
 }
 
-async function makeRootfs(suite: string, packages: string, rootfs: string, sources: readonly string[]): Promise<void> {
+async function makeRootfs(
+  suite: string,
+  packages: string,
+  rootfs: string,
+  { sources = [], architecture, isExtracted = false }: RootfsOptions,
+): Promise<void> {
   mkdirSync(dirname(rootfs), { recursive: true });
   const mirror = debianMirror();
   const bootstrap = [
-    "--variant=minbase",
+    ...(isExtracted ? ["--variant=extract", "--skip=check/qemu"] : ["--variant=minbase"]),
+    ...(architecture === undefined ? [] : [`--architectures=${architecture}`]),
     `--include=${packages}`,
     // Accept a mirror that is frozen at a day in the past.
     '--aptopt=Acquire::Check-Valid-Until "false"',
@@ -74,12 +115,18 @@ async function makeRootfs(suite: string, packages: string, rootfs: string, sourc
     mirror,
     ...sources,
   ];
-  const result = await run("flock", [`${rootfs}.lock`, "sh", "-c", MAKE_ROOTFS, "sh", rootfs, ...bootstrap], {
-    timeoutMs: TEN_MINUTES_MS,
+  const isForeign = !isExtracted && architecture !== undefined && architecture !== (await ownArchitecture());
+  const script = isForeign ? EMULATED_MAKE_ROOTFS : MAKE_ROOTFS;
+  const result = await run("flock", [`${rootfs}.lock`, "sh", "-c", script, "sh", rootfs, ...bootstrap], {
+    timeoutMs: isForeign ? 3 * TEN_MINUTES_MS : TEN_MINUTES_MS,
   });
   if (result.code !== 0) {
     const tried = `mmdebstrap ${bootstrap.join(" ")}`;
     const errors = result.stderr.trim().split("\n").slice(-20).join("\n");
     throw new Error(`cannot build the root file system of Debian ${suite} at ${rootfs} with ${tried}\n${errors}`);
   }
+}
+
+async function ownArchitecture(): Promise<string> {
+  return (await run("dpkg", ["--print-architecture"])).stdout.trim();
 }

@@ -12,11 +12,15 @@ interface PackageFile {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** The folder with node_modules. `nameOf` names it after a version of the lock; `prepare` completes it after a download. */
+/**
+ * The folder with node_modules. `nameOf` names it after a version of the lock; `prepare` completes it after a download; `flags` are
+ * more flags of npm.
+ */
 export async function lockedPackages(
   lock: string,
   nameOf: (packages: Readonly<Record<string, string>>) => string,
   prepare: (folder: string) => void = () => undefined,
+  flags: readonly string[] = [],
 ): Promise<string> {
   const file = JSON.parse(readFileSync(join(lock, "package.json"), "utf8")) as PackageFile;
   const folder = resolve(".cache", nameOf({ ...file.dependencies, ...file.optionalDependencies }));
@@ -24,7 +28,9 @@ export async function lockedPackages(
   const part = `${folder}.${process.pid}`;
   mkdirSync(part, { recursive: true });
   for (const name of ["package.json", "package-lock.json"]) copyFileSync(join(lock, name), join(part, name));
-  const { code, stderr } = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: part });
+  const { code, stderr } = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", ...flags], {
+    cwd: part,
+  });
   assert.equal(code, 0, stderr);
   prepare(part);
   rmSync(folder, { recursive: true, force: true });
