@@ -15,3 +15,15 @@ export function bufferBytes(): number {
 export async function outputTaken(): Promise<void> {
   await new Promise<void>((resolve) => process.stdout.write("", () => resolve()));
 }
+
+/** The memory of buffers once it no longer changes: V8 frees what it has collected in a thread of its own, some time later. */
+export async function settledBufferBytes(): Promise<number> {
+  let bytes = bufferBytes();
+  for (let same = 0; same < 5;) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    const now = bufferBytes();
+    same = now === bytes ? same + 1 : 0;
+    bytes = now;
+  }
+  return bytes;
+}

@@ -16,7 +16,7 @@ import { Client } from "../../../../src/query/client/client.ts";
 import { type Outcome, STAGE } from "../../../../src/query/record/outcome.ts";
 import { TYPE, aQuery, aRecord, aReplyTo, aView } from "../../../support/scripted/builders.ts";
 import { aDelivered, anOutcome } from "../../support/outcome.ts";
-import { bufferBytes, outputTaken } from "../../support/buffer-memory.ts";
+import { outputTaken, settledBufferBytes } from "../../support/buffer-memory.ts";
 
 const MINUTE = 60_000;
 const STEP_MS = 5_000;
@@ -179,11 +179,11 @@ test("without failures there is no memory; with any number of them at most 4 KB"
     .map((name) => anAnswer(name, RCODE.NXDOMAIN));
   const rigs = Array.from({ length: 1_000 }, () => new Rig());
   await outputTaken();
-  const before = bufferBytes();
+  const before = await settledBufferBytes();
   for (const { table } of rigs) table.note(success);
-  assert.ok((bufferBytes() - before) / rigs.length < 256);
+  assert.ok(((await settledBufferBytes()) - before) / rigs.length < 256);
   for (const { table } of rigs) for (const each of failures) table.note(each);
-  const each = (bufferBytes() - before) / rigs.length;
+  const each = ((await settledBufferBytes()) - before) / rigs.length;
   assert.ok(each > 0 && each <= 4_096, `${each} bytes`);
   assert.ok(rigs.every((rig) => rig.names.length > 40));
 });
