@@ -49,10 +49,12 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/base/dns", "src/base/lib"],
     modules: ["dns-packet", "node:net"],
   },
-  { room: "src/config", mayImport: BASE, modules: [] },
+  // What containers may resolve: as it is declared, and the code that decides.
+  { room: "src/policy/model", mayImport: BASE, modules: [] },
+  { room: "src/config", mayImport: ["src/policy/model", ...BASE], modules: [] },
   {
     room: "src/config/file",
-    mayImport: ["src/config", "src/config/records", ...BASE],
+    mayImport: ["src/config", "src/config/records", "src/policy/model", ...BASE],
     modules: ["node:fs", "node:fs/promises", "node:worker_threads", "yaml", "zod"],
   },
   { room: "src/config/records", mayImport: ["src/config", ...BASE], modules: [] },
