@@ -56,6 +56,7 @@ export const NFTA_META_DREG = 1;
 export const NFTA_META_KEY = 2;
 export const NFT_META_MARK = 3;
 export const NFT_META_IIF = 4;
+export const NFT_META_OIF = 5;
 export const NFT_META_NFPROTO = 15;
 export const NFT_META_L4PROTO = 16;
 

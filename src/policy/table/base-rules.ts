@@ -2,10 +2,10 @@
  * BaseRules: what all containers share: the chains at the hooks, which find a packet's own chain by its source address, and
  * the networks whose containers are refused everything until they are known.
  */
+import type { AddressBlock } from "../model/address-block.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { compare, loadMeta, lookUp, nativeU32, verdict } from "../../kernel/nft-expressions.ts";
-import { loadPayload } from "../../kernel/nft-expressions.ts";
+import { compare, loadMeta, loadPayload, lookUp, nativeU32, verdict } from "../../kernel/nft-expressions.ts";
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import { rejections } from "./container-rules.ts";
 import {
@@ -23,7 +23,7 @@ import {
   whoPlan,
 } from "./layout.ts";
 import { NEIGHBOUR_MESSAGES } from "./link-rules.ts";
-import { type Block, PROTOCOLS, fromBlock, inState, loadSource, ofFamily, ofProtocol, sentTo } from "./matches.ts";
+import { PROTOCOLS, fromBlock, inState, loadSource, ofFamily, ofProtocol, sentTo } from "./matches.ts";
 
 /** Before the filters of Docker and of firewalls: what passes here is still theirs to refuse. */
 const PRIORITY = -10;
@@ -53,7 +53,7 @@ export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): N
 }
 
 /** Networks whose containers are refused everything until they are known. */
-export function networkCommands(subnets: readonly Block[]): NftCommand[] {
+export function networkCommands(subnets: readonly AddressBlock[]): NftCommand[] {
   const rules = subnets.map((block): Rule => (w) => {
     fromBlock(w, block);
     verdict(w, nft.NFT_GOTO, UNKNOWN_CHAIN);
@@ -95,7 +95,7 @@ function arriving(resolvers: readonly Uint8Array[]): Rule[] {
     }),
     ...resolvers.flatMap((address) =>
       [PROTOCOLS.udp, PROTOCOLS.tcp].map((protocol): Rule => (w) => {
-        sentTo(w, { address, prefix: address.length * 8 }, protocol, DNS_PORT);
+        sentTo(w, { bytes: address, prefix: address.length * 8 }, protocol, DNS_PORT);
         verdict(w, nft.NF_ACCEPT);
       }),
     ),

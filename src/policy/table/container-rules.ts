@@ -2,6 +2,7 @@
  * ContainerRules: the chains and sets by which the kernel judges what one container sends. Denied blocks come first, because
  * a denial holds whatever a name was answered with.
  */
+import type { AddressBlock } from "../model/address-block.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
@@ -17,19 +18,27 @@ import {
   deleteChain,
   deleteSet,
   judgingChain,
-  peerSet,
   portSet,
   portsPlan,
   refusingChain,
   replaceRules,
   seenSet,
 } from "./layout.ts";
-import { type Block, PROTOCOLS, inState, ofProtocol, recordIn, sentTo, sentToAddressIn, sentToPortIn } from "./matches.ts";
+import {
+  PROTOCOLS,
+  inState,
+  ofProtocol,
+  passesThrough,
+  recordIn,
+  sentTo,
+  sentToAddressIn,
+  sentToPortIn,
+} from "./matches.ts";
 
 /** What a policy says about a block of addresses. */
 export interface FixedRule {
   readonly isAllowed: boolean;
-  readonly block: Block;
+  readonly block: AddressBlock;
   readonly protocol?: "tcp" | "udp";
   readonly port?: number;
 }
@@ -41,11 +50,11 @@ export interface PolicedContainer {
   readonly addresses: readonly Uint8Array[];
   readonly rules: readonly FixedRule[];
   /** The networks that it is on. */
-  readonly subnets: readonly Block[];
-  /** `names`: those whose names it was answered. */
-  readonly peers: "allow" | "names" | "deny";
+  readonly subnets: readonly AddressBlock[];
+  /** Whether it reaches other containers on these. */
+  readonly reachesPeers: boolean;
   /** Whether it reaches the machine itself. */
-  readonly host: "allow" | "deny";
+  readonly reachesHost: boolean;
   /** Otherwise what would be refused is recorded, and passes. */
   readonly isEnforced: boolean;
 }
@@ -57,15 +66,9 @@ export function lengthsOf({ addresses }: Pick<PolicedContainer, "addresses">): A
 
 function setPlans(id: string, length: AddressLength): SetPlan[] {
   return [
-    addressesPlan("inet", addressSet(id, length), length, nft.NFT_SET_TIMEOUT),
+    addressesPlan(addressSet(id, length), length, nft.NFT_SET_TIMEOUT),
     portsPlan(portSet(id, length), length, nft.NFT_SET_TIMEOUT),
-    portsPlan(
-      seenSet(id, length),
-      length,
-      nft.NFT_SET_TIMEOUT | nft.NFT_SET_EVAL,
-      LIMITS.policyRefusedAddresses,
-    ),
-    addressesPlan("netdev", peerSet(id, length), length, nft.NFT_SET_TIMEOUT),
+    portsPlan(seenSet(id, length), length, nft.NFT_SET_TIMEOUT | nft.NFT_SET_EVAL, LIMITS.policyRefusedAddresses),
   ];
 }
 
@@ -96,7 +99,7 @@ export function removalCommands(id: string, lengths: readonly AddressLength[]): 
 }
 
 function judgingRules(container: PolicedContainer, lengths: readonly AddressLength[]): Rule[] {
-  const { id, rules, peers, subnets } = container;
+  const { id, rules, reachesPeers, subnets } = container;
   const refuse = (w: Parameters<Rule>[0]): void => verdict(w, nft.NFT_GOTO, refusingChain(id));
   const accept = (w: Parameters<Rule>[0]): void => verdict(w, nft.NF_ACCEPT);
   const fixed = (isAllowed: boolean): Rule[] =>
@@ -124,8 +127,9 @@ function judgingRules(container: PolicedContainer, lengths: readonly AddressLeng
         accept(w);
       },
     ]),
-    // Where the machine filters bridges, frames between containers come here, too.
-    ...(peers === "allow" ? subnets : []).map((block): Rule => (w) => {
+    // Where the machine filters bridges, frames between containers come here, too. Its own address there is no peer.
+    ...(reachesPeers ? subnets : []).map((block): Rule => (w) => {
+      passesThrough(w);
       sentTo(w, block);
       accept(w);
     }),

@@ -37,8 +37,6 @@ export const addressSet = (id: string, length: AddressLength): string => `addres
 export const portSet = (id: string, length: AddressLength): string => `port${version(length)}-${shortId(id)}`;
 /** What was refused. */
 export const seenSet = (id: string, length: AddressLength): string => `seen${version(length)}-${shortId(id)}`;
-/** Peers that frames may go to, in the table of links. */
-export const peerSet = (id: string, length: AddressLength): string => `peer${version(length)}-${shortId(id)}`;
 export const linkChain = (index: number): string => `link-${index}`;
 export const NETWORKS_CHAIN = "networks";
 export const UNKNOWN_CHAIN = "unknown";
@@ -71,7 +69,7 @@ export function setOfKey(id: string, key: Uint8Array): string {
 }
 
 /** Types by which nft(8) shows keys. */
-const SHOWN = { ipv4: 7, ipv6: 8, etherType: 11, protocol: 12, port: 13, icmpv6: 30 } as const;
+const SHOWN = { ipv4: 7, ipv6: 8, protocol: 12, port: 13, icmpv6: 30 } as const;
 const SHOWN_BITS = 6;
 
 export interface SetPlan {
@@ -86,8 +84,8 @@ export interface SetPlan {
 
 const addressType = (length: AddressLength): number => (length === 4 ? SHOWN.ipv4 : SHOWN.ipv6);
 
-export function addressesPlan(family: TableFamily, name: string, length: AddressLength, flags: number): SetPlan {
-  return { family, name, keyLength: length, shownAs: addressType(length), flags };
+export function addressesPlan(name: string, length: AddressLength, flags: number): SetPlan {
+  return { family: "inet", name, keyLength: length, shownAs: addressType(length), flags };
 }
 
 export function portsPlan(name: string, length: AddressLength, flags: number, size?: number): SetPlan {
@@ -97,7 +95,7 @@ export function portsPlan(name: string, length: AddressLength, flags: number, si
 }
 
 export function whoPlan(name: string, length: AddressLength): SetPlan {
-  return { ...addressesPlan("inet", name, length, nft.NFT_SET_MAP), isVerdictMap: true };
+  return { ...addressesPlan(name, length, nft.NFT_SET_MAP), isVerdictMap: true };
 }
 
 export const NEIGHBOUR_PLAN: SetPlan = {
@@ -108,7 +106,13 @@ export const NEIGHBOUR_PLAN: SetPlan = {
   flags: 0,
 };
 
-function inTable(family: TableFamily, command: number, flags: number, about: string, write: NftCommand["write"]): NftCommand {
+function inTable(
+  family: TableFamily,
+  command: number,
+  flags: number,
+  about: string,
+  write: NftCommand["write"],
+): NftCommand {
   return { family: FAMILY_NUMBERS[family], command, flags, about, write };
 }
 
@@ -149,8 +153,7 @@ export function changeElements(
   set: string,
   elements: readonly Element[],
 ): NftCommand {
-  const [command, flags] =
-    change === "add" ? [nft.NFT_MSG_NEWSETELEM, NLM_F_CREATE] : [nft.NFT_MSG_DELSETELEM, 0];
+  const [command, flags] = change === "add" ? [nft.NFT_MSG_NEWSETELEM, NLM_F_CREATE] : [nft.NFT_MSG_DELSETELEM, 0];
   return inTable(family, command, flags, `elements of ${set}`, (w) => {
     w.text(nft.NFTA_SET_ELEM_LIST_TABLE, TABLE_NAME);
     w.text(nft.NFTA_SET_ELEM_LIST_SET, set);

@@ -6,27 +6,8 @@
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import { loadPayload, compare, expression, lookUp, verdict } from "../../kernel/nft-expressions.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import {
-  ADDRESS_LENGTHS,
-  NEIGHBOUR_SET,
-  type AddressLength,
-  type Rule,
-  createChain,
-  linkChain,
-  peerSet,
-  replaceRules,
-} from "./layout.ts";
-import {
-  ETHER_TYPES,
-  PROTOCOLS,
-  fromMac,
-  lengthOf,
-  loadDestination,
-  loadSource,
-  ofEtherType,
-  ofProtocol,
-  toMac,
-} from "./matches.ts";
+import { ADDRESS_LENGTHS, NEIGHBOUR_SET, type Rule, createChain, linkChain, replaceRules } from "./layout.ts";
+import { ETHER_TYPES, PROTOCOLS, fromMac, lengthOf, loadSource, ofEtherType, ofProtocol, toMac } from "./matches.ts";
 
 /** Before everything that others put at the same place. */
 const PRIORITY = -500;
@@ -39,14 +20,13 @@ export const NEIGHBOUR_MESSAGES = [131, 132, 133, 135, 136, 143] as const;
 
 /** A container's link: the end on the machine. */
 export interface PolicedLink {
-  readonly containerId: string;
   readonly index: number;
   readonly name: string;
   readonly mac: Uint8Array;
   /** Its own, and the link-local ones. */
   readonly addresses: readonly Uint8Array[];
-  readonly peers: "allow" | "names" | "deny";
-  /** The MAC of the bridge, without which peers are not told from the machine. */
+  readonly reachesPeers: boolean;
+  /** The MAC of the bridge, by which the machine is told from peers. */
   readonly bridgeMac?: Uint8Array;
 }
 
@@ -56,9 +36,8 @@ export function linkCommands(link: PolicedLink): NftCommand[] {
   return [createChain("netdev", chain, hook), ...replaceRules("netdev", chain, linkRules(link))];
 }
 
-function linkRules({ containerId, mac, addresses, peers, bridgeMac }: PolicedLink): Rule[] {
+function linkRules({ mac, addresses, reachesPeers, bridgeMac }: PolicedLink): Rule[] {
   const own = addresses.filter((address) => !isLinkLocal(address));
-  const isRestricted = peers !== "allow";
   return [
     (w) => {
       fromMac(w, mac, nft.NFT_CMP_NEQ);
@@ -79,15 +58,8 @@ function linkRules({ containerId, mac, addresses, peers, bridgeMac }: PolicedLin
       lookUp(w, NEIGHBOUR_SET);
       verdict(w, nft.NF_ACCEPT);
     }),
-    ...(peers === "names" ? own : []).map((address): Rule => (w) => {
-      const length = lengthOf(address);
-      from(w, address);
-      loadDestination(w, length);
-      lookUp(w, peerSet(containerId, length));
-      verdict(w, nft.NF_ACCEPT);
-    }),
     // Everything else that is not for the machine is for a peer, also if it only is to pass it on.
-    ...(isRestricted ? [toPeers(bridgeMac)] : []),
+    ...(reachesPeers ? [] : [toPeers(bridgeMac)]),
     ...own.map((address): Rule => (w) => {
       from(w, address);
       verdict(w, nft.NF_ACCEPT);
@@ -104,7 +76,7 @@ function toPeers(bridgeMac: Uint8Array | undefined): Rule {
 }
 
 function from(w: Parameters<Rule>[0], address: Uint8Array): void {
-  const length: AddressLength = lengthOf(address);
+  const length = lengthOf(address);
   ofEtherType(w, ETHER_TYPES[length]);
   loadSource(w, length);
   compare(w, address);

@@ -16,20 +16,14 @@ import {
   networkU16,
   updateSet,
 } from "../../kernel/nft-expressions.ts";
+import type { AddressBlock } from "../model/address-block.ts";
 import type { AddressLength } from "./layout.ts";
 
 export const PROTOCOLS = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;
 export const ETHER_TYPES = { 4: 0x0800, 16: 0x86dd, arp: 0x0806 } as const;
 const FAMILIES = { 4: NFPROTO_IPV4, 16: NFPROTO_IPV6 } as const;
 const SOURCE_AT = { 4: 12, 16: 8 } as const;
-const DESTINATION_AT = { 4: 16, 16: 24 } as const;
 const MAC_BYTES = 6;
-
-/** A block of addresses: as many leading bits as `prefix` are fixed. */
-export interface Block {
-  readonly address: Uint8Array;
-  readonly prefix: number;
-}
 
 export function ofFamily(w: NetlinkWriter, length: AddressLength): void {
   loadMeta(w, nft.NFT_META_NFPROTO);
@@ -41,6 +35,12 @@ export function ofProtocol(w: NetlinkWriter, protocol: number): void {
   compare(w, Buffer.of(protocol));
 }
 
+/** Not for the machine itself. */
+export function passesThrough(w: NetlinkWriter): void {
+  loadMeta(w, nft.NFT_META_OIF);
+  compare(w, nativeU32(0), nft.NFT_CMP_NEQ);
+}
+
 /** In any of these states of connection tracking. */
 export function inState(w: NetlinkWriter, states: number): void {
   loadTracked(w, nft.NFT_CT_STATE);
@@ -50,10 +50,6 @@ export function inState(w: NetlinkWriter, states: number): void {
 
 export function loadSource(w: NetlinkWriter, length: AddressLength): void {
   loadPayload(w, { base: nft.NETWORK_HEADER, offset: SOURCE_AT[length], length });
-}
-
-export function loadDestination(w: NetlinkWriter, length: AddressLength): void {
-  loadPayload(w, { base: nft.NETWORK_HEADER, offset: DESTINATION_AT[length], length });
 }
 
 function loadSentTo(w: NetlinkWriter, length: AddressLength): void {
@@ -94,19 +90,18 @@ export function recordIn(w: NetlinkWriter, set: string, length: AddressLength, t
   updateSet(w, set, timeoutMs);
 }
 
-function inBlock(w: NetlinkWriter, { address, prefix }: Block): void {
+function inBlock(w: NetlinkWriter, { bytes, prefix }: AddressBlock): void {
   if (prefix === 0) return;
-  const mask = maskOf(address.length, prefix);
-  if (prefix < address.length * 8) maskBytes(w, mask);
-  compare(w, Uint8Array.from(address, (byte, index) => byte & (mask[index] ?? 0)));
+  if (prefix < bytes.length * 8) maskBytes(w, maskOf(bytes.length, prefix));
+  compare(w, bytes);
 }
 
 function maskOf(length: number, prefix: number): Uint8Array {
   return Uint8Array.from({ length }, (_, index) => (0xff00 >> Math.max(0, Math.min(8, prefix - index * 8))) & 0xff);
 }
 
-export function sentTo(w: NetlinkWriter, block: Block, protocol?: number, port?: number): void {
-  const length = lengthOf(block.address);
+export function sentTo(w: NetlinkWriter, block: AddressBlock, protocol?: number, port?: number): void {
+  const length = lengthOf(block.bytes);
   ofFamily(w, length);
   if (block.prefix > 0) loadSentTo(w, length);
   inBlock(w, block);
@@ -116,8 +111,8 @@ export function sentTo(w: NetlinkWriter, block: Block, protocol?: number, port?:
   compare(w, networkU16(port));
 }
 
-export function fromBlock(w: NetlinkWriter, block: Block): void {
-  const length = lengthOf(block.address);
+export function fromBlock(w: NetlinkWriter, block: AddressBlock): void {
+  const length = lengthOf(block.bytes);
   ofFamily(w, length);
   if (block.prefix > 0) loadSource(w, length);
   inBlock(w, block);
