@@ -64,6 +64,8 @@ const ROOMS: readonly Room[] = [
     mayImport: BASE,
     modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs"],
   },
+  // What policed containers may reach, in the kernel: it knows no names, and no container but by its id.
+  { room: "src/policy/table", mayImport: ["src/policy/model", "src/kernel", ...BASE], modules: [] },
   // What attaches programs waits in a thread of its own.
   {
     room: "src/kernel/answers",

@@ -141,7 +141,6 @@ export const NFTA_SET_FLAGS = 3;
 export const NFTA_SET_KEY_TYPE = 4;
 export const NFTA_SET_KEY_LEN = 5;
 export const NFTA_SET_DATA_TYPE = 6;
-export const NFTA_SET_DATA_LEN = 7;
 export const NFTA_SET_DESC = 9;
 export const NFTA_SET_DESC_SIZE = 1;
 export const NFTA_SET_ID = 10;

@@ -2,7 +2,7 @@
  * ContainerRules: the chains and sets by which the kernel judges what one container sends. Denied blocks come first, because
  * a denial holds whatever a name was answered with.
  */
-import type { AddressBlock } from "../model/address-block.ts";
+import { type AddressBlock, readAddressBlock } from "../model/address-block.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
@@ -27,6 +27,7 @@ import {
 import {
   PROTOCOLS,
   inState,
+  isDestinedTo,
   ofProtocol,
   passesThrough,
   recordIn,
@@ -36,7 +37,7 @@ import {
 } from "./matches.ts";
 
 /** What a policy says about a block of addresses. */
-export interface FixedRule {
+interface FixedRule {
   readonly isAllowed: boolean;
   readonly block: AddressBlock;
   readonly protocol?: "tcp" | "udp";
@@ -58,6 +59,11 @@ export interface PolicedContainer {
   /** Otherwise what would be refused is recorded, and passes. */
   readonly isEnforced: boolean;
 }
+
+/** No router passes on what is sent to these. */
+const ON_LINK = ["224.0.0.0/24", "255.255.255.255", "ff02::/16", "fe80::/10"].map(
+  (text) => readAddressBlock(text) as AddressBlock,
+);
 
 /** The IP versions that it has addresses of. Those it has none of do not pass its links. */
 export function lengthsOf({ addresses }: Pick<PolicedContainer, "addresses">): AddressLength[] {
@@ -131,6 +137,11 @@ function judgingRules(container: PolicedContainer, lengths: readonly AddressLeng
     ...(reachesPeers ? subnets : []).map((block): Rule => (w) => {
       passesThrough(w);
       sentTo(w, block);
+      accept(w);
+    }),
+    ...(reachesPeers ? ON_LINK : []).map((block): Rule => (w) => {
+      passesThrough(w);
+      isDestinedTo(w, block);
       accept(w);
     }),
     refuse,

@@ -23,6 +23,7 @@ export const PROTOCOLS = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;
 export const ETHER_TYPES = { 4: 0x0800, 16: 0x86dd, arp: 0x0806 } as const;
 const FAMILIES = { 4: NFPROTO_IPV4, 16: NFPROTO_IPV6 } as const;
 const SOURCE_AT = { 4: 12, 16: 8 } as const;
+const DESTINATION_AT = { 4: 16, 16: 24 } as const;
 const MAC_BYTES = 6;
 
 export function ofFamily(w: NetlinkWriter, length: AddressLength): void {
@@ -109,6 +110,14 @@ export function sentTo(w: NetlinkWriter, block: AddressBlock, protocol?: number,
   if (port === undefined) return;
   loadPort(w);
   compare(w, networkU16(port));
+}
+
+/** By the packet itself: neighbour messages are not tracked. */
+export function isDestinedTo(w: NetlinkWriter, block: AddressBlock): void {
+  const length = lengthOf(block.bytes);
+  ofFamily(w, length);
+  loadPayload(w, { base: nft.NETWORK_HEADER, offset: DESTINATION_AT[length], length });
+  inBlock(w, block);
 }
 
 export function fromBlock(w: NetlinkWriter, block: AddressBlock): void {

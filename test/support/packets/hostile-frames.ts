@@ -32,11 +32,12 @@ export function framesOutside({ sender, neighbour, bridgeMac, to, to6 }: Hostile
   const bare = (parts: Omit<FrameParts, "protocol" | "body">, protocol: number): Buffer =>
     frame({ ...parts, protocol, body: Buffer.from(`${MARK}${MARK}${MARK}`) });
   return [
+    // The neighbour routes what it is sent, as containers do unless told otherwise.
+    { about: "UDP by way of a neighbour", bytes: udp({ ...plain, toMac: neighbour.mac }) },
     { about: "UDP", bytes: udp(plain) },
     { about: "UDP over IPv6", bytes: udp(plain6) },
     { about: "UDP as a neighbour", bytes: udp({ ...plain, from: neighbour.address }) },
     { about: "UDP over IPv6 as a neighbour", bytes: udp({ ...plain6, from: neighbour.address6 }) },
-    { about: "UDP with a neighbour's MAC", bytes: udp({ ...plain, fromMac: neighbour.mac, from: neighbour.address }) },
     { about: "UDP from an address of nobody", bytes: udp({ ...plain, from: "10.77.0.99" }) },
     { about: "a TCP SYN with data", bytes: tcp(plain, TCP_FLAGS.syn) },
     { about: "TCP data without a connection", bytes: tcp(plain, TCP_FLAGS.data) },
@@ -62,8 +63,8 @@ export function framesOutside({ sender, neighbour, bridgeMac, to, to6 }: Hostile
     { about: "IP in IP", bytes: bare(plain, PROTOCOL.ipip) },
     { about: "GRE", bytes: bare(plain, PROTOCOL.gre) },
     { about: "a protocol of nobody", bytes: bare(plain, 253) },
-    // The neighbour routes what it is sent, as containers do unless told otherwise.
-    { about: "UDP by way of a neighbour", bytes: udp({ ...plain, toMac: neighbour.mac }) },
+    // The last one: the bridge takes the sender for the neighbour from then on.
+    { about: "UDP with a neighbour's MAC", bytes: udp({ ...plain, fromMac: neighbour.mac, from: neighbour.address }) },
   ];
 }
 

@@ -135,8 +135,8 @@ export class PolicedNetwork implements AsyncDisposable {
     };
   }
 
-  // What a TCP client in a container sees.
-  async connect(member: Member, address: string, port: number): Promise<"open" | "refused" | "silent" | string> {
+  // What a TCP client in a container sees: open, refused, silent, or its error.
+  async connect(member: Member, address: string, port: number): Promise<string> {
     const script = `exec 3<>/dev/tcp/${address}/${port} && head -c 2 <&3`;
     const { code, stdout, stderr } = await member.netns.enter("timeout", ["5", "bash", "-c", script]);
     if (code === 0 && stdout === "ok") return "open";
