@@ -24,7 +24,7 @@ const SOURCE = "src/container/names/source";
 
 /** All that a run is composed of. Whatever it uses of these is its own business. */
 const BELOW_RUN = [
-  ...["api", "base", "config", "container", "control", "etcd", "keeper", "kernel", "metrics", "query"].map(
+  ...["api", "base", "config", "container", "control", "etcd", "keeper", "kernel", "metrics", "policy", "query"].map(
     (folder) => `src/${folder}/**`,
   ),
 ];
@@ -51,6 +51,8 @@ const ROOMS: readonly Room[] = [
   },
   // What containers may resolve: as it is declared, and the code that decides.
   { room: "src/policy/model", mayImport: BASE, modules: [] },
+  { room: "src/policy/judge", mayImport: ["src/policy/model", ...BASE], modules: [] },
+  { room: "src/policy/book", mayImport: ["src/policy/judge", "src/policy/model", ...BASE], modules: [] },
   { room: "src/config", mayImport: ["src/policy/model", ...BASE], modules: [] },
   {
     room: "src/config/file",
@@ -82,14 +84,21 @@ const ROOMS: readonly Room[] = [
   { room: "src/etcd", mayImport: BASE, modules: ["node:http", "node:https"] },
   // The query side from the bottom up: messages, records, history, client, upstream servers, cache, policy.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
-  { room: "src/query/record", mayImport: BASE, modules: [] },
+  { room: "src/query/record", mayImport: ["src/policy/judge", ...BASE], modules: [] },
   { room: "src/query/history", mayImport: ["src/query/record", ...BASE], modules: [] },
   { room: "src/query/failures", mayImport: ["src/query/record", ...BASE], modules: [] },
   // What tests want done with certain queries.
   { room: "src/query/verdict", mayImport: ["src/query/record", "src/query/wire", ...BASE], modules: [] },
   {
     room: "src/query/client",
-    mayImport: ["src/query/verdict", "src/query/failures", "src/query/history", "src/query/record", ...BASE],
+    mayImport: [
+      "src/policy/judge",
+      "src/query/verdict",
+      "src/query/failures",
+      "src/query/history",
+      "src/query/record",
+      ...BASE,
+    ],
     modules: [],
   },
   {
@@ -104,13 +113,29 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/verdict", "src/query", "src/query/record", "src/query/wire", ...BASE],
+    mayImport: [
+      "src/query/verdict",
+      "src/query",
+      "src/query/client",
+      "src/query/gate",
+      "src/query/record",
+      "src/query/wire",
+      ...BASE,
+    ],
+    modules: [],
+  },
+  // What policies say of the query that is being answered, and of every answer.
+  {
+    room: "src/query/gate",
+    mayImport: ["src/policy/judge", "src/query", "src/query/record", "src/query/wire", ...BASE],
     modules: [],
   },
   // The path of a query, its trace, and the interfaces between listen, answer and forward, which do not import each other.
   {
     room: "src/query",
     mayImport: [
+      "src/policy/judge",
+      "src/query/gate",
       "src/query/verdict",
       "src/query/cache",
       "src/query/client",
@@ -127,6 +152,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/kernel",
       "src/query",
+      "src/query/gate",
       "src/query/cache",
       "src/query/client",
       "src/query/record",

@@ -354,6 +354,7 @@ export class EngineSide implements ContainerSide {
         this.publication.put(fact);
         this.links.put(fact);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       onContainerGone: (id, exitCode) => {
         this.#events.onGone(id, exitCode);
@@ -365,6 +366,7 @@ export class EngineSide implements ContainerSide {
         this.publication.remove(id);
         this.links.remove(id);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       stopped: {
         known: () => this.directory.names.stopped.ids,
