@@ -63,6 +63,10 @@ export class PolicyBook {
   #isRefreshing = false;
   /** All containers; of one namespace only, where its owner is given. */
   subjects: (ownerId?: string) => Iterable<PolicySubject> = () => [];
+  /** A namespace that is served has another policy: called before its next query is judged. */
+  onAssigned: ((policy: NamespacePolicy) => void) | undefined;
+  /** Policies or containers have changed. */
+  onRefreshed: (() => void) | undefined;
   readonly log = new RefusalLog();
   /** By the name of the policy; of those that are not defined together. */
   readonly counts = new Map<string, PolicyCounts>();
@@ -137,12 +141,7 @@ export class PolicyBook {
   }
 
   refresh(): void {
-    const groups = new Map<string, PolicySubject[]>();
-    for (const subject of this.subjects()) {
-      const group = groups.get(subject.ownerId);
-      if (group === undefined) groups.set(subject.ownerId, [subject]);
-      else group.push(subject);
-    }
+    const groups = this.#groups();
     for (const [ownerId, namespace] of this.#namespaces) {
       const group = groups.get(ownerId);
       // One that is not listed any more has what it had until it is closed.
@@ -150,6 +149,28 @@ export class PolicyBook {
     }
     for (const id of this.#containerCounts.keys()) if (!groups.has(id)) this.#containerCounts.delete(id);
     for (const id of this.#grants.keys()) if (!groups.has(id)) this.#grants.delete(id);
+    this.onRefreshed?.();
+  }
+
+  /** The policies of every namespace that has any, by the id of its owner. */
+  assignments(): Map<string, Assignment> {
+    const found = new Map<string, Assignment>();
+    for (const [ownerId, group] of this.#groups()) {
+      const assignment = this.#assignmentOf(group);
+      if (assignment.policies.length > 0) found.set(ownerId, assignment);
+    }
+    return found;
+  }
+
+  /** Containers by the namespace that they share. */
+  #groups(): Map<string, PolicySubject[]> {
+    const groups = new Map<string, PolicySubject[]>();
+    for (const subject of this.subjects()) {
+      const group = groups.get(subject.ownerId);
+      if (group === undefined) groups.set(subject.ownerId, [subject]);
+      else group.push(subject);
+    }
+    return groups;
   }
 
   /** What operators allow a container for now. */
@@ -189,6 +210,7 @@ export class PolicyBook {
     namespace.policy =
       policies.length === 0 ? undefined : new NamespacePolicy(ownerId, policies, this.#observer, before);
     namespace.policy?.setGrants(this.grantsOf(ownerId));
+    if (namespace.policy !== undefined) this.onAssigned?.(namespace.policy);
     for (const client of namespace.clients) {
       client.policy = namespace.policy;
       // The very next query is judged, also one that the kernel has answered so far.

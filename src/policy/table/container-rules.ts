@@ -37,7 +37,7 @@ import {
 } from "./matches.ts";
 
 /** What a policy says about a block of addresses. */
-interface FixedRule {
+export interface FixedRule {
   readonly isAllowed: boolean;
   readonly block: AddressBlock;
   readonly protocol?: "tcp" | "udp";

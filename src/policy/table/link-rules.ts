@@ -88,6 +88,6 @@ function drop(w: Parameters<Rule>[0]): void {
 }
 
 /** Of these a container may send only what a link needs: no name leads to one, and they identify nobody elsewhere. */
-function isLinkLocal(address: Uint8Array): boolean {
+export function isLinkLocal(address: Uint8Array): boolean {
   return address.length === ADDRESS_LENGTHS[1] && address[0] === 0xfe && ((address[1] ?? 0) & 0xc0) === 0x80;
 }

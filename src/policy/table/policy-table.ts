@@ -107,6 +107,21 @@ export class PolicyTable implements Disposable {
     }
   }
 
+  /** Removes the tables that an earlier process left, if there are any: everything is open then. Returns whether. */
+  static async removeLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): Promise<boolean> {
+    const socket = within(() => new NftSocket(memory));
+    try {
+      await socket.transact(deletion());
+      return true;
+    } catch (error) {
+      // Without such a table, or without any.
+      if (["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "EINVAL"].includes(codeOf(error) ?? "")) return false;
+      throw error;
+    } finally {
+      socket.close();
+    }
+  }
+
   /** Whoever takes over the tables needs it. */
   get fd(): number {
     return this.#nft.fd;
@@ -191,10 +206,7 @@ export class PolicyTable implements Disposable {
 
   /** Removes the tables: everything is open then. */
   async delete(): Promise<void> {
-    await this.#transact([
-      deleteTable(FAMILY_NUMBERS.inet, TABLE_NAME),
-      deleteTable(FAMILY_NUMBERS.netdev, TABLE_NAME),
-    ]);
+    await this.#transact(deletion());
     this.#installed.clear();
   }
 
@@ -295,6 +307,10 @@ async function isCreatedOwned(socket: NftSocket, resolvers: readonly Uint8Array[
   }
   await socket.transact(baseCommands(0, resolvers));
   return false;
+}
+
+function deletion(): NftCommand[] {
+  return [deleteTable(FAMILY_NUMBERS.inet, TABLE_NAME), deleteTable(FAMILY_NUMBERS.netdev, TABLE_NAME)];
 }
 
 function keyOf(address: Uint8Array): string {

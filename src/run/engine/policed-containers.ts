@@ -1,0 +1,199 @@
+/**
+ * PolicedContainers: what connects policies that enforce addresses with the containers of the Docker daemon and their links on
+ * its host. Where no policy does so, it reads no links and has nothing in the kernel.
+ */
+import { reasonOf } from "../../base/lib/fault.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
+import { addressBytes } from "../../base/model/address.ts";
+import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
+import type { ContainerLinks } from "../../container/links/container-links.ts";
+import type { EngineHost } from "../../container/namespace/engine-host.ts";
+import type { Assignment } from "../../policy/book/assignment.ts";
+import type { PolicyBook } from "../../policy/book/policy-book.ts";
+import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
+import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
+import { type AddressBlock, readAddressBlock } from "../../policy/model/address-block.ts";
+import { PolicyTable } from "../../policy/table/policy-table.ts";
+import type { AnswerGate } from "../../query/gate/answer-gate.ts";
+import type { Platform } from "../platform.ts";
+
+interface PolicedContainersParts {
+  readonly platform: Pick<Platform, "runner" | "memory">;
+  readonly host: () => Pick<EngineHost, "network">;
+  readonly links: ContainerLinks;
+  readonly book: PolicyBook;
+  readonly gate: AnswerGate;
+  readonly facts: () => ReadonlyMap<string, ContainerFact>;
+  readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** All networks of the engine, also those without containers. */
+  readonly listNetworks: () => Promise<readonly NetworkFact[]>;
+  readonly onEvent: ReportEvent;
+}
+
+type Assignments = ReadonlyMap<string, Assignment>;
+
+export class PolicedContainers {
+  readonly #parts: PolicedContainersParts;
+  readonly enforcement: Enforcement;
+  readonly #assignments = new Map<string, Assignment>();
+  #table: Promise<PolicyTable> | undefined;
+  /** The blocks of networks that are closed from the beginning, as text. */
+  #closed = "";
+  #closing: Promise<void> = Promise.resolve();
+
+  constructor(parts: PolicedContainersParts) {
+    this.#parts = parts;
+    const { book, gate, links } = parts;
+    this.enforcement = new Enforcement({
+      openTable: async () => await this.#openedTable(),
+      containerOf: (id) => this.#containerOf(id),
+      policyOf: (id) => book.policyOf(id),
+      onState: (id, state) => this.#onState(id, state),
+    });
+    book.onRefreshed = () => this.#refresh(book.assignments());
+    book.onAssigned = (policy) => {
+      this.#assignments.set(policy.containerId, book.assignmentOf(policy.containerId));
+      this.enforcement.assigned(policy);
+    };
+    gate.open = (answer, onOpen) => this.enforcement.open(answer, onOpen);
+    links.onChange((id) => this.enforcement.update(id));
+  }
+
+  /** Whether a policy needs the kernel. */
+  get isOn(): boolean {
+    return this.#parts.book.policies.some(({ addresses }) => addresses === "enforce");
+  }
+
+  /** All running containers are known: what an earlier process has left for others can go. */
+  async synced(): Promise<void> {
+    this.#refresh(this.#parts.book.assignments());
+    if (!this.isOn) {
+      const { memory } = this.#parts.platform;
+      if (await PolicyTable.removeLeft({ memory, within: this.#within }))
+        this.#parts.onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
+      return;
+    }
+    await this.#parts.links.settled();
+    await this.enforcement.removeOthers();
+  }
+
+  /** A network was made or removed. */
+  networksChanged(): void {
+    if (this.isOn) this.#closeNetworks();
+  }
+
+  close(): void {
+    this.enforcement.close();
+    void this.#table?.then(
+      (table) => table[Symbol.dispose](),
+      () => undefined,
+    );
+  }
+
+  readonly #within = <T>(work: () => T): T => {
+    const { platform, host } = this.#parts;
+    return platform.runner.within(host().network, work);
+  };
+
+  async #openedTable(): Promise<PolicyTable> {
+    const { memory } = this.#parts.platform;
+    this.#table ??= PolicyTable.open({ memory, within: this.#within, resolvers: [] });
+    try {
+      return await this.#table;
+    } catch (error) {
+      this.#table = undefined;
+      throw error;
+    }
+  }
+
+  #refresh(assignments: Assignments): void {
+    if (!this.isOn && this.#table === undefined) return;
+    const { links, facts } = this.#parts;
+    this.#assignments.clear();
+    for (const [id, assignment] of assignments) this.#assignments.set(id, assignment);
+    if (!links.isStarted) void links.start(facts().values());
+    this.enforcement.updateAll(assignments.keys());
+    this.#closeNetworks();
+  }
+
+  /** Networks that an enforced policy is for are closed until each container on them is known. */
+  #closeNetworks(): void {
+    this.#closing = this.#closing.then(async () => {
+      try {
+        const names = new Set(this.#networkNames());
+        const networks = names.size === 0 ? [] : await this.#parts.listNetworks();
+        const blocks = networks.filter(({ name }) => names.has(name)).flatMap(blocksOf);
+        const text = JSON.stringify(blocks.map(({ bytes, prefix }) => [[...bytes], prefix]));
+        if (text === this.#closed) return;
+        await (await this.#openedTable()).setNetworks(blocks);
+        this.#closed = text;
+      } catch (error) {
+        this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
+      }
+    });
+  }
+
+  *#networkNames(): Generator<string> {
+    for (const { addresses, mode, scopes } of this.#parts.book.policies) {
+      if (addresses !== "enforce" || mode !== "enforce") continue;
+      for (const scope of scopes) if (scope.kind === "network") yield scope.name;
+    }
+  }
+
+  #containerOf(id: string): EnforcedContainer | undefined {
+    const fact = this.#parts.facts().get(id);
+    const compiled = this.#assignments.get(id)?.policies ?? [];
+    const policies = compiled.map(({ policy }) => policy).filter(({ addresses }) => addresses === "enforce");
+    if (fact === undefined || policies.length === 0) return undefined;
+    const { links, missing } = this.#parts.links.of(id);
+    const usable = links.map(enforcedLink);
+    const isLinked = fact.endpoints.every(({ networkId }) => links.some((link) => link.networkId === networkId));
+    const hindrance =
+      fact.isPrivileged === true
+        ? "it is privileged, and so may do what root may do on the host"
+        : (missing.find(({ reason }) => reason !== "no-network" && reason !== "not-found")?.text ??
+          (usable.includes(undefined) ? "Docker does not say which addresses one of its links has" : undefined));
+    return {
+      id,
+      policies,
+      links: usable.filter((link) => link !== undefined),
+      subnets: fact.endpoints.flatMap(({ networkId }) => blocksOf(this.#parts.networkOf(networkId))),
+      isComplete: isLinked || fact.networkMode === "none",
+      hindrance,
+    };
+  }
+
+  #onState(id: string, state: EnforcementState): void {
+    const container = this.#parts.facts().get(id)?.name ?? id.slice(0, 12);
+    const { onEvent } = this.#parts;
+    if (state.kind === "hindered")
+      onEvent(
+        { container, reason: state.reason },
+        "a policy is not enforceable: the container resolves nothing",
+        "warn",
+      );
+    if (state.kind === "failed")
+      onEvent(
+        { container, reason: state.reason },
+        "cannot enforce a policy: the container resolves nothing yet",
+        "warn",
+      );
+  }
+}
+
+function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): EnforcedLink | undefined {
+  const { index, name, mac, addresses, bridgeMac } = link;
+  const bytes = addresses.map((address) => addressBytes(address));
+  if (mac === undefined || bytes.includes(undefined)) return undefined;
+  return {
+    index,
+    name,
+    mac: Buffer.from(mac.replaceAll(":", ""), "hex"),
+    addresses: bytes.filter((each) => each !== undefined),
+    bridgeMac,
+  };
+}
+
+function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
+  return (network?.addressBlocks ?? []).flatMap((text) => readAddressBlock(text) ?? []);
+}
