@@ -19,6 +19,10 @@ interface LogParts {
 export function openPolicyBook(limitedLog: RateLimitedLog, { nameOf, showsNames }: LogParts): PolicyBook {
   return new PolicyBook({
     showsNames,
+    onGrant: (id, text) => {
+      const container = nameOf(id) ?? id.slice(0, 12);
+      limitedLog.line("warn", container, { container, grant: text }, "an operator allows a name");
+    },
     onLogged: (id, { isEnforced, text }, name, type) => {
       const container = nameOf(id) ?? id.slice(0, 12);
       const fields = { container, ...(name !== null && { name }), type: typeName(type), rule: text };

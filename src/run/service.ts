@@ -275,6 +275,7 @@ export class Service {
       events: serving.events,
       history: serving.history,
       containers,
+      policies: querySide.policies,
       repairs,
       inside,
       resolver: querySide.pipeline,
@@ -311,7 +312,12 @@ export class Service {
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     const readings = querySide.readings();
-    const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
+    const leases = {
+      open: openLeases.count,
+      rules: openLeases.rules,
+      verdicts: querySide.rules.counts,
+      policies: querySide.policies.readings,
+    };
     const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };
     return familiesOf({ ...base, serving });
   }

@@ -104,7 +104,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const { containers, inside } = containerSide;
   const { failures, histories, pipeline: resolver } = querySide;
   const recordedCauses = RecordedCauses.of({
-    ...{ containers, inside, resolver, failures, histories },
+    ...{ containers, inside, resolver, failures, histories, policies: querySide.policies },
     settingsFile: () => settings.config ?? null,
   });
   const leases = new Leases({ book: querySide.rules, facts: () => containers.facts });

@@ -10,7 +10,9 @@ import { after, before, test } from "node:test";
 import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type Dns11, startDns11 } from "../support/program/dns11.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { type Dns11, dns11, startDns11 } from "../support/program/dns11.ts";
+import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 
 let engine: Engine;
@@ -140,7 +142,7 @@ test("an answer with an address that is not public is refused, wherever it is in
     }
   }
   for (const each of [
-    "--1",
+    "0--1",
     "fd00--1",
     "fe80--1",
     "0--ffff-a00-1",
@@ -163,4 +165,59 @@ test("an audited container gets what it asks, and what would have been refused i
   assert.deepEqual(dataOf(await dig(audited, "other.ok.test")), ["192.0.2.1"]);
   assert.deepEqual(await leaked(), ["other.ok.test"]);
   await instance.logs(/a policy would have refused a name.*other\.ok\.test|other\.ok\.test.*would have refused/);
+});
+
+async function command(...args: string[]): Promise<CommandResult> {
+  return await dns11([...args, "--state-dir", instance.stateDir, "-H", engine.host]);
+}
+
+test("commands say what a policy says, by the code that decides", async () => {
+  const allowed = await command("policy", "check", "a7.wild.ok.test:443", "agent");
+  assert.equal(allowed.code, 0, allowed.stderr);
+  assert.match(
+    allowed.stdout,
+    /a7\.wild\.ok\.test:443 in agent: allowed\n {2}policy agents: allow \*\*\.wild\.ok\.test \(.*:13\)/,
+  );
+  const refused = await command("policy", "check", "evil.ok.test", "agent");
+  assert.equal(refused.code, 1);
+  assert.match(refused.stdout, /refused\n {2}policy agents: no rule allows it/);
+  const local = await command("policy", "check", "db", "agent", "--json");
+  assert.equal((JSON.parse(local.stdout) as { verdict: string }).verdict, "allowed");
+  assert.match((await command("policy", "check", "evil.ok.test", "audited")).stdout, /only recorded/);
+  assert.match((await command("policy", "check", "evil.ok.test", "free")).stdout, /not filtered/);
+  assert.match((await command("policy", "check", "a.wild.ok.test", "agent", "-t", "TXT")).stdout, /refused/);
+  assert.match((await command("policy", "check", "10.9.9.5:22", "agent")).stdout, /allowed/);
+  const list = await command("policy");
+  assert.equal(list.code, 0, list.stdout);
+  assert.match(list.stdout, /agent +agents +enforce +\d+/);
+  assert.match(list.stdout, /open at death: if dns11 ends, Docker's resolver answers again/);
+});
+
+test("a refusal is told with the command that allows the name, and that command does", async () => {
+  const name = "wanted.ok.test";
+  assert.equal((await dig(agent, name)).status, "NXDOMAIN");
+  const failures = await command("failures", "agent");
+  assert.match(failures.stdout, /wanted\.ok\.test[^]*policy agents: no rule allows it/);
+  const fix = /dns11 (policy allow wanted\.ok\.test --in agent --for 15m)/.exec(failures.stdout)?.[1];
+  assert.ok(fix !== undefined, failures.stdout);
+  const explained = await command("explain", name, "--in", "agent");
+  assert.match(explained.stdout, /policy agents: no rule allows it/);
+  const log = await command("policy", "log", "agent");
+  assert.match(log.stdout, /agent refused wanted\.ok\.test A.*: policy agents: no rule allows it/);
+  await leaked();
+  const allow = await command(...fix.split(" "));
+  assert.equal(allow.code, 0, allow.stderr);
+  assert.deepEqual(dataOf(await dig(agent, name)), ["192.0.2.1"]);
+  assert.deepEqual(await leaked(), [name]);
+  assert.match((await command("policy")).stdout, /wanted\.ok\.test is allowed until/);
+  assert.match((await command("policy", "check", name, "agent")).stdout, /allowed/);
+  await instance.logs(/an operator allows a name/);
+  // Nobody else may.
+  assert.match(
+    (await command("policy", "allow", name, "--in", "free", "--for", "1m")).stderr,
+    /No policy is for "free"/,
+  );
+  // A shorter time replaces the longer one, and ends by itself.
+  await command("policy", "allow", name, "--in", "agent", "--for", "1ms");
+  await waitFor("the grant to end", async () => ((await dig(agent, name)).status === "NXDOMAIN" ? true : undefined));
 });

@@ -10,7 +10,7 @@ import { readPattern } from "../../base/model/name-pattern.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
-import type { Policy } from "../model/policy.ts";
+import type { Policy, PolicyMode } from "../model/policy.ts";
 import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy } from "./assignment.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 import { RefusalLog } from "./refusal-log.ts";
@@ -28,6 +28,14 @@ export interface PolicyCounts {
   wouldRefuse: number;
 }
 
+/** How often a policy has done so. */
+export interface PolicyReading {
+  readonly policy: string;
+  readonly mode: PolicyMode;
+  readonly verdict: "refused" | "would_refuse";
+  readonly count: number;
+}
+
 /** Those of a container are of its namespace. */
 interface Namespace {
   assignment: Assignment;
@@ -40,6 +48,8 @@ interface BookParts {
   readonly onLogged: (containerId: string, refusal: Refusal, name: string | null, type: number) => void;
   /** Otherwise names are nobody's business. */
   readonly showsNames: () => boolean;
+  /** An operator allows a container a name for a while. */
+  readonly onGrant: (containerId: string, text: string) => void;
   readonly now?: () => number;
 }
 
@@ -81,6 +91,21 @@ export class PolicyBook {
     return this.#compiled.map(({ policy }) => policy);
   }
 
+  /** The counts of all policies that are defined, and of the others together. */
+  get readings(): readonly PolicyReading[] {
+    const of = (policy: string, mode: PolicyMode): PolicyReading[] => {
+      const { refused, wouldRefuse } = this.counts.get(policy) ?? { refused: 0, wouldRefuse: 0 };
+      return [
+        { policy, mode, verdict: "refused", count: refused },
+        { policy, mode, verdict: "would_refuse", count: wouldRefuse },
+      ];
+    };
+    return [
+      ...this.policies.flatMap(({ name, mode }) => of(name, mode)),
+      ...(this.counts.has(UNDEFINED) ? of(UNDEFINED, "enforce") : []),
+    ];
+  }
+
   /** Replaces all policies. One that is the same as before keeps what it knows of its containers. */
   set(policies: readonly Policy[]): void {
     const before = this.#compiled;
@@ -111,6 +136,11 @@ export class PolicyBook {
   /** The policies of a namespace, whether it is served or not. */
   assignmentOf(ownerId: string): Assignment {
     return this.#assignmentOf(this.subjects(ownerId));
+  }
+
+  /** Whether one of them is enforced. */
+  isEnforcedFor(ownerId: string): boolean {
+    return this.assignmentOf(ownerId).policies.some(({ policy }) => policy.mode === "enforce");
   }
 
   /** The policies of a namespace that is served. */
@@ -193,6 +223,7 @@ export class PolicyBook {
     const grant = { pattern, untilMs: this.#now() + forMs, text: `${pattern.text} is allowed until ${until} by ${by}` };
     this.#grants.set(ownerId, [...others, grant]);
     this.#namespaces.get(ownerId)?.policy?.setGrants(this.grantsOf(ownerId));
+    this.#parts.onGrant(ownerId, grant.text);
     return grant;
   }
 

@@ -131,6 +131,13 @@ export class NamespacePolicy {
     return this.#first((each) => (isLocal ? each.deniedAddress(address) : each.address(address)));
   }
 
+  /** Whether no rule allows an address. */
+  unlistedAddress(address: Uint8Array): Refusal | undefined {
+    return this.#first(
+      (each) => each.deniedAddress(address) ?? (each.blockFor(address) === undefined ? each.unlisted() : undefined),
+    );
+  }
+
   /** The container has been given an address. */
   answered(address: Uint8Array): void {
     this.#answered.add(address, this.#observer.now() + this.keepMs);

@@ -274,7 +274,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openRoster(): Roster {
-    const { quarantines, limitedLog, settings } = this.#parts;
+    const { quarantines, limitedLog, querySide, settings } = this.#parts;
     return new Roster({
       directory: () => this.#directory,
       reconciler: this.reconciler,
@@ -282,6 +282,7 @@ export class EngineSide implements ContainerSide {
       bridges: this.bridges,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
+      isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       onWarning: ({ name: container }, warning) =>
