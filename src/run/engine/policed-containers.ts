@@ -2,7 +2,9 @@
  * PolicedContainers: what connects policies that enforce addresses with the containers of the Docker daemon and their links on
  * its host. Where no policy does so, it reads no links and has nothing in the kernel.
  */
-import { reasonOf } from "../../base/lib/fault.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { codeOf, reasonOf } from "../../base/lib/fault.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import { addressBytes } from "../../base/model/address.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
@@ -30,6 +32,10 @@ interface PolicedContainersParts {
   readonly onEvent: ReportEvent;
 }
 
+/** How long another process may have the tables: as long as it takes to learn all containers, and to drain. */
+const OWNED_MS_MAX = 60_000;
+const OWNED_POLL_MS = 10;
+
 type Assignments = ReadonlyMap<string, Assignment>;
 
 export class PolicedContainers {
@@ -37,6 +43,7 @@ export class PolicedContainers {
   readonly enforcement: Enforcement;
   readonly #assignments = new Map<string, Assignment>();
   #table: Promise<PolicyTable> | undefined;
+  #isClosed = false;
   /** The blocks of networks that are closed from the beginning, as text. */
   #closed = "";
   #closing: Promise<void> = Promise.resolve();
@@ -83,6 +90,7 @@ export class PolicedContainers {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.enforcement.close();
     void this.#table?.then(
       (table) => table[Symbol.dispose](),
@@ -96,13 +104,26 @@ export class PolicedContainers {
   };
 
   async #openedTable(): Promise<PolicyTable> {
-    const { memory } = this.#parts.platform;
-    this.#table ??= PolicyTable.open({ memory, within: this.#within, resolvers: [] });
+    this.#table ??= this.#openTable();
     try {
       return await this.#table;
     } catch (error) {
       this.#table = undefined;
       throw error;
+    }
+  }
+
+  /** The process that this one replaces has the tables until it has answered what it has read. */
+  async #openTable(): Promise<PolicyTable> {
+    const { memory } = this.#parts.platform;
+    const deadlineMs = performance.now() + OWNED_MS_MAX;
+    for (;;) {
+      try {
+        return await PolicyTable.open({ memory, within: this.#within, resolvers: [] });
+      } catch (error) {
+        if (codeOf(error) !== "POLICY_OWNED" || performance.now() > deadlineMs || this.#isClosed) throw error;
+      }
+      await sleep(OWNED_POLL_MS);
     }
   }
 

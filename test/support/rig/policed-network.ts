@@ -11,6 +11,7 @@ import type { PolicedLink } from "../../../src/policy/table/link-rules.ts";
 import { PolicyTable, type PolicyTableParts } from "../../../src/policy/table/policy-table.ts";
 import { PacketSocket, macBytes } from "../packets/frames.ts";
 import { check } from "../program/command.ts";
+import { connectTo } from "./internet.ts";
 import { Netns } from "./netns.ts";
 import { waitFor } from "./wait.ts";
 
@@ -137,11 +138,7 @@ export class PolicedNetwork implements AsyncDisposable {
 
   // What a TCP client in a container sees: open, refused, silent, or its error.
   async connect(member: Member, address: string, port: number): Promise<string> {
-    const script = `exec 3<>/dev/tcp/${address}/${port} && head -c 2 <&3`;
-    const { code, stdout, stderr } = await member.netns.enter("timeout", ["5", "bash", "-c", script]);
-    if (code === 0 && stdout === "ok") return "open";
-    if (code === 124) return "silent";
-    return /refused/.test(stderr) ? "refused" : stderr;
+    return await connectTo(member.netns, address, port);
   }
 
   // A server that greets, on the ports of the rig, at all addresses of a namespace.
