@@ -377,6 +377,8 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/control/situation",
     mayImport: [
+      "src/policy/book",
+      "src/policy/judge",
       "src/control/lease",
       "src/control/containers",
       "src/api",
@@ -449,9 +451,27 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // What policies say, and have done.
+  {
+    room: "src/control/policy",
+    mayImport: [
+      "src/api",
+      FACTS,
+      "src/control/containers",
+      "src/control/situation",
+      "src/policy/book",
+      "src/policy/judge",
+      "src/policy/model",
+      "src/query/client",
+      "src/query/policy",
+      ...BASE,
+    ],
+    modules: [],
+  },
   {
     room: "src/control/routes",
     mayImport: [
+      "src/control/policy",
       "src/control/lease",
       "src/control/containers",
       "src/api",
@@ -535,6 +555,7 @@ const ROOMS: readonly Room[] = [
       "src/base/log",
       "src/config/**",
       "src/doctor",
+      "src/policy/model",
       "src/run/**",
       "src/ui/server",
       "src/ui/snapshot",

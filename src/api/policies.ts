@@ -3,7 +3,7 @@
  * returned by the routes below `/v1/policies`.
  */
 
-export type PolicyMode = "audit" | "learn" | "enforce";
+type PolicyMode = "audit" | "learn" | "enforce";
 
 /** Whether a container without dns11 is still confined at this moment, and why. */
 export interface ClosedMoment {
@@ -60,7 +60,7 @@ export interface PolicyCheckRequest {
   readonly type?: string;
 }
 
-export type PolicyVerdict = "allowed" | "refused" | "would-refuse" | "no-policy";
+type PolicyVerdict = "allowed" | "refused" | "would-refuse" | "no-policy";
 
 export interface PolicyCheck {
   readonly container: string;

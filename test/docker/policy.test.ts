@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { type DigReply, dataOf, dig } from "../support/client/dig.ts";
+import { type DigReply, dataOf, dig, digMany } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import type { CommandResult } from "../support/program/command.ts";
@@ -43,7 +43,7 @@ policies:
       - 10.9.9.0/24
       - "1500.slow.test"
     deny: [no.wild.ok.test, secret.ok.test, secret, 192.0.2.66]
-    new-names-per-minute: 20
+    new-names-per-minute: 40
   watch:
     for: [label=audit]
     mode: audit
@@ -220,4 +220,74 @@ test("a refusal is told with the command that allows the name, and that command 
   // A shorter time replaces the longer one, and ends by itself.
   await command("policy", "allow", name, "--in", "agent", "--for", "1ms");
   await waitFor("the grant to end", async () => ((await dig(agent, name)).status === "NXDOMAIN" ? true : undefined));
+});
+
+test("names that carry data are refused under a wildcard, and allowed for a name that is listed", async () => {
+  await leaked();
+  for (const type of ["TXT", "NULL", "ANY", "DNSKEY", "TYPE65280", "CAA"]) {
+    assert.equal((await dig(agent, "a7.wild.ok.test", type)).status, "NXDOMAIN", type);
+  }
+  const long = `${"a".repeat(60)}.${"b".repeat(60)}.wild.ok.test`;
+  assert.equal((await dig(agent, long)).status, "NXDOMAIN");
+  assert.deepEqual(await leaked(), []);
+  assert.equal((await dig(agent, "exact.ok.test", "TXT")).status, "NOERROR");
+  assert.deepEqual(await leaked(), ["exact.ok.test"]);
+  // Classes other than IN are no names of the policy.
+  assert.notEqual((await dig(agent, "-c", "CH", "version.bind", "TXT")).status, "NOERROR");
+  assert.deepEqual(await leaked(), []);
+});
+
+test("only so many new names in a minute pass a wildcard; those that are known do still", async () => {
+  const names = Array.from({ length: 90 }, (_, index) => `n${index}.wild.ok.test`);
+  await leaked();
+  const replies = await digMany(
+    agent,
+    "127.0.0.11",
+    names.map((name) => [name]),
+  );
+  const seen = new Set(await leaked());
+  assert.ok(seen.size <= 40, [...seen].join(" "));
+  assert.equal(replies.filter(({ status }) => status === "NOERROR").length, seen.size);
+  const [first = ""] = seen;
+  assert.equal((await dig(agent, first, "AAAA")).status, "NOERROR");
+  assert.match(errorOf(await dig(agent, "one-more.wild.ok.test")) ?? "", /more than 40 new names in a minute/);
+});
+
+test("spellings of a denied name are that name, and nothing beside the question leaves the machine", async () => {
+  await leaked();
+  const spellings = [
+    "EVIL.ok.test",
+    "eViL.oK.tEsT.",
+    "e\\118il.ok.test",
+    "evil.ok.test.evil.ok.test",
+    "exact\\.ok.test",
+  ];
+  for (const name of [...spellings, "xn--bcher-kva.ok.test", "exact.ok.test\\.", "\\032exact.ok.test"])
+    assert.equal((await dig(agent, "+noidnin", name)).status, "NXDOMAIN", name);
+  assert.deepEqual(await leaked(), []);
+  const options = ["+subnet=192.0.2.0/24", "+ednsopt=65001:736563726574", "+nsid", "+padding=128"];
+  // A name of its own, so that the cache does not answer.
+  assert.equal((await dig(agent, ...options, "1500.slow.test")).status, "NOERROR");
+  const [query] = await upstream.queriesFor("1500.slow.test");
+  assert.ok(query !== undefined);
+  assert.ok(!query.message.includes("736563726574"), query.message);
+  assert.ok(!query.message.includes("c00002"), query.message);
+});
+
+test("the reverse of what was answered is forwarded, any other is not", async () => {
+  await leaked();
+  assert.equal((await dig(agent, "-x", "203.0.113.9")).status, "NXDOMAIN");
+  assert.equal((await dig(agent, "-x", "2001:db8::99")).status, "NXDOMAIN");
+  assert.deepEqual(await leaked(), []);
+  await dig(agent, "exact.ok.test");
+  await leaked();
+  await dig(agent, "-x", "192.0.2.1");
+  assert.deepEqual(await leaked(), ["1.2.0.192.in-addr.arpa"]);
+});
+
+test("a search list goes on after a name that is refused", async () => {
+  await leaked();
+  const reply = await dig(agent, "+search", "+domain=corp.test", "+ndots=3", "1.cname.test");
+  assert.deepEqual([reply.status, reply.question?.name], ["NOERROR", "1.cname.test."]);
+  assert.deepEqual(await leaked(), ["1.cname.test"]);
 });

@@ -75,6 +75,11 @@ export function placedPolicies(
     }
     const placed = (key: "allow" | "deny"): PolicyRule[] =>
       (each[key] ?? []).map((rule, index) => placedRule(rule, document.positionOf([...place, key, index]).line));
+    // Until there is code for it, a file that says so must not be valid.
+    if (each.addresses === "enforce")
+      mistakes.push(
+        `${at([...place, "addresses"])}: enforce is not supported yet: use names, which filters names only`,
+      );
     const { line, column } = document.keyPositionOf(place);
     return {
       name,

@@ -14,5 +14,5 @@ export function policyCauses({ policy, name, client }: Situation): Cause[] {
   if (!policy.isForName)
     return [cause("policy-denied", sentence, { advice: "if it is wanted, change the policy, and dns11 reload" })];
   const fix = commandOf("dns11", "policy", "allow", bareName(name), "--in", client.name, "--for", ALLOW_FOR);
-  return [cause("policy-denied", sentence, { fix, isBreaking: true })];
+  return [cause("policy-denied", sentence, { fix })];
 }

@@ -13,7 +13,7 @@ export interface PolicySubject {
   readonly project: string | null;
   readonly service: string | null;
   /** The value of a label, its image's among them: a policy gives nothing that one could want. */
-  label(key: string): string | undefined;
+  readonly label: (key: string) => string | undefined;
 }
 
 /** Why a container has a policy, in words; undefined if it has not. */

@@ -5,8 +5,8 @@
 import { type Pattern, readPattern } from "../../base/model/name-pattern.ts";
 import { type AddressBlock, readAddressBlock } from "./address-block.ts";
 
-export const PROTOCOLS = ["tcp", "udp"] as const;
-export type Protocol = (typeof PROTOCOLS)[number];
+const PROTOCOLS = ["tcp", "udp"] as const;
+type Protocol = (typeof PROTOCOLS)[number];
 
 /** A rule as it is written. Exactly one of `pattern` and `block` is set. */
 export interface WrittenRule {

@@ -84,7 +84,7 @@ function refused(answer: DeferredAnswer, refusal: Refusal): Uint8Array {
   return block.subarray(0, refusedReply(block, 0, questionEnd, { ...options, why: refusalError(refusal) }));
 }
 
-export function failed(answer: Pick<DeferredAnswer, "deferred" | "transport">): Uint8Array {
+function failed(answer: Pick<DeferredAnswer, "deferred" | "transport">): Uint8Array {
   const { block, questionEnd, options } = blank(answer);
   const more = { ...options, wantsAuthentic: false, isLocalName: false };
   return block.subarray(0, relayFailure(block, 0, questionEnd, more, RCODE.SERVFAIL));
