@@ -6,10 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 
+import type { PoliciesReport } from "../../src/api/policies.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
-import { type Dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
+import type { CommandResult } from "../support/program/command.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { Internet, connectTo } from "../support/rig/internet.ts";
 import { waitFor } from "../support/rig/wait.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
@@ -53,6 +55,10 @@ after(async () => {
   await internet[Symbol.asyncDispose]();
   await engine[Symbol.asyncDispose]();
 });
+
+async function command(...args: readonly string[]): Promise<CommandResult> {
+  return await dns11([...args, "--state-dir", instance.stateDir, "-H", engine.host]);
+}
 
 test("an address is open once its name was answered, for the ports that the rule names", async () => {
   assert.equal(await connectTo(agent, "192.0.2.1", 443), "refused");
@@ -108,11 +114,28 @@ test("what cannot be enforced resolves nothing, and says so", async () => {
   );
   const reply = await dig(privileged, "a1.ok.test");
   assert.equal(reply.status, "NXDOMAIN");
-  assert.match(reply.raw, /EDE: 15 \(Blocked\).*not enforceable: it is privileged/);
+  assert.match(reply.raw, /EDE: 15 \(Blocked\).*not enforceable: it may do what root/);
   assert.equal((await dig(privileged, "db")).status, "NXDOMAIN");
   await instance.logs(/a policy is not enforceable/);
   assert.equal(await connectTo(privileged, "192.0.2.1", 443), "refused");
   await privileged.remove();
+});
+
+test("the list says what is held, when it is closed, and what was refused", async () => {
+  assert.equal(await connectTo(agent, "192.0.2.94", 5432), "refused");
+  const { stdout } = await command("policy", "--json");
+  const { containers } = JSON.parse(stdout) as PoliciesReport;
+  const found = containers.find(({ container }) => container === "agent") ?? assert.fail(stdout);
+  assert.equal(found.addresses?.state, "enforced");
+  assert.ok(found.addresses.refused.includes("192.0.2.94:5432/tcp"), stdout);
+  assert.deepEqual([found.birth.isClosed, found.life.isClosed, found.death.isClosed], [false, true, false]);
+  assert.match(found.birth.because, /its networks are closed before it starts/);
+  assert.match((await command("policy")).stdout, /refused connections in the last day:.*192\.0\.2\.94:5432\/tcp/);
+  const checked = async (name: string): Promise<number> => (await command("policy", "check", name, "agent")).code;
+  assert.deepEqual(
+    [await checked("a1.ok.test:443"), await checked("a1.ok.test:22"), await checked("a2.ok.test:22")],
+    [0, 1, 0],
+  );
 });
 
 test("a container that is gone leaves nothing in the kernel", async () => {
@@ -179,6 +202,23 @@ test("an engine that is restarted finds its containers as closed as before", asy
   assert.deepEqual(
     internet.arrived().filter((each) => each.startsWith("192.0.2.96")),
     [],
+  );
+});
+
+test("cleanup removes what holds containers only if it is told so, and says what opens", async () => {
+  instance.kill("SIGKILL");
+  await instance.ended();
+  const { stateDir } = instance;
+  const refused = await dns11(["cleanup", "--state-dir", stateDir, "-H", engine.host]);
+  assert.notEqual(refused.code, 0);
+  assert.match(refused.stderr, /Policies hold containers, and would not any more: .*agent.*--policies/s);
+  assert.equal(await connectTo(agent, "192.0.2.93", 443), "refused");
+  const done = await dns11(["cleanup", "--policies", "--state-dir", stateDir, "-H", engine.host]);
+  assert.match(done.stdout, /agent: removed its policy, it reaches every address now/, done.stderr);
+  assert.equal(await connectTo(agent, "192.0.2.93", 443), "open");
+  instance = await startDns11(engine, { args: ["--config", file] });
+  await waitFor("the policy", async () =>
+    (await connectTo(agent, "192.0.2.92", 443)) === "refused" ? true : undefined,
   );
 });
 

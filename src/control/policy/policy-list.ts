@@ -3,10 +3,20 @@
  */
 import type { ClosedMoment, PoliciesReport, PolicyContainer } from "../../api/policies.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
+import { addressText } from "../../base/model/address.ts";
+import type { Held } from "../../policy/book/policy-book.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import { scopeText } from "../../policy/model/policy.ts";
 import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
+
+const REFUSED_SHOWN = 100;
+const PROTOCOL_NAMES = new Map([
+  [1, "icmp"],
+  [6, "tcp"],
+  [17, "udp"],
+  [58, "icmpv6"],
+]);
 
 type Ports = Pick<ControlPorts, "containers" | "policies">;
 
@@ -17,6 +27,25 @@ const BIRTH: ClosedMoment = {
 const DEATH: ClosedMoment = {
   isClosed: false,
   because: "if dns11 ends, Docker's resolver answers again, and forwards every name",
+};
+const BIRTH_OF_NAMES: ClosedMoment = {
+  isClosed: false,
+  because:
+    "its networks are closed before it starts, but Docker's resolver answers names until dns11 has attached to it, some milliseconds later",
+};
+const BIRTH_WITHOUT_NETWORK: ClosedMoment = {
+  isClosed: false,
+  because: "its policy is not that of all its networks, so its connections are not judged until dns11 knows it",
+};
+const HELD: ClosedMoment = {
+  isClosed: true,
+  because:
+    "the kernel judges its packets on the host's side, and opens an address when a name that is allowed is answered with it",
+};
+const DEATH_OF_NAMES: ClosedMoment = {
+  isClosed: false,
+  because:
+    "the kernel still judges its packets if dns11 ends, but Docker's resolver answers names again, and forwards every one",
 };
 const RECORDED: ClosedMoment = { isClosed: false, because: "the policy only records: mode is not enforce" };
 const NAMES_ONLY: ClosedMoment = {
@@ -53,6 +82,7 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
   const unheld: ClosedMoment | undefined =
     notServed === undefined ? undefined : { isClosed: false, because: `dns11 does not serve it: ${notServed}` };
   const moment = (of: ClosedMoment): ClosedMoment => unheld ?? (isEnforced ? of : RECORDED);
+  const held = policies.heldOf(owner.id);
   return {
     container: fact.name,
     containerId: fact.id,
@@ -67,15 +97,39 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
     mode: isEnforced ? "enforce" : (first?.policy.mode ?? "audit"),
     notServed: notServed ?? null,
     ...policies.countsOf(owner.id),
-    birth: moment(BIRTH),
-    life: moment(NAMES_ONLY),
-    death: moment(DEATH),
+    addresses: held === undefined ? null : addressesOf(held),
+    birth: moment(birthOf(held)),
+    life: moment(lifeOf(held)),
+    death: moment(held?.state === "enforced" ? DEATH_OF_NAMES : DEATH),
     grants: policies.grantsOf(owner.id).map(({ text }) => text),
     problems: [
       ...assignment.problems,
+      ...(held?.reason === undefined ? [] : [`its policy is not enforced, so it resolves nothing: ${held.reason}`]),
       ...(notServed === undefined ? [] : [`dns11 does not serve it, so its policy does nothing: ${notServed}`]),
     ],
   };
+}
+
+function birthOf(held: Held | undefined): ClosedMoment {
+  if (held?.state !== "enforced") return BIRTH;
+  return held.isClosedAtBirth ? BIRTH_OF_NAMES : BIRTH_WITHOUT_NETWORK;
+}
+
+function lifeOf(held: Held | undefined): ClosedMoment {
+  if (held === undefined) return NAMES_ONLY;
+  if (held.state === "enforced") return HELD;
+  return { isClosed: false, because: held.reason ?? "the kernel does not judge its packets yet" };
+}
+
+function addressesOf({ state, reason, open, refused }: Held): PolicyContainer["addresses"] {
+  const shown = refused()
+    .slice(0, REFUSED_SHOWN)
+    .map(({ address, protocol, port }) => {
+      const text = addressText(address);
+      const host = address.length === 4 ? text : `[${text}]`;
+      return `${host}:${port}/${PROTOCOL_NAMES.get(protocol) ?? protocol}`;
+    });
+  return { state, reason: reason ?? null, open, refused: shown };
 }
 
 function notServedReason(

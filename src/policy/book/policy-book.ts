@@ -43,6 +43,18 @@ interface Namespace {
   readonly clients: Set<PolicedClient>;
 }
 
+/** How the kernel holds the connections of a namespace to its policies. */
+export interface Held {
+  readonly state: "pending" | "enforced" | "hindered" | "failed";
+  readonly reason: string | undefined;
+  /** It is on networks only that are closed before a container on them is known. */
+  readonly isClosedAtBirth: boolean;
+  /** Addresses that are open now, each with a port or with all. */
+  readonly open: number;
+  /** Where packets of the last day were refused. */
+  readonly refused: () => readonly { readonly address: Uint8Array; readonly protocol: number; readonly port: number }[];
+}
+
 interface BookParts {
   /** A refusal that followers of the log see. */
   readonly onLogged: (containerId: string, refusal: Refusal, name: string | null, type: number) => void;
@@ -75,6 +87,8 @@ export class PolicyBook {
   subjects: (ownerId?: string) => Iterable<PolicySubject> = () => [];
   /** A namespace that is served has another policy: called before its next query is judged. */
   onAssigned: ((policy: NamespacePolicy) => void) | undefined;
+  /** How the kernel holds the connections of a namespace; undefined if it does not. */
+  heldOf: (ownerId: string) => Held | undefined = () => undefined;
   /** Policies or containers have changed. */
   onRefreshed: (() => void) | undefined;
   readonly log = new RefusalLog();

@@ -78,6 +78,9 @@ interface Installed {
 /** Errors of a kernel that does not know tables which persist, or has one that does not. */
 const CANNOT_OWN = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
 
+/** Errors where there is no such table, or a kernel without any. */
+const NO_TABLES = new Set(["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
+
 export class PolicyTable implements Disposable {
   readonly #nft: NftSocket;
   readonly #reader: TableReader;
@@ -114,8 +117,21 @@ export class PolicyTable implements Disposable {
       await socket.transact(deletion());
       return true;
     } catch (error) {
-      // Without such a table, or without any.
-      if (["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "EINVAL"].includes(codeOf(error) ?? "")) return false;
+      if (NO_TABLES.has(codeOf(error) ?? "")) return false;
+      throw error;
+    } finally {
+      socket.close();
+    }
+  }
+
+  /** The shortened ids of the containers in the tables that are there, whoever has made them. */
+  static containersLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): string[] {
+    const socket = within(() => new NftSocket(memory));
+    try {
+      const chains = new TableReader(socket).chains("inet");
+      return chains.flatMap((chain) => /^judge-(.+)$/.exec(chain)?.[1] ?? []);
+    } catch (error) {
+      if (NO_TABLES.has(codeOf(error) ?? "")) return [];
       throw error;
     } finally {
       socket.close();

@@ -11,7 +11,7 @@ import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
-import type { PolicyBook } from "../../policy/book/policy-book.ts";
+import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
 import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
 import { type AddressBlock, readAddressBlock } from "../../policy/model/address-block.ts";
@@ -44,8 +44,8 @@ export class PolicedContainers {
   readonly #assignments = new Map<string, Assignment>();
   #table: Promise<PolicyTable> | undefined;
   #isClosed = false;
-  /** The blocks of networks that are closed from the beginning, as text. */
-  #closed = "";
+  /** The networks that are closed from the beginning: their names, and their blocks as text. */
+  #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "[]" };
   #closing: Promise<void> = Promise.resolve();
 
   constructor(parts: PolicedContainersParts) {
@@ -62,6 +62,7 @@ export class PolicedContainers {
       this.#assignments.set(policy.containerId, book.assignmentOf(policy.containerId));
       this.enforcement.assigned(policy);
     };
+    book.heldOf = (id) => this.#heldOf(id);
     gate.open = (answer, onOpen) => this.enforcement.open(answer, onOpen);
     links.onChange((id) => this.enforcement.update(id));
   }
@@ -145,9 +146,8 @@ export class PolicedContainers {
         const networks = names.size === 0 ? [] : await this.#parts.listNetworks();
         const blocks = networks.filter(({ name }) => names.has(name)).flatMap(blocksOf);
         const text = JSON.stringify(blocks.map(({ bytes, prefix }) => [[...bytes], prefix]));
-        if (text === this.#closed) return;
-        await (await this.#openedTable()).setNetworks(blocks);
-        this.#closed = text;
+        if (text !== this.#closed.text) await (await this.#openedTable()).setNetworks(blocks);
+        this.#closed = { names, text };
       } catch (error) {
         this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
       }
@@ -171,7 +171,7 @@ export class PolicedContainers {
     const isLinked = fact.endpoints.every(({ networkId }) => links.some((link) => link.networkId === networkId));
     const hindrance =
       fact.isPrivileged === true
-        ? "it is privileged, and so may do what root may do on the host"
+        ? "it may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN)"
         : (missing.find(({ reason }) => reason !== "no-network" && reason !== "not-found")?.text ??
           (usable.includes(undefined) ? "Docker does not say which addresses one of its links has" : undefined));
     return {
@@ -181,6 +181,22 @@ export class PolicedContainers {
       subnets: fact.endpoints.flatMap(({ networkId }) => blocksOf(this.#parts.networkOf(networkId))),
       isComplete: isLinked || fact.networkMode === "none",
       hindrance,
+    };
+  }
+
+  #heldOf(id: string): Held | undefined {
+    const state = this.enforcement.stateOf(id);
+    if (state === undefined) return undefined;
+    const { facts } = this.#parts;
+    return {
+      state: state.kind,
+      reason: "reason" in state ? state.reason : undefined,
+      isClosedAtBirth:
+        facts()
+          .get(id)
+          ?.endpoints.every(({ networkName }) => this.#closed.names.has(networkName)) === true,
+      open: this.enforcement.openCount(id),
+      refused: () => this.enforcement.refused(id),
     };
   }
 
