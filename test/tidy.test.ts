@@ -164,7 +164,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/delay",
-    mayImport: ["src/query", "src/query/client", "src/query/forward", "src/query/record", ...BASE],
+    mayImport: ["src/query", "src/query/client", "src/query/forward", "src/query/gate", "src/query/record", ...BASE],
     modules: [],
   },
   {

@@ -25,9 +25,9 @@ export function openPolicyBook(limitedLog: RateLimitedLog, { nameOf, showsNames 
     },
     onLogged: (id, { isEnforced, text }, name, type) => {
       const container = nameOf(id) ?? id.slice(0, 12);
-      const fields = { container, ...(name !== null && { name }), type: typeName(type), rule: text };
-      if (isEnforced) limitedLog.log("warn", container, fields, "a policy refused a name");
-      else limitedLog.log("info", container, fields, "a policy would have refused a name");
+      const asked = { ...(name !== null && { name }), type: typeName(type) };
+      if (isEnforced) limitedLog.log("warn", container, { container, ...asked, rule: text }, "a policy refused a name");
+      else limitedLog.log("info", container, { container, ...asked, rule: text }, "a policy would have refused a name");
     },
   });
 }

@@ -205,7 +205,7 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
   );
   const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly, gate });
   const now = (): number => performance.now();
-  const held = new HeldAnswers({ behaviour, forward, now, queriesMax });
+  const held = new HeldAnswers({ forward, now, queriesMax });
   const asker = new DockerAsker({ behaviour, answerer, forward: held.forward, ids: new RandomIds(), now, queriesMax });
   const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
@@ -281,7 +281,7 @@ function adaptive(
     ...(behaviour.caches && { cache: cacheReader }),
   });
   const queriesMax = LIMITS.forwardQueriesShared;
-  const held = new HeldAnswers({ behaviour, forward: forwarder.forward, now, queriesMax });
+  const held = new HeldAnswers({ forward: forwarder.forward, now, queriesMax });
   const asker = new DockerAsker({ behaviour, answerer, forward: held.forward, ids, now, queriesMax });
   const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {

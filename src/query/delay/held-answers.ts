@@ -4,15 +4,14 @@
  */
 import { RCODE } from "../../base/dns/rcode.ts";
 import { guard } from "../../base/lib/guard.ts";
-import type { Behaviour } from "../../base/model/behaviour.ts";
+import { LOCAL_SOURCE } from "../../base/model/local-source.ts";
 import type { Client } from "../client/client.ts";
 import { Admission } from "../forward/admission.ts";
-import { FailedReply } from "../forward/failed-reply.ts";
+import { failedAnswer } from "../gate/deferred-answer.ts";
 import type { DeferredQuery, Forward, HeldAnswer, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 
 interface HeldAnswersParts {
-  readonly behaviour: Behaviour;
   /** For queries without an answer. */
   readonly forward: Forward;
   readonly now: () => number;
@@ -32,14 +31,12 @@ interface HeldQuery {
 export class HeldAnswers {
   readonly #parts: HeldAnswersParts;
   readonly #admission: Admission;
-  readonly #failed: FailedReply;
   /** Read before the next answer is given, so one serves all. */
   readonly #outcome = new Outcome();
 
   constructor(parts: HeldAnswersParts) {
     this.#parts = parts;
     this.#admission = new Admission(parts.queriesMax);
-    this.#failed = new FailedReply(parts);
   }
 
   readonly forward: Forward = (client, deferred, transport, respond) => {
@@ -48,7 +45,7 @@ export class HeldAnswers {
     const heldBytes = this.#admission.admit(client, held.reply.length);
     const query = { client, deferred, transport, respond, arrivedMs: this.#parts.now(), heldBytes };
     guard.defer(client.number, () => {
-      if (heldBytes === 0) this.#failed.send(query, RCODE.REFUSED);
+      if (heldBytes === 0) this.#fail(query, RCODE.REFUSED);
       else held.wait((isOpen) => this.#end(query, held, isOpen));
     });
   };
@@ -60,12 +57,21 @@ export class HeldAnswers {
     if (client.isClosed) return;
     const isDone = guard.run("timer", client.number, () => {
       if (isOpen) this.#give(query, held);
-      else this.#failed.send(query, RCODE.SERVFAIL);
+      else this.#fail(query, RCODE.SERVFAIL);
     });
-    if (!isDone) guard.run("timer", client.number, () => this.#failed.send(query, RCODE.SERVFAIL));
+    if (!isDone) guard.run("timer", client.number, () => this.#fail(query, RCODE.SERVFAIL));
   }
 
-  #give({ client, deferred, transport, respond, arrivedMs }: HeldQuery, { reply, result, source }: HeldAnswer): void {
+  #fail(query: HeldQuery, rcode: number): void {
+    const result = rcode === RCODE.REFUSED ? "refused" : "failed";
+    this.#give(query, { reply: failedAnswer(query, rcode), result, source: LOCAL_SOURCE.rule });
+  }
+
+  #give(
+    query: HeldQuery,
+    { reply, result, source }: Pick<HeldAnswer, "result" | "source"> & { readonly reply: Uint8Array },
+  ): void {
+    const { client, deferred, transport, respond, arrivedMs } = query;
     const outcome = this.#outcome;
     outcome.complete(deferred.alias ?? deferred, reply, result, undefined);
     outcome.source = source;

@@ -32,6 +32,7 @@ export interface PassedAnswer {
 
 /** Room for what is written after a question: an SOA, and an OPT with a text. */
 const REST_BYTES = 512;
+const NO_RECORDS = { wantsAuthentic: false, isLocalName: false };
 
 /** Calls back once: at once, unless addresses have to be opened. The reply need not outlive this call. */
 export function passDeferred(
@@ -58,10 +59,12 @@ export function passDeferred(
     case "refuse":
       return refuse(passage.refusal);
     case "fail":
-      return give({ reply: failed(answer), result: "failed" });
+      return give({ reply: failedAnswer(answer, RCODE.SERVFAIL), result: "failed" });
     case "wait": {
       const kept = { ...answer, reply: Uint8Array.from(reply) };
-      return passage.wait((isOpen) => give(isOpen ? kept : { reply: failed(answer), result: "failed" }));
+      return passage.wait((isOpen) =>
+        give(isOpen ? kept : { reply: failedAnswer(answer, RCODE.SERVFAIL), result: "failed" }),
+      );
     }
   }
 }
@@ -84,10 +87,10 @@ function refused(answer: DeferredAnswer, refusal: Refusal): Uint8Array {
   return block.subarray(0, refusedReply(block, 0, questionEnd, { ...options, why: refusalError(refusal) }));
 }
 
-function failed(answer: Pick<DeferredAnswer, "deferred" | "transport">): Uint8Array {
+/** An error in place of an answer, made of the question alone: what follows it may be anything by now. */
+export function failedAnswer(answer: Pick<DeferredAnswer, "deferred" | "transport">, rcode: number): Uint8Array {
   const { block, questionEnd, options } = blank(answer);
-  const more = { ...options, wantsAuthentic: false, isLocalName: false };
-  return block.subarray(0, relayFailure(block, 0, questionEnd, more, RCODE.SERVFAIL));
+  return block.subarray(0, relayFailure(block, 0, questionEnd, { ...options, ...NO_RECORDS }, rcode));
 }
 
 /** The question that the client sent, with room for a reply. */
