@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 
-import type { PoliciesReport } from "../../src/api/policies.ts";
+import type { PoliciesReport, PolicyContainer } from "../../src/api/policies.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
@@ -23,6 +23,10 @@ let instance: Dns11;
 let agent: Container;
 let free: Container;
 let db: Container;
+let held: Container;
+let unheld: Container;
+/** A name server of the internet. */
+const ELSEWHERE = "192.0.2.53";
 const folder = mkdtempSync(join(tmpdir(), "d11-policy-addresses-"));
 const file = join(folder, "dns11.yaml");
 
@@ -45,6 +49,9 @@ before(async () => {
   agent = await runContainer(engine, { name: "agent", networks: ["agents"] });
   free = await runContainer(engine, { name: "free", networks: ["open"] });
   db = await runContainer(engine, { name: "db", networks: ["agents", "open"] });
+  // What Docker's resolver forwards for these leaves from their own namespaces.
+  held = await runContainer(engine, { name: "held", networks: ["agents"], dns: [ELSEWHERE] });
+  unheld = await runContainer(engine, { name: "unheld", networks: ["open"], dns: [ELSEWHERE] });
   instance = await startDns11(engine, { args: ["--config", file] });
 });
 beforeEach(() => void internet.arrived());
@@ -128,9 +135,13 @@ test("the list says what is held, when it is closed, and what was refused", asyn
   const found = containers.find(({ container }) => container === "agent") ?? assert.fail(stdout);
   assert.equal(found.addresses?.state, "enforced");
   assert.ok(found.addresses.refused.includes("192.0.2.94:5432/tcp"), stdout);
-  assert.deepEqual([found.birth.isClosed, found.life.isClosed, found.death.isClosed], [false, true, false]);
-  assert.match(found.birth.because, /its networks are closed before it starts/);
-  assert.match((await command("policy")).stdout, /refused connections in the last day:.*192\.0\.2\.94:5432\/tcp/);
+  const momentsOf = ({ birth, life, death }: PolicyContainer): boolean[] =>
+    [birth, life, death].map((each) => each.isClosed);
+  assert.deepEqual(momentsOf(found), [false, false, false]);
+  assert.match(found.birth.because, /Docker's own resolver forwards any name for it, from the host/);
+  const held = containers.find(({ container }) => container === "held") ?? assert.fail(stdout);
+  assert.deepEqual(momentsOf(held), [true, true, true]);
+  assert.match((await command("policy")).stdout, /refused connections in the last day: .*192\.0\.2\.99:443\/tcp/);
   const checked = async (name: string): Promise<number> => (await command("policy", "check", name, "agent")).code;
   assert.deepEqual(
     [await checked("a1.ok.test:443"), await checked("a1.ok.test:22"), await checked("a2.ok.test:22")],
@@ -177,6 +188,11 @@ test("the tables outlive their process, and the next one goes on with them", asy
   await instance.ended();
   assert.equal(await connectTo(agent, "192.0.2.1", 443), "open");
   assert.equal(await connectTo(agent, "192.0.2.97", 443), "refused");
+  // Docker's resolver answers again; what it forwards is judged where it leaves.
+  await dig(unheld, "+time=1", "evil.ok.test");
+  assert.ok(internet.arrived().includes(`${ELSEWHERE}:53/17`));
+  await dig(held, "+time=1", "evil.ok.test");
+  assert.deepEqual(internet.arrived(), []);
   const late = await runContainer(engine, { name: "late", networks: ["agents"] });
   assert.equal(await connectTo(late, "192.0.2.1", 443), "refused");
   const { stateDir } = instance;

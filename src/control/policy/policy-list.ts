@@ -28,24 +28,29 @@ const DEATH: ClosedMoment = {
   isClosed: false,
   because: "if dns11 ends, Docker's resolver answers again, and forwards every name",
 };
-const BIRTH_OF_NAMES: ClosedMoment = {
-  isClosed: false,
-  because:
-    "its networks are closed before it starts, but Docker's resolver answers names until dns11 has attached to it, some milliseconds later",
-};
 const BIRTH_WITHOUT_NETWORK: ClosedMoment = {
   isClosed: false,
   because: "its policy is not that of all its networks, so its connections are not judged until dns11 knows it",
 };
 const HELD: ClosedMoment = {
   isClosed: true,
-  because:
-    "the kernel judges its packets on the host's side, and opens an address when a name that is allowed is answered with it",
+  because: "the kernel judges its packets on the host's side, and what Docker's resolver forwards for it, too",
 };
-const DEATH_OF_NAMES: ClosedMoment = {
+/** What Docker forwards from the host no filter can tell from anything else. */
+const DOCKER_FORWARDS =
+  'Docker\'s own resolver forwards any name for it, from the host: set "dns": ["169.254.53.53"] in daemon.json and create the container ' +
+  "again, then that leaves from the container and is judged, too";
+const NAMES_AT_BIRTH: ClosedMoment = {
   isClosed: false,
-  because:
-    "the kernel still judges its packets if dns11 ends, but Docker's resolver answers names again, and forwards every one",
+  because: `its connections are held, but until dns11 has attached, ${DOCKER_FORWARDS}`,
+};
+const NAMES_IN_LIFE: ClosedMoment = {
+  isClosed: false,
+  because: `its connections are held, but if a program asks at the ports behind 127.0.0.11, ${DOCKER_FORWARDS}`,
+};
+const NAMES_AT_DEATH: ClosedMoment = {
+  isClosed: false,
+  because: `its connections are held, but if dns11 ends, ${DOCKER_FORWARDS}`,
 };
 const RECORDED: ClosedMoment = { isClosed: false, because: "the policy only records: mode is not enforce" };
 const NAMES_ONLY: ClosedMoment = {
@@ -100,7 +105,7 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
     addresses: held === undefined ? null : addressesOf(held),
     birth: moment(birthOf(held)),
     life: moment(lifeOf(held)),
-    death: moment(held?.state === "enforced" ? DEATH_OF_NAMES : DEATH),
+    death: moment(deathOf(held)),
     grants: policies.grantsOf(owner.id).map(({ text }) => text),
     problems: [
       ...assignment.problems,
@@ -112,13 +117,19 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
 
 function birthOf(held: Held | undefined): ClosedMoment {
   if (held?.state !== "enforced") return BIRTH;
-  return held.isClosedAtBirth ? BIRTH_OF_NAMES : BIRTH_WITHOUT_NETWORK;
+  if (!held.isClosedAtBirth) return BIRTH_WITHOUT_NETWORK;
+  return held.isDockerHeld ? HELD : NAMES_AT_BIRTH;
 }
 
 function lifeOf(held: Held | undefined): ClosedMoment {
   if (held === undefined) return NAMES_ONLY;
-  if (held.state === "enforced") return HELD;
+  if (held.state === "enforced") return held.isDockerHeld ? HELD : NAMES_IN_LIFE;
   return { isClosed: false, because: held.reason ?? "the kernel does not judge its packets yet" };
+}
+
+function deathOf(held: Held | undefined): ClosedMoment {
+  if (held?.state !== "enforced") return DEATH;
+  return held.isDockerHeld ? HELD : NAMES_AT_DEATH;
 }
 
 function addressesOf({ state, reason, open, refused }: Held): PolicyContainer["addresses"] {

@@ -49,6 +49,8 @@ export interface Held {
   readonly reason: string | undefined;
   /** It is on networks only that are closed before a container on them is known. */
   readonly isClosedAtBirth: boolean;
+  /** What Docker's own resolver forwards for it leaves from the container, where its packets are judged. */
+  readonly isDockerHeld: boolean;
   /** Addresses that are open now, each with a port or with all. */
   readonly open: number;
   /** Where packets of the last day were refused. */

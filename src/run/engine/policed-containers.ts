@@ -35,6 +35,8 @@ interface PolicedContainersParts {
 /** How long another process may have the tables: as long as it takes to learn all containers, and to drain. */
 const OWNED_MS_MAX = 60_000;
 const OWNED_POLL_MS = 10;
+/** Where dns11 answers outside of containers' namespaces. */
+const RESOLVERS = ["169.254.53.53", "fd64:6e73:3131::53"].flatMap((address) => addressBytes(address) ?? []);
 
 type Assignments = ReadonlyMap<string, Assignment>;
 
@@ -120,7 +122,7 @@ export class PolicedContainers {
     const deadlineMs = performance.now() + OWNED_MS_MAX;
     for (;;) {
       try {
-        return await PolicyTable.open({ memory, within: this.#within, resolvers: [] });
+        return await PolicyTable.open({ memory, within: this.#within, resolvers: RESOLVERS });
       } catch (error) {
         if (codeOf(error) !== "POLICY_OWNED" || performance.now() > deadlineMs || this.#isClosed) throw error;
       }
@@ -195,6 +197,7 @@ export class PolicedContainers {
         facts()
           .get(id)
           ?.endpoints.every(({ networkName }) => this.#closed.names.has(networkName)) === true,
+      isDockerHeld: asksFromContainer(facts().get(id)),
       open: this.enforcement.openCount(id),
       refused: () => this.enforcement.refused(id),
     };
@@ -216,6 +219,13 @@ export class PolicedContainers {
         "warn",
       );
   }
+}
+
+/** Servers that a container was given, also by daemon.json, are asked from there; those of the host from the host. */
+function asksFromContainer(fact: ContainerFact | undefined): boolean {
+  const nameservers = fact?.nameservers;
+  if (nameservers?.kind === "captured") return true;
+  return nameservers?.kind === "listed" && nameservers.servers.every(({ from }) => from === "container");
 }
 
 function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): EnforcedLink | undefined {
