@@ -140,7 +140,9 @@ export class Enforcement {
 
   close(): void {
     this.#isClosed = true;
+    const entries = [...this.#entries.values()];
     this.#entries.clear();
+    for (const { waiting } of entries) for (const end of [...waiting]) end();
   }
 
   #wait(entry: Entry, act: () => void): void {
@@ -149,7 +151,6 @@ export class Enforcement {
       if (entry.waiting.delete(end)) act();
     };
     const timer = setTimeout(end, this.#parts.waitMs ?? WAIT_MS);
-    timer.unref();
     entry.waiting.add(end);
   }
 
