@@ -31,7 +31,7 @@ export function policiesText({ policies, containers }: PoliciesReport, display: 
     return `no container has a policy; those defined are for: ${each.join("; ")}\n`;
   }
   const rows = containers.map((container): Row => {
-    const { policies: own, mode, refused, wouldRefuse, notServed, problems, grants } = container;
+    const { policies: own, mode, refused, wouldRefuse, notServed, problems, grants, names } = container;
     return {
       cells: [
         container.container,
@@ -44,6 +44,7 @@ export function policiesText({ policies, containers }: PoliciesReport, display: 
       notes: [
         ...refusedText(container),
         ...problems.map((text) => ({ text: `  ${text}`, colour: "red" as const })),
+        ...(names.length === 0 ? [] : [`  last: ${names.join(", ")}`]),
         ...grants.map((text) => `  ${text}`),
       ],
     };

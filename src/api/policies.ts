@@ -39,6 +39,8 @@ export interface PolicyContainer {
     /** Where packets were refused in the last day: at most a hundred, as in 192.0.2.1:443/tcp. */
     readonly refused: readonly string[];
   } | null;
+  /** The last names of these; none where names are hidden. */
+  readonly names: readonly string[];
   readonly birth: ClosedMoment;
   readonly life: ClosedMoment;
   readonly death: ClosedMoment;

@@ -139,8 +139,8 @@ test("the list says what is held, when it is closed, and what was refused", asyn
     [birth, life, death].map((each) => each.isClosed);
   assert.deepEqual(momentsOf(found), [false, false, false]);
   assert.match(found.birth.because, /Docker's own resolver forwards any name for it, from the host/);
-  const held = containers.find(({ container }) => container === "held") ?? assert.fail(stdout);
-  assert.deepEqual(momentsOf(held), [true, true, true]);
+  const fromInside = containers.find(({ container }) => container === "held") ?? assert.fail(stdout);
+  assert.deepEqual(momentsOf(fromInside), [true, true, true]);
   assert.match((await command("policy")).stdout, /refused connections in the last day: .*192\.0\.2\.99:443\/tcp/);
   const checked = async (name: string): Promise<number> => (await command("policy", "check", name, "agent")).code;
   assert.deepEqual(

@@ -91,7 +91,7 @@ function verdictOf(refusal: Refusal | undefined, because: string): Pick<PolicyCh
 
 /** A name may be allowed, and a connection to its addresses with this port not. */
 function closedPort(judge: NamespacePolicy, name: QuestionName, port: number | undefined): string | undefined {
-  const [policy] = judge.policies.filter(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
+  const policy = judge.policies.find(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
   if (port === undefined || policy === undefined) return undefined;
   const ports = judge.portsOf([name]);
   if (ports === "all" || ports.some((each) => each.port === port)) return undefined;

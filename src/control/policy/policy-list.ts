@@ -20,6 +20,10 @@ const PROTOCOL_NAMES = new Map([
 
 type Ports = Pick<ControlPorts, "containers" | "policies">;
 
+const NAMES_LISTED = 5;
+/** One lookup may ask for several types. */
+const TYPES_OF_ONE = 4;
+
 const BIRTH: ClosedMoment = {
   isClosed: false,
   because: "Docker's resolver answers a container until dns11 has attached to it, some milliseconds after its start",
@@ -102,6 +106,7 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
     mode: isEnforced ? "enforce" : (first?.policy.mode ?? "audit"),
     notServed: notServed ?? null,
     ...policies.countsOf(owner.id),
+    names: lastNames(policies, owner.id),
     addresses: held === undefined ? null : addressesOf(held),
     birth: moment(birthOf(held)),
     life: moment(lifeOf(held)),
@@ -141,6 +146,12 @@ function addressesOf({ state, reason, open, refused }: Held): PolicyContainer["a
       return `${host}:${port}/${PROTOCOL_NAMES.get(protocol) ?? protocol}`;
     });
   return { state, reason: reason ?? null, open, refused: shown };
+}
+
+function lastNames({ log }: Ports["policies"], ownerId: string): string[] {
+  const last = log.read(NAMES_LISTED * TYPES_OF_ONE, 0, (id) => id === ownerId).toReversed();
+  const names = last.flatMap(({ name }) => (name === null ? [] : [name]));
+  return [...new Set(names)].slice(0, NAMES_LISTED);
 }
 
 function notServedReason(

@@ -10,7 +10,7 @@ import { readPattern } from "../../base/model/name-pattern.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
-import type { Policy, PolicyMode } from "../model/policy.ts";
+import { POLICY_LABEL, type Policy, type PolicyMode } from "../model/policy.ts";
 import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy } from "./assignment.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 import { RefusalLog } from "./refusal-log.ts";
@@ -187,6 +187,11 @@ export class PolicyBook {
   }
 
   refresh(): void {
+    if (this.#hasSome()) this.#assignAll();
+    this.onRefreshed?.();
+  }
+
+  #assignAll(): void {
     const groups = this.#groups();
     for (const [ownerId, namespace] of this.#namespaces) {
       const group = groups.get(ownerId);
@@ -195,7 +200,6 @@ export class PolicyBook {
     }
     for (const id of this.#containerCounts.keys()) if (!groups.has(id)) this.#containerCounts.delete(id);
     for (const id of this.#grants.keys()) if (!groups.has(id)) this.#grants.delete(id);
-    this.onRefreshed?.();
   }
 
   /** The policies of every namespace that has any, by the id of its owner. */
@@ -217,6 +221,14 @@ export class PolicyBook {
       else group.push(subject);
     }
     return groups;
+  }
+
+  /** Without any policy, a change of containers costs next to nothing. */
+  #hasSome(): boolean {
+    if (this.#compiled.length > 0) return true;
+    for (const { policy } of this.#namespaces.values()) if (policy !== undefined) return true;
+    for (const subject of this.subjects()) if (subject.label(POLICY_LABEL) !== undefined) return true;
+    return false;
   }
 
   /** What operators allow a container for now. */

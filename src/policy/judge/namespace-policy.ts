@@ -49,7 +49,7 @@ export class NamespacePolicy {
   readonly containerId: string;
   readonly #policies: readonly CompiledPolicy[];
   readonly #observer: PolicyObserver;
-  readonly #newNames = new Map<PolicyRule, NewNames>();
+  readonly #newNames = new Map<CompiledPolicy, NewNames>();
   readonly #answered: AnsweredAddresses;
   readonly #grants = new PatternIndex<Grant>();
   grants: readonly Grant[] = NO_GRANTS;
@@ -172,10 +172,10 @@ export class NamespacePolicy {
     const { types, newNamesPerMinute } = compiled.policy;
     if (!types.has(type)) return compiled.refusal("type", rule);
     if (foldedLength - (rule.pattern?.tail.length ?? 0) > WILDCARD_BYTES_MAX) return compiled.refusal("length", rule);
-    const names = this.#newNames.get(rule) ?? new NewNames(newNamesPerMinute);
-    this.#newNames.set(rule, names);
+    const names = this.#newNames.get(compiled) ?? new NewNames(newNamesPerMinute);
+    this.#newNames.set(compiled, names);
     const name = Buffer.from(folded.buffer, folded.byteOffset, foldedLength).toString("latin1");
-    return names.admit(name, this.#observer.now(), isPeek) ? undefined : compiled.refusal("new-names", rule);
+    return names.admit(rule, name, this.#observer.now(), isPeek) ? undefined : compiled.refusal("new-names", rule);
   }
 
   /** The name of an address that a rule allows, or that the container was given. */

@@ -38,8 +38,6 @@ const OWNED_POLL_MS = 10;
 /** Where dns11 answers outside of containers' namespaces. */
 const RESOLVERS = ["169.254.53.53", "fd64:6e73:3131::53"].flatMap((address) => addressBytes(address) ?? []);
 
-type Assignments = ReadonlyMap<string, Assignment>;
-
 export class PolicedContainers {
   readonly #parts: PolicedContainersParts;
   readonly enforcement: Enforcement;
@@ -59,7 +57,7 @@ export class PolicedContainers {
       policyOf: (id) => book.policyOf(id),
       onState: (id, state) => this.#onState(id, state),
     });
-    book.onRefreshed = () => this.#refresh(book.assignments());
+    book.onRefreshed = () => this.#refresh();
     book.onAssigned = (policy) => {
       this.#assignments.set(policy.containerId, book.assignmentOf(policy.containerId));
       this.enforcement.assigned(policy);
@@ -76,7 +74,7 @@ export class PolicedContainers {
 
   /** All running containers are known: what an earlier process has left for others can go. */
   async synced(): Promise<void> {
-    this.#refresh(this.#parts.book.assignments());
+    this.#refresh();
     if (!this.isOn) {
       const { memory } = this.#parts.platform;
       if (await PolicyTable.removeLeft({ memory, within: this.#within }))
@@ -130,8 +128,9 @@ export class PolicedContainers {
     }
   }
 
-  #refresh(assignments: Assignments): void {
+  #refresh(): void {
     if (!this.isOn && this.#table === undefined) return;
+    const assignments = this.#parts.book.assignments();
     const { links, facts } = this.#parts;
     this.#assignments.clear();
     for (const [id, assignment] of assignments) this.#assignments.set(id, assignment);
@@ -142,7 +141,9 @@ export class PolicedContainers {
 
   /** Networks that an enforced policy is for are closed until each container on them is known. */
   #closeNetworks(): void {
-    this.#closing = this.#closing.then(async () => {
+    const before = this.#closing;
+    this.#closing = (async () => {
+      await before;
       try {
         const names = new Set(this.#networkNames());
         const networks = names.size === 0 ? [] : await this.#parts.listNetworks();
@@ -153,7 +154,7 @@ export class PolicedContainers {
       } catch (error) {
         this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
       }
-    });
+    })();
   }
 
   *#networkNames(): Generator<string> {

@@ -23,7 +23,7 @@ export const OUTSIDE = {
   allowed6: "2001:db8::10",
   other6: "2001:db8::20",
 } as const;
-export const SUBNETS = [block("10.77.0.0", 24), block("fd77::", 64)];
+const SUBNETS = [block("10.77.0.0", 24), block("fd77::", 64)];
 const PORTS = [443, 22] as const;
 
 export function bytes(address: string): Uint8Array {
