@@ -487,8 +487,8 @@ export const LIMITS = {
    */
   policyOpenAddresses: 4_096,
   policyOpenedAtOnce: 1_024,
-  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. */
-  policyRefusedAddresses: 1_024,
+  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
+  policyRefusedAddresses: 256,
   policyRefusedMs: 86_400_000,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
