@@ -1076,8 +1076,8 @@ var LIMITS = {
    */
   policyOpenAddresses: 4096,
   policyOpenedAtOnce: 1024,
-  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. */
-  policyRefusedAddresses: 1024,
+  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
+  policyRefusedAddresses: 256,
   policyRefusedMs: 864e5,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,

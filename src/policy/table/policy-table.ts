@@ -316,8 +316,10 @@ async function isCreatedOwned(socket: NftSocket, resolvers: readonly Uint8Array[
   } catch (error) {
     const code = codeOf(error);
     if (code === "EPERM") {
-      const remedy = "End it, or start this one with --replace.";
-      throw new Fault("POLICY_OWNED", "Another process enforces policies on this machine", { remedy, cause: error });
+      throw new Fault("POLICY_OWNED", "Another process enforces policies on this machine", {
+        remedy: "End it, or start this one with --replace.",
+        cause: error,
+      });
     }
     if (!CANNOT_OWN.has(code ?? "")) throw error;
   }
