@@ -74,7 +74,7 @@ async function roundRow(table: PolicyTable, id: string): Promise<Row> {
     const answers = Array.from({ length: AT_ONCE }, () =>
       table.open(id, [{ address: newAddress(), port: 443 }], LIFE_MS),
     );
-    await Promise.all(answers.filter((each) => each !== undefined));
+    await Promise.all(answers.filter((answer) => answer !== undefined));
     took.push((performance.now() - start) * 1_000);
   }
   return { what: `${AT_ONCE} answers of one round open one each, p50 and p99 of all`, measured: microsText(took) };
