@@ -264,6 +264,9 @@ test("spellings of a denied name are that name, and nothing beside the question 
   ];
   for (const name of [...spellings, "xn--bcher-kva.ok.test", "exact.ok.test\\.", "\\032exact.ok.test"])
     assert.equal((await dig(agent, "+noidnin", name)).status, "NXDOMAIN", name);
+  // Names that only Docker Desktop knows, and what a resolver is asked about itself.
+  for (const name of ["host.docker.internal", "gateway.docker.internal", "_dns.resolver.arpa", "secret.onion"])
+    assert.deepEqual(dataOf(await dig(agent, name, "TXT")), [], name);
   assert.deepEqual(await leaked(), []);
   const options = ["+subnet=192.0.2.0/24", "+ednsopt=65001:736563726574", "+nsid", "+padding=128"];
   // A name of its own, so that the cache does not answer.
