@@ -66,6 +66,14 @@ const ROOMS: readonly Room[] = [
     mayImport: BASE,
     modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs"],
   },
+  // What policed containers may reach, in the kernel: it knows no names, and no container but by its id.
+  { room: "src/policy/table", mayImport: ["src/policy/model", "src/kernel", ...BASE], modules: [] },
+  // It has the kernel do what the policies of containers say.
+  {
+    room: "src/policy/enforce",
+    mayImport: ["src/policy/judge", "src/policy/model", "src/policy/table", ...BASE],
+    modules: [],
+  },
   // What attaches programs waits in a thread of its own.
   {
     room: "src/kernel/answers",
@@ -279,6 +287,12 @@ const ROOMS: readonly Room[] = [
       ...BASE,
     ],
     modules: ["node:fs", "node:net", "node:os"],
+  },
+  // The host's side of containers' networks.
+  {
+    room: "src/container/links",
+    mayImport: [FACTS, "src/container/namespace", "src/kernel", ...BASE],
+    modules: [],
   },
   {
     room: "src/container/attach",

@@ -42,6 +42,7 @@ export function policiesText({ policies, containers }: PoliciesReport, display: 
         notServed === null ? closedText(container) : { text: "not served", colour: "red" },
       ],
       notes: [
+        ...refusedText(container),
         ...problems.map((text) => ({ text: `  ${text}`, colour: "red" as const })),
         ...(names.length === 0 ? [] : [`  last: ${names.join(", ")}`]),
         ...grants.map((text) => `  ${text}`),
@@ -49,6 +50,16 @@ export function policiesText({ policies, containers }: PoliciesReport, display: 
     };
   });
   return `${table(HEAD, rows, display)}\n${openText(containers)}`;
+}
+
+const REFUSED_SHOWN = 5;
+
+/** Addresses that it tried, and whose name it never got. */
+function refusedText({ addresses }: PolicyContainer): string[] {
+  const refused = addresses?.refused ?? [];
+  if (refused.length === 0) return [];
+  const more = refused.length > REFUSED_SHOWN ? `, and ${refused.length - REFUSED_SHOWN} more` : "";
+  return [`  refused connections in the last day: ${refused.slice(0, REFUSED_SHOWN).join(", ")}${more}`];
 }
 
 function closedText(container: PolicyContainer): string {

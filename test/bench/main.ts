@@ -2,6 +2,7 @@
 // run. --quick shortens the data plane's parts, to check that everything works, and saves nothing; --json prints
 // everything as JSON after the tables.
 
+import { benchAddresses } from "./addresses.ts";
 import { benchAttach } from "./attach.ts";
 import { benchBreakages } from "./breakages.ts";
 import { benchCrash } from "./crash.ts";
@@ -62,6 +63,7 @@ const LAST: readonly Part[] = [
     "Policies: processor time per query, and time until a reload is in force",
     async () => await benchPolicy(pace),
   ],
+  ["addresses", "Connections held to policies, in the kernel", benchAddresses],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],

@@ -441,6 +441,11 @@ var LIMITS = {
   dumpMs: 100,
   /** The size of a dump that is read in parts, between which queries are answered. */
   dumpBytesInParts: 64 * 1024 * 1024,
+  /**
+   * How often the links of containers on the host are read again: the kernel may drop reports of changes while there are
+   * very many.
+   */
+  linksReadEveryMs: 6e4,
   /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
   redirectRulesAtOnce: 100,
   /** Read even on the busiest machine, however long it takes. */
@@ -639,6 +644,15 @@ var LIMITS = {
     answers: { whole: 65536, each: 16384, always: 16 },
     brief: { whole: 4096, each: 2048, always: 8 }
   },
+  /**
+   * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and
+   * connections to it stay. And in one transaction: what is more waits for the next.
+   */
+  policyOpenAddresses: 4096,
+  policyOpenedAtOnce: 1024,
+  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. Room for each takes 16 bytes at once. */
+  policyRefusedAddresses: 256,
+  policyRefusedMs: 864e5,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240

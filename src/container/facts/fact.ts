@@ -20,6 +20,8 @@ export interface EndpointFact {
   readonly ipv6: string | undefined;
   readonly ipv4Gateway: string | undefined;
   readonly ipv6Gateway: string | undefined;
+  /** The address that the engine gave its interface; whoever has NET_ADMIN in the container can change it there. */
+  readonly mac?: string;
   readonly gatewayPriority: number;
   /** Compose has connected it: it alone lists a container's own name among its aliases. */
   readonly isComposed?: boolean;
@@ -62,6 +64,8 @@ export interface ContainerFact extends SplitLabels {
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
+  /** It may do what root may do on the host. */
+  readonly isPrivileged?: boolean;
   readonly hostname: string;
   readonly domainName: string;
   readonly ports: PortsFact;
@@ -118,6 +122,10 @@ export interface NetworkFact {
   readonly isInternal: boolean;
   /** The Compose project that made it. */
   readonly project: string | undefined;
+  /** The link of the engine's host that its containers are connected to; only the driver `bridge` has one. */
+  readonly bridge?: string;
+  /** Those of such a network, each written as 172.18.0.0/16. */
+  readonly addressBlocks?: readonly string[];
   /** A network of several machines has it. */
   readonly swarm?: SwarmNetworkFact;
 }

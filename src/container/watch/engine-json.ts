@@ -35,6 +35,8 @@ export interface ContainerJson {
   readonly HostConfig?: {
     readonly PortBindings?: Readonly<Record<string, unknown>> | null;
     readonly NetworkMode?: string;
+    readonly Privileged?: boolean;
+    readonly CapAdd?: readonly string[] | null;
     /** The links of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
     readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;
@@ -61,6 +63,7 @@ export interface EndpointJson {
   readonly GlobalIPv6Address?: string;
   readonly Gateway?: string;
   readonly IPv6Gateway?: string;
+  readonly MacAddress?: string;
   readonly GwPriority?: number;
   readonly Aliases?: readonly string[] | null;
   readonly DNSNames?: readonly string[] | null;
@@ -89,6 +92,7 @@ export interface NetworkJson {
   readonly Internal?: boolean;
   readonly Ingress?: boolean;
   readonly Labels?: Labels | null;
+  readonly Options?: Readonly<Record<string, string>> | null;
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
 

@@ -20,6 +20,8 @@ import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./eng
 import { type SplitConfig, splitConfig } from "./split-config.ts";
 
 const SHORT_ID_LENGTH = 12;
+/** The option of a network that names its bridge. */
+const BRIDGE_NAME = "com.docker.network.bridge.name";
 /** KIND sets this variable on its nodes if the cluster's configuration has a search list. */
 const KIND_SEARCH = "KIND_DNS_SEARCH";
 
@@ -49,6 +51,7 @@ export function containerFact(
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
+    ...(isPrivileged(json) && { isPrivileged: true }),
     hostname: json.Config?.Hostname ?? "",
     domainName: json.Config?.Domainname ?? "",
     ...split,
@@ -105,13 +108,29 @@ export function networkFact(json: NetworkJson): NetworkFact {
     scope: json.Scope ?? "local",
     isInternal: json.Internal === true,
     project: json.Labels?.[COMPOSE_LABEL.project],
+    ...(json.Driver === "bridge" && {
+      bridge: json.Options?.[BRIDGE_NAME] || `br-${json.Id.slice(0, SHORT_ID_LENGTH)}`,
+      addressBlocks: subnetsOf(json),
+    }),
     ...(json.Scope === "swarm" && {
       swarm: {
         isIngress: json.Ingress === true,
-        subnets: (json.IPAM?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []),
+        subnets: subnetsOf(json),
       },
     }),
   };
+}
+
+function subnetsOf({ IPAM: ipam }: NetworkJson): readonly string[] {
+  return (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []);
+}
+
+/** Whoever has one of these can enter the host's namespaces or change its kernel. */
+const HOST_CAPABILITIES = new Set(["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "SYS_PTRACE", "BPF"]);
+
+function isPrivileged({ HostConfig: host }: ContainerJson): boolean {
+  const added = (host?.CapAdd ?? []).map((name) => name.toUpperCase().replace(/^CAP_/, ""));
+  return host?.Privileged === true || added.some((name) => HOST_CAPABILITIES.has(name));
 }
 
 /** A network on which the container is up; one that is only configured has no endpoint. */
@@ -128,6 +147,7 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
       ipv6: address(endpoint.GlobalIPv6Address),
       ipv4Gateway: address(endpoint.Gateway),
       ipv6Gateway: address(endpoint.IPv6Gateway),
+      ...(isMac(endpoint.MacAddress) && { mac: endpoint.MacAddress }),
       gatewayPriority: endpoint.GwPriority ?? 0,
       ...(endpoint.Aliases?.includes(bareName(json.Name)) === true && { isComposed: true }),
     },
@@ -166,6 +186,10 @@ function variable(all: readonly string[], name: string): string | undefined {
 
 function address(text: string | undefined): string | undefined {
   return text !== undefined && addressBytes(text) !== undefined ? text : undefined;
+}
+
+function isMac(text: string | undefined): text is string {
+  return text !== undefined && /^[\da-f]{2}(:[\da-f]{2}){5}$/.test(text);
 }
 
 function bareName(name: string): string {

@@ -17,6 +17,7 @@ import type { PolicyRule } from "../model/policy-rule.ts";
 import { AnsweredAddresses } from "./answered-addresses.ts";
 import { type CompiledPolicy, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
 import { NewNames } from "./new-names.ts";
+import { ALL_PORTS, type Ports, commonPorts } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
 import { reverseAddress } from "./reverse-address.ts";
 
@@ -52,6 +53,8 @@ export class NamespacePolicy {
   readonly #answered: AnsweredAddresses;
   readonly #grants = new PatternIndex<Grant>();
   grants: readonly Grant[] = NO_GRANTS;
+  /** Set while the kernel cannot hold the container to its policy, which it should: nothing resolves then. */
+  hindrance: Refusal | undefined;
   /** A policy of it is enforced. */
   readonly isEnforcing: boolean;
   /** How long it keeps an address. */
@@ -91,6 +94,7 @@ export class NamespacePolicy {
 
   /** Whether the name is refused, wherever it would be answered. */
   name(name: QuestionName): Refusal | undefined {
+    if (this.hindrance !== undefined) return this.hindrance;
     return this.grantFor(name) === undefined ? this.#first((each) => each.denied(name)) : undefined;
   }
 
@@ -103,6 +107,13 @@ export class NamespacePolicy {
   forward(question: JudgedQuestion, isPeek: boolean): Refusal | undefined {
     if (this.grantFor(question) !== undefined) return undefined;
     return this.#first((each) => this.#forwardBy(each, question, isPeek));
+  }
+
+  /** With which ports connections to what these names were answered with are allowed, by the policies that enforce addresses. */
+  portsOf(names: readonly QuestionName[]): Ports {
+    if (names.some((name) => this.grantFor(name) !== undefined)) return ALL_PORTS;
+    const enforced = this.#policies.filter(({ policy }) => policy.addresses === "enforce");
+    return commonPorts(enforced.map((each) => each.portsOf(names)));
   }
 
   /** The first rule that allows the name, by the policy that decides first. */

@@ -14,6 +14,7 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
+import { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -22,6 +23,7 @@ import { Publication } from "../../container/publish/publication.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
+import { networkFact } from "../../container/watch/translate.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
@@ -38,6 +40,7 @@ import { EngineNetworks } from "./engine-networks.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
+import { PolicedContainers } from "./policed-containers.ts";
 import { openSwarmWatch } from "./swarm-lists.ts";
 
 export class EngineSide implements ContainerSide {
@@ -57,6 +60,9 @@ export class EngineSide implements ContainerSide {
   readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
   readonly publication: Publication;
+  /** Whoever needs them starts them. */
+  readonly links: ContainerLinks;
+  readonly policed: PolicedContainers;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
@@ -77,6 +83,23 @@ export class EngineSide implements ContainerSide {
       (id) => this.directory.network(id),
       () => this.directory.containers.values(),
     );
+    this.links = new ContainerLinks({
+      ...parts.platform,
+      host: link.host,
+      prove: (claim) => proveNamespace(claim, link.host(), parts.platform.runner.homeId),
+      networkOf: (id) => this.directory.network(id),
+    });
+    this.policed = new PolicedContainers({
+      platform: parts.platform,
+      host: link.host,
+      links: this.links,
+      book: parts.querySide.policies,
+      gate: parts.querySide.gate,
+      facts: () => this.directory.containers,
+      networkOf: (id) => this.directory.network(id),
+      listNetworks: async () => (await link.engine.networks()).map(networkFact),
+      onEvent: eventLogger(parts.log),
+    });
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
     this.#events = new EngineEvents({
@@ -190,7 +213,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    for (const each of [this.hostUpstreams, this.files, this.bridges]) each.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges, this.policed, this.links]) each.close();
   }
 
   #openDirectory(): Directory {
@@ -318,6 +341,7 @@ export class EngineSide implements ContainerSide {
         if (this.directory.names.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.hostNames.refresh();
+        this.links.hostChanged();
         void this.#refreshHostGateway();
       },
       onDisconnected: (reason) => {
@@ -334,15 +358,20 @@ export class EngineSide implements ContainerSide {
         if (this.directory.setComplete(true)) this.roster.refresh();
         this.publication.setComplete();
         void this.#restoreLeftoverNodes();
+        void this.policed.synced();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
-      onNetworkEvent: (name, isCreated) => this.#events.onNetwork(name, isCreated),
+      onNetworkEvent: (name, isCreated) => {
+        this.#events.onNetwork(name, isCreated);
+        this.policed.networksChanged();
+      },
       onContainer: (fact) => {
         this.#events.onContainer(fact);
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
         this.publication.put(fact);
+        this.links.put(fact);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
@@ -354,6 +383,7 @@ export class EngineSide implements ContainerSide {
         this.roster.remove(id);
         this.hostNames.remove(id);
         this.publication.remove(id);
+        this.links.remove(id);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
       },
