@@ -56,6 +56,11 @@ export class NetlinkWriter {
     this.#bytes.writeUInt32BE(value >>> 0, start);
   }
 
+  u64(type: number, value: number): void {
+    const start = this.#header(type, 8);
+    this.#bytes.writeBigUInt64BE(BigInt(value), start);
+  }
+
   /** A number in native byte order, as the rest of netlink requires. */
   nativeU32(type: number, value: number): void {
     const start = this.#header(type, 4);

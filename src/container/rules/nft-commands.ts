@@ -5,6 +5,20 @@ import { addressBytes } from "../../base/model/address.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
 import { NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, deleteTable } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
+import {
+  compare,
+  expression,
+  loadImmediate,
+  loadMeta,
+  loadPayload,
+  loadTracked,
+  maskBytes,
+  nativeU16,
+  nativeU32,
+  nativeU64,
+  networkU16,
+  verdict,
+} from "../../kernel/nft-expressions.ts";
 import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
 import {
   type Action,
@@ -155,23 +169,23 @@ function writeMatch(w: NetlinkWriter, family: IpFamily, match: Match): void {
     compare(w, Buffer.of(PROTOCOL_NUMBER[match.protocol]));
   }
   if (match.source !== undefined) {
-    loadPayload(w, nft.NETWORK_HEADER, source, length);
+    loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length });
     compare(w, bytesOf(match.source, family));
   }
   if (match.destination !== undefined) {
-    loadPayload(w, nft.NETWORK_HEADER, destination, length);
+    loadPayload(w, { base: nft.NETWORK_HEADER, offset: destination, length });
     compare(w, bytesOf(match.destination, family));
   }
   if (match.isToLoopback === true) {
-    loadPayload(w, nft.NETWORK_HEADER, destination, 1);
+    loadPayload(w, { base: nft.NETWORK_HEADER, offset: destination, length: 1 });
     compare(w, Buffer.of(LOOPBACK_FIRST_OCTET));
   }
   if (match.sourcePort !== undefined) {
-    loadPayload(w, nft.TRANSPORT_HEADER, SOURCE_PORT_OFFSET, 2);
+    loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: SOURCE_PORT_OFFSET, length: 2 });
     compare(w, networkU16(match.sourcePort));
   }
   if (match.destinationPort !== undefined) {
-    loadPayload(w, nft.TRANSPORT_HEADER, DESTINATION_PORT_OFFSET, 2);
+    loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: DESTINATION_PORT_OFFSET, length: 2 });
     compare(w, networkU16(match.destinationPort));
   }
   if (match.controlGroup !== undefined) {
@@ -188,11 +202,8 @@ function writeMatch(w: NetlinkWriter, family: IpFamily, match: Match): void {
     matchString(w, match.lacksBytes, STRING_MATCH_IGNORES_CASE | STRING_MATCH_INVERTS);
   }
   if (match.isNotDnat === true) {
-    expression(w, "ct", () => {
-      w.u32(nft.NFTA_CT_KEY, nft.NFT_CT_STATUS);
-      w.u32(nft.NFTA_CT_DREG, nft.NFT_REG_1);
-    });
-    maskBits(w, nft.IPS_DST_NAT);
+    loadTracked(w, nft.NFT_CT_STATUS);
+    maskBytes(w, nativeU32(nft.IPS_DST_NAT));
     compare(w, nativeU32(NOT_TRANSLATED));
   }
 }
@@ -223,15 +234,6 @@ function writeAction(w: NetlinkWriter, family: IpFamily, action: Action): void {
   }
 }
 
-function verdict(w: NetlinkWriter, code: number): void {
-  expression(w, "immediate", () => {
-    w.u32(nft.NFTA_IMMEDIATE_DREG, nft.NFT_REG_VERDICT);
-    w.nested(nft.NFTA_IMMEDIATE_DATA, () => {
-      w.nested(nft.NFTA_DATA_VERDICT, () => w.u32(nft.NFTA_VERDICT_CODE, code));
-    });
-  });
-}
-
 function translate(w: NetlinkWriter, family: IpFamily, action: Extract<Action, { kind: "dnat" | "snat" }>): void {
   const { kind, address, port } = action;
   if (address !== undefined) loadImmediate(w, nft.NFT_REG_1, bytesOf(address, family));
@@ -241,56 +243,6 @@ function translate(w: NetlinkWriter, family: IpFamily, action: Extract<Action, {
     w.u32(nft.NFTA_NAT_FAMILY, FAMILY_NUMBER[family]);
     if (address !== undefined) w.u32(nft.NFTA_NAT_REG_ADDR_MIN, nft.NFT_REG_1);
     w.u32(nft.NFTA_NAT_REG_PROTO_MIN, nft.NFT_REG_2);
-  });
-}
-
-function expression(w: NetlinkWriter, name: string, body: () => void): void {
-  w.nested(nft.NFTA_LIST_ELEM, () => {
-    w.text(nft.NFTA_EXPR_NAME, name);
-    w.nested(nft.NFTA_EXPR_DATA, body);
-  });
-}
-
-function loadMeta(w: NetlinkWriter, key: number): void {
-  expression(w, "meta", () => {
-    w.u32(nft.NFTA_META_DREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_META_KEY, key);
-  });
-}
-
-function loadPayload(w: NetlinkWriter, base: number, offset: number, length: number): void {
-  expression(w, "payload", () => {
-    w.u32(nft.NFTA_PAYLOAD_DREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_PAYLOAD_BASE, base);
-    w.u32(nft.NFTA_PAYLOAD_OFFSET, offset);
-    w.u32(nft.NFTA_PAYLOAD_LEN, length);
-  });
-}
-
-function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NFT_CMP_EQ): void {
-  expression(w, "cmp", () => {
-    w.u32(nft.NFTA_CMP_SREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_CMP_OP, operation);
-    w.nested(nft.NFTA_CMP_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
-  });
-}
-
-/** Masks the loaded number. */
-function maskBits(w: NetlinkWriter, mask: number): void {
-  const value = (number: number): void => w.attribute(nft.NFTA_DATA_VALUE, nativeU32(number));
-  expression(w, "bitwise", () => {
-    w.u32(nft.NFTA_BITWISE_SREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_BITWISE_DREG, nft.NFT_REG_1);
-    w.u32(nft.NFTA_BITWISE_LEN, 4);
-    w.nested(nft.NFTA_BITWISE_MASK, () => value(mask));
-    w.nested(nft.NFTA_BITWISE_XOR, () => value(0));
-  });
-}
-
-function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): void {
-  expression(w, "immediate", () => {
-    w.u32(nft.NFTA_IMMEDIATE_DREG, register);
-    w.nested(nft.NFTA_IMMEDIATE_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
   });
 }
 
@@ -314,21 +266,4 @@ function bytesOf(text: string, family: IpFamily): Uint8Array {
   const bytes = addressBytes(text);
   if (bytes?.length !== ADDRESSES[family].length) throw new TypeError(`Not an ${family} address: "${text}"`);
   return bytes;
-}
-
-function networkU16(value: number): Buffer {
-  return Buffer.of(value >> 8, value & 0xff);
-}
-
-/** Registers with kernel numbers, as opposed to packet data, are in host byte order. */
-function nativeU16(value: number): Uint8Array {
-  return new Uint8Array(Uint16Array.of(value).buffer);
-}
-
-function nativeU64(value: bigint): Uint8Array {
-  return new Uint8Array(BigUint64Array.of(value).buffer);
-}
-
-function nativeU32(value: number): Uint8Array {
-  return new Uint8Array(Uint32Array.of(value).buffer);
 }
