@@ -252,6 +252,12 @@ const ROOMS: readonly Room[] = [
     ],
     modules: ["node:fs", "node:net", "node:os"],
   },
+  // Where containers connect to.
+  {
+    room: "src/container/egress",
+    mayImport: [FACTS, "src/container/links", "src/kernel", ...BASE],
+    modules: [],
+  },
   // The host's side of containers' networks.
   {
     room: "src/container/links",
@@ -347,6 +353,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/control/situation",
     mayImport: [
+      "src/container/egress",
       "src/control/lease",
       "src/control/containers",
       "src/api",
@@ -388,6 +395,11 @@ const ROOMS: readonly Room[] = [
     modules: [],
   },
   {
+    room: "src/control/egress",
+    mayImport: ["src/api", "src/control/containers", "src/control/situation", FACTS, ...BASE],
+    modules: [],
+  },
+  {
     room: "src/control/failures",
     mayImport: [
       "src/control/containers",
@@ -422,6 +434,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/control/routes",
     mayImport: [
+      "src/control/egress",
       "src/control/lease",
       "src/control/containers",
       "src/api",

@@ -47,6 +47,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 tail web --rcode NXDOMAIN,SERVFAIL", "the queries of web that fail"],
     ["dns11 tail --name '*.example.com' -n 50", "the last queries of one domain"],
   ],
+  egress: [
+    ["dns11 egress web", "the addresses that web connected to, and the names it had asked"],
+    ["dns11 egress --project shop --json", "those of one Compose project, for a program"],
+  ],
   top: [
     ["dns11 top", "the busiest containers and names, live"],
     ["dns11 top web", "one container, or those of a service"],

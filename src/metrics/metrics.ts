@@ -41,6 +41,15 @@ interface LeaseReadings {
   readonly verdicts: Readonly<Record<"fault" | "answer" | "deny", number>>;
 }
 
+/** Where containers connected to, as far as it has been read. */
+interface EgressReadings {
+  readonly asked: number;
+  readonly unasked: number;
+  /** Containers that are recorded, and those of them of which connections are missing. */
+  readonly recorded: number;
+  readonly incomplete: number;
+}
+
 /** The sources of all metrics; undefined ones do not exist yet. */
 export interface MetricsSource {
   readonly version: string;
@@ -59,6 +68,8 @@ export interface MetricsSource {
     /** null where it is not used. */
     readonly etcd: EtcdReport | null;
     readonly leases: LeaseReadings;
+    /** undefined while it is off. */
+    readonly egress: EgressReadings | undefined;
   };
 }
 
@@ -75,6 +86,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
           ...leaseFamilies(serving.leases),
+          ...(serving.egress === undefined ? [] : egressFamilies(serving.egress)),
         ]),
     ...processFamilies(source.descriptorsMax),
   ];
@@ -108,6 +120,20 @@ function leaseFamilies({ open, rules, verdicts }: LeaseReadings): Family[] {
       "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied.",
       Object.entries(verdicts).map(([verdict, count]) => sample(count, { verdict })),
     ),
+  ];
+}
+
+function egressFamilies({ asked, unasked, recorded, incomplete }: EgressReadings): Family[] {
+  return [
+    counter(
+      "dns11_egress_connections_total",
+      "Connections of containers: to addresses that they were answered with, and to others. Read every 30 s.",
+      [sample(asked, { name: "asked" }), sample(unasked, { name: "none" })],
+    ),
+    gauge("dns11_egress_containers", "Containers whose connections are recorded.", [
+      sample(recorded - incomplete, { state: "complete" }),
+      sample(incomplete, { state: "incomplete" }),
+    ]),
   ];
 }
 

@@ -275,6 +275,7 @@ export class Service {
       events: serving.events,
       history: serving.history,
       containers,
+      egress: { recording: containerSide.egress, hasNames: () => querySide.answered.hasNames },
       repairs,
       inside,
       resolver: querySide.pipeline,
@@ -312,7 +313,17 @@ export class Service {
     const isConnected = containerSide.engine?.isConnected;
     const readings = querySide.readings();
     const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
-    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };
+    const egress = containerSide.egress?.readings;
+    const serving = {
+      meter: querySide.meter,
+      readings,
+      counts,
+      containers,
+      isConnected,
+      etcd: etcd.report,
+      leases,
+      egress,
+    };
     return familiesOf({ ...base, serving });
   }
 
