@@ -5,6 +5,7 @@
 import { benchAttach } from "./attach.ts";
 import { benchBreakages } from "./breakages.ts";
 import { benchCrash } from "./crash.ts";
+import { benchEgress } from "./egress.ts";
 import { benchEtcd } from "./etcd.ts";
 import { benchEtcdEngines } from "./etcd-engines.ts";
 import { benchEvents } from "./events.ts";
@@ -56,6 +57,7 @@ const LAST: readonly Part[] = [
     "Rules of tests: processor time per query, and time until a rule is in force",
     async () => await benchLab(pace),
   ],
+  ["egress", "Recording where containers connect to", async () => await benchEgress(pace)],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],

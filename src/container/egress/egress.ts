@@ -34,6 +34,9 @@ interface EgressParts {
 interface Followed {
   name: string;
   isEnded: boolean;
+  /** In progress; and the one after it, which sees what happened meanwhile. */
+  reading?: Promise<void> | undefined;
+  nextReading?: Promise<void> | undefined;
   readonly history: ConnectionHistory;
 }
 
@@ -52,7 +55,6 @@ export class Egress {
   #switching: Promise<void> = Promise.resolve();
   #isWanted = false;
   #running: Running | undefined;
-  #reading: Promise<void> | undefined;
   #problem: string | undefined;
   /** How many connections there have been, to addresses that the container had asked for and to others. */
   readonly #counts: NewConnections = { asked: 0, unasked: 0 };
@@ -108,7 +110,7 @@ export class Egress {
     const known = this.#followed.get(containerId);
     if (known === undefined) return;
     known.isEnded = true;
-    void this.#readOne(containerId)
+    void this.#readSoon(known, containerId)
       .catch((error: unknown) => guard.report(error, "netlink"))
       .finally(() => {
         if (!known.isEnded) return;
@@ -117,10 +119,14 @@ export class Egress {
       });
   }
 
-  /** Reads what the kernel has recorded until now. Callers at the same time share one reading. */
-  async refresh(): Promise<void> {
-    this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined));
-    await this.#reading;
+  /** Reads what the kernel has recorded until now: of these containers, or of all. */
+  async refresh(isWanted: (containerId: string, name: string) => boolean = () => true): Promise<void> {
+    await this.#running?.recorder.settled();
+    for (const [id, known] of this.#followed) {
+      if (known.isEnded || !isWanted(id, known.name)) continue;
+      await this.#readSoon(known, id);
+      await ownRound();
+    }
   }
 
   /** Those that have been recorded. */
@@ -189,7 +195,6 @@ export class Egress {
   }
 
   async #end(): Promise<void> {
-    await this.#reading;
     const isWanted = this.#isWanted;
     this.close();
     this.#isWanted = isWanted;
@@ -209,13 +214,20 @@ export class Egress {
     if (known?.isEnded !== true) running.recorder.record(containerId, links);
   }
 
-  async #readAll(): Promise<void> {
-    await this.#running?.recorder.settled();
-    for (const [id, { isEnded }] of this.#followed) {
-      if (isEnded) continue;
-      await this.#readOne(id);
-      await ownRound();
+  /** Callers at the same time share a reading that begins after they have called. */
+  async #readSoon(known: Followed, containerId: string): Promise<void> {
+    if (known.reading === undefined) {
+      known.reading = this.#readOne(containerId).finally(() => (known.reading = undefined));
+      return await known.reading;
     }
+    known.nextReading ??= this.#readNext(known, containerId);
+    await known.nextReading;
+  }
+
+  async #readNext(known: Followed, containerId: string): Promise<void> {
+    await known.reading?.catch(() => undefined);
+    known.nextReading = undefined;
+    await this.#readSoon(known, containerId);
   }
 
   async #readOne(containerId: string): Promise<void> {

@@ -39,8 +39,8 @@ export async function egressReport({ containers, egress }: EgressPorts, filter: 
     throw new Fault("EGRESS_FAILED", `Connections are not recorded: ${recording.problem}`, {
       remedy: "It needs Linux 5.12 or later with nf_tables; Linux 5.16 to tell answers by UDP.",
     });
-  await recording.refresh();
   const { facts } = containers;
+  await recording.refresh((id, name) => isMeant(filter, id, name, facts.get(id)));
   const recorded = new Map([...recording.list()].map((each) => [each.id, each]));
   const owners = new AddressOwners(facts);
   const ids = new Set([...facts.keys(), ...recorded.keys()]);
