@@ -9,7 +9,8 @@ import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import { addJsonOption } from "./options/control-options.ts";
-import { jsonLine } from "./text/printable.ts";
+import { policyWarnings } from "../src/policy/model/policy-warnings.ts";
+import { jsonLine, printableLines } from "./text/printable.ts";
 import { table } from "./text/table.ts";
 
 export function addCheckConfig(program: Command): void {
@@ -20,10 +21,14 @@ export function addCheckConfig(program: Command): void {
     .argument("<file>", "the settings file");
   addJsonOption(command).action(async (path: string, { json }: { readonly json?: boolean }) => {
     const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
-    const { origins, records, recordsDir } = mergeSettings([await readSettingsFile(path)]);
+    const { origins, records, recordsDir, policies } = mergeSettings([await readSettingsFile(path)]);
     if (recordsDir !== undefined) await checkRecords(recordsDir, records);
+    const warnings = policyWarnings(policies);
+    const isNoted = warnings.length > 0;
     process.stdout.write(
-      json === true ? jsonLine({ file: path, settings: origins }) : `${path} is valid\n\n${list(origins)}`,
+      json === true
+        ? jsonLine({ file: path, settings: origins, ...(isNoted && { warnings }) })
+        : `${path} is valid\n${isNoted ? `\n${printableLines(warnings)}` : ""}\n${list(origins)}`,
     );
   });
 }

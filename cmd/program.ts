@@ -17,6 +17,7 @@ import { addKind } from "./kind.ts";
 import { addLookup } from "./lookup.ts";
 import { addManual } from "./manual.ts";
 import { addNames } from "./names.ts";
+import { addPolicy } from "./policy.ts";
 import { addPs } from "./ps.ts";
 import { addRecord } from "./record.ts";
 import { addReload } from "./reload.ts";
@@ -49,6 +50,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     ui: addUi,
   },
   "Diagnose:": { doctor: addDoctor, explain: addExplain, failures: addFailures },
+  "Confine:": { policy: addPolicy },
   "Test:": { wait: addWait, fault: addFault, record: addRecord, replay: addReplay },
   "Maintain:": {
     "check-config": addCheckConfig,

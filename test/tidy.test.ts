@@ -24,7 +24,7 @@ const SOURCE = "src/container/names/source";
 
 /** All that a run is composed of. Whatever it uses of these is its own business. */
 const BELOW_RUN = [
-  ...["api", "base", "config", "container", "control", "etcd", "keeper", "kernel", "metrics", "query"].map(
+  ...["api", "base", "config", "container", "control", "etcd", "keeper", "kernel", "metrics", "policy", "query"].map(
     (folder) => `src/${folder}/**`,
   ),
 ];
@@ -49,10 +49,14 @@ const ROOMS: readonly Room[] = [
     mayImport: ["src/base/dns", "src/base/lib"],
     modules: ["dns-packet", "node:net"],
   },
-  { room: "src/config", mayImport: BASE, modules: [] },
+  // What containers may resolve: as it is declared, and the code that decides.
+  { room: "src/policy/model", mayImport: BASE, modules: [] },
+  { room: "src/policy/judge", mayImport: ["src/policy/model", ...BASE], modules: [] },
+  { room: "src/policy/book", mayImport: ["src/policy/judge", "src/policy/model", ...BASE], modules: [] },
+  { room: "src/config", mayImport: ["src/policy/model", ...BASE], modules: [] },
   {
     room: "src/config/file",
-    mayImport: ["src/config", "src/config/records", ...BASE],
+    mayImport: ["src/config", "src/config/records", "src/policy/model", ...BASE],
     modules: ["node:fs", "node:fs/promises", "node:worker_threads", "yaml", "zod"],
   },
   { room: "src/config/records", mayImport: ["src/config", ...BASE], modules: [] },
@@ -78,14 +82,21 @@ const ROOMS: readonly Room[] = [
   { room: "src/etcd", mayImport: BASE, modules: ["node:http", "node:https"] },
   // The query side from the bottom up: messages, records, history, client, upstream servers, cache, policy.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
-  { room: "src/query/record", mayImport: BASE, modules: [] },
+  { room: "src/query/record", mayImport: ["src/policy/judge", ...BASE], modules: [] },
   { room: "src/query/history", mayImport: ["src/query/record", ...BASE], modules: [] },
   { room: "src/query/failures", mayImport: ["src/query/record", ...BASE], modules: [] },
   // What tests want done with certain queries.
   { room: "src/query/verdict", mayImport: ["src/query/record", "src/query/wire", ...BASE], modules: [] },
   {
     room: "src/query/client",
-    mayImport: ["src/query/verdict", "src/query/failures", "src/query/history", "src/query/record", ...BASE],
+    mayImport: [
+      "src/policy/judge",
+      "src/query/verdict",
+      "src/query/failures",
+      "src/query/history",
+      "src/query/record",
+      ...BASE,
+    ],
     modules: [],
   },
   {
@@ -100,13 +111,29 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/policy",
-    mayImport: ["src/query/verdict", "src/query", "src/query/record", "src/query/wire", ...BASE],
+    mayImport: [
+      "src/query/verdict",
+      "src/query",
+      "src/query/client",
+      "src/query/gate",
+      "src/query/record",
+      "src/query/wire",
+      ...BASE,
+    ],
+    modules: [],
+  },
+  // What policies say of the query that is being answered, and of every answer.
+  {
+    room: "src/query/gate",
+    mayImport: ["src/policy/judge", "src/query", "src/query/record", "src/query/wire", ...BASE],
     modules: [],
   },
   // The path of a query, its trace, and the interfaces between listen, answer and forward, which do not import each other.
   {
     room: "src/query",
     mayImport: [
+      "src/policy/judge",
+      "src/query/gate",
       "src/query/verdict",
       "src/query/cache",
       "src/query/client",
@@ -123,6 +150,7 @@ const ROOMS: readonly Room[] = [
     mayImport: [
       "src/kernel",
       "src/query",
+      "src/query/gate",
       "src/query/cache",
       "src/query/client",
       "src/query/record",
@@ -134,7 +162,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: "src/query/delay",
-    mayImport: ["src/query", "src/query/client", "src/query/forward", "src/query/record", ...BASE],
+    mayImport: ["src/query", "src/query/client", "src/query/forward", "src/query/gate", "src/query/record", ...BASE],
     modules: [],
   },
   {
@@ -354,6 +382,8 @@ const ROOMS: readonly Room[] = [
     room: "src/control/situation",
     mayImport: [
       "src/container/egress",
+      "src/policy/book",
+      "src/policy/judge",
       "src/control/lease",
       "src/control/containers",
       "src/api",
@@ -431,10 +461,28 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // What policies say, and have done.
+  {
+    room: "src/control/policy",
+    mayImport: [
+      "src/api",
+      FACTS,
+      "src/control/containers",
+      "src/control/situation",
+      "src/policy/book",
+      "src/policy/judge",
+      "src/policy/model",
+      "src/query/client",
+      "src/query/policy",
+      ...BASE,
+    ],
+    modules: [],
+  },
   {
     room: "src/control/routes",
     mayImport: [
       "src/control/egress",
+      "src/control/policy",
       "src/control/lease",
       "src/control/containers",
       "src/api",
@@ -518,6 +566,7 @@ const ROOMS: readonly Room[] = [
       "src/base/log",
       "src/config/**",
       "src/doctor",
+      "src/policy/model",
       "src/run/**",
       "src/ui/server",
       "src/ui/snapshot",

@@ -63,6 +63,20 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 fault '**' --in web --preset five-seconds", "each lookup by glibc takes five seconds"],
   ],
   record: [["dns11 record shop.yaml --project shop", "until Ctrl-C"]],
+  policy: [
+    ["dns11 policy", "containers with a policy, and how far each is confined"],
+    ["dns11 policy check api.example.com agent", "whether a name is allowed, and by which rule"],
+    ["dns11 policy allow api.example.com --in agent --for 15m", "allow a name for a while"],
+  ],
+  "policy check": [
+    ["dns11 policy check api.example.com:443 agent", "whether agent may resolve it, and by which rule"],
+    ["dns11 policy check api.example.com agent --type TXT", "another record type"],
+  ],
+  "policy allow": [["dns11 policy allow '*.example.com' --in agent --for 1h", "a pattern, as in the settings"]],
+  "policy log": [
+    ["dns11 policy log", "what was refused lately, and by which rule"],
+    ["dns11 policy log agent -f", "as it happens, in one container"],
+  ],
   replay: [["dns11 replay shop.yaml --project shop --missing servfail", "answer from the file alone"]],
   upstreams: [["dns11 upstreams", "which servers are used, and how they do"]],
   cache: [

@@ -29,6 +29,7 @@ export const ERROR_REMEDIES = {
   NO_CONTAINER: "Control socket: name the container in the request.",
   NO_FREE_ADDRESS: "Remove other programs' addresses in that range from the node.",
   NO_NODE: "Control socket: name the node in the request.",
+  NO_POLICY: "dns11 policy lists the containers that have one.",
   NOT_JSON: "Control socket: send a JSON object.",
   NOT_RELOADED:
     "Correct the lines that the message lists; dns11 check-config FILE checks them without a running dns11.",
@@ -87,6 +88,8 @@ export const CHECK_MEANINGS = {
     "whether a Compose project has the name of a network or of a public domain, which makes SERVICE.PROJECT mean something else",
   records:
     "names that you declare: whether a file of the records folder has turned bad, so that a change of it has no effect",
+  policy:
+    "whether the [policy](policy.md) of a container holds: it is not served, has several, or chooses one that nobody has defined",
   libc: "musl or glibc, and the limitations of that version",
   "kind-resolv-conf": "in a KIND node: whether pods can reach the servers its file names",
   "kind-rules": "which process owns dns11's rules in a node",
@@ -170,6 +173,14 @@ const LOG_MEANINGS = [
   [
     /is down/,
     "The nameserver does not reply, or fails for names of different zones; the reason says which. Others are queried first until it answers again.",
+  ],
+  [
+    /a policy (?:refused|would have refused) a name/,
+    "A query of the container is not what its [policy](policy.md) allows; `rule` names the rule and its line. The same query is logged again after a minute; `dns11 policy log` has more. The name is left out unless `queries.names` is full.",
+  ],
+  [
+    /an operator allows a name/,
+    "Somebody who may use the control socket has allowed a container a name for a while: `dns11 policy allow`. `grant` names the process.",
   ],
   [
     /lookup failed/,

@@ -66,7 +66,9 @@ export type CauseCode =
   /** The container's nsswitch.conf has programs query no server, or query before they read its own files. */
   | "nsswitch"
   /** A server answers over UDP, but not over TCP, which this answer needs. */
-  | "tcp-blocked";
+  | "tcp-blocked"
+  /** A policy refuses the name to the container. */
+  | "policy-denied";
 
 /** A change of the Compose file. */
 export interface LastingFix {

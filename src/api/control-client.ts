@@ -19,6 +19,15 @@ import type { MatrixReport } from "./matrix.ts";
 import type { NetworksReport } from "./networks.ts";
 import type { NameList } from "./name-list.ts";
 import type { Explanation, Lookup, LookupRequest, NameRequest } from "./names.ts";
+import type {
+  PoliciesReport,
+  PolicyAllowRequest,
+  PolicyAllowed,
+  PolicyCheck,
+  PolicyCheckRequest,
+  PolicyLogReport,
+  PolicyRefusal,
+} from "./policies.ts";
 import type { ReloadReport } from "./status.ts";
 import type { UpstreamReport } from "./upstreams.ts";
 import { Fault, codeOf } from "../base/lib/fault.ts";
@@ -169,6 +178,34 @@ export class ControlClient {
       },
       this.#closed,
     );
+  }
+
+  /** Containers with a policy, and how far each is confined. */
+  async policies(): Promise<PoliciesReport> {
+    return (await this.#call("GET", "/v1/policies")) as PoliciesReport;
+  }
+
+  /** What the policies of a container say of a name. */
+  async checkPolicy(request: PolicyCheckRequest): Promise<PolicyCheck> {
+    return (await this.#call("GET", `/v1/policies/check?${parametersOf({ ...request })}`)) as PolicyCheck;
+  }
+
+  /** Allows a container a name for a while. */
+  async allowName(request: PolicyAllowRequest): Promise<PolicyAllowed> {
+    return (await this.#call("POST", "/v1/policies/allow", request)) as PolicyAllowed;
+  }
+
+  /** The last refusals, oldest first. */
+  async policyLog(filter: ContainersRequest & { readonly last?: number } = {}): Promise<PolicyLogReport> {
+    return (await this.#call("GET", `/v1/policies/log?${parametersOf(filter)}`)) as PolicyLogReport;
+  }
+
+  /** The last refusals, then each as it happens, until `signal` or until dns11 stops. */
+  async *followPolicyLog(
+    filter: ContainersRequest & { readonly last?: number },
+    signal?: AbortSignal,
+  ): AsyncGenerator<PolicyRefusal, void> {
+    yield* this.#stream<PolicyRefusal>("/v1/policies/log", { ...filter, follow: true }, signal);
   }
 
   /** The leases that are open, and what their rules have done. */

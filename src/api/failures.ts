@@ -41,9 +41,9 @@ export type EarlierReason =
   /** It has not failed for five minutes. */
   | "idle";
 
-/** A name like a container's that fails now. Only these count, in all commands and on the page. */
-export function isFailing({ isContainerName, earlier }: FailureReport): boolean {
-  return isContainerName && earlier === undefined;
+/** A name like a container's that fails now, or one that a policy refuses. Only these count, in all commands and on the page. */
+export function isFailing({ isContainerName, cause, earlier }: FailureReport): boolean {
+  return (isContainerName || cause?.code === "policy-denied") && earlier === undefined;
 }
 
 /**

@@ -19,6 +19,9 @@ import {
   FORWARD_DEFAULTS,
   type UpstreamPolicy,
 } from "../base/model/upstream-policy.ts";
+import { typeName } from "../base/dns/record-type.ts";
+import { durationText } from "../base/lib/quantity.ts";
+import { scopeText as policyScopeText } from "../policy/model/policy.ts";
 import { BadSettings } from "./bad-settings.ts";
 import { Precedence } from "./precedence.ts";
 import { findConflicts } from "./conflicts.ts";
@@ -68,6 +71,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     zones,
   };
   const records = precedence.takeMap("records", [], recordsText);
+  const policies = precedence.takeMap("policies", [], policiesText);
   const recordsDir = precedence.takeOptional("records-dir");
   const etcd = etcdOf(precedence, zones);
   const settings: Settings = {
@@ -79,6 +83,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     stopped,
     names,
     records,
+    policies,
     recordsDir,
     only,
     labels,
@@ -203,6 +208,28 @@ function recordsText(names: Values["records"]): unknown {
         ...(alias === undefined ? [] : [`CNAME ${alias}`]),
         ...containers.map((each) => `container ${each}`),
       ],
+    ]),
+  );
+}
+
+/** In the form of the settings file, so that a changed one is seen. */
+function policiesText(policies: Values["policies"]): unknown {
+  return Object.fromEntries(
+    policies.map(({ name, scopes, mode, allow, deny, keepMs, newNamesPerMinute, types, ...choices }) => [
+      name,
+      {
+        for: scopes.map((each) => policyScopeText(each)),
+        mode,
+        allow: allow.map(({ text }) => text),
+        deny: deny.map(({ text }) => text),
+        peers: choices.peers,
+        host: choices.host,
+        private: choices.private,
+        addresses: choices.addresses,
+        keep: durationText(keepMs),
+        "new-names-per-minute": newNamesPerMinute,
+        types: [...types].map((type) => typeName(type)),
+      },
     ]),
   );
 }

@@ -30,6 +30,7 @@ import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
 import { QUERIES_DEFAULTS, QUERY_NAMES } from "../base/model/query-record.ts";
 import { RULE_BACKEND_SETTINGS } from "../base/model/rule-backend.ts";
 import type { RouteText } from "../base/model/server-text.ts";
+import type { Policy } from "../policy/model/policy.ts";
 import {
   CACHE_DEFAULTS,
   FORWARD_DEFAULTS,
@@ -354,12 +355,15 @@ export type PlainKey = keyof typeof SETTINGS;
 export interface MapValues {
   networks: ReadonlyMap<string, readonly RouteText[]>;
   records: readonly DeclaredName[];
+  policies: readonly Policy[];
 }
 
 export const MAP_HELP: Readonly<Record<keyof MapValues, string>> = {
   networks: "upstream servers for the containers of a network, by network name: {NAME: {dns: [...]}}",
   records:
     "names that containers resolve, with their records: {NAME: ADDRESS} or {NAME: {cname: NAME}}; also below networks.NAME and projects.NAME",
+  policies:
+    "which names some containers may resolve, by the name of the policy: {NAME: {for: [network=NET], mode: enforce, allow: [api.example.com]}}",
 };
 
 type ValueOf<S> = S extends OneSetting<infer T> ? T : S extends ListSetting<infer T> ? readonly T[] : never;

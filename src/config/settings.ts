@@ -24,6 +24,7 @@ import type { UpstreamPolicy } from "../base/model/upstream-policy.ts";
 import type { LogFormat, LogLevel } from "../base/model/log-choices.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
 import type { OnlyFilter } from "../base/model/only.ts";
+import type { Policy } from "../policy/model/policy.ts";
 
 /** The settings that the settings file can set and a reload can change. */
 export interface Settings {
@@ -34,6 +35,8 @@ export interface Settings {
   readonly routes: RouteRules;
   /** The names that the settings declare. */
   readonly records: readonly DeclaredName[];
+  /** What some containers may resolve and connect to. */
+  readonly policies: readonly Policy[];
   /** The folder with files that declare more. */
   readonly recordsDir: string | undefined;
   /** What health checks mean for shared names. */

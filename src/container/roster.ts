@@ -29,6 +29,8 @@ export interface RosterParts {
   readonly only: readonly OnlyFilter[];
   /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
   readonly quarantineOf?: (containerId: string) => string | undefined;
+  /** Whether a policy is enforced for a container, so that it may not opt out. */
+  readonly isEnforced?: (containerId: string) => boolean;
   readonly labelPolicy: LabelPolicy;
   readonly defaultBridge: DefaultBridgeSetting;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
@@ -153,11 +155,11 @@ export class Roster {
   }
 
   #decided(fact: ContainerFact): Decision {
-    const { nodes, quarantineOf } = this.#parts;
+    const { nodes, quarantineOf, isEnforced } = this.#parts;
     if (nodes.isDetached(fact)) return DETACHED;
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
     const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
-    const decision = decide(fact, this.#only, this.#labelPolicy, defaultBridge);
+    const decision = decide(fact, this.#only, this.#labelPolicy, defaultBridge, isEnforced?.(fact.id) === true);
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
   }

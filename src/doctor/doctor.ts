@@ -19,6 +19,7 @@ import {
 } from "./checks/upstream-check.ts";
 import { injectedFindings, misleadingFindings, failureFindings, readFailures } from "./checks/failing-names.ts";
 import { serverRemedy } from "./checks/upstream-remedy.ts";
+import { otherPolicyFindings, policyFindings, readPolicies } from "./checks/policy-check.ts";
 import { knownTo, projectNamesFindings } from "./checks/project-names-check.ts";
 import { isReached } from "./port-probe.ts";
 import { publishedFindings } from "./checks/etcd-publishing.ts";
@@ -129,6 +130,7 @@ async function examineAll(
             context.client,
             only === undefined ? (project === undefined ? {} : { project }) : { container: only },
           );
+    const policies = context.status === undefined ? undefined : await readPolicies(context.client);
     const hostFindings = await upstreamFindings(context.hostServers.servers, undefined, context, queryOnce);
     const projectFindings = await projectNamesFindings(
       context.status,
@@ -147,13 +149,17 @@ async function examineAll(
       ...injectedFindings(failures),
       ...projectFindings,
       ...swarm,
+      ...(only === undefined && project === undefined
+        ? otherPolicyFindings(policies, new Set(chosen.map(({ fact }) => fact.id)))
+        : []),
     ];
     onFindings?.(HOST, moreFindings);
     const containers = await mapConcurrent(chosen, AT_ONCE, async (each) => {
       const report = await diagnoseContainer(each, inspected, context, queryOnce);
       const status = context.status?.containers.find(({ id }) => id === each.fact.id);
       const published = publishedFindings(status?.published);
-      const all = [...report.findings, ...published, ...failureFindings(failures, each.fact.id)];
+      const own = [...published, ...policyFindings(policies, each.fact.id), ...failureFindings(failures, each.fact.id)];
+      const all = [...report.findings, ...own];
       onFindings?.(report.subject, all);
       return { ...report, findings: all };
     });

@@ -39,6 +39,13 @@ interface LeaseReadings {
   readonly open: number;
   readonly rules: number;
   readonly verdicts: Readonly<Record<"fault" | "answer" | "deny", number>>;
+  /** What policies have refused, or would have. */
+  readonly policies: readonly {
+    readonly policy: string;
+    readonly mode: string;
+    readonly verdict: string;
+    readonly count: number;
+  }[];
 }
 
 /** Where containers connected to, as far as it has been read. */
@@ -111,14 +118,17 @@ function processInfoFamilies({ version, settings, reloads, isReady }: MetricsSou
   ];
 }
 
-function leaseFamilies({ open, rules, verdicts }: LeaseReadings): Family[] {
+function leaseFamilies({ open, rules, verdicts, policies }: LeaseReadings): Family[] {
   return [
     gauge("dns11_leases", "Leases of tests that are open.", [sample(open)]),
     gauge("dns11_lease_rules", "Rules and recordings of these leases.", [sample(rules)]),
     counter(
       "dns11_verdicts_total",
-      "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied.",
-      Object.entries(verdicts).map(([verdict, count]) => sample(count, { verdict })),
+      "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied; and those that a policy has refused, or would have.",
+      [
+        ...Object.entries(verdicts).map(([verdict, count]) => sample(count, { verdict })),
+        ...policies.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode })),
+      ],
     ),
   ];
 }

@@ -5,7 +5,7 @@
  * The steps, in order; the first that applies decides:
  *
  * 1. unreadable or unsupported queries, and invalid EDNS: an error, or no reply
- * 2. the rules of leases that are about the container and the name: their answer, none, or a delay
+ * 2. policies of the container that deny the name; then the rules of leases about it: their answer, none, or a delay
  * 3. classes other than IN and ANY: REFUSED for local names; other names in them continue at 8
  * 4. PTR: reverse names of containers
  * 5. links and container names, then declared names; a name that only Docker's resolver knows defers the query
@@ -13,8 +13,9 @@
  * 7. TXT: a probe of the loop guard that has come back
  * 8. the route of the name; a route marked local answers NXDOMAIN
  * 9. without a domain-specific route: names without a dot if ndots is set, then special names
- * 10. the cache
- * 11. upstream servers
+ * 10. policies of the container, which allow what may leave the machine
+ * 11. the cache
+ * 12. upstream servers
  */
 import { randomBytes } from "node:crypto";
 
@@ -24,6 +25,7 @@ import { RCODE } from "../base/dns/rcode.ts";
 import { TYPE } from "../base/dns/record-type.ts";
 import { CLASS } from "../base/dns/record.ts";
 import { copyBytes } from "../base/lib/bytes.ts";
+import type { DockerAsk } from "../base/model/docker-ask.ts";
 import { LOCAL_SOURCE } from "../base/model/local-source.ts";
 import { QUERY_RESULT } from "../base/model/query-record.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
@@ -33,8 +35,10 @@ import type { Route } from "../base/model/view.ts";
 import { probeName } from "../base/model/probe-message.ts";
 import type { Client } from "./client/client.ts";
 import { type CacheReader, CACHE_MISS } from "./cache/cache-reader.ts";
-import { shareBits } from "./cache/shareable.ts";
 import type { LoopGuard } from "./upstream/loop-guard.ts";
+import { copiedQuery } from "./copied-query.ts";
+import { AnswerGate } from "./gate/answer-gate.ts";
+import { PolicedQuery } from "./gate/policed-query.ts";
 import { DEFERRED, type DeferredQuery, SLOT_BYTES, UNDECIDED } from "./ports.ts";
 import { Outcome, STAGE } from "./record/outcome.ts";
 import { DeclaredRecords, isUpstream, type UpstreamAlias } from "./policy/declared-records.ts";
@@ -51,7 +55,6 @@ import { type Alias, chainOf, queryFor, replyToAlias } from "./wire/alias.ts";
 import { declaredAnswer, recordsText } from "./wire/declared-answer.ts";
 import { KernelAnswerMarker } from "./wire/kernel-answer.ts";
 import { Question } from "./wire/question.ts";
-import { signatureOf } from "./wire/records.ts";
 import {
   type AddressOptions,
   addressAnswer,
@@ -69,6 +72,7 @@ export interface AnswererParts {
   readonly cache?: CacheReader | undefined;
   readonly loopGuard?: LoopGuard | undefined;
   readonly localOnly?: LocalOnlyPolicy;
+  readonly gate?: AnswerGate;
   readonly seed?: number;
 }
 
@@ -84,14 +88,13 @@ export class Answerer {
   readonly #declared: DeclaredRecords;
   readonly #ruled: RuledAnswer;
   readonly #repeats: KernelAnswerMarker;
+  readonly #policed: PolicedQuery;
   #isLocalName = false;
   /** Set if the query is for the target of a declared CNAME; it is then in `#aliasBlock`. */
   #alias: Alias | undefined;
   readonly #aliasBlock = Buffer.allocUnsafeSlow(SLOT_BYTES);
   #route: Route | undefined;
   #limit = 0;
-  /** Set if a rule holds the query for so long. */
-  #delayMs: number | undefined;
   /** The outcome of the last query. */
   readonly outcome = new Outcome();
   #trace: Trace | undefined;
@@ -102,13 +105,19 @@ export class Answerer {
     this.#question = new Question(behaviour.checksQueries);
     this.#repeats = new KernelAnswerMarker(behaviour);
     this.#parts = parts;
-    const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS } = parts;
+    const { seed = randomBytes(4).readInt32LE(0), localOnly = LOCAL_ONLY_DEFAULTS, gate = new AnswerGate() } = parts;
+    this.#policed = new PolicedQuery(behaviour, this.#question, this.outcome, gate);
     this.rules = new ForwardingRules(behaviour, localOnly);
     this.#special = new SpecialNames(behaviour);
     this.#names = new LocalNames(behaviour);
     this.#shuffler = new Shuffler(seed);
     this.#declared = new DeclaredRecords(behaviour, this.#names, this.#shuffler);
-    this.#ruled = new RuledAnswer(behaviour, this.#declared);
+    this.#ruled = new RuledAnswer(behaviour, this.#declared, {
+      question: this.#question,
+      outcome: this.outcome,
+      names: this.#names,
+      policed: this.#policed,
+    });
     const shuffle = (count: number): Uint16Array => this.#shuffler.order(count);
     this.#addressOptions = { limit: 0, ttlSeconds: 0, isSorted: false, shuffle, behaviour };
   }
@@ -131,8 +140,8 @@ export class Answerer {
     if (result > 0) outcome.end(result);
     client.record(outcome);
     if (this.#repeats.isMarked) {
-      // The next query for a name that a rule is about must be judged, too.
-      const isRepeatable = !isOwn && client.verdicts?.isCovered !== true;
+      // The next query for a name that a rule is about must be judged, too, and so must all of a container with a policy.
+      const isRepeatable = !isOwn && client.policy === undefined && client.verdicts?.isCovered !== true;
       this.#repeats.tell(isRepeatable ? client.memory : undefined, block, this.#question, outcome);
     }
     return result;
@@ -158,15 +167,30 @@ export class Answerer {
       if (refused !== UNDECIDED) return refused;
     }
     this.#limit = sizeLimit(question.records.optUdpSize, isStream);
-    this.#delayMs = undefined;
-    if (verdicts !== undefined) {
-      const ruled = this.#judge(verdicts, client, block, isStream);
-      if (ruled !== UNDECIDED) return ruled;
+    this.#ruled.delayMs = undefined;
+    const isOwnProbe = this.#isOwnProbe(client, block);
+    const { policy } = client;
+    const isPoliced = policy !== undefined && !isOwnProbe;
+    if (isPoliced) {
+      const refused = this.#policed.begin(policy, block, this.#limit);
+      if (refused !== UNDECIDED) return refused;
+    } else this.#policed.skip();
+    if (verdicts !== undefined && !isOwnProbe) {
+      this.#alias = undefined;
+      const ruled = this.#ruled.answer(verdicts, client, block, this.#limit, isStream);
+      if (ruled !== UNDECIDED) return isPoliced && ruled > 0 ? this.#pass(block, offset, ruled) : ruled;
     }
     outcome.stage = STAGE.local;
     const result = this.#decide(client, block, isStream);
     if (result === DEFERRED) outcome.stage = STAGE.deferred;
-    return result;
+    return isPoliced && result > 0 ? this.#pass(block, offset, result) : result;
+  }
+
+  /** The answer to a container with a policy is written. */
+  #pass(block: Buffer, offset: number, length: number): number {
+    const passed = this.#policed.pass(block, offset, length);
+    if (passed === DEFERRED) this.outcome.stage = STAGE.deferred;
+    return passed;
   }
 
   /** Does what `answer` does, at the start of a block, and records each decision and its reason in `trace`. */
@@ -182,40 +206,33 @@ export class Answerer {
 
   /** The query that the last call deferred. */
   takeDeferred(queryBlock: Buffer): DeferredQuery {
+    const { rule, refusal, isOwn } = this.outcome;
+    const [{ policy, held }, { delayMs }] = [this.#policed, this.#ruled];
     const alias = this.#alias;
-    const { pending } = this.#names;
-    const block = alias === undefined ? queryBlock : this.#aliasBlock;
-    const { offset, end, messageEnd, records, type, folded, foldedLength, hash } = this.#question;
-    const query = Buffer.allocUnsafe(messageEnd - offset);
-    copyBytes(block, offset, messageEnd, query, 0);
     return {
-      query,
-      questionEnd: end - offset,
-      hasOpt: records.optCount > 0,
-      udpSize: records.optCount > 0 ? records.optUdpSize : 0,
+      ...copiedQuery(alias === undefined ? queryBlock : this.#aliasBlock, this.#question),
       isLocalName: this.#isLocalName,
       route: this.#route as Route,
-      type,
-      bits: shareBits(block, this.#question),
-      name: folded.toString("latin1", 0, foldedLength),
-      nameHash: hash,
-      isDnssecOk: records.isDnssecOk,
-      isOwn: this.outcome.isOwn,
-      signature: signatureOf(records, offset),
+      isOwn,
       ...(alias && { alias }),
-      ...(pending && { ask: pending }),
-      ...(this.#delayMs !== undefined && { delayMs: this.#delayMs }),
-      ...(this.outcome.rule !== undefined && { rule: this.outcome.rule }),
+      ...(this.#names.pending && { ask: this.#names.pending }),
+      ...(delayMs !== undefined && { delayMs }),
+      ...(rule !== undefined && { rule }),
+      ...(policy && { policy }),
+      ...(refusal && { refusal }),
+      ...(held && { held }),
     };
   }
 
   /** Answers a query that was deferred to ask Docker's resolver, or by a rule, and has been judged and counted then. */
-  answerAgain(client: Client, block: Buffer, { query, trace, isOwn, rule }: DeferredQuery, isStream: boolean): number {
+  answerAgain(client: Client, block: Buffer, deferred: DeferredQuery, isStream: boolean): number {
     const { outcome } = this;
+    const { query, trace, isOwn, rule, refusal } = deferred;
     this.#setTrace(trace);
     try {
       outcome.begin(block, 0, isStream, isOwn);
       outcome.rule = rule;
+      outcome.refusal = refusal;
       const result = this.#answer(client, block, 0, query.length, isStream, undefined);
       if (result > 0) outcome.end(result);
       if (this.#repeats.isMarked) this.#repeats.tell(undefined, block, this.#question, outcome);
@@ -227,33 +244,8 @@ export class Answerer {
 
   #setTrace(trace: Trace | undefined): void {
     const { cache } = this.#parts;
-    this.#trace = this.#names.trace = this.#special.trace = trace;
+    this.#trace = this.#names.trace = this.#special.trace = this.#policed.trace = this.#ruled.trace = trace;
     if (cache !== undefined) cache.trace = trace;
-  }
-
-  /** UNDECIDED if no rule applies. */
-  #judge(verdicts: Verdicts, client: Client, block: Buffer, isStream: boolean): number {
-    const question = this.#question;
-    const { outcome } = this;
-    if (question.type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block))
-      return UNDECIDED;
-    // The doctor looks at dns11; an explanation is of what the container gets.
-    if (outcome.isOwn && this.#trace === undefined && client.ownQueries.isExempt) return UNDECIDED;
-    const verdict = verdicts.judge(question, isStream, outcome.isOwn);
-    if (verdict === undefined) return UNDECIDED;
-    const { action } = verdict;
-    const { text } = verdict.rule;
-    outcome.rule = text;
-    if (action.kind === "delay") {
-      this.#trace?.record("rules", text);
-      this.#alias = undefined;
-      this.#delayMs = action.ms;
-      outcome.stage = STAGE.deferred;
-      return DEFERRED;
-    }
-    this.#trace?.recordAnswer("rules", text);
-    outcome.stage = STAGE.ruled;
-    return this.#ruled.write(action, block, question, this.#limit, client.view, outcome);
   }
 
   #decide(client: Client, block: Buffer, isStream: boolean): number {
@@ -266,7 +258,7 @@ export class Answerer {
     }
     if (type === TYPE.PTR) {
       const pointer = this.#names.reverse(question, client.view);
-      if (this.#names.pending !== undefined) return this.#ask();
+      if (this.#names.pending !== undefined) return this.#ask(block, this.#names.pending);
       this.#trace?.recordReverse(pointer);
       if (pointer !== undefined) return this.#answerPointer(block, pointer);
     }
@@ -275,7 +267,7 @@ export class Answerer {
       if (answer !== UNDECIDED) return answer;
     } else this.#trace?.record("names", "only A, AAAA and MX queries are looked up in local names, as in Docker");
     if (type !== TYPE.PTR) this.#trace?.record("reverse", "not a PTR query");
-    if (type === TYPE.TXT && client.probeNonce !== undefined && this.#isProbe(client.probeNonce, block)) {
+    if (this.#isOwnProbe(client, block)) {
       client.probeSeen[isStream ? "tcp" : "udp"] = true;
       this.outcome.stage = STAGE.probe;
       return noData(block, question, this.#behaviour);
@@ -294,6 +286,8 @@ export class Answerer {
     const question = this.#question;
     const behaviour = this.#behaviour;
     this.outcome.source = this.#names.source;
+    const refused = this.#policed.local(block, this.outcome.source);
+    if (refused !== UNDECIDED) return refused;
     if (target !== undefined && ask === undefined && isTimed !== true) this.#repeats.mark(0);
     if (target !== undefined) return pointerAnswer(block, question, target, behaviour, this.#limit, ttlSeconds);
     if (ask !== undefined) return nameError(block, question, behaviour, ttlSeconds);
@@ -301,7 +295,9 @@ export class Answerer {
   }
 
   /** Docker's resolver is asked first; then the query is answered again. */
-  #ask(): typeof DEFERRED {
+  #ask(block: Buffer, ask: DockerAsk): number {
+    const refused = this.#policed.ask(block, ask);
+    if (refused !== UNDECIDED) return refused;
     this.#trace?.record("names", "it may be a name of the swarm: Docker's resolver is asked");
     return DEFERRED;
   }
@@ -337,6 +333,8 @@ export class Answerer {
       return this.#repeats.marked(this.#special.answer(block, question, rule, this.#limit));
     }
     this.#trace?.recordForwarding(route);
+    const refused = this.#policed.forward(block);
+    if (refused !== UNDECIDED) return refused;
     this.#route = route;
     return this.#answerFromCache(client, block, route);
   }
@@ -359,12 +357,14 @@ export class Answerer {
     const question = this.#question;
     const found = this.#names.find(question, client.view);
     if (found === MISS) return UNDECIDED;
-    if (found === ASKED) return this.#ask();
+    if (found === ASKED) return this.#ask(block, this.#names.pending as DockerAsk);
     this.outcome.source = this.#names.source;
     if (found === DENIED) {
       this.#trace?.amendLast(true, "no such name, and no other source may have it");
       return nameError(block, question, this.#behaviour, this.#names.denialSeconds);
     }
+    const refused = this.#policed.local(block, this.#names.source);
+    if (refused !== UNDECIDED) return refused;
     if (found === DECLARED) return this.#answerDeclared(client, block, this.#names.search.records as NameRecords);
     const { addresses: local, isLocalOnly, isTimed } = this.#names.search;
     const { type } = question;
@@ -404,7 +404,9 @@ export class Answerer {
     const question = this.#question;
     const { type } = question;
     const resolved = this.#declared.resolve(declared, type, client.view);
-    if (this.#names.pending !== undefined) return this.#ask();
+    if (this.#names.pending !== undefined) return this.#ask(block, this.#names.pending);
+    const refused = this.#policed.targets(block, resolved.links);
+    if (refused !== UNDECIDED) return refused;
     if (isUpstream(resolved)) return this.#forwardAlias(client, block, resolved);
     this.#trace?.amendLast(true, recordsText(resolved));
     this.outcome.lacksAddress = type === TYPE.A && resolved.records.length === 0;
@@ -439,8 +441,9 @@ export class Answerer {
     return reply.length;
   }
 
-  #isProbe(nonce: string, block: Buffer): boolean {
-    const { offset, nameEnd } = this.#question;
-    return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(nonce);
+  #isOwnProbe({ probeNonce }: Client, block: Buffer): boolean {
+    const { type, offset, nameEnd } = this.#question;
+    if (type !== TYPE.TXT || probeNonce === undefined) return false;
+    return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(probeNonce);
   }
 }

@@ -4,7 +4,11 @@
  */
 import { MESSAGE_BYTES_MAX } from "../base/dns/sizes.ts";
 import type { DockerAsk } from "../base/model/docker-ask.ts";
+import type { LocalSource } from "../base/model/local-source.ts";
+import type { QueryResult } from "../base/model/query-record.ts";
 import type { Route } from "../base/model/view.ts";
+import type { NamespacePolicy } from "../policy/judge/namespace-policy.ts";
+import type { Refusal } from "../policy/judge/refusal.ts";
 import type { Client } from "./client/client.ts";
 import type { Alias } from "./wire/alias.ts";
 import type { Outcome } from "./record/outcome.ts";
@@ -56,10 +60,23 @@ export interface DeferredQuery {
   readonly delayMs?: number;
   /** The rule that has held it, for people. */
   readonly rule?: string;
+  /** The policy that has judged it, and what it refused, or would have. */
+  readonly policy?: NamespacePolicy;
+  readonly refusal?: Refusal;
+  /** Set if it has its answer, which waits until its addresses are open. */
+  readonly held?: HeldAnswer;
   /** dns11 itself sent it. */
   readonly isOwn?: boolean;
   /** A query that is being explained has one. */
   readonly trace?: Trace;
+}
+
+export interface HeldAnswer {
+  readonly reply: Buffer;
+  readonly result: QueryResult;
+  readonly source: LocalSource;
+  /** Calls back once, with whether they are open. */
+  readonly wait: (onOpen: (isOpen: boolean) => void) => void;
 }
 
 export interface SyncAnswerer {

@@ -20,6 +20,7 @@ export async function applySettings(serving: Serving, settings: RunSettings): Pr
   }
   counts.setContainersMax(settings.metrics.containers);
   queryLog.setOn(settings.queries.isLogged);
+  querySide.policies.set(settings.policies);
   apply();
   stored.apply();
   await records.configure(settings);

@@ -19,6 +19,7 @@ import { Answerer } from "../query/answer.ts";
 import { CacheReader } from "../query/cache/cache-reader.ts";
 import { ReplyCache } from "../query/cache/reply-cache.ts";
 import { Delayer } from "../query/delay/delayer.ts";
+import { HeldAnswers } from "../query/delay/held-answers.ts";
 import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
@@ -28,7 +29,9 @@ import type { SlotLimit } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-tables.ts";
 import { AnsweredTables } from "../query/history/answered-tables.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
+import { AnswerGate } from "../query/gate/answer-gate.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
+import type { PolicyBook } from "../policy/book/policy-book.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
@@ -42,6 +45,7 @@ import { TurnBudget } from "../query/upstream/turn-budget.ts";
 import { descriptorsMax } from "../kernel/descriptors.ts";
 import { raiseInlineLimit } from "./inline-limit.ts";
 import { LookupLog } from "./lookup-log.ts";
+import { openPolicyBook } from "./policies.ts";
 
 export interface QuerySide {
   readonly meter: Meter;
@@ -60,6 +64,10 @@ export interface QuerySide {
   readonly lookupLog: LookupLog;
   /** The rules of leases. */
   readonly rules: RuleBook;
+  /** The policies of containers. */
+  readonly policies: PolicyBook;
+  /** What their answers pass: whoever enforces addresses opens them there. */
+  readonly gate: AnswerGate;
   /** The current pipeline; a change of settings may replace it. */
   readonly pipeline: () => QueryPipeline;
 }
@@ -86,7 +94,8 @@ export function composeQuerySide(
   let current = settings;
   const lookupLog = new LookupLog(limitedLog, () => current.queries.names === "full");
   const block = new MessageBlock(LIMITS.udpBatch, SLOT_BYTES);
-  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter, onServerChange };
+  const gate = new AnswerGate();
+  const parts: AnsweringParts = { block, limitedLog, lookupLog, meter, onServerChange, gate };
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
@@ -95,6 +104,11 @@ export function composeQuerySide(
   const shares = sharePools(descriptorsMax());
   const clients = new Clients({ slots, histories, failures, answered, shares });
   const rules = new RuleBook();
+  const policies = openPolicyBook(limitedLog, {
+    nameOf: (id) => lookupLog.nameOf(id),
+    showsNames: () => current.queries.names === "full",
+  });
+  policies.set(settings.policies);
   let answering = composeAnswering(settings, parts);
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block };
@@ -105,6 +119,7 @@ export function composeQuerySide(
     openEndpointFor: (containerId) => (sockets, view, dial) => {
       const client = clients.open(containerId, view, dial);
       rules.open(client, containerId);
+      policies.open(client, containerId);
       onClient(client.number, containerId);
       return new Endpoint(sockets, client, { udp, tcp });
     },
@@ -113,6 +128,8 @@ export function composeQuerySide(
     failures,
     answered,
     rules,
+    policies,
+    gate,
     lookupLog,
     pipeline: () => answering.pipeline,
     onUpstreamsChanged: () => answering.pipeline.forget(),
@@ -142,6 +159,7 @@ interface AnsweringParts {
   readonly lookupLog: LookupLog;
   readonly meter: Meter;
   readonly onServerChange: OnServerChange;
+  readonly gate: AnswerGate;
 }
 
 function composeAnswering(settings: RunSettings, parts: AnsweringParts): Answering {
@@ -177,7 +195,7 @@ interface PipelineState {
 
 /** Forwards as Docker does: one server after the other, without state. */
 function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts): QueryPipeline {
-  const { limitedLog, lookupLog, meter } = parts;
+  const { limitedLog, lookupLog, meter, gate } = parts;
   const queriesMax = Math.min(LIMITS.forwardQueriesTotal, descriptorsMax() * LIMITS.forwardDescriptorShare);
   const { forward } = new SequentialForwarder(
     behaviour,
@@ -190,10 +208,12 @@ function sequential({ behaviour, upstream }: RunSettings, parts: AnsweringParts)
     },
     queriesMax,
     meter,
+    gate,
   );
-  const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly });
+  const answerer = new Answerer(behaviour, { localOnly: upstream.localOnly, gate });
   const now = (): number => performance.now();
-  const asker = new DockerAsker({ behaviour, answerer, forward, ids: new RandomIds(), now, queriesMax });
+  const held = new HeldAnswers({ forward, now, queriesMax });
+  const asker = new DockerAsker({ behaviour, answerer, forward: held.forward, ids: new RandomIds(), now, queriesMax });
   const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,
@@ -210,7 +230,7 @@ const NO_READINGS: QueryReadings = { entries: 0, bytes: 0, bytesMax: 0, nameserv
 
 function adaptive(
   { behaviour, upstream }: RunSettings,
-  { block, limitedLog, lookupLog, meter, onServerChange }: AnsweringParts,
+  { block, limitedLog, lookupLog, meter, onServerChange, gate }: AnsweringParts,
 ): QueryPipeline {
   const now = (): number => performance.now();
   const ids = new RandomIds();
@@ -259,15 +279,17 @@ function adaptive(
     onFailure: (reason, client, { name, type }) => lookupLog.failed({ client, name, type, reason }),
     queriesMax: LIMITS.forwardQueriesShared,
     meter,
+    gate,
   });
   const answerer = new Answerer(behaviour, {
     loopGuard,
     localOnly: upstream.localOnly,
+    gate,
     ...(behaviour.caches && { cache: cacheReader }),
   });
-  const { forward } = forwarder;
   const queriesMax = LIMITS.forwardQueriesShared;
-  const asker = new DockerAsker({ behaviour, answerer, forward, ids, now, queriesMax });
+  const held = new HeldAnswers({ forward: forwarder.forward, now, queriesMax });
+  const asker = new DockerAsker({ behaviour, answerer, forward: held.forward, ids, now, queriesMax });
   const delayer = new Delayer({ behaviour, answerer, forward: asker.forward, now, queriesMax });
   return {
     answerer,

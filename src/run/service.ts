@@ -276,6 +276,7 @@ export class Service {
       history: serving.history,
       containers,
       egress: { recording: containerSide.egress, hasNames: () => querySide.answered.hasNames },
+      policies: querySide.policies,
       repairs,
       inside,
       resolver: querySide.pipeline,
@@ -312,7 +313,12 @@ export class Service {
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     const readings = querySide.readings();
-    const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
+    const leases = {
+      open: openLeases.count,
+      rules: openLeases.rules,
+      verdicts: querySide.rules.counts,
+      policies: querySide.policies.readings,
+    };
     const egress = containerSide.egress?.readings;
     const serving = {
       meter: querySide.meter,

@@ -16,6 +16,7 @@ import { RecordedCauses } from "../control/failures/recorded-causes.ts";
 import { Leases } from "../control/lease/leases.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
+import { policySubjects } from "./policies.ts";
 import { RecordsReader } from "./records/records-reader.ts";
 import { EtcdLink } from "./etcd/etcd-link.ts";
 import type { Platform } from "./platform.ts";
@@ -89,6 +90,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   };
   const containerSide = target.compose(sideParts);
   querySide.lookupLog.nameOf = (id) => containerSide.containers.facts.get(id)?.name;
+  querySide.policies.subjects = policySubjects(() => containerSide.containers.facts);
   const names = new ContainerNames(() => containerSide.containers.facts.values());
   querySide.failures.setContainerNames((labels, length) => names.has(labels, length));
   const reader = new QueryReader(querySide.histories, (id) => containerSide.containers.facts.get(id)?.name);
@@ -102,7 +104,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   const { containers, inside } = containerSide;
   const { failures, histories, pipeline: resolver } = querySide;
   const recordedCauses = RecordedCauses.of({
-    ...{ containers, inside, resolver, failures, histories },
+    ...{ containers, inside, resolver, failures, histories, policies: querySide.policies },
     settingsFile: () => settings.config ?? null,
   });
   const leases = new Leases({ book: querySide.rules, facts: () => containers.facts });

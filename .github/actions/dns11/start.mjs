@@ -238,6 +238,26 @@ var ControlClient = class {
       this.#closed
     );
   }
+  /** Containers with a policy, and how far each is confined. */
+  async policies() {
+    return await this.#call("GET", "/v1/policies");
+  }
+  /** What the policies of a container say of a name. */
+  async checkPolicy(request3) {
+    return await this.#call("GET", `/v1/policies/check?${parametersOf({ ...request3 })}`);
+  }
+  /** Allows a container a name for a while. */
+  async allowName(request3) {
+    return await this.#call("POST", "/v1/policies/allow", request3);
+  }
+  /** The last refusals, oldest first. */
+  async policyLog(filter = {}) {
+    return await this.#call("GET", `/v1/policies/log?${parametersOf(filter)}`);
+  }
+  /** The last refusals, then each as it happens, until `signal` or until dns11 stops. */
+  async *followPolicyLog(filter, signal) {
+    yield* this.#stream("/v1/policies/log", { ...filter, follow: true }, signal);
+  }
   /** The leases that are open, and what their rules have done. */
   async leases() {
     return await this.#call("GET", "/v1/leases");

@@ -7,6 +7,7 @@ export const EXTENDED_ERROR = {
   other: 0,
   staleAnswer: 3,
   cachedError: 13,
+  blocked: 15,
   prohibited: 18,
   staleDenial: 19,
   unreachable: 22,

@@ -66,7 +66,11 @@ export function isSameAddress(a: string, b: string): boolean {
 /** The bytes of an address, of an IPv4-mapped IPv6 address those of the IPv4 address. */
 export function plain(text: string): Uint8Array | undefined {
   const bytes = addressBytes(text);
-  const isMapped = bytes?.length === 16 && IPV4_IN_IPV6.every((byte, index) => bytes[index] === byte);
+  return bytes && plainBytes(bytes);
+}
+
+export function plainBytes(bytes: Uint8Array): Uint8Array {
+  const isMapped = bytes.length === 16 && IPV4_IN_IPV6.every((byte, index) => bytes[index] === byte);
   return isMapped ? bytes.subarray(12) : bytes;
 }
 

@@ -40,6 +40,7 @@ export const CHECKS = {
   "project-names": "project names",
   swarm: "swarm",
   records: "declared names",
+  policy: "policy",
   "kind-resolv-conf": "node resolv.conf",
   "kind-rules": "dns11 rules in the node",
   "kind-port-53": "node port 53",

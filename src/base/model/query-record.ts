@@ -6,7 +6,7 @@
 import type { LocalSourceKey } from "./local-source.ts";
 
 /** How a query was answered. */
-export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed", "ruled"] as const;
+export const QUERY_RESULTS = ["local", "cached", "stale", "forwarded", "refused", "failed", "ruled", "denied"] as const;
 export type QueryResult = (typeof QUERY_RESULTS)[number];
 
 /** The same as numbers, for the history. */
@@ -25,6 +25,8 @@ export const QUERY_RESULT = {
   failed: 5,
   /** A rule of a lease had a say in it. */
   ruled: 6,
+  /** A policy refused it. */
+  denied: 7,
 } as const satisfies Record<QueryResult, number>;
 
 /** In place of a response code: there was no reply, because of a rule. */
@@ -50,7 +52,7 @@ export interface QueryRecord {
   readonly source: LocalSourceKey | null;
   /** The upstream that answered, if any. */
   readonly upstream: string | null;
-  /** The rule of a lease that had a say in it, for people. */
+  /** The rule of a lease that had a say in it, or the policy that refused it, for people. */
   readonly rule: string | null;
   /** The time from arrival to answer; 0 for local answers, which are not timed. */
   readonly tookMs: number;

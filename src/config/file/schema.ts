@@ -5,83 +5,14 @@ import * as z from "zod";
 
 import type { RouteText } from "../../base/model/server-text.ts";
 import { nearest } from "../../base/lib/nearest.ts";
-import { quoteValue } from "../kinds.ts";
 import { whyNoSetting } from "../not-settings.ts";
 import type { AnySetting } from "../setting.ts";
 import { SETTINGS } from "../settings-table.ts";
+import { POLICIES, type WrittenPolicy } from "./policies-schema.ts";
 import { RECORDS, type WrittenRecords } from "./records-schema.ts";
+import { KEYS_LISTED_MAX, byName, leaf, list, map, oneOrMore } from "./schema-parts.ts";
 
 export const VERSION = 1;
-
-/** A value that one of the `READERS` validates. */
-function leaf<T>(read: (value: unknown) => T): z.ZodType<T> {
-  return z.unknown().transform((value, context) => {
-    try {
-      return read(value);
-    } catch (error) {
-      context.addIssue({ code: "custom", message: value === null ? EMPTY : (error as Error).message });
-      return z.NEVER;
-    }
-  });
-}
-
-/** A longer list hides the mistake. */
-const KEYS_LISTED_MAX = 8;
-const EMPTY = "has no value: set one, or remove the key to use the default";
-
-function list<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodArray<z.ZodType<T>>> {
-  return z
-    .array(leaf(read), {
-      error: ({ input }) => mistakeOf(read, input) ?? wrongType(`a list, such as ${listExample(input)}`, input),
-    })
-    .optional();
-}
-
-/** What is wrong with a single value, which a list of it would not mend; undefined if nothing is. */
-function mistakeOf(read: (value: unknown) => unknown, value: unknown): string | undefined {
-  if (typeof value !== "string" && typeof value !== "number") return undefined;
-  try {
-    read(value);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
-/** A list, or its only value. */
-function oneOrMore<T>(read: (value: unknown) => T): z.ZodOptional<z.ZodType<T[]>> {
-  const all = (value: unknown): T[] => (Array.isArray(value) ? value : [value]).map((each) => read(each));
-  return leaf(all).optional();
-}
-
-function listExample(value: unknown): string {
-  return typeof value === "string" || typeof value === "number" ? `[${value}]` : "[one, two]";
-}
-
-function wrongType(expected: string, value: unknown): string {
-  return value === null ? EMPTY : `invalid value ${quoteValue(value)}: use ${expected}`;
-}
-
-function map<S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core.$strict> {
-  const keys = Object.keys(shape);
-  const which =
-    keys.length > KEYS_LISTED_MAX ? `a map with keys such as ${keys[0]}` : `a map with the keys ${keys.join(", ")}`;
-  return z.strictObject(shape, { error: ({ input }) => wrongType(which, input) });
-}
-
-/** A map by the names of networks or projects. */
-function byName<T extends z.ZodType>(
-  what: string,
-  value: T,
-  example: string,
-): z.ZodOptional<z.ZodRecord<z.ZodString, T>> {
-  return z
-    .record(z.string().min(1), value, {
-      error: ({ code, input }) =>
-        code === "invalid_key" ? `the ${what} name is empty` : wrongType(`a map, such as ${example}`, input),
-    })
-    .optional();
-}
 
 const PROJECTS_EXAMPLE = "{PROJECT: {records: {db.shop.test: 10.0.0.5}}}";
 
@@ -114,6 +45,7 @@ export const SCHEMA = map({
   networks: byName("network", map({ dns: servers, records: RECORDS }), "{NETWORK: {dns: [10.0.0.53]}}"),
   projects: byName("project", map({ records: RECORDS }), PROJECTS_EXAMPLE),
   records: RECORDS,
+  policies: POLICIES,
 });
 
 /** A file of the records folder: the keys of the settings file that declare names. */
@@ -131,6 +63,7 @@ export interface FileSettings extends Readonly<Record<string, unknown>> {
   >;
   readonly projects?: Readonly<Record<string, { readonly records?: WrittenRecords }>>;
   readonly records?: WrittenRecords;
+  readonly policies?: Readonly<Record<string, WrittenPolicy>>;
 }
 
 /** The keys that the map at this path may have; undefined if it may have any. */

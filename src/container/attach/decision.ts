@@ -33,6 +33,7 @@ export function decide(
   only: readonly OnlyFilter[],
   policy: LabelPolicy = LABEL_DEFAULTS,
   defaultBridge: DefaultBridgeSetting | "node" = "off",
+  isEnforced = false,
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
@@ -42,11 +43,13 @@ export function decide(
   // Opting out is the only setting that an image may make for its containers.
   const isFromImage = !Object.hasOwn(fact.labels, ENABLE_LABEL);
   const label = readLabel((isFromImage ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
-  if (!label.isEnabled)
-    return skip("opted-out", `its ${isFromImage ? "image's " : ""}label ${ENABLE_LABEL} disables dns11`);
+  const whose = isFromImage ? "image's " : "";
+  // Docker's resolver would answer it anything.
+  if (!label.isEnabled && !isEnforced) return skip("opted-out", `its ${whose}label ${ENABLE_LABEL} disables dns11`);
   const labels = effectiveLabels(fact, policy);
   const warnings = [
     label.warning,
+    label.isEnabled ? undefined : `its ${whose}label ${ENABLE_LABEL} is ignored, because a policy is enforced for it`,
     labelRoutes(labels, policy.servers).warning,
     ignoredLabelWarning(DNS_LABEL, fact, policy),
     ...choiceWarnings(labels),

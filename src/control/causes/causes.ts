@@ -8,6 +8,7 @@ import { ambiguousCauses, containerCauses, crashCauses, pausedCauses, similarCau
 import { lostAliasCauses } from "./lost-aliases.ts";
 import { moveCause } from "./moves.ts";
 import { hostGatewayCauses, notNameCauses } from "./not-names.ts";
+import { policyCauses } from "./policy-causes.ts";
 import { type Situation, cause } from "./situation.ts";
 import { upstreamCauses } from "./upstream-causes.ts";
 
@@ -49,6 +50,7 @@ function shadowCauses(situation: Situation): Cause[] {
 }
 
 function failureCauses(situation: Situation): Cause[] {
+  if (situation.policy?.isCertain === true) return policyCauses(situation);
   const causes = containerCauses(situation);
   if (causes.length > 0) return causes;
   const others = [...notNameCauses(situation), ...hostGatewayCauses(situation)];
@@ -56,5 +58,7 @@ function failureCauses(situation: Situation): Cause[] {
   const isSingle = !situation.name.replace(/\.$/, "").includes(".");
   // A name with dots that resembles a container's is more likely one of the outside world.
   const similar = isSingle ? similarCauses(situation) : [];
-  return [...similar, ...(similar.length > 0 ? [] : upstreamCauses(situation))];
+  if (similar.length > 0) return similar;
+  const refused = policyCauses(situation);
+  return refused.length > 0 ? refused : upstreamCauses(situation);
 }

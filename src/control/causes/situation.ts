@@ -45,6 +45,15 @@ export interface Move {
   readonly atMs: number;
 }
 
+export interface PolicyRefusal {
+  /** The rule, or what takes its place, with file and line. */
+  readonly text: string;
+  /** No source of this machine has a say in it, so nothing else is the cause. */
+  readonly isCertain: boolean;
+  /** An operator may allow the name for a while. */
+  readonly isForName: boolean;
+}
+
 /** The `failure` of a name that could not be queried: whether it fails is not known. */
 export const NOT_QUERIED = "not queried";
 
@@ -63,6 +72,8 @@ export interface Situation {
   readonly isTruncated: boolean;
   /** Why the name is not forwarded, because it may be one of a swarm. */
   readonly held?: string | undefined;
+  /** A policy refuses the name now. */
+  readonly policy?: PolicyRefusal | undefined;
   /** The answer is a local decision about a special name. */
   readonly isSpecial: boolean;
   readonly route: RouteState | undefined;

@@ -18,7 +18,8 @@ import { type RecordedCause, isFresh } from "../causes/judged-failure.ts";
 import type { CauseMemory, ControlPorts } from "../situation/ports.ts";
 import { Situations } from "../situation/situations.ts";
 
-type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile">;
+type Ports = Pick<ControlPorts, "containers" | "resolver" | "inside" | "failures" | "histories" | "settingsFile"> &
+  Partial<Pick<ControlPorts, "policies">>;
 
 /** The time until the next look is so many times as long as a look took. */
 const REST_SHARE = 9;

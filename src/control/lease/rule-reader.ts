@@ -9,8 +9,8 @@ import { nearest } from "../../base/lib/nearest.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import { readNameValue } from "../../config/records/name-value.ts";
-import { type Pattern, readPattern } from "../../query/verdict/pattern.ts";
-import { PatternIndex } from "../../query/verdict/pattern-index.ts";
+import { type Pattern, readPattern } from "../../base/model/name-pattern.ts";
+import { PatternIndex } from "../../base/model/pattern-index.ts";
 import type { FixedReply, Rule, RuleAction } from "../../query/verdict/rule.ts";
 import {
   type Fields,

@@ -19,6 +19,7 @@ import { QueryDetails } from "../reports/query-details.ts";
 import { findEndedContainer, queryRoutes } from "./query-routes.ts";
 import { leaseRoutes } from "./lease-routes.ts";
 import { nameRoutes } from "./name-routes.ts";
+import { policyRoutes } from "./policy-routes.ts";
 import { resolverRoutes } from "./resolver-routes.ts";
 
 export function routesOf(ports: ControlPorts): Routes {
@@ -50,6 +51,7 @@ export function routesOf(ports: ControlPorts): Routes {
     ...eventRoutes(ports),
     ...resolverRoutes(ports),
     ...leaseRoutes(ports.leases, ports.holderOf),
+    ...policyRoutes(ports),
   };
 }
 

@@ -21,6 +21,8 @@ export interface ApiRequest {
   readonly query: URLSearchParams;
   /** Aborted when the client has closed the connection. */
   readonly signal: AbortSignal;
+  /** The connection. */
+  readonly socket?: Socket;
 }
 
 /** A response that is not JSON, or has its own status. */
@@ -101,7 +103,12 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
       await sendLines(outgoing, route.answer({ lines, socket: incoming.socket }), closed.signal);
       return;
     }
-    const answer = await route({ body: await readJson(incoming), query, signal: closed.signal });
+    const answer = await route({
+      body: await readJson(incoming),
+      query,
+      signal: closed.signal,
+      socket: incoming.socket,
+    });
     if (answer instanceof TextResponse) sendText(outgoing, answer);
     else if (isStream(answer)) await sendLines(outgoing, answer, closed.signal);
     else await send(outgoing, 200, answer);

@@ -32,6 +32,7 @@ import type { QueryHistories } from "../../query/history/query-histories.ts";
 import type { Forward } from "../../query/ports.ts";
 import type { ForwardingRules } from "../../query/policy/forwarding-rules.ts";
 import type { NameserverPool } from "../../query/upstream/nameserver-pool.ts";
+import type { PolicyBook } from "../../policy/book/policy-book.ts";
 import type { StoppedContainer } from "../causes/known-container.ts";
 import type { EventRing } from "../history/event-ring.ts";
 import type { QueryReader } from "../history/query-reader.ts";
@@ -149,6 +150,7 @@ export interface ControlPorts {
   /** The process at the other end of a connection to the control socket. */
   readonly holderOf: (socket: Socket) => Holder;
   readonly containers: Containers;
+  readonly policies: PolicyBook;
   readonly repairs: Repairs;
   readonly resolver: () => ActiveResolver;
   readonly inside: ContainerAccess;

@@ -21,9 +21,11 @@ import { KnownContainers } from "../causes/known-containers.ts";
 import { movesOf } from "../causes/moves.ts";
 import type { Move, RouteState, Situation } from "../causes/situation.ts";
 import { type AnswerHistories, LastAnswers } from "./last-answers.ts";
+import { refusalNow } from "./policy-refusal.ts";
 import type { ActiveResolver, ControlPorts } from "./ports.ts";
 
 export interface SituationPorts extends Pick<ControlPorts, "containers" | "inside"> {
+  readonly policies?: ControlPorts["policies"];
   readonly resolver: () => Pick<ActiveResolver, "upstreamState" | "behaviour" | "rules">;
   readonly settingsFile?: ControlPorts["settingsFile"];
   readonly histories: AnswerHistories;
@@ -105,6 +107,7 @@ export class Situations {
       owner: this.known.byId(owner.id) ?? runningContainer(owner),
       route: route && this.#stateOf(route, owner),
       ownZone: this.#ownZoneOf(owner, question.name),
+      policy: refusalNow(this.#ports.policies, owner.id, question.name, type),
       moves: this.#movesSince(owner, bareName(question.name)),
       known: this.known,
       former: this.former,

@@ -17,6 +17,7 @@ import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
 import { type Shares, sharePools } from "./shares.ts";
+import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Verdicts } from "../verdict/verdicts.ts";
 
 /** Opens a socket to a server from the namespace that the server is reached from; throws on failure. */
@@ -50,6 +51,8 @@ export class Client {
   memory: KernelAnswerMemory | undefined;
   /** The rules that judge its queries; undefined without any. */
   verdicts: Verdicts | undefined;
+  /** The policies of its namespace; undefined without any. */
+  policy: NamespacePolicy | undefined;
   /** The number of that memory's answers that are counted. */
   #collected = 0;
   isClosed = false;
@@ -74,6 +77,8 @@ export class Client {
     failed: 0,
     /** Answered, or left without a reply, by a rule of a lease. */
     ruled: 0,
+    /** Refused by a policy. */
+    denied: 0,
     /** Answers with these response codes: NXDOMAIN, and any other than NOERROR. */
     nxdomain: 0,
     errors: 0,
@@ -108,7 +113,7 @@ export class Client {
     this.answered?.note(outcome);
     this.verdicts?.tape(outcome);
     // What a test wanted is no failure.
-    if (outcome.rule !== undefined) return;
+    if (outcome.rule !== undefined && result !== QUERY_RESULT.denied) return;
     const { rcode } = outcome;
     if (rcode !== RCODE.NOERROR) this.counters[rcode === RCODE.NXDOMAIN ? "nxdomain" : "errors"]++;
     else if (!outcome.lacksAddress && !this.failures.hasEntries) return;
@@ -119,6 +124,7 @@ export class Client {
     const { counters } = this;
     if (stage === STAGE.probe) return;
     if (stage === STAGE.completed) {
+      if (result === QUERY_RESULT.denied) counters.denied++;
       if (result === QUERY_RESULT.refused) counters.refused++;
       if (result === QUERY_RESULT.refused || result === QUERY_RESULT.failed) counters.failed++;
       return;
@@ -130,6 +136,7 @@ export class Client {
     else if (stage === STAGE.malformed) counters.malformed++;
     else if (stage === STAGE.ignored) counters.ignored++;
     else if (stage === STAGE.ruled) counters.ruled++;
+    else if (stage === STAGE.denied) counters.denied++;
   }
 
   /** Has the kernel answer from another memory, or from none. */

@@ -65,7 +65,8 @@ export class FailureTable {
   note(outcome: Outcome): void {
     const { stage, rcode, lacksAddress, nameEnd } = outcome;
     const { policy } = this.#parts;
-    const isResolved = stage === STAGE.local || stage === STAGE.cache || stage === STAGE.completed;
+    const isResolved =
+      stage === STAGE.local || stage === STAGE.cache || stage === STAGE.completed || stage === STAGE.denied;
     // Other stages are faults of the query, not of its name.
     if (!policy.isEnabled || !isResolved || nameEnd === 0) return;
     name.read(outcome);

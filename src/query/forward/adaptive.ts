@@ -26,6 +26,7 @@ import { NOT_SHAREABLE, isDnssecOk } from "../cache/shareable.ts";
 import type { Meter } from "../record/meter.ts";
 import type { Forward } from "../ports.ts";
 import type { NameserverPool, ServerList } from "../upstream/nameserver-pool.ts";
+import { AnswerGate } from "../gate/answer-gate.ts";
 import type { Trace } from "../trace.ts";
 import { type FreshReply, readFreshReply } from "../wire/shared-reply.ts";
 import { Admission } from "./admission.ts";
@@ -52,6 +53,8 @@ export interface AdaptiveParts {
   /** Limit over all containers. */
   readonly queriesMax: number;
   readonly meter?: Meter | undefined;
+  /** What answers to containers with a policy pass. */
+  readonly gate?: AnswerGate;
 }
 
 const FRESH = { seconds: 0 };
@@ -66,6 +69,7 @@ export class AdaptiveForwarder {
   readonly #hooks: UpstreamQueryHooks;
   readonly #admission: Admission;
   readonly #writer: CacheWriter;
+  readonly #gate: AnswerGate;
   #refreshing = 0;
   #turn = 0;
 
@@ -74,6 +78,7 @@ export class AdaptiveForwarder {
     const { now, ids, meter, queriesMax } = parts;
     this.#admission = new Admission(queriesMax);
     this.#writer = new CacheWriter(parts);
+    this.#gate = parts.gate ?? new AnswerGate();
     this.#hooks = {
       now,
       random: () => ids.next(),
@@ -97,6 +102,7 @@ export class AdaptiveForwarder {
       deferred,
       transport,
       arrivedMs: now(),
+      gate: this.#gate,
       handlesTruncation: behaviour.handlesTruncation,
       heldBytes,
       respond,

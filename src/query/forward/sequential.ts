@@ -19,6 +19,8 @@ import type { Server } from "../../base/model/view.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { guard } from "../../base/lib/guard.ts";
 import type { Client } from "../client/client.ts";
+import { AnswerGate } from "../gate/answer-gate.ts";
+import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
 import type { DeferredQuery, Forward, Respond, Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import type { Meter, UpstreamFailure } from "../record/meter.ts";
@@ -62,6 +64,7 @@ export class SequentialForwarder {
   readonly #question = new Question();
   readonly #admission: Admission;
   readonly #meter: Pick<Meter, "recordReply" | "recordFailure"> | undefined;
+  readonly #gate: AnswerGate;
 
   /** `queriesMax` limits the queries in flight of all containers together: each may need a file descriptor. */
   constructor(
@@ -69,11 +72,13 @@ export class SequentialForwarder {
     events: SequentialEvents,
     queriesMax: number = LIMITS.forwardQueriesTotal,
     meter?: Pick<Meter, "recordReply" | "recordFailure">,
+    gate: AnswerGate = new AnswerGate(),
   ) {
     this.#behaviour = behaviour;
     this.#events = events;
     this.#admission = new Admission(queriesMax);
     this.#meter = meter;
+    this.#gate = gate;
   }
 
   /** Queries without an answer yet. */
@@ -195,12 +200,20 @@ export class SequentialForwarder {
   }
 
   #respond(pending: SequentialQuery, answer: Uint8Array, result: QueryResult, server?: Server): void {
-    const { client, deferred, transport, arrivedMs, heldBytes } = pending;
+    const { client, deferred, transport } = pending;
     pending.isDone = true;
-    this.#admission.release(client, heldBytes);
     const { alias } = deferred;
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
-    outcome.complete(alias ?? deferred, reply, result, server);
+    if (client.policy === undefined) return this.#give(pending, { reply, result }, server);
+    const deferredAnswer = { deferred, transport, reply, result };
+    passDeferred(this.#gate, client.policy, deferredAnswer, (passed) => this.#give(pending, passed, server));
+  }
+
+  #give(pending: SequentialQuery, { reply, result, refusal }: PassedAnswer, server?: Server): void {
+    const { client, deferred, transport, arrivedMs, heldBytes } = pending;
+    this.#admission.release(client, heldBytes);
+    outcome.complete(deferred.alias ?? deferred, reply, result, server);
+    if (refusal !== undefined) outcome.refuse(refusal);
     outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, performance.now());
     client.record(outcome);

@@ -11,6 +11,8 @@ import type { QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
 import { requestsAuthentic } from "../cache/shareable.ts";
+import type { AnswerGate } from "../gate/answer-gate.ts";
+import { type PassedAnswer, passDeferred } from "../gate/deferred-answer.ts";
 import { type DeferredQuery, type Respond, SLOT_BYTES, type Transport } from "../ports.ts";
 import { Outcome } from "../record/outcome.ts";
 import { replyToAlias } from "../wire/alias.ts";
@@ -27,6 +29,8 @@ export interface WaiterParts {
   readonly deferred: DeferredQuery;
   readonly transport: Transport;
   readonly arrivedMs: number;
+  /** What an answer to a container with a policy passes. */
+  readonly gate: AnswerGate;
   /** Replies that are too large for the client are truncated. */
   readonly handlesTruncation: boolean;
   /** Held of the container's share. */
@@ -119,11 +123,18 @@ export class Waiter {
 
   #done(answer: Uint8Array, result: QueryResult, server: Server | undefined): void {
     this.#isDone = true;
-    const { client, deferred, transport, arrivedMs } = this.#parts;
+    const { client, deferred, transport, gate } = this.#parts;
     const { alias } = deferred;
     const reply = alias === undefined ? answer : replyToAlias(answer, alias);
-    outcome.complete(alias ?? deferred, reply, result, server);
+    if (client.policy === undefined) return this.#give({ reply, result }, server);
+    passDeferred(gate, client.policy, { deferred, transport, reply, result }, (passed) => this.#give(passed, server));
+  }
+
+  #give({ reply, result, refusal }: PassedAnswer, server: Server | undefined): void {
+    const { client, deferred, transport, arrivedMs } = this.#parts;
+    outcome.complete(deferred.alias ?? deferred, reply, result, server);
     outcome.rule = deferred.rule;
+    if (refusal !== undefined) outcome.refuse(refusal);
     outcome.isOwn = deferred.isOwn === true;
     outcome.setTimes(transport === "tcp", arrivedMs, this.#parts.onDone(this));
     client.record(outcome);

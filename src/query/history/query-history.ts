@@ -22,7 +22,7 @@ const NAMELESS = 0x10;
 const SERVERS_MAX = 255;
 /** Gaps that are known one by one; of more, the oldest are one. */
 const GAPS_MAX = 16;
-const UNNAMED_RULE = "a rule of a lease";
+const UNNAMED_RULE = "a rule of a lease or a policy";
 const DISABLED: RecordingPolicy = { isEnabled: false, hasNames: false };
 
 /** Queries that were answered without this process, of which it records the last ones when the history is read. */
@@ -43,7 +43,7 @@ export class QueryHistory {
   readonly firstSeq = Date.now() * 1000;
   #nextSeq = this.firstSeq;
   #servers: string[] | undefined;
-  /** The rules of leases that had a say in an answer. */
+  /** The rules of leases and policies that had a say in an answer. */
   #rules: string[] = [];
   /** The server of the last reply and its index: usually also that of the next reply. */
   #lastServer: Server | undefined;
@@ -146,6 +146,7 @@ export class QueryHistory {
     const nameAt = at + NAME_AT;
     const result = QUERY_RESULTS[flags & 7] ?? "local";
     const from = (rest >>> 8) & 0xff;
+    const isRuled = result === "ruled" || result === "denied";
     return {
       seq,
       atMs: ring.doubles[at >> 3] ?? 0,
@@ -158,8 +159,8 @@ export class QueryHistory {
       isStream: (flags & BY_STREAM) !== 0,
       result,
       source: result === "local" ? (LOCAL_SOURCES[from]?.key ?? null) : null,
-      upstream: result === "local" || result === "ruled" ? null : (this.#servers?.[from - 1] ?? null),
-      rule: result === "ruled" ? (this.#rules[from - 1] ?? UNNAMED_RULE) : null,
+      upstream: result === "local" || isRuled ? null : (this.#servers?.[from - 1] ?? null),
+      rule: isRuled ? (this.#rules[from - 1] ?? UNNAMED_RULE) : null,
       tookMs: took / 1000,
     };
   }
@@ -167,7 +168,8 @@ export class QueryHistory {
   /** Starts a record and writes its name and addresses; returns its offset. */
   #begin(outcome: Outcome, server: number): number {
     const { question, at: offset, nameEnd, isStream, rcode } = outcome;
-    const result = outcome.rule === undefined ? outcome.result : QUERY_RESULT.ruled;
+    const isByLease = outcome.rule !== undefined && outcome.result !== QUERY_RESULT.denied;
+    const result = isByLease ? QUERY_RESULT.ruled : outcome.result;
     const ring = (this.#ring ??= new Ring());
     const isNamed = nameEnd !== 0 && this.#policy.hasNames;
     const from = offset + HEADER_BYTES;

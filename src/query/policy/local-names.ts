@@ -74,6 +74,13 @@ export class LocalNames {
     return MISS;
   }
 
+  /** Whether a source has the name, or may have it. */
+  knows(name: QuestionName, view: View): boolean {
+    const found = this.find(name, view);
+    this.pending = undefined;
+    return found !== MISS && found !== DENIED;
+  }
+
   #fromDocker(ask: DockerAsk): number {
     const { search } = this;
     const answer = this.docker?.find(ask);

@@ -1,30 +1,76 @@
 /**
- * RuledAnswer: writes what a rule of a lease wants answered, over the query.
+ * RuledAnswer: what the rules of leases say about a query: nothing, an answer, none, or a delay. An answer is written over it.
  */
 import { RCODE } from "../../base/dns/rcode.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import { NO_REPLY } from "../../base/model/query-record.ts";
 import type { View } from "../../base/model/view.ts";
-import { DROPPED } from "../ports.ts";
-import type { Outcome } from "../record/outcome.ts";
+import type { Client } from "../client/client.ts";
+import type { PolicedQuery } from "../gate/policed-query.ts";
+import { DEFERRED, DROPPED, UNDECIDED } from "../ports.ts";
+import { type Outcome, STAGE } from "../record/outcome.ts";
+import type { Trace } from "../trace.ts";
 import type { FixedReply } from "../verdict/rule.ts";
-import type { AnswerAction } from "../verdict/verdicts.ts";
+import type { AnswerAction, Verdicts } from "../verdict/verdicts.ts";
 import { declaredAnswer } from "../wire/declared-answer.ts";
 import type { Question } from "../wire/question.ts";
 import { failure, nameError, noData, truncated } from "../wire/reply.ts";
 import { type DeclaredRecords, isUpstream } from "./declared-records.ts";
+import type { LocalNames } from "./local-names.ts";
+
+/** The query that is being answered, and who else has a say in it. */
+interface RuledParts {
+  readonly question: Question;
+  readonly outcome: Outcome;
+  readonly names: LocalNames;
+  readonly policed: PolicedQuery;
+}
 
 export class RuledAnswer {
   readonly #behaviour: Behaviour;
   readonly #declared: DeclaredRecords;
+  readonly #parts: RuledParts;
+  /** It is set while a query is explained. */
+  trace: Trace | undefined;
+  /** Set if a rule holds the query for so long. */
+  delayMs: number | undefined;
 
-  constructor(behaviour: Behaviour, declared: DeclaredRecords) {
+  constructor(behaviour: Behaviour, declared: DeclaredRecords, parts: RuledParts) {
     this.#behaviour = behaviour;
     this.#declared = declared;
+    this.#parts = parts;
   }
 
-  /** Returns the length of the reply, or DROPPED. `view` is the client's, `limit` the longest reply that it accepts. */
-  write(action: AnswerAction, block: Buffer, question: Question, limit: number, view: View, outcome: Outcome): number {
+  /**
+   * Returns the length of the reply, DROPPED, DEFERRED with the delay, or UNDECIDED if no rule applies. `limit` is the longest
+   * reply that the client accepts.
+   */
+  answer(verdicts: Verdicts, client: Client, block: Buffer, limit: number, isStream: boolean): number {
+    const { question, outcome, names, policed } = this.#parts;
+    // The doctor looks at dns11; an explanation is of what the container gets.
+    if (outcome.isOwn && this.trace === undefined && client.ownQueries.isExempt) return UNDECIDED;
+    const verdict = verdicts.judge(question, isStream, outcome.isOwn);
+    if (verdict === undefined) return UNDECIDED;
+    const { action } = verdict;
+    const { text } = verdict.rule;
+    if (action.kind === "reply") {
+      const refused = policed.answerOfTest(block, () => names.knows(question, client.view));
+      if (refused !== UNDECIDED) return refused;
+    }
+    outcome.rule = text;
+    if (action.kind === "delay") {
+      this.trace?.record("rules", text);
+      this.delayMs = action.ms;
+      outcome.stage = STAGE.deferred;
+      return DEFERRED;
+    }
+    this.trace?.recordAnswer("rules", text);
+    outcome.stage = STAGE.ruled;
+    return this.#write(action, block, limit, client.view);
+  }
+
+  #write(action: AnswerAction, block: Buffer, limit: number, view: View): number {
+    const { question, outcome } = this.#parts;
     switch (action.kind) {
       case "drop":
         outcome.rcode = NO_REPLY;

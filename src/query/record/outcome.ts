@@ -10,6 +10,7 @@ import { QUESTION_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
 import { QUERY_RESULT, type QueryResult } from "../../base/model/query-record.ts";
 import type { Server } from "../../base/model/view.ts";
+import type { Refusal } from "../../policy/judge/refusal.ts";
 
 /** How far a query has come. */
 export const STAGE = {
@@ -31,6 +32,8 @@ export const STAGE = {
   probe: 7,
   /** Answered, or left without a reply, by a rule of a lease. */
   ruled: 8,
+  /** Refused by a policy. */
+  denied: 9,
 } as const;
 
 /** The parts of a deferred query that are needed here. */
@@ -39,6 +42,7 @@ interface CompletedQuery {
   readonly questionEnd: number;
   readonly type: number;
   readonly rule?: string;
+  readonly refusal?: Refusal;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -57,8 +61,10 @@ export class Outcome {
   lacksAddress = false;
   /** dns11 itself sent it, as a test or to explain it: it counts nowhere as a query of the container. */
   isOwn = false;
-  /** The rule of a lease that had a say in it, for people. */
+  /** The rule of a lease that had a say in it, or the policy that refused it, for people. */
   rule: string | undefined;
+  /** A policy has refused it, or would have; it has been noted. */
+  refusal: Refusal | undefined;
   /**
    * The query, with the name in its original letter case, and the reply: both begin at `at` and have the name at the
    * same place.
@@ -85,7 +91,7 @@ export class Outcome {
     this.type = 0;
     this.isStream = isStream;
     this.isOwn = isOwn;
-    this.rule = undefined;
+    this.rule = this.refusal = undefined;
     this.lacksAddress = false;
     this.question = this.reply = block;
     this.at = at;
@@ -95,7 +101,7 @@ export class Outcome {
 
   /** A deferred query has its answer. */
   complete(
-    { query, questionEnd, type, rule }: CompletedQuery,
+    { query, questionEnd, type, rule, refusal }: CompletedQuery,
     reply: Uint8Array,
     result: QueryResult,
     server: Server | undefined,
@@ -110,6 +116,15 @@ export class Outcome {
     this.nameEnd = questionEnd - QUESTION_FIXED_BYTES;
     this.server = server;
     this.rule = rule;
+    this.refusal = refusal;
+  }
+
+  /** A policy refuses it: the stage is set where it does. */
+  refuse(refusal: Refusal): void {
+    this.refusal = refusal;
+    if (!refusal.isEnforced) return;
+    this.rule = refusal.text;
+    this.result = QUERY_RESULT.denied;
   }
 
   /** Adds the transport and the duration. */

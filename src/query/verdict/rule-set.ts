@@ -3,7 +3,7 @@
  * are stored once.
  */
 import type { QuestionName } from "../../base/model/visible-names.ts";
-import { PatternIndex } from "./pattern-index.ts";
+import { PatternIndex } from "../../base/model/pattern-index.ts";
 import type { Rule } from "./rule.ts";
 import { Tape } from "./tape.ts";
 

@@ -5,8 +5,8 @@
  */
 import type { NameRecords } from "../../base/model/visible-names.ts";
 import type { AliasLink } from "../wire/alias.ts";
-import type { Pattern } from "./pattern.ts";
-import type { PatternIndex } from "./pattern-index.ts";
+import type { Pattern } from "../../base/model/name-pattern.ts";
+import type { PatternIndex } from "../../base/model/pattern-index.ts";
 
 /** One reply in a sequence. */
 export interface FixedReply {

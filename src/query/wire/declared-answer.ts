@@ -74,7 +74,7 @@ export function declaredAnswer(
   if (isNegative)
     at =
       zone === undefined
-        ? writeSoa(block, question, at, ttlSeconds)
+        ? writeSoa(block, at, ttlSeconds)
         : writeOwned(block, { owner: zone.origin, type: TYPE.SOA, data: zone.soa }, at, ttlSeconds);
   let extra = 0;
   for (const record of isWhole ? additional : []) {

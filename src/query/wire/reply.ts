@@ -86,7 +86,7 @@ function negative(
 ): number {
   writeHeader(block, question, rcode, true);
   let at = question.end;
-  if (behaviour.hasNegativeSoa) at = writeSoa(block, question, at, ttlSeconds);
+  if (behaviour.hasNegativeSoa) at = writeSoa(block, at, ttlSeconds);
   return finish(block, question, at, 0, behaviour.hasNegativeSoa ? 1 : 0, behaviour, rcode);
 }
 
@@ -216,10 +216,11 @@ function writeOwner(block: Buffer, question: Question, at: number, ownerBytes: n
 /**
  * An SOA owned by the queried name, so that clients cache the negative answer for as long as the TTL of our records.
  */
-export function writeSoa(block: Buffer, question: Question, end: number, ttlSeconds: number): number {
-  let at = writeOwner(block, question, end, POINTER_BYTES);
-  at = writeRecord(block, at, TYPE.SOA, ttlSeconds, SOA_DATA_BYTES);
-  at = writeOwner(block, question, at, POINTER_BYTES);
+export function writeSoa(block: Buffer, end: number, ttlSeconds: number): number {
+  setU16(block, end, QUESTION_POINTER);
+  let at = writeRecord(block, end + POINTER_BYTES, TYPE.SOA, ttlSeconds, SOA_DATA_BYTES);
+  setU16(block, at, QUESTION_POINTER);
+  at += POINTER_BYTES;
   block[at++] = 0;
   for (const value of [1, ttlSeconds, ttlSeconds, ttlSeconds, ttlSeconds]) {
     setU32(block, at, value);

@@ -262,7 +262,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #openRoster(): Roster {
-    const { quarantines, limitedLog, settings } = this.#parts;
+    const { quarantines, limitedLog, querySide, settings } = this.#parts;
     return new Roster({
       directory: () => this.#directory,
       reconciler: this.reconciler,
@@ -270,6 +270,7 @@ export class EngineSide implements ContainerSide {
       bridges: this.bridges,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
+      isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       onWarning: ({ name: container }, warning) =>
@@ -358,6 +359,7 @@ export class EngineSide implements ContainerSide {
         this.egress.put(fact);
         this.links.put(fact);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       onContainerGone: (id, exitCode) => {
         this.#events.onGone(id, exitCode);
@@ -370,6 +372,7 @@ export class EngineSide implements ContainerSide {
         this.egress.remove(id);
         this.links.remove(id);
         querySide.rules.containersChanged();
+        querySide.policies.containersChanged();
       },
       stopped: {
         known: () => this.directory.names.stopped.ids,

@@ -4,6 +4,7 @@
  *   *.ok.test         A 192.0.2.N, AAAA 2001:db8::N, TXT, MX; N are the digits at the end of the first label, else 1;
  *                     no data for other types
  *   *.cname.test      CNAME to the same labels below ok.test, and that one's record
+ *   10-0-0-1.at.test  that address; of fd00--1.at.test, the IPv6 address; of HTTPS, a service with it as a hint
  *   *.nodata.test     NOERROR without an answer, with SOA
  *   *.nx.test         NXDOMAIN with SOA; so does every name that is not in this table
  *   *.servfail.test   SERVFAIL
@@ -34,12 +35,14 @@ const TC = 0x0200;
 const QR_RA = 0x8080;
 const OPCODE_RD_CD = 0x7910;
 const TYPE_TXT = 16;
+const TYPE_HTTPS = 65;
 const BIG = 992;
 const TTL_S = 60;
 
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   ok: (question, labels) => now(reply(question, 0, okParts(question, labels))),
   cname: (question, labels) => now(reply(question, 0, cnameParts(question, labels))),
+  at: (question, labels) => now(reply(question, 0, atParts(question, labels.at(-1) ?? ""))),
   nodata: (question) => now(reply(question, 0, [soa()])),
   nx: (question) => now(reply(question, NXDOMAIN, [soa()])),
   servfail: (question) => now(reply(question, SERVFAIL)),
@@ -87,6 +90,16 @@ function cnameParts(question: UpstreamQuestion, labels: readonly string[]): Part
   const target = [...labels, "ok", "test"].join(".");
   const alias: Part = { section: "answer", type: 5, data: dataOf({ type: "CNAME", name: ".", data: target }) };
   return [alias, ...okParts(question, labels).map((part) => Object.assign({ owner: target }, part))];
+}
+
+function atParts({ type }: UpstreamQuestion, label: string): Part[] {
+  const isV4 = /^\d+-\d+-\d+-\d+$/.test(label);
+  const address = isV4
+    ? Buffer.from(label.split("-").map(Number))
+    : dataOf({ type: "AAAA", name: ".", data: label.replaceAll("-", ":") });
+  const hints = Buffer.concat([hex("0001 00"), uint16(isV4 ? 4 : 6), uint16(address.length), address]);
+  if (type === TYPE_HTTPS) return [{ section: "answer", type, data: hints }];
+  return type === (isV4 ? 1 : 28) ? [{ section: "answer", type, data: address }] : [soa()];
 }
 
 function soa(): Part {

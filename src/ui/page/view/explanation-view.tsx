@@ -7,6 +7,7 @@ import { CauseView } from "./cause-view.tsx";
 import { ContainerLink, Pill, Wire } from "./parts.tsx";
 
 const STATIONS: Readonly<Record<ExplainedStep["layer"], string>> = {
+  policy: "policy",
   rules: "rules of tests",
   links: "links",
   names: "container names",

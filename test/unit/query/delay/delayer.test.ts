@@ -11,7 +11,7 @@ import { Answerer } from "../../../../src/query/answer.ts";
 import type { Client } from "../../../../src/query/client/client.ts";
 import { Delayer } from "../../../../src/query/delay/delayer.ts";
 import { DEFERRED, SLOT_BYTES } from "../../../../src/query/ports.ts";
-import { readPattern } from "../../../../src/query/verdict/pattern.ts";
+import { readPattern } from "../../../../src/base/model/name-pattern.ts";
 import { RuleSet } from "../../../../src/query/verdict/rule-set.ts";
 import { RuleTally } from "../../../../src/query/verdict/rule.ts";
 import { Verdicts } from "../../../../src/query/verdict/verdicts.ts";

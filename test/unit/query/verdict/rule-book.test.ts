@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
-import { readPattern } from "../../../../src/query/verdict/pattern.ts";
+import { readPattern } from "../../../../src/base/model/name-pattern.ts";
 import { type Rule, RuleTally } from "../../../../src/query/verdict/rule.ts";
 import { type JudgedClient, RuleBook, type RuleScope } from "../../../../src/query/verdict/rule-book.ts";
 import { Tape } from "../../../../src/query/verdict/tape.ts";

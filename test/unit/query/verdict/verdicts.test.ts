@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { wireLabels } from "../../../../src/base/dns/name.ts";
 import { StoredName } from "../../../../src/base/model/stored-name.ts";
-import { readPattern } from "../../../../src/query/verdict/pattern.ts";
+import { readPattern } from "../../../../src/base/model/name-pattern.ts";
 import { type Rule, RuleTally } from "../../../../src/query/verdict/rule.ts";
 import { RuleSet } from "../../../../src/query/verdict/rule-set.ts";
 import { Verdicts } from "../../../../src/query/verdict/verdicts.ts";

@@ -2,10 +2,10 @@
  * PatternIndex: values by pattern, found by name. A lookup costs one step for each number of labels that patterns have, however
  * many patterns there are, and makes no string of the name.
  */
-import { sameBytes } from "../../base/dns/name.ts";
-import { HASH_BASIS, hashByte, hashOf } from "../../base/model/label-table.ts";
-import type { QuestionName } from "../../base/model/visible-names.ts";
-import { type Pattern, matchesLabels } from "./pattern.ts";
+import { sameBytes } from "../dns/name.ts";
+import { HASH_BASIS, hashByte, hashOf } from "./label-table.ts";
+import type { QuestionName } from "./visible-names.ts";
+import { type Pattern, matchesLabels } from "./name-pattern.ts";
 
 interface Entry<V> {
   readonly pattern: Pattern;

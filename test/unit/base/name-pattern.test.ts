@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { wireLabels } from "../../../../src/base/dns/name.ts";
-import { StoredName } from "../../../../src/base/model/stored-name.ts";
-import { readPattern } from "../../../../src/query/verdict/pattern.ts";
-import { PatternIndex } from "../../../../src/query/verdict/pattern-index.ts";
+import { wireLabels } from "../../../src/base/dns/name.ts";
+import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { readPattern } from "../../../src/base/model/name-pattern.ts";
+import { PatternIndex } from "../../../src/base/model/pattern-index.ts";
 
 function named(text: string): StoredName {
   const labels = text === "" ? new Uint8Array(0) : wireLabels(text);

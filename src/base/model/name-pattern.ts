@@ -2,7 +2,7 @@
  * Pattern: which names a rule is about, in the notation of Docker's sandboxes: `x.test` that name alone, `*.x.test` names with
  * one more label, `**.x.test` names with any number of further labels, `**` every name. Letter case and a final dot do not matter.
  */
-import { bareName, wireLabels } from "../../base/dns/name.ts";
+import { bareName, wireLabels } from "../dns/name.ts";
 
 /** Names that end with certain labels, and have so many before them. */
 export interface Pattern {

@@ -1,0 +1,118 @@
+/**
+ * Policies: which containers have one, what it has refused, what would become of a name, and what an operator allows for a while, as
+ * returned by the routes below `/v1/policies`.
+ */
+
+type PolicyMode = "audit" | "learn" | "enforce";
+
+/** Whether a container without dns11 is still confined at this moment, and why. */
+export interface ClosedMoment {
+  readonly isClosed: boolean;
+  readonly because: string;
+}
+
+export interface PolicyContainer {
+  readonly container: string;
+  readonly containerId: string;
+  readonly project: string | null;
+  readonly service: string | null;
+  /** The stricter one decides; usually there is one. */
+  readonly policies: readonly {
+    readonly name: string;
+    readonly mode: PolicyMode;
+    /** The scope or the label by which it is chosen. */
+    readonly by: string;
+    readonly where: string;
+  }[];
+  readonly mode: PolicyMode;
+  /** Why dns11 does not serve it, so that its policy does nothing; null if it does. */
+  readonly notServed: string | null;
+  /** Queries since dns11 began. */
+  readonly refused: number;
+  readonly wouldRefuse: number;
+  readonly birth: ClosedMoment;
+  readonly life: ClosedMoment;
+  readonly death: ClosedMoment;
+  /** What an operator allows for now. */
+  readonly grants: readonly string[];
+  /** For the operator to see to. */
+  readonly problems: readonly string[];
+}
+
+export interface PoliciesReport {
+  readonly policies: readonly {
+    readonly name: string;
+    readonly mode: PolicyMode;
+    readonly where: string;
+    readonly for: readonly string[];
+    readonly allow: number;
+    readonly deny: number;
+  }[];
+  /** Those with a policy. */
+  readonly containers: readonly PolicyContainer[];
+}
+
+export interface PolicyCheckRequest {
+  /** A name or an address, with a port if it matters. */
+  readonly name: string;
+  readonly container: string;
+  /** A record type; A without one. */
+  readonly type?: string;
+}
+
+type PolicyVerdict = "allowed" | "refused" | "would-refuse" | "no-policy";
+
+export interface PolicyCheck {
+  readonly container: string;
+  readonly name: string;
+  readonly port: number | null;
+  readonly type: string;
+  readonly verdict: PolicyVerdict;
+  /** The rule, or what takes its place, with file and line. */
+  readonly because: string;
+  /** What is to be known beside the verdict. */
+  readonly notes: readonly string[];
+  /** The command that would allow it; null if it is allowed, or no command does. */
+  readonly fix: string | null;
+}
+
+export interface PolicyAllowRequest {
+  readonly container: string;
+  /** A name, or a pattern. */
+  readonly name: string;
+  readonly forMs: number;
+}
+
+export interface PolicyAllowed {
+  readonly container: string;
+  readonly name: string;
+  readonly until: string;
+  /** It is the container whose namespace this one uses. */
+  readonly sharedWith?: string;
+}
+
+export interface PolicyRefusal {
+  /** Grows with each entry of the log. */
+  readonly number: number;
+  /** The first and the last time, and how often. */
+  readonly time: string;
+  readonly last: string;
+  readonly count: number;
+  readonly container: string;
+  readonly containerId: string;
+  readonly project: string | null;
+  readonly service: string | null;
+  /** null where names are hidden. */
+  readonly name: string | null;
+  readonly type: string;
+  readonly verdict: "refused" | "would-refuse";
+  readonly policy: string;
+  readonly mode: PolicyMode;
+  readonly reason: string;
+  /** The rule, or what takes its place, with file and line. */
+  readonly because: string;
+}
+
+export interface PolicyLogReport {
+  readonly refusals: readonly PolicyRefusal[];
+}

@@ -1,0 +1,125 @@
+/**
+ * PoliciesSchema: the policies in the settings file, each and each of its rules with its line.
+ */
+import type * as z from "zod";
+
+import { parseType } from "../../base/dns/record-type.ts";
+import {
+  ADDRESSES_CHOICES,
+  HOST_CHOICES,
+  NAME_FORM,
+  PEERS_CHOICES,
+  POLICY_MODES,
+  PRIVATE_CHOICES,
+  type Policy,
+  type PolicyScope,
+  SCOPE_FORMS,
+  isPolicyName,
+  parseScope,
+} from "../../policy/model/policy.ts";
+import { POLICY_DEFAULTS, POLICY_LIMITS } from "../../policy/model/policy-defaults.ts";
+import { type PolicyRule, type WrittenRule, readRule } from "../../policy/model/policy-rule.ts";
+import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
+import { count, duration, oneOf, quoteValue } from "../kinds.ts";
+import type { Document } from "./document.ts";
+import { byName, leaf, list, map } from "./schema-parts.ts";
+
+const SECOND_MS = 1_000;
+
+const rules = list(readRule);
+const KEEP = duration(SECOND_MS, POLICY_LIMITS.keepMs, SECOND_MS);
+const NEW_NAMES = count(1, POLICY_LIMITS.newNamesPerMinute);
+
+const POLICY = map({
+  for: list(readScope),
+  mode: choice(POLICY_MODES),
+  allow: rules,
+  deny: rules,
+  peers: choice(PEERS_CHOICES),
+  host: choice(HOST_CHOICES),
+  private: choice(PRIVATE_CHOICES),
+  addresses: choice(ADDRESSES_CHOICES),
+  keep: leaf((value) => KEEP.read(value)).optional(),
+  "new-names-per-minute": leaf((value) => NEW_NAMES.read(value)).optional(),
+  types: list((value) => parseType(typeof value === "string" ? value : quoteValue(value))),
+});
+
+export type WrittenPolicy = z.output<typeof POLICY>;
+
+export const POLICIES = byName("policy", POLICY, "{NAME: {mode: audit, for: [network=NET], allow: [api.example.com]}}");
+
+/** The policies of a file with their places. Throws a Fault that lists what the schema cannot see. */
+export function placedPolicies(
+  written: Readonly<Record<string, WrittenPolicy>>,
+  document: Document,
+  path: string,
+): readonly Policy[] {
+  const mistakes: string[] = [];
+  const at = (of: readonly PropertyKey[]): string => {
+    const { line, column } = document.keyPositionOf(of);
+    return `${path}:${line}:${column}: ${of.map(String).join(".")}`;
+  };
+  const names = Object.keys(written);
+  if (names.length > POLICY_LIMITS.policies)
+    mistakes.push(`${at(["policies"])}: has ${names.length} policies: use at most ${POLICY_LIMITS.policies}`);
+  const policies = Object.entries(written).map(([name, each]): Policy => {
+    const place = ["policies", name];
+    if (!isPolicyName(name)) mistakes.push(`${at(place)}: invalid name of a policy: ${NAME_FORM}`);
+    const { mode } = each;
+    // What it means to leave it out would surprise one half of its readers.
+    if (mode === undefined)
+      mistakes.push(`${at(place)}: has no mode: set mode: audit, which refuses nothing, learn or enforce`);
+    for (const [key, max] of LENGTHS) {
+      const length = each[key]?.length ?? 0;
+      if (length > max) mistakes.push(`${at([...place, key])}: has ${length} entries: use at most ${max}`);
+    }
+    const placed = (key: "allow" | "deny"): PolicyRule[] =>
+      (each[key] ?? []).map((rule, index) => placedRule(rule, document.positionOf([...place, key, index]).line));
+    // Until there is code for it, a file that says so must not be valid.
+    if (each.addresses === "enforce")
+      mistakes.push(
+        `${at([...place, "addresses"])}: enforce is not supported yet: use names, which filters names only`,
+      );
+    const { line, column } = document.keyPositionOf(place);
+    return {
+      name,
+      where: `${path}:${line}:${column}`,
+      file: path,
+      scopes: each.for ?? [],
+      mode: mode ?? "enforce",
+      allow: placed("allow"),
+      deny: placed("deny"),
+      peers: each.peers ?? POLICY_DEFAULTS.peers,
+      host: each.host ?? POLICY_DEFAULTS.host,
+      private: each.private ?? POLICY_DEFAULTS.private,
+      addresses: each.addresses ?? POLICY_DEFAULTS.addresses,
+      keepMs: each.keep ?? POLICY_DEFAULTS.keepMs,
+      newNamesPerMinute: each["new-names-per-minute"] ?? POLICY_DEFAULTS.newNamesPerMinute,
+      types: each.types === undefined ? POLICY_DEFAULTS.types : new Set(each.types),
+    };
+  });
+  if (mistakes.length > 0) throw new BadSettings(mistakes.slice(0, MISTAKES_SHOWN_MAX), mistakes.length);
+  return policies;
+}
+
+const LENGTHS = [
+  ["for", POLICY_LIMITS.scopes],
+  ["allow", POLICY_LIMITS.rules],
+  ["deny", POLICY_LIMITS.rules],
+  ["types", POLICY_LIMITS.types],
+] as const;
+
+function placedRule(rule: WrittenRule, line: number): PolicyRule {
+  return { ...rule, line };
+}
+
+function readScope(value: unknown): PolicyScope {
+  const scope = typeof value === "string" ? parseScope(value) : undefined;
+  if (scope !== undefined) return scope;
+  throw new Error(`invalid choice of containers ${quoteValue(value)}: use ${SCOPE_FORMS}`);
+}
+
+function choice<T extends string>(words: readonly T[]): z.ZodOptional<z.ZodType<T>> {
+  const kind = oneOf(words);
+  return leaf((value) => kind.read(value)).optional();
+}

@@ -1,0 +1,107 @@
+/**
+ * PolicyCheck: what the policies of a container say of a name or an address, by the code that decides about queries. No query is
+ * sent.
+ */
+import type { PolicyCheck, PolicyCheckRequest } from "../../api/policies.ts";
+import { presentedLabels } from "../../base/dns/name.ts";
+import { parseType, typeName } from "../../base/dns/record-type.ts";
+import { CLASS } from "../../base/dns/record.ts";
+import { commandOf } from "../../base/lib/command-line.ts";
+import { Fault, reasonOf } from "../../base/lib/fault.ts";
+import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
+import { StoredName } from "../../base/model/stored-name.ts";
+import { ASKED, DENIED, MISS } from "../../base/model/visible-names.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import type { JudgedQuestion, NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
+import type { Refusal } from "../../policy/judge/refusal.ts";
+import { blockText } from "../../policy/model/address-block.ts";
+import type { PolicyRule } from "../../policy/model/policy-rule.ts";
+import { readRule } from "../../policy/model/policy-rule.ts";
+import { AskedAnswers } from "../../query/client/asked-answers.ts";
+import { LocalNames } from "../../query/policy/local-names.ts";
+import { findContainer, namespaceOwner } from "../containers/find-container.ts";
+import type { ControlPorts } from "../situation/ports.ts";
+
+type Ports = Pick<ControlPorts, "containers" | "policies" | "resolver">;
+
+const ALLOW_FOR = "15m";
+
+export function checkPolicy(ports: Ports, request: PolicyCheckRequest): PolicyCheck {
+  const { containers, policies } = ports;
+  const fact = findContainer(containers.facts.values(), request.container);
+  const owner = namespaceOwner(containers.facts, fact);
+  const { rule, type } = questionOf(request);
+  const name = rule.pattern?.text ?? (rule.block === undefined ? request.name : blockText(rule.block));
+  const asked = { container: fact.name, name, port: rule.port ?? null, type: typeName(type) };
+  const judge = policies.judgeOf(owner.id);
+  if (judge === undefined)
+    return { ...asked, verdict: "no-policy", because: "no policy is for this container", notes: [], fix: null };
+  const notes = notesOf(judge, rule.port !== undefined || rule.block !== undefined);
+  if (rule.block !== undefined) {
+    const { bytes } = rule.block;
+    const refusal = judge.unlistedAddress(bytes);
+    return { ...asked, ...verdictOf(refusal, `an address that ${judge.policies[0]?.name} allows`), notes, fix: null };
+  }
+  const labels = presentedLabels(name) ?? new Uint8Array(0);
+  const question: JudgedQuestion = { ...new StoredName(labels), type, class: CLASS.IN };
+  const { refusal, because } = judgedName(ports, owner, judge, question);
+  const fix =
+    refusal === undefined ? null : commandOf("dns11", "policy", "allow", name, "--in", fact.name, "--for", ALLOW_FOR);
+  return { ...asked, ...verdictOf(refusal, because), notes, fix };
+}
+
+interface Judged {
+  readonly refusal: Refusal | undefined;
+  readonly because: string;
+}
+
+/** In the order in which a query meets these. */
+function judgedName(ports: Ports, owner: ContainerFact, judge: NamespacePolicy, question: JudgedQuestion): Judged {
+  const grant = judge.grantFor(question);
+  if (grant !== undefined) return { refusal: undefined, because: grant.text };
+  const denied = judge.name(question);
+  if (denied !== undefined && denied.isEnforced) return { refusal: denied, because: "" };
+  const names = new LocalNames(ports.resolver().behaviour);
+  names.begin(ports.containers.clients.of(owner.id)?.asked ?? new AskedAnswers());
+  const found = names.find(question, ports.containers.viewOf(owner));
+  if (found !== MISS && found !== DENIED && found !== ASKED) {
+    const { title } = LOCAL_SOURCES[names.source];
+    const [policy] = judge.policies;
+    const because = `it is answered on this machine (${title}), which policy ${policy?.name} lets be (${policy?.where})`;
+    return { refusal: judge.local(question, names.source) ?? denied, because };
+  }
+  const refusal = judge.forward(question, true) ?? denied;
+  return { refusal, because: refusal === undefined ? allowText(judge, judge.ruleFor(question)) : "" };
+}
+
+function allowText(judge: NamespacePolicy, rule: PolicyRule | undefined): string {
+  const [policy] = judge.policies;
+  return rule === undefined
+    ? `policy ${policy?.name} lets it be (${policy?.where})`
+    : `policy ${policy?.name}: allow ${rule.text} (${policy?.file}:${rule.line})`;
+}
+
+function verdictOf(refusal: Refusal | undefined, because: string): Pick<PolicyCheck, "verdict" | "because"> {
+  if (refusal === undefined) return { verdict: "allowed", because };
+  return { verdict: refusal.isEnforced ? "refused" : "would-refuse", because: refusal.text };
+}
+
+function notesOf(judge: NamespacePolicy, hasAddress: boolean): string[] {
+  const names = judge.policies.filter(({ addresses }) => addresses === "names");
+  return hasAddress && names.length > 0
+    ? ["addresses and ports are not filtered: the policy has addresses: names"]
+    : [];
+}
+
+function questionOf({ name, type = "A" }: PolicyCheckRequest): {
+  readonly rule: ReturnType<typeof readRule>;
+  readonly type: number;
+} {
+  try {
+    const rule = readRule(name);
+    if (rule.pattern !== undefined && rule.pattern.before !== "none") throw new Error("use a name, not a pattern");
+    return { rule, type: parseType(type) };
+  } catch (error) {
+    throw new Fault("BAD_QUERY", `Invalid question: ${reasonOf(error)}`);
+  }
+}

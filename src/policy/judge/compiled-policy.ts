@@ -1,0 +1,116 @@
+/**
+ * CompiledPolicy: a policy with its rules by name, shared by all containers that it is for. It decides by what a query says; what a
+ * container has queried before is its own.
+ */
+import { LOCAL_SOURCE, type LocalSource } from "../../base/model/local-source.ts";
+import { PatternIndex } from "../../base/model/pattern-index.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
+import { type AddressBlock, isInBlock } from "../model/address-block.ts";
+import type { Policy } from "../model/policy.ts";
+import type { PolicyRule } from "../model/policy-rule.ts";
+import { isWildcard } from "../model/policy-rule.ts";
+import { embedded, isPrivate } from "./private-address.ts";
+import { type Refusal, type RefusalReason, refusalOf } from "./refusal.ts";
+
+interface BlockRule {
+  readonly rule: PolicyRule;
+  readonly block: AddressBlock;
+}
+
+/** What the machine itself, and whoever started the container, call by a name. */
+const HOST_SOURCES: ReadonlySet<LocalSource> = new Set([LOCAL_SOURCE.engineHost, LOCAL_SOURCE.addHost]);
+/** Any machine that writes to the store decides what these mean. */
+const FOREIGN_SOURCES: ReadonlySet<LocalSource> = new Set([LOCAL_SOURCE.etcd]);
+
+export class CompiledPolicy {
+  readonly policy: Policy;
+  readonly #allow = new PatternIndex<PolicyRule>();
+  readonly #deny = new PatternIndex<PolicyRule>();
+  readonly #allowBlocks: readonly BlockRule[];
+  readonly #denyBlocks: readonly BlockRule[];
+  readonly #refusals = new Map<string, Refusal>();
+  /** It stands for one that is not defined. */
+  readonly #isUndefined: boolean;
+
+  constructor(policy: Policy, isUndefined = false) {
+    this.policy = policy;
+    this.#isUndefined = isUndefined;
+    for (const rule of policy.allow) if (rule.pattern !== undefined) this.#allow.add(rule.pattern, rule);
+    // A name whose port is denied still has others.
+    for (const rule of policy.deny)
+      if (rule.pattern !== undefined && rule.port === undefined) this.#deny.add(rule.pattern, rule);
+    this.#allowBlocks = blocksOf(policy.allow);
+    this.#denyBlocks = blocksOf(policy.deny).filter(({ rule }) => rule.port === undefined);
+  }
+
+  /** Whether a rule of `deny` is about the name. */
+  denied(name: QuestionName): Refusal | undefined {
+    const [rule] = this.#deny.find(name);
+    return rule === undefined ? undefined : this.refusal("denied", rule);
+  }
+
+  /** The rules of `allow` that are about the name. */
+  rulesFor(name: QuestionName): readonly PolicyRule[] {
+    return this.#allow.find(name);
+  }
+
+  /** What becomes of a name that is answered by such a source. */
+  local(name: QuestionName, source: LocalSource): Refusal | undefined {
+    // A special name: its answer is a rule of DNS.
+    if (source === LOCAL_SOURCE.rule || this.rulesFor(name).length > 0) return undefined;
+    const { peers, host } = this.policy;
+    if (HOST_SOURCES.has(source)) return host === "allow" ? undefined : this.refusal("host");
+    if (FOREIGN_SOURCES.has(source)) return this.#unlisted();
+    return peers === "deny" ? this.refusal("peers") : undefined;
+  }
+
+  /** What becomes of a name that no rule allows. */
+  unlisted(): Refusal {
+    return this.#unlisted();
+  }
+
+  /** The rule of `allow` for an address; one with a port is for connections, and so is the address. */
+  blockFor(address: Uint8Array): PolicyRule | undefined {
+    return this.#allowBlocks.find(({ block }) => isInBlock(address, block))?.rule;
+  }
+
+  deniedAddress(address: Uint8Array): Refusal | undefined {
+    const inner = embedded(address);
+    const found = this.#denyBlocks.find(
+      ({ block }) => isInBlock(address, block) || (inner !== undefined && isInBlock(inner, block)),
+    );
+    return found === undefined ? undefined : this.refusal("denied", found.rule);
+  }
+
+  /** What becomes of an answer with the address, of a name that is not the machine's own. */
+  address(address: Uint8Array): Refusal | undefined {
+    const denied = this.deniedAddress(address);
+    if (denied !== undefined || this.policy.private === "allow" || !isPrivate(address)) return denied;
+    return this.blockFor(address) === undefined ? this.refusal("private") : undefined;
+  }
+
+  refusal(reason: RefusalReason, rule?: PolicyRule): Refusal {
+    const key = rule === undefined ? reason : `${reason} ${rule.line} ${rule.text}`;
+    const known = this.#refusals.get(key);
+    if (known !== undefined) return known;
+    const refusal = refusalOf(this.policy, reason, rule);
+    this.#refusals.set(key, refusal);
+    return refusal;
+  }
+
+  #unlisted(): Refusal {
+    return this.refusal(this.#isUndefined ? "undefined-policy" : "not-allowed");
+  }
+}
+
+/** Whether a wildcard allows what stands for it: the rest of the name, in bytes. */
+export const WILDCARD_BYTES_MAX = 100;
+
+/** A rule that allows a name for what it is: no wildcard stands for anything. */
+export function isExact(rule: PolicyRule): boolean {
+  return !isWildcard(rule);
+}
+
+function blocksOf(rules: readonly PolicyRule[]): readonly BlockRule[] {
+  return rules.flatMap((rule) => (rule.block === undefined ? [] : [{ rule, block: rule.block }]));
+}

@@ -1,0 +1,193 @@
+/**
+ * NamespacePolicy: the policies of one network namespace, and what they say about a query and its answer. Usually there is one; of
+ * several, a name must be allowed by each. This is the only code that decides: `dns11 policy check` asks it, too.
+ *
+ * A query passes four questions, each where its answer becomes known: the asked name (`name`), who answers it (`local`), or whether
+ * it may leave the machine (`forward`), and what the answer contains (`target`, `address`).
+ */
+import { presentation } from "../../base/dns/name.ts";
+import { CLASS } from "../../base/dns/record.ts";
+import { TYPE } from "../../base/dns/record-type.ts";
+import type { LocalSource } from "../../base/model/local-source.ts";
+import type { Pattern } from "../../base/model/name-pattern.ts";
+import { PatternIndex } from "../../base/model/pattern-index.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
+import type { Policy } from "../model/policy.ts";
+import type { PolicyRule } from "../model/policy-rule.ts";
+import { AnsweredAddresses } from "./answered-addresses.ts";
+import { type CompiledPolicy, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
+import { NewNames } from "./new-names.ts";
+import type { Refusal } from "./refusal.ts";
+import { reverseAddress } from "./reverse-address.ts";
+
+export interface JudgedQuestion extends QuestionName {
+  readonly type: number;
+  readonly class: number;
+}
+
+/** An operator allows a name for a while, whatever the policies say. */
+export interface Grant {
+  readonly pattern: Pattern;
+  /** On the clock of `performance.now`. */
+  readonly untilMs: number;
+  /** For people. */
+  readonly text: string;
+}
+
+/** What it tells about what it decides. */
+export interface PolicyObserver {
+  /** A query was refused, or would have been. `name` is in presentation format. */
+  onRefusal(containerId: string, refusal: Refusal, name: string, type: number): void;
+  readonly now: () => number;
+}
+
+const NO_GRANTS: readonly Grant[] = [];
+
+export class NamespacePolicy {
+  /** The container whose namespace it is. */
+  readonly containerId: string;
+  readonly #policies: readonly CompiledPolicy[];
+  readonly #observer: PolicyObserver;
+  readonly #newNames = new Map<PolicyRule, NewNames>();
+  readonly #answered: AnsweredAddresses;
+  readonly #grants = new PatternIndex<Grant>();
+  grants: readonly Grant[] = NO_GRANTS;
+  /** A policy of it is enforced. */
+  readonly isEnforcing: boolean;
+  /** How long it keeps an address. */
+  readonly keepMs: number;
+
+  /** `policies`: at least one. `before`: what the namespace had until now, whose answers its programs still use. */
+  constructor(
+    containerId: string,
+    policies: readonly CompiledPolicy[],
+    observer: PolicyObserver,
+    before?: NamespacePolicy,
+  ) {
+    this.containerId = containerId;
+    this.#policies = policies.toSorted((a, b) => rankOf(b.policy) - rankOf(a.policy));
+    this.#observer = observer;
+    this.#answered = before === undefined ? new AnsweredAddresses() : before.#answered;
+    this.isEnforcing = policies.some(({ policy }) => policy.mode === "enforce");
+    this.keepMs = Math.max(...policies.map(({ policy }) => policy.keepMs));
+  }
+
+  get policies(): readonly Policy[] {
+    return this.#policies.map(({ policy }) => policy);
+  }
+
+  setGrants(grants: readonly Grant[]): void {
+    for (const grant of this.grants) this.#grants.remove(grant.pattern, (each) => each === grant);
+    for (const grant of grants) this.#grants.add(grant.pattern, grant);
+    this.grants = grants;
+  }
+
+  /** What the operator allows for now. */
+  grantFor(name: QuestionName): Grant | undefined {
+    if (this.grants.length === 0) return undefined;
+    const nowMs = this.#observer.now();
+    return this.#grants.find(name).find(({ untilMs }) => nowMs < untilMs);
+  }
+
+  /** Whether the name is refused, wherever it would be answered. */
+  name(name: QuestionName): Refusal | undefined {
+    return this.grantFor(name) === undefined ? this.#first((each) => each.denied(name)) : undefined;
+  }
+
+  /** Whether it is refused, now that a source of this machine has it. */
+  local(name: QuestionName, source: LocalSource): Refusal | undefined {
+    return this.grantFor(name) === undefined ? this.#first((each) => each.local(name, source)) : undefined;
+  }
+
+  /** Whether it is refused, now that it would be forwarded, or answered with what was. `isPeek`: nobody queries it. */
+  forward(question: JudgedQuestion, isPeek: boolean): Refusal | undefined {
+    if (this.grantFor(question) !== undefined) return undefined;
+    return this.#first((each) => this.#forwardBy(each, question, isPeek));
+  }
+
+  /** The first rule that allows the name, by the policy that decides first. */
+  ruleFor(question: JudgedQuestion): PolicyRule | undefined {
+    return this.#policies[0]?.rulesFor(question)[0];
+  }
+
+  /** Whether a CNAME in an answer may lead there: what is allowed leads where it likes, but for what is denied. */
+  target(name: QuestionName): Refusal | undefined {
+    return this.#first((each) => each.denied(name));
+  }
+
+  /** Whether an answer may have the address; `isLocal`: of a name of this machine. */
+  address(address: Uint8Array, isLocal: boolean): Refusal | undefined {
+    return this.#first((each) => (isLocal ? each.deniedAddress(address) : each.address(address)));
+  }
+
+  /** Whether no rule allows an address. */
+  unlistedAddress(address: Uint8Array): Refusal | undefined {
+    return this.#first(
+      (each) => each.deniedAddress(address) ?? (each.blockFor(address) === undefined ? each.unlisted() : undefined),
+    );
+  }
+
+  /** The container has been given an address. */
+  answered(address: Uint8Array): void {
+    this.#answered.add(address, this.#observer.now() + this.keepMs);
+  }
+
+  note(refusal: Refusal, { folded, foldedLength }: QuestionName, type: number): void {
+    this.#observer.onRefusal(this.containerId, refusal, presentation(folded, 0, foldedLength), type);
+  }
+
+  #forwardBy(compiled: CompiledPolicy, question: JudgedQuestion, isPeek: boolean): Refusal | undefined {
+    const denied = compiled.denied(question);
+    if (denied !== undefined) return denied;
+    if (question.class !== CLASS.IN) return compiled.unlisted();
+    const rules = compiled.rulesFor(question);
+    if (rules.some(isExact)) return undefined;
+    if (question.type === TYPE.PTR && rules.length === 0) return this.#reverse(compiled, question);
+    let first: Refusal | undefined;
+    for (const rule of rules) {
+      const refusal = this.#byWildcard(compiled, rule, question, isPeek);
+      if (refusal === undefined) return undefined;
+      first ??= refusal;
+    }
+    return first ?? compiled.unlisted();
+  }
+
+  #byWildcard(
+    compiled: CompiledPolicy,
+    rule: PolicyRule,
+    { type, folded, foldedLength }: JudgedQuestion,
+    isPeek: boolean,
+  ): Refusal | undefined {
+    const { types, newNamesPerMinute } = compiled.policy;
+    if (!types.has(type)) return compiled.refusal("type", rule);
+    if (foldedLength - (rule.pattern?.tail.length ?? 0) > WILDCARD_BYTES_MAX) return compiled.refusal("length", rule);
+    const names = this.#newNames.get(rule) ?? new NewNames(newNamesPerMinute);
+    this.#newNames.set(rule, names);
+    const name = Buffer.from(folded.buffer, folded.byteOffset, foldedLength).toString("latin1");
+    return names.admit(name, this.#observer.now(), isPeek) ? undefined : compiled.refusal("new-names", rule);
+  }
+
+  /** The name of an address that a rule allows, or that the container was given. */
+  #reverse(compiled: CompiledPolicy, question: JudgedQuestion): Refusal | undefined {
+    const address = reverseAddress(question);
+    if (address === undefined) return compiled.unlisted();
+    const denied = compiled.deniedAddress(address);
+    if (denied !== undefined) return denied;
+    const isKnown = compiled.blockFor(address) !== undefined || this.#answered.has(address, this.#observer.now());
+    return isKnown ? undefined : compiled.unlisted();
+  }
+
+  /** The refusal of an enforced policy, or else that of one that only records. */
+  #first(judge: (compiled: CompiledPolicy) => Refusal | undefined): Refusal | undefined {
+    for (const compiled of this.#policies) {
+      const refusal = judge(compiled);
+      if (refusal !== undefined) return refusal;
+    }
+    return undefined;
+  }
+}
+
+/** The stricter one decides first. */
+function rankOf({ mode }: Policy): number {
+  return mode === "enforce" ? 1 : 0;
+}

@@ -1,0 +1,91 @@
+/**
+ * PolicyWarnings: what is valid in a policy, and probably not meant: wildcards below which strangers have names, and rules that can
+ * never match.
+ */
+import { sameBytes } from "../../base/dns/name.ts";
+import type { Pattern } from "../../base/model/name-pattern.ts";
+import { isBlockIn } from "./address-block.ts";
+import type { PolicyRule } from "./policy-rule.ts";
+import type { Policy } from "./policy.ts";
+import { sharedBelow } from "./shared-domains.ts";
+
+/** A line for each, with its place. */
+export function policyWarnings(policies: readonly Policy[]): string[] {
+  return policies.flatMap((policy) => [
+    ...sharedWildcards(policy),
+    ...deadRules(policy),
+    ...portsUnchecked(policy),
+    ...emptyPolicy(policy),
+  ]);
+}
+
+function sharedWildcards(policy: Policy): string[] {
+  return policy.allow.flatMap((rule) => {
+    const why = rule.pattern === undefined ? undefined : sharedBelow(rule.pattern);
+    if (why === undefined) return [];
+    return [at(policy, rule, `${why}: whoever has one can receive data; list the names that are needed`)];
+  });
+}
+
+function deadRules(policy: Policy): string[] {
+  const { allow, deny, addresses } = policy;
+  const names = deny.filter(({ port }) => port === undefined);
+  return [
+    ...allow.flatMap((rule) => {
+      const other = names.find((each) => covers(each, rule));
+      return other === undefined ? [] : [at(policy, rule, `it never matches: deny ${other.text} (line ${other.line})`)];
+    }),
+    ...[allow, deny].flatMap((rules) =>
+      rules.flatMap((rule, index) => {
+        const earlier = rules.slice(0, index).find((each) => isSame(each, rule));
+        return earlier === undefined ? [] : [at(policy, rule, `it is in line ${earlier.line} already`)];
+      }),
+    ),
+    ...(addresses === "enforce" ? [] : deny.filter(({ port }) => port !== undefined)).map((rule) =>
+      at(policy, rule, "it never matches: ports are not filtered with addresses: names"),
+    ),
+  ];
+}
+
+function portsUnchecked(policy: Policy): string[] {
+  const rule = policy.allow.find(({ port }) => port !== undefined);
+  if (policy.addresses === "enforce" || rule === undefined) return [];
+  return [at(policy, rule, "every port is open: ports are not filtered with addresses: names")];
+}
+
+function emptyPolicy(policy: Policy): string[] {
+  if (policy.mode !== "enforce" || policy.allow.length > 0) return [];
+  return [`${policy.where}: policies.${policy.name}: it allows no name: nothing is forwarded`];
+}
+
+function at({ name, file }: Policy, { line, text }: PolicyRule, what: string): string {
+  return `${file}:${line}: policies.${name}: ${text}: ${what}`;
+}
+
+function isSame(one: PolicyRule, other: PolicyRule): boolean {
+  if (one.port !== other.port || one.protocol !== other.protocol) return false;
+  return covers(one, other) && covers(other, one);
+}
+
+/** Whether everything that the inner rule is about is in the outer one, but for ports. */
+function covers(outer: PolicyRule, inner: PolicyRule): boolean {
+  if (outer.block !== undefined && inner.block !== undefined) return isBlockIn(inner.block, outer.block);
+  if (outer.pattern === undefined || inner.pattern === undefined) return false;
+  return coversPattern(outer.pattern, inner.pattern);
+}
+
+function coversPattern(outer: Pattern, inner: Pattern): boolean {
+  if (outer.before === "any") return true;
+  const start = inner.tail.length - outer.tail.length;
+  if (start < 0 || !sameBytes(outer.tail, 0, inner.tail, start, outer.tail.length)) return false;
+  const more = inner.tailLabels - outer.tailLabels;
+  const isExact = inner.before === "none";
+  switch (outer.before) {
+    case "none":
+      return more === 0 && isExact;
+    case "one":
+      return more === 0 ? inner.before === "one" : more === 1 && isExact;
+    case "some":
+      return more === 0 ? inner.before === "one" || inner.before === "some" : more > 0 && inner.before !== "any";
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Policy: what some containers may resolve and connect to, as the settings declare it. It is about containers by what they are:
+ * their networks, their Compose project or service, or a label.
+ */
+import type { PolicyRule } from "./policy-rule.ts";
+
+/** `audit` and `learn` refuse nothing: they record what `enforce` would refuse, and what was used. */
+export const POLICY_MODES = ["audit", "learn", "enforce"] as const;
+export type PolicyMode = (typeof POLICY_MODES)[number];
+
+/** Containers on common networks: `names` resolves them, `allow` lets connections to them pass, too. */
+export const PEERS_CHOICES = ["allow", "names", "deny"] as const;
+export const HOST_CHOICES = ["allow", "deny"] as const;
+export const PRIVATE_CHOICES = ["allow", "deny"] as const;
+export const ADDRESSES_CHOICES = ["names", "enforce"] as const;
+
+/** Which containers a policy is for: any of its scopes is enough. */
+export type PolicyScope =
+  | { readonly kind: "network" | "project" | "service"; readonly name: string }
+  | { readonly kind: "label"; readonly key: string; readonly value: string | undefined };
+
+export interface Policy {
+  readonly name: string;
+  /** Where it is declared: file, line and column. */
+  readonly where: string;
+  readonly file: string;
+  readonly scopes: readonly PolicyScope[];
+  readonly mode: PolicyMode;
+  readonly allow: readonly PolicyRule[];
+  readonly deny: readonly PolicyRule[];
+  readonly peers: (typeof PEERS_CHOICES)[number];
+  /** The machine itself: its names, its addresses. */
+  readonly host: (typeof HOST_CHOICES)[number];
+  /** Answers with addresses that are not public, unless a rule allows the address. */
+  readonly private: (typeof PRIVATE_CHOICES)[number];
+  /** Whether only names are filtered, or connections, too. */
+  readonly addresses: (typeof ADDRESSES_CHOICES)[number];
+  /** How long an address stays allowed after it was answered. */
+  readonly keepMs: number;
+  /** How many names that were not queried before one wildcard allows in a minute. */
+  readonly newNamesPerMinute: number;
+  /** The record types that wildcards allow. */
+  readonly types: ReadonlySet<number>;
+}
+
+export const SCOPE_FORMS = "network=NAME, project=NAME, service=NAME, label=KEY or label=KEY=VALUE";
+
+/** Undefined where the text has none of the forms. */
+export function parseScope(text: string): PolicyScope | undefined {
+  const [, kind, rest] = /^(network|project|service|label)=(.+)$/s.exec(text) ?? [];
+  if (kind === undefined || rest === undefined) return undefined;
+  if (kind !== "label") return { kind: kind as "network" | "project" | "service", name: rest };
+  const equals = rest.indexOf("=");
+  if (equals === 0) return undefined;
+  return equals === -1
+    ? { kind, key: rest, value: undefined }
+    : { kind, key: rest.slice(0, equals), value: rest.slice(equals + 1) };
+}
+
+export function scopeText(scope: PolicyScope): string {
+  if (scope.kind !== "label") return `${scope.kind}=${scope.name}`;
+  return `label=${scope.key}${scope.value === undefined ? "" : `=${scope.value}`}`;
+}
+
+/** The label with which a container chooses a policy. */
+export const POLICY_LABEL = "io.dns11.policy";
+
+/** Names of policies are values of labels and of metrics. */
+const NAME = /^[a-z0-9][a-z0-9_.-]{0,62}$/;
+export const NAME_FORM = "use at most 63 of a-z, 0-9, dot, dash and underscore, such as agents";
+
+export function isPolicyName(text: string): boolean {
+  return NAME.test(text);
+}

@@ -1,0 +1,109 @@
+/**
+ * AnswerGate: every answer to a container with a policy passes here before it is given, wherever it comes from: names of this
+ * machine, the cache, a server, a rule of a test. It judges what the answer contains. Whoever opens addresses for the container
+ * does so here, too, and an answer waits until they are open.
+ */
+import { EXTENDED_ERROR, errorOption } from "../../base/dns/extended-error.ts";
+import { u16 } from "../../base/dns/bytes.ts";
+import { HEADER_BYTES } from "../../base/dns/header.ts";
+import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
+import { plainBytes } from "../../base/model/address.ts";
+import { StoredName } from "../../base/model/stored-name.ts";
+import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
+import type { Refusal } from "../../policy/judge/refusal.ts";
+import { visitContents } from "../wire/answer-contents.ts";
+
+/** An answer that a container is about to get. */
+export interface GivenAnswer {
+  readonly policy: NamespacePolicy;
+  /** Each once, four or sixteen bytes, those of the IPv4 address where one is mapped. */
+  readonly addresses: readonly Uint8Array[];
+  /** They are those of a name of this machine: of containers on common networks, or the machine's own. */
+  readonly isLocal: boolean;
+}
+
+/**
+ * Opens the addresses of an answer. Returns true if they are open already; otherwise it calls back once, later, with whether they
+ * are. An answer whose addresses are not open becomes SERVFAIL.
+ */
+export type OpenAddresses = (answer: GivenAnswer, onOpen: (isOpen: boolean) => void) => boolean;
+
+/** What becomes of an answer. */
+export type Passage =
+  | { readonly kind: "give" }
+  | { readonly kind: "refuse"; readonly refusal: Refusal }
+  /** It cannot be read, so nobody knows what it contains. */
+  | { readonly kind: "fail" }
+  /** It is given when its addresses are open. */
+  | { readonly kind: "wait"; readonly wait: (onOpen: (isOpen: boolean) => void) => void };
+
+const GIVE: Passage = { kind: "give" };
+const FAIL: Passage = { kind: "fail" };
+
+export class AnswerGate {
+  /** Undefined while only names are filtered. */
+  open: OpenAddresses | undefined;
+
+  /** `reply` is the whole message. `isLocal`: of a name of this machine. `isPeek`: nobody is given it. */
+  pass(policy: NamespacePolicy, reply: Uint8Array, isLocal: boolean, isPeek: boolean): Passage {
+    const addresses = new Map<string, Uint8Array>();
+    let refusal: Refusal | undefined;
+    const isReadable = visitContents(reply, {
+      address: (bytes) => {
+        const address = plainBytes(bytes);
+        refusal = stricter(refusal, policy.address(address, isLocal));
+        addresses.set(Buffer.from(address).toString("latin1"), address);
+      },
+      target: (labels) => {
+        refusal = stricter(refusal, policy.target(new StoredName(labels)));
+      },
+    });
+    if (refusal !== undefined && !isPeek) note(policy, refusal, reply);
+    if (refusal?.isEnforced === true) return { kind: "refuse", refusal };
+    if (!isReadable && policy.isEnforcing) return FAIL;
+    if (isPeek || addresses.size === 0) return GIVE;
+    const all = [...addresses.values()].map((each) => Uint8Array.from(each));
+    for (const each of all) policy.answered(each);
+    return this.#open({ policy, addresses: all, isLocal });
+  }
+
+  #open(answer: GivenAnswer): Passage {
+    if (this.open === undefined) return GIVE;
+    let onOpen: ((isOpen: boolean) => void) | undefined;
+    let result: boolean | undefined;
+    const isOpen = this.open(answer, (each) => {
+      result = each;
+      onOpen?.(each);
+    });
+    if (isOpen) return GIVE;
+    return {
+      kind: "wait",
+      wait: (act) => {
+        if (result === undefined) onOpen = act;
+        else act(result);
+      },
+    };
+  }
+}
+
+function note(policy: NamespacePolicy, refusal: Refusal, reply: Uint8Array): void {
+  const nameEnd = questionEndOf(reply) - QUESTION_FIXED_BYTES;
+  policy.note(refusal, new StoredName(reply.subarray(HEADER_BYTES, nameEnd - 1)), u16(reply, nameEnd));
+}
+
+/** Where the question of a message of ours ends: its name is not compressed. */
+export function questionEndOf(message: Uint8Array): number {
+  let at = HEADER_BYTES;
+  while (message[at] !== 0) at += 1 + (message[at] as number);
+  return at + 1 + QUESTION_FIXED_BYTES;
+}
+
+/** The extended error of a refusal. */
+export function refusalError({ text }: Refusal): Buffer {
+  return errorOption(EXTENDED_ERROR.blocked, text);
+}
+
+function stricter(one: Refusal | undefined, other: Refusal | undefined): Refusal | undefined {
+  if (one === undefined || (other?.isEnforced === true && !one.isEnforced)) return other;
+  return one;
+}

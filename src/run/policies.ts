@@ -1,0 +1,64 @@
+/**
+ * Policies: what connects the policies of the query side with the containers of the other: which containers there are, and what is
+ * logged when one is refused a name.
+ */
+import { typeName } from "../base/dns/record-type.ts";
+import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
+import { type ContainerFact, DEFAULT_BRIDGE } from "../container/facts/fact.ts";
+import { namedContainer, sharedOwner } from "../control/containers/find-container.ts";
+import { PolicyBook } from "../policy/book/policy-book.ts";
+import type { PolicySubject } from "../policy/book/policy-subject.ts";
+
+type Facts = ReadonlyMap<string, ContainerFact>;
+
+interface LogParts {
+  readonly nameOf: (containerId: string) => string | undefined;
+  readonly showsNames: () => boolean;
+}
+
+export function openPolicyBook(limitedLog: RateLimitedLog, { nameOf, showsNames }: LogParts): PolicyBook {
+  return new PolicyBook({
+    showsNames,
+    onGrant: (id, text) => {
+      const container = nameOf(id) ?? id.slice(0, 12);
+      limitedLog.line("warn", container, { container, grant: text }, "an operator allows a name");
+    },
+    onLogged: (id, { isEnforced, text }, name, type) => {
+      const container = nameOf(id) ?? id.slice(0, 12);
+      const asked = { ...(name !== null && { name }), type: typeName(type) };
+      if (isEnforced) limitedLog.log("warn", container, { container, ...asked, rule: text }, "a policy refused a name");
+      else limitedLog.log("info", container, { container, ...asked, rule: text }, "a policy would have refused a name");
+    },
+  });
+}
+
+/** All containers, or those in the namespace of one. */
+export function policySubjects(facts: () => Facts): (ownerId?: string) => Iterable<PolicySubject> {
+  return function* subjects(ownerId) {
+    const all = facts();
+    for (const fact of all.values()) {
+      const owner = sharedOwner(all, fact) ?? fact;
+      if (ownerId === undefined || owner.id === ownerId) yield subjectOf(fact, owner.id);
+    }
+  };
+}
+
+function subjectOf(fact: ContainerFact, ownerId: string): PolicySubject {
+  const { project, service } = namedContainer(fact);
+  const { id, name, endpoints, onDefaultBridge, labels, imageLabels } = fact;
+  return {
+    id,
+    name,
+    ownerId,
+    networks: [
+      ...endpoints.map(({ networkName }) => networkName),
+      ...(onDefaultBridge === undefined ? [] : [DEFAULT_BRIDGE]),
+    ],
+    project,
+    service,
+    label: (key) => {
+      if (Object.hasOwn(labels, key)) return labels[key];
+      return Object.hasOwn(imageLabels.labels, key) ? imageLabels.labels[key] : undefined;
+    },
+  };
+}

@@ -1,0 +1,137 @@
+// Proves that an answer waits at the gate until its addresses are open, wherever it comes from, and fails if they are not.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { decode, encode } from "dns-packet";
+
+import { DEFAULT_BEHAVIOUR } from "../../../../src/base/model/behaviour.ts";
+import type { View } from "../../../../src/base/model/view.ts";
+import { readSettings } from "../../../../src/config/file/settings-file.ts";
+import { CompiledPolicy } from "../../../../src/policy/judge/compiled-policy.ts";
+import { NamespacePolicy } from "../../../../src/policy/judge/namespace-policy.ts";
+import { Answerer } from "../../../../src/query/answer.ts";
+import { Client } from "../../../../src/query/client/client.ts";
+import { HeldAnswers } from "../../../../src/query/delay/held-answers.ts";
+import { AnswerGate, type GivenAnswer } from "../../../../src/query/gate/answer-gate.ts";
+import { passDeferred } from "../../../../src/query/gate/deferred-answer.ts";
+import { DEFERRED, type DeferredQuery, SLOT_BYTES } from "../../../../src/query/ports.ts";
+
+const SETTINGS = `version: 1
+policies:
+  agents: {mode: enforce, allow: [a.test], private: deny}
+`;
+
+function policed(): Client {
+  const view: View = { names: [], upstreams: { routes: [], isNdotsSet: false } } as never;
+  const client = new Client(view, () => -1);
+  const [policy] = readSettings(Buffer.from(SETTINGS), "f").values.policies ?? [];
+  assert.ok(policy !== undefined);
+  const observer = { onRefusal: () => undefined, now: () => 0 };
+  client.policy = new NamespacePolicy("id", [new CompiledPolicy(policy)], observer);
+  return client;
+}
+
+/** Opens addresses when the test says so. */
+class Opener {
+  readonly asked: GivenAnswer[] = [];
+  readonly gate = new AnswerGate();
+  settle: (isOpen: boolean) => void = () => undefined;
+
+  constructor() {
+    this.gate.open = (answer, onOpen) => {
+      this.asked.push(answer);
+      this.settle = onOpen;
+      return false;
+    };
+  }
+}
+
+function query(name: string, type: "A" | "AAAA" = "A"): Buffer {
+  return encode({ type: "query", id: 9, flags: 0x0100, questions: [{ type, name }] });
+}
+
+function answeredHere({ gate }: Opener, client: Client, name: string): DeferredQuery {
+  const answerer = new Answerer(DEFAULT_BEHAVIOUR, { gate });
+  const block = Buffer.alloc(SLOT_BYTES);
+  const message = query(name);
+  message.copy(block);
+  assert.equal(answerer.answer(client, block, 0, message.length, false), DEFERRED);
+  return answerer.takeDeferred(block);
+}
+
+for (const [isOpen, rcode] of [
+  [true, "NOERROR"],
+  [false, "SERVFAIL"],
+] as const) {
+  test(`an answer that is known waits, and is ${rcode} if its addresses are ${isOpen ? "" : "not "}open`, async () => {
+    const opener = new Opener();
+    const client = policed();
+    // It is answered by this machine.
+    client.view = {
+      names: [],
+      upstreams: { routes: [{ suffix: new Uint8Array(), labelCount: 0, servers: [] }], isNdotsSet: false },
+    } as never;
+    const deferred = answeredHere(opener, client, "localhost");
+    assert.deepEqual(
+      opener.asked.map(({ addresses, isLocal }) => [addresses.map(String), isLocal]),
+      [[["127,0,0,1"], true]],
+    );
+    const held = new HeldAnswers({
+      forward: () => assert.fail("nothing is forwarded"),
+      now: () => 0,
+      queriesMax: 10,
+    });
+    const replied = new Promise<string | undefined>((resolve) => {
+      held.forward(client, deferred, "udp", (reply) =>
+        resolve((decode(Buffer.from(reply)) as { rcode?: string }).rcode),
+      );
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    opener.settle(isOpen);
+    assert.equal(await replied, rcode);
+  });
+
+  test(`an answer of a server waits, too, and is ${rcode} then`, () => {
+    const opener = new Opener();
+    const client = policed();
+    const message = query("a.test");
+    const deferred = {
+      ...{ query: message, questionEnd: message.length, hasOpt: false, udpSize: 0, isLocalName: false, type: 1 },
+      ...{ name: "\u0001a\u0004test", isDnssecOk: false, policy: client.policy },
+    } as unknown as DeferredQuery;
+    const reply = encode({
+      type: "response",
+      id: 9,
+      questions: [{ type: "A", name: "a.test" }],
+      answers: [{ type: "A", name: "a.test", data: "198.51.100.1" }],
+    });
+    let given: string | undefined;
+    assert.ok(client.policy !== undefined);
+    passDeferred(opener.gate, client.policy, { deferred, transport: "udp", reply, result: "forwarded" }, (passed) => {
+      given = (decode(Buffer.from(passed.reply)) as { rcode?: string }).rcode;
+    });
+    assert.equal(given, undefined);
+    // The caller has used its memory for something else.
+    reply.fill(0);
+    opener.settle(isOpen);
+    assert.equal(given, rcode);
+  });
+}
+
+test("what is refused is opened for nobody", () => {
+  const opener = new Opener();
+  const client = policed();
+  const reply = encode({
+    type: "response",
+    id: 9,
+    questions: [{ type: "A", name: "a.test" }],
+    answers: [
+      { type: "A", name: "a.test", data: "198.51.100.1" },
+      { type: "A", name: "a.test", data: "10.0.0.1" },
+    ],
+  });
+  assert.ok(client.policy !== undefined);
+  assert.equal(opener.gate.pass(client.policy, reply, false, false).kind, "refuse");
+  assert.deepEqual(opener.asked, []);
+});
