@@ -8,6 +8,8 @@ import { durationText } from "../src/base/lib/quantity.ts";
 import { readDuration } from "./lease/duration.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { addDiff } from "./policy-diff.ts";
+import { addLearn } from "./policy-learn.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { abortOnSignal, stopped } from "./process/signals.ts";
 import { policiesText, refusalText, verdictText } from "./text/policy-text.ts";
@@ -76,6 +78,8 @@ export function addPolicy(program: Command): void {
   addJsonOption(addControlOptions(addProjectOption(log)), "print JSON; with --follow, one object per line").action(
     async (container: string | undefined, options: LogOptions) => await showLog(container, options),
   );
+  addLearn(policy);
+  addDiff(policy);
 }
 
 async function checkName(name: string, container: string, options: CheckOptions): Promise<void> {

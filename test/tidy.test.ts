@@ -53,6 +53,12 @@ const ROOMS: readonly Room[] = [
   { room: "src/policy/model", mayImport: BASE, modules: [] },
   { room: "src/policy/judge", mayImport: ["src/policy/model", ...BASE], modules: [] },
   { room: "src/policy/book", mayImport: ["src/policy/judge", "src/policy/model", ...BASE], modules: [] },
+  // What was recorded, as a policy, and as a policy would judge it.
+  {
+    room: "src/policy/traffic",
+    mayImport: ["src/api", "src/policy/judge", "src/policy/model", ...BASE],
+    modules: [],
+  },
   { room: "src/config", mayImport: ["src/policy/model", ...BASE], modules: [] },
   {
     room: "src/config/file",
@@ -566,7 +572,9 @@ const ROOMS: readonly Room[] = [
       "src/base/log",
       "src/config/**",
       "src/doctor",
+      "src/policy/book",
       "src/policy/model",
+      "src/policy/traffic",
       "src/run/**",
       "src/ui/server",
       "src/ui/snapshot",

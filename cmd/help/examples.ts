@@ -73,6 +73,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 policy check api.example.com agent --type TXT", "another record type"],
   ],
   "policy allow": [["dns11 policy allow '*.example.com' --in agent --for 1h", "a pattern, as in the settings"]],
+  "policy learn": [
+    ["dns11 policy learn --project shop --for 10m", "watch a Compose project, then print its policy"],
+    ["dns11 policy learn web", "from what is recorded of one container"],
+  ],
+  "policy diff": [["dns11 policy diff policy.yaml --project shop", "what these policies would have refused"]],
   "policy log": [
     ["dns11 policy log", "what was refused lately, and by which rule"],
     ["dns11 policy log agent -f", "as it happens, in one container"],
