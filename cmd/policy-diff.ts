@@ -52,16 +52,18 @@ async function showDiff(file: string, word: string | undefined, options: DiffOpt
     const known = containers.find(({ name }) => name === each.container);
     if (known === undefined) continue;
     // Labels are not listed: whoever has a policy by its label now keeps it.
-    const byLabel = now.containers
-      .filter(({ container }) => container === each.container)
-      .flatMap((one) => one.policies.filter(({ by }) => by.startsWith("label ")).map(({ name }) => name));
+    const byLabel = new Set(
+      now.containers
+        .filter(({ container }) => container === each.container)
+        .flatMap((one) => one.policies.filter(({ by }) => by.startsWith("label ")).map(({ name }) => name)),
+    );
     const subject = {
       ...known,
       ownerId: known.id,
       networks: known.networks.map(({ network }) => network),
       label: () => undefined,
     };
-    const own = policies.filter((policy) => chosenBy(subject, policy) !== undefined || byLabel.includes(policy.name));
+    const own = policies.filter((policy) => chosenBy(subject, policy) !== undefined || byLabel.has(policy.name));
     if (own.length === 0) continue;
     const { refusals, passing } = judgedTraffic(each, own);
     report.judged = [...report.judged, each.container];
