@@ -13,6 +13,7 @@ import { stateDirOption } from "./options/control-options.ts";
 interface CleanupOptions {
   readonly host?: string;
   readonly stateDir: string;
+  readonly policies?: boolean;
 }
 
 export function addCleanup(program: Command): void {
@@ -24,15 +25,16 @@ export function addCleanup(program: Command): void {
       "-H, --host <address>",
       "Docker's unix socket (unix:///PATH), as in docker -H; remote engines are not supported",
     )
+    .option("--policies", "also remove what holds containers to policies: they reach every address then")
     .addOption(stateDirOption())
     .action(inOwnProcess(cleanUp));
 }
 
 async function cleanUp(options: CleanupOptions): Promise<void> {
   await enterRootless(options);
-  const { host, stateDir } = options;
+  const { host, stateDir, policies } = options;
   const { cleanup } = await hostModules();
-  const { did, failed } = await cleanup(stateDir, host);
+  const { did, failed } = await cleanup(stateDir, host, { removesPolicies: policies === true });
   process.stdout.write(printableLines(did));
   process.stderr.write(printableLines(failed));
   if (failed.length > 0) process.exitCode = EXIT.failure;

@@ -58,7 +58,7 @@ async function runDoctor(container: string | undefined, options: DoctorOptions):
       project,
       ...(jsonLines === true && { onFindings: printLines }),
       ...(fix === true && {
-        cleanUp: async (onlyId) => await (await hostModules()).cleanup(stateDir, host, onlyId),
+        cleanUp: async (onlyId) => await (await hostModules()).cleanup(stateDir, host, { only: onlyId }),
       }),
     });
   } catch (error) {

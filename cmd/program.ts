@@ -36,7 +36,7 @@ type AddCommand = (program: Command) => void;
 
 /** By the headings of the help, in its order. `__complete` is added with `completion`. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
-  "Run:": { run: addRun, reload: addReload, kind: addKind },
+  "Run:": { run: addRun, reload: addReload, kind: addKind, policy: addPolicy },
   "Look:": {
     status: addStatus,
     ps: addPs,
@@ -50,7 +50,6 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     ui: addUi,
   },
   "Diagnose:": { doctor: addDoctor, explain: addExplain, failures: addFailures },
-  "Confine:": { policy: addPolicy },
   "Test:": { wait: addWait, fault: addFault, record: addRecord, replay: addReplay },
   "Maintain:": {
     "check-config": addCheckConfig,

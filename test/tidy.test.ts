@@ -72,6 +72,14 @@ const ROOMS: readonly Room[] = [
     mayImport: BASE,
     modules: ["koffi", "node-netlink/dist/raw.js", "node:dgram", "node:fs"],
   },
+  // What policed containers may reach, in the kernel: it knows no names, and no container but by its id.
+  { room: "src/policy/table", mayImport: ["src/policy/model", "src/kernel", ...BASE], modules: [] },
+  // It has the kernel do what the policies of containers say.
+  {
+    room: "src/policy/enforce",
+    mayImport: ["src/policy/judge", "src/policy/model", "src/policy/table", ...BASE],
+    modules: [],
+  },
   // What attaches programs waits in a thread of its own.
   {
     room: "src/kernel/answers",

@@ -31,7 +31,7 @@ export function policiesText({ policies, containers }: PoliciesReport, display: 
     return `no container has a policy; those defined are for: ${each.join("; ")}\n`;
   }
   const rows = containers.map((container): Row => {
-    const { policies: own, mode, refused, wouldRefuse, notServed, problems, grants } = container;
+    const { policies: own, mode, refused, wouldRefuse, notServed, problems, grants, names } = container;
     return {
       cells: [
         container.container,
@@ -42,12 +42,24 @@ export function policiesText({ policies, containers }: PoliciesReport, display: 
         notServed === null ? closedText(container) : { text: "not served", colour: "red" },
       ],
       notes: [
+        ...refusedText(container),
         ...problems.map((text) => ({ text: `  ${text}`, colour: "red" as const })),
+        ...(names.length === 0 ? [] : [`  last: ${names.join(", ")}`]),
         ...grants.map((text) => `  ${text}`),
       ],
     };
   });
   return `${table(HEAD, rows, display)}\n${openText(containers)}`;
+}
+
+const REFUSED_SHOWN = 5;
+
+/** Addresses that it tried, and whose name it never got. */
+function refusedText({ addresses }: PolicyContainer): string[] {
+  const refused = addresses?.refused ?? [];
+  if (refused.length === 0) return [];
+  const more = refused.length > REFUSED_SHOWN ? `, and ${refused.length - REFUSED_SHOWN} more` : "";
+  return [`  refused connections in the last day: ${refused.slice(0, REFUSED_SHOWN).join(", ")}${more}`];
 }
 
 function closedText(container: PolicyContainer): string {

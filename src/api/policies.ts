@@ -30,6 +30,17 @@ export interface PolicyContainer {
   /** Queries since dns11 began. */
   readonly refused: number;
   readonly wouldRefuse: number;
+  /** How the kernel holds its connections; null where only names are filtered. */
+  readonly addresses: {
+    readonly state: "pending" | "enforced" | "hindered" | "failed";
+    readonly reason: string | null;
+    /** Addresses that are open now. */
+    readonly open: number;
+    /** Where packets were refused in the last day: at most a hundred, as in 192.0.2.1:443/tcp. */
+    readonly refused: readonly string[];
+  } | null;
+  /** The last names of these; none where names are hidden. */
+  readonly names: readonly string[];
   readonly birth: ClosedMoment;
   readonly life: ClosedMoment;
   readonly death: ClosedMoment;

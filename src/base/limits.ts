@@ -505,6 +505,15 @@ export const LIMITS = {
 
   /** Namespaces with answers in the kernel, and answers: in all, of one namespace, of each whatever the others have. */
   kernelAnswers: { spaces: 4_096, answers: { whole: 65_536, each: 16_384, always: 16 } },
+  /**
+   * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and
+   * connections to it stay. And in one transaction: what is more waits for the next.
+   */
+  policyOpenAddresses: 4_096,
+  policyOpenedAtOnce: 1_024,
+  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. */
+  policyRefusedAddresses: 1_024,
+  policyRefusedMs: 86_400_000,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240,

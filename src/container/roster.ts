@@ -159,7 +159,7 @@ export class Roster {
     if (nodes.isDetached(fact)) return DETACHED;
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
     const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
-    const decision = decide(fact, this.#only, this.#labelPolicy, defaultBridge, isEnforced?.(fact.id) === true);
+    const decision = decide(fact, this.#only, this.#labelPolicy, defaultBridge, () => isEnforced?.(fact.id) === true);
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
   }

@@ -12,6 +12,7 @@ import { LINKS, linkHeader } from "./rtnetlink.ts";
 export interface HostLink {
   readonly index: number;
   readonly name: string;
+  readonly mac: Uint8Array | undefined;
   /** The index of the bridge that it is a port of. */
   readonly master: number | undefined;
   /** The other end, where it is a veth that has it in another namespace. */
@@ -32,7 +33,14 @@ export type LinkChange =
 
 /** The family of reports about links. A bridge sends others about its ports. */
 const AF_UNSPEC = 0;
-const LINK_ATTRIBUTES = new Set([rt.IFLA_IFNAME, rt.IFLA_LINK, rt.IFLA_MASTER, rt.IFLA_LINKINFO, rt.IFLA_LINK_NETNSID]);
+const LINK_ATTRIBUTES = new Set([
+  rt.IFLA_ADDRESS,
+  rt.IFLA_IFNAME,
+  rt.IFLA_LINK,
+  rt.IFLA_MASTER,
+  rt.IFLA_LINKINFO,
+  rt.IFLA_LINK_NETNSID,
+]);
 const INFO_ATTRIBUTES = new Set([rt.IFLA_INFO_KIND]);
 /** EINVAL: the namespace with this number is gone. */
 const NO_LINK = new Set(["ENODEV", "EINVAL"]);
@@ -120,9 +128,15 @@ function hostLinkOf(body: Buffer): HostLink {
   return {
     index: body.readInt32LE(rt.LINK_INDEX_OFFSET),
     name: textOf(attributes.get(rt.IFLA_IFNAME)),
+    mac: macOf(attributes.get(rt.IFLA_ADDRESS)),
     master: attributes.get(rt.IFLA_MASTER)?.readUInt32LE(0),
     peer: peerIn(attributes),
   };
+}
+
+/** The memory is that of the next reply, too. */
+function macOf(value: Buffer | undefined): Uint8Array | undefined {
+  return value === undefined ? undefined : Uint8Array.from(value);
 }
 
 function peerIn(attributes: ReadonlyMap<number, Buffer>): HostLink["peer"] {

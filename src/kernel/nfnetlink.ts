@@ -17,6 +17,8 @@ const SUBSYSTEM_NFTABLES = 10;
 const BATCH_BEGIN = 0x10;
 const BATCH_END = 0x11;
 export const GENERIC_MESSAGE_BYTES = 4;
+/** Of a longer transaction only the last command is acknowledged. */
+const ACKNOWLEDGED_EACH = 100;
 
 /** One command of a transaction: its family, number, flags beside REQUEST, and attributes. */
 export interface NftCommand {
@@ -66,8 +68,11 @@ export class NftSocket {
     const writer = new NetlinkWriter();
     const begin = this.#socket.nextSequence();
     writer.message(BATCH_BEGIN, NLM_F_REQUEST, begin, () => writer.raw(genericMessage(0, SUBSYSTEM_NFTABLES)));
-    for (const { family, command, flags, write } of commands) {
-      writer.message(typeOf(command), NLM_F_REQUEST | NLM_F_ACK | flags, this.#socket.nextSequence(), () => {
+    // Their acknowledgements would not fit the socket's queue; errors are sent in any case.
+    const isLong = commands.length > ACKNOWLEDGED_EACH;
+    for (const [index, { family, command, flags, write }] of commands.entries()) {
+      const ack = !isLong || index === commands.length - 1 ? NLM_F_ACK : 0;
+      writer.message(typeOf(command), NLM_F_REQUEST | ack | flags, this.#socket.nextSequence(), () => {
         writer.raw(genericMessage(family, 0));
         write(writer);
       });
@@ -87,9 +92,8 @@ export class NftSocket {
       }
       answered++;
     }
-    if (answered < commands.length) {
-      throw new Error(`nf_tables answered ${answered} of ${commands.length} commands`);
-    }
+    const expected = isLong ? 1 : commands.length;
+    if (answered < expected) throw new Error(`nf_tables answered ${answered} of ${expected} commands`);
   }
 
   /** Visits the objects that a GET command finds, each as its attributes' bytes. `visit` returns false to stop. */

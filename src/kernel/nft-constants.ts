@@ -59,6 +59,7 @@ export const NFTA_META_KEY = 2;
 export const NFT_META_PROTOCOL = 1;
 export const NFT_META_MARK = 3;
 export const NFT_META_IIF = 4;
+export const NFT_META_OIF = 5;
 export const NFT_META_NFPROTO = 15;
 export const NFT_META_L4PROTO = 16;
 
@@ -143,7 +144,6 @@ export const NFTA_SET_FLAGS = 3;
 export const NFTA_SET_KEY_TYPE = 4;
 export const NFTA_SET_KEY_LEN = 5;
 export const NFTA_SET_DATA_TYPE = 6;
-export const NFTA_SET_DATA_LEN = 7;
 export const NFTA_SET_DESC = 9;
 export const NFTA_SET_DESC_SIZE = 1;
 export const NFTA_SET_ID = 10;

@@ -29,6 +29,7 @@ export const LINK_FLAGS_OFFSET = 8;
 export const LINK_CHANGE_OFFSET = 12;
 export const IFF_UP = 0x1;
 export const IFF_LOOPBACK = 0x8;
+export const IFLA_ADDRESS = 1;
 export const IFLA_IFNAME = 3;
 /** The index of the other end of a veth. */
 export const IFLA_LINK = 5;

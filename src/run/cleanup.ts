@@ -17,12 +17,17 @@ import type { ContainerJson } from "../container/watch/engine-json.ts";
 import { isUp } from "../container/watch/translate.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import { codeOf, reasonOf } from "../base/lib/fault.ts";
+import { PolicyTable } from "../policy/table/policy-table.ts";
+import { Fault, codeOf, reasonOf } from "../base/lib/fault.ts";
 import { takeInstance } from "./instance.ts";
 import { checkCapabilities } from "../container/preflight.ts";
 
-/** Throws while an instance is running. With the id of a container, touches nothing else. */
-export async function cleanup(stateDir: string, hostFlag: string | undefined, only?: string): Promise<CleanupResult> {
+/** Throws while an instance is running. */
+export async function cleanup(
+  stateDir: string,
+  hostFlag: string | undefined,
+  { only, removesPolicies = false }: CleanupOptions = {},
+): Promise<CleanupResult> {
   checkCapabilities();
   await warmThreadPool();
   const { socketPath } = engineAddress(hostFlag, process.env);
@@ -37,6 +42,7 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
   const journal = new Journal(instance.folder);
   let isWhole = false;
   try {
+    if (only === undefined) did.push(...(await cleanPolicies(engine, { host, runner, memory }, removesPolicies)));
     const { records, damaged } = journal.all();
     if (only === undefined) failed.push(...damaged);
     for (const record of records) {
@@ -64,6 +70,37 @@ export async function cleanup(stateDir: string, hostFlag: string | undefined, on
     else instance.release();
   }
   return { did: only === undefined && isWhole ? [...did, `removed ${instance.folder}`] : did, failed };
+}
+
+/** What holds containers to policies outlives a killed instance, on purpose. */
+async function cleanPolicies(engine: Engine, tools: Tools, removes: boolean): Promise<string[]> {
+  const { host, runner, memory } = tools;
+  const within = <T>(work: () => T): T => runner.within(host.network, work);
+  const held = PolicyTable.containersLeft({ memory, within });
+  const running = await engine.containers();
+  const names = held.map(
+    (short) => nameOf(running.find(({ Id: id }) => id.startsWith(short))?.Names) ?? short.slice(0, 12),
+  );
+  if (held.length > 0 && !removes) {
+    throw new Fault("POLICIES_HOLD", `Policies hold containers, and would not any more: ${names.join(", ")}`, {
+      remedy: "With --policies they are removed, too: then these containers reach every address.",
+    });
+  }
+  if (!removes || !(await PolicyTable.removeLeft({ memory, within }))) return [];
+  return names.length === 0
+    ? ["removed the tables of policies"]
+    : names.map((name) => `${name}: removed its policy, it reaches every address now`);
+}
+
+function nameOf(names: readonly string[] | undefined): string | undefined {
+  return names?.find((name) => name.lastIndexOf("/") === 0)?.slice(1);
+}
+
+interface CleanupOptions {
+  /** The id of a container: nothing else is touched. */
+  readonly only?: string | undefined;
+  /** What holds containers to policies is removed, too. */
+  readonly removesPolicies?: boolean;
 }
 
 interface Tools {

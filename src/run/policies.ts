@@ -38,27 +38,46 @@ export function policySubjects(facts: () => Facts): (ownerId?: string) => Iterab
     const all = facts();
     for (const fact of all.values()) {
       const owner = sharedOwner(all, fact) ?? fact;
-      if (ownerId === undefined || owner.id === ownerId) yield subjectOf(fact, owner.id);
+      if (ownerId === undefined || owner.id === ownerId) yield new FactSubject(fact, owner.id);
     }
   };
 }
 
-function subjectOf(fact: ContainerFact, ownerId: string): PolicySubject {
-  const { project, service } = namedContainer(fact);
-  const { id, name, endpoints, onDefaultBridge, labels, imageLabels } = fact;
-  return {
-    id,
-    name,
-    ownerId,
-    networks: [
-      ...endpoints.map(({ networkName }) => networkName),
-      ...(onDefaultBridge === undefined ? [] : [DEFAULT_BRIDGE]),
-    ],
-    project,
-    service,
-    label: (key) => {
-      if (Object.hasOwn(labels, key)) return labels[key];
-      return Object.hasOwn(imageLabels.labels, key) ? imageLabels.labels[key] : undefined;
-    },
+/** There may be thousands, of which most have no policy: nothing is found out before it is asked for. */
+class FactSubject implements PolicySubject {
+  readonly #fact: ContainerFact;
+  readonly ownerId: string;
+
+  constructor(fact: ContainerFact, ownerId: string) {
+    this.#fact = fact;
+    this.ownerId = ownerId;
+  }
+
+  get id(): string {
+    return this.#fact.id;
+  }
+
+  get name(): string {
+    return this.#fact.name;
+  }
+
+  get networks(): readonly string[] {
+    const { endpoints, onDefaultBridge } = this.#fact;
+    const names = endpoints.map(({ networkName }) => networkName);
+    return onDefaultBridge === undefined ? names : [...names, DEFAULT_BRIDGE];
+  }
+
+  get project(): string | null {
+    return namedContainer(this.#fact).project;
+  }
+
+  get service(): string | null {
+    return namedContainer(this.#fact).service;
+  }
+
+  readonly label = (key: string): string | undefined => {
+    const { labels, imageLabels } = this.#fact;
+    if (Object.hasOwn(labels, key)) return labels[key];
+    return Object.hasOwn(imageLabels.labels, key) ? imageLabels.labels[key] : undefined;
   };
 }

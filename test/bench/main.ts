@@ -25,6 +25,7 @@ import { benchLocks } from "./locks.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
 import { benchPage } from "./page.ts";
+import { benchPolicy } from "./policy.ts";
 import { benchRequests } from "./requests.ts";
 import { benchStalls } from "./stalls.ts";
 import { benchUi } from "./ui.ts";
@@ -58,6 +59,11 @@ const LAST: readonly Part[] = [
     async () => await benchLab(pace),
   ],
   ["egress", "Recording where containers connect to", async () => await benchEgress(pace)],
+  [
+    "policy",
+    "Policies: processor time per query, and time until a reload is in force",
+    async () => await benchPolicy(pace),
+  ],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],

@@ -126,6 +126,15 @@ test("a replacement under load lets nothing out, and refuses nothing that is all
   });
 });
 
+test("a replacement with other policies is in force when it is ready, also for what the kernel has answered", async () => {
+  for (let n = 0; n < 3; n++) assert.equal(await status(free, "db"), "NOERROR");
+  writeFileSync(file, `${USUAL}  all: {for: [network=open], mode: enforce, deny: [db]}\n`);
+  instance = await replaceDns11(engine, instance, { args: ["--config", file] });
+  assert.equal(await status(free, "db"), "NXDOMAIN");
+  await reload(USUAL);
+  assert.equal(await status(free, "db"), "NOERROR");
+});
+
 test("the verdict is of one asker, not of those who wait for the same reply", async () => {
   await upstream.forget();
   const [asked, refused] = await Promise.all([dig(free, "700.slow.test"), dig(agent, "700.slow.test")]);

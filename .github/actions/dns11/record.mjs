@@ -1098,6 +1098,15 @@ var LIMITS = {
   hangSeconds: 8,
   /** Namespaces with answers in the kernel, and answers: in all, of one namespace, of each whatever the others have. */
   kernelAnswers: { spaces: 4096, answers: { whole: 65536, each: 16384, always: 16 } },
+  /**
+   * Addresses that are open for one container at a time, some 1 MB with their mirror; the one opened first makes room, and
+   * connections to it stay. And in one transaction: what is more waits for the next.
+   */
+  policyOpenAddresses: 4096,
+  policyOpenedAtOnce: 1024,
+  /** Refused addresses of one container that the kernel records, and for how long: what is more is refused unrecorded. */
+  policyRefusedAddresses: 1024,
+  policyRefusedMs: 864e5,
   /** The size of one message of a channel: the kernel passes up to 253 descriptors at once. */
   channelBytes: 16 * 1024,
   channelDescriptors: 240

@@ -75,10 +75,10 @@ export function placedPolicies(
     }
     const placed = (key: "allow" | "deny"): PolicyRule[] =>
       (each[key] ?? []).map((rule, index) => placedRule(rule, document.positionOf([...place, key, index]).line));
-    // Until there is code for it, a file that says so must not be valid.
-    if (each.addresses === "enforce")
+    const blocks = [...(each.allow ?? []), ...(each.deny ?? [])].filter(({ block }) => block !== undefined).length;
+    if (each.addresses === "enforce" && blocks > POLICY_LIMITS.enforcedBlocks)
       mistakes.push(
-        `${at([...place, "addresses"])}: enforce is not supported yet: use names, which filters names only`,
+        `${at(place)}: has ${blocks} rules for addresses: use at most ${POLICY_LIMITS.enforcedBlocks} with addresses: enforce`,
       );
     const { line, column } = document.keyPositionOf(place);
     return {

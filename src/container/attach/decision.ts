@@ -33,7 +33,7 @@ export function decide(
   only: readonly OnlyFilter[],
   policy: LabelPolicy = LABEL_DEFAULTS,
   defaultBridge: DefaultBridgeSetting | "node" = "off",
-  isEnforced = false,
+  isEnforced: () => boolean = () => false,
 ): Decision {
   const { networkMode } = fact;
   if (networkMode === "host") return skip("host-network", "it uses the host's network");
@@ -45,7 +45,7 @@ export function decide(
   const label = readLabel((isFromImage ? fact.imageLabels.labels : fact.labels)[ENABLE_LABEL]);
   const whose = isFromImage ? "image's " : "";
   // Docker's resolver would answer it anything.
-  if (!label.isEnabled && !isEnforced) return skip("opted-out", `its ${whose}label ${ENABLE_LABEL} disables dns11`);
+  if (!label.isEnabled && !isEnforced()) return skip("opted-out", `its ${whose}label ${ENABLE_LABEL} disables dns11`);
   const labels = effectiveLabels(fact, policy);
   const warnings = [
     label.warning,

@@ -64,6 +64,8 @@ export interface ContainerFact extends SplitLabels {
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
+  /** It may do what root may do on the host. */
+  readonly isPrivileged?: boolean;
   readonly hostname: string;
   readonly domainName: string;
   readonly ports: PortsFact;
@@ -122,6 +124,8 @@ export interface NetworkFact {
   readonly project: string | undefined;
   /** The link of the engine's host that its containers are connected to; only the driver `bridge` has one. */
   readonly bridge?: string;
+  /** Those of such a network, each written as 172.18.0.0/16. */
+  readonly addressBlocks?: readonly string[];
   /** A network of several machines has it. */
   readonly swarm?: SwarmNetworkFact;
 }

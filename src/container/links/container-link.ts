@@ -10,6 +10,8 @@ export interface ContainerLink {
   readonly networkId: string | undefined;
   /** Of the bridge that it is a port of. */
   readonly bridge: string | undefined;
+  /** The MAC of that bridge, which the machine has on the network. */
+  readonly bridgeMac: Uint8Array | undefined;
   /** Its index in the Docker daemon's network namespace. */
   readonly index: number;
   /** Its name there. A container that has NET_ADMIN, without a user namespace, can make links there itself: any bytes. */

@@ -300,12 +300,14 @@ export class ContainerLinks {
     { index, name, master, peer }: HostLink & { readonly peer: NonNullable<HostLink["peer"]> },
     inside: string,
   ): ContainerLink {
-    const bridge = master === undefined ? undefined : this.#host.get(master)?.name;
+    const port = master === undefined ? undefined : this.#host.get(master);
+    const bridge = port?.name;
     const endpoint = endpointOn(fact, bridge, this.#parts.networkOf);
     return {
       containerId: fact.id,
       networkId: endpoint?.networkId,
       bridge,
+      bridgeMac: port?.mac,
       index,
       name,
       insideIndex: peer.index,

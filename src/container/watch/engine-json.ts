@@ -35,6 +35,8 @@ export interface ContainerJson {
   readonly HostConfig?: {
     readonly PortBindings?: Readonly<Record<string, unknown>> | null;
     readonly NetworkMode?: string;
+    readonly Privileged?: boolean;
+    readonly CapAdd?: readonly string[] | null;
     /** The links of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
     readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;

@@ -51,6 +51,7 @@ export function containerFact(
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
+    ...(isPrivileged(json) && { isPrivileged: true }),
     hostname: json.Config?.Hostname ?? "",
     domainName: json.Config?.Domainname ?? "",
     ...split,
@@ -109,14 +110,27 @@ export function networkFact(json: NetworkJson): NetworkFact {
     project: json.Labels?.[COMPOSE_LABEL.project],
     ...(json.Driver === "bridge" && {
       bridge: json.Options?.[BRIDGE_NAME] || `br-${json.Id.slice(0, SHORT_ID_LENGTH)}`,
+      addressBlocks: subnetsOf(json),
     }),
     ...(json.Scope === "swarm" && {
       swarm: {
         isIngress: json.Ingress === true,
-        subnets: (json.IPAM?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []),
+        subnets: subnetsOf(json),
       },
     }),
   };
+}
+
+function subnetsOf({ IPAM: ipam }: NetworkJson): readonly string[] {
+  return (ipam?.Config ?? []).flatMap(({ Subnet: subnet }) => subnet ?? []);
+}
+
+/** Whoever has one of these can enter the host's namespaces or change its kernel. */
+const HOST_CAPABILITIES = new Set(["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "SYS_PTRACE", "BPF"]);
+
+function isPrivileged({ HostConfig: host }: ContainerJson): boolean {
+  const added = (host?.CapAdd ?? []).map((name) => name.toUpperCase().replace(/^CAP_/, ""));
+  return host?.Privileged === true || added.some((name) => HOST_CAPABILITIES.has(name));
 }
 
 /** A network on which the container is up; one that is only configured has no endpoint. */

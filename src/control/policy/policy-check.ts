@@ -11,6 +11,7 @@ import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { LOCAL_SOURCES } from "../../base/model/local-source.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import { ASKED, DENIED, MISS } from "../../base/model/visible-names.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { JudgedQuestion, NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
@@ -45,6 +46,8 @@ export function checkPolicy(ports: Ports, request: PolicyCheckRequest): PolicyCh
   const labels = presentedLabels(name) ?? new Uint8Array(0);
   const question: JudgedQuestion = { ...new StoredName(labels), type, class: CLASS.IN };
   const { refusal, because } = judgedName(ports, owner, judge, question);
+  const closed = refusal === undefined ? closedPort(judge, question, rule.port) : undefined;
+  if (closed !== undefined) return { ...asked, verdict: "refused", because: closed, notes, fix: null };
   const fix =
     refusal === undefined ? null : commandOf("dns11", "policy", "allow", name, "--in", fact.name, "--for", ALLOW_FOR);
   return { ...asked, ...verdictOf(refusal, because), notes, fix };
@@ -84,6 +87,16 @@ function allowText(judge: NamespacePolicy, rule: PolicyRule | undefined): string
 function verdictOf(refusal: Refusal | undefined, because: string): Pick<PolicyCheck, "verdict" | "because"> {
   if (refusal === undefined) return { verdict: "allowed", because };
   return { verdict: refusal.isEnforced ? "refused" : "would-refuse", because: refusal.text };
+}
+
+/** A name may be allowed, and a connection to its addresses with this port not. */
+function closedPort(judge: NamespacePolicy, name: QuestionName, port: number | undefined): string | undefined {
+  const policy = judge.policies.find(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
+  if (port === undefined || policy === undefined) return undefined;
+  const ports = judge.portsOf([name]);
+  if (ports === "all" || ports.some((each) => each.port === port)) return undefined;
+  const open = ports.map((each) => `${each.port}/${each.protocol}`).join(", ");
+  return `policy ${policy.name} allows the name, but not port ${port}: it opens ${open || "none"} (${policy.where})`;
 }
 
 function notesOf(judge: NamespacePolicy, hasAddress: boolean): string[] {

@@ -3,12 +3,26 @@
  */
 import type { ClosedMoment, PoliciesReport, PolicyContainer } from "../../api/policies.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
+import { addressText } from "../../base/model/address.ts";
+import type { Held } from "../../policy/book/policy-book.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import { scopeText } from "../../policy/model/policy.ts";
 import { namedContainer, sharedOwner } from "../containers/find-container.ts";
 import type { ControlPorts } from "../situation/ports.ts";
 
+const REFUSED_SHOWN = 100;
+const PROTOCOL_NAMES = new Map([
+  [1, "icmp"],
+  [6, "tcp"],
+  [17, "udp"],
+  [58, "icmpv6"],
+]);
+
 type Ports = Pick<ControlPorts, "containers" | "policies">;
+
+const NAMES_LISTED = 5;
+/** One lookup may ask for several types. */
+const TYPES_OF_ONE = 4;
 
 const BIRTH: ClosedMoment = {
   isClosed: false,
@@ -17,6 +31,30 @@ const BIRTH: ClosedMoment = {
 const DEATH: ClosedMoment = {
   isClosed: false,
   because: "if dns11 ends, Docker's resolver answers again, and forwards every name",
+};
+const BIRTH_WITHOUT_NETWORK: ClosedMoment = {
+  isClosed: false,
+  because: "its policy is not that of all its networks, so its connections are not judged until dns11 knows it",
+};
+const HELD: ClosedMoment = {
+  isClosed: true,
+  because: "the kernel judges its packets on the host's side, and what Docker's resolver forwards for it, too",
+};
+/** What Docker forwards from the host no filter can tell from anything else. */
+const DOCKER_FORWARDS =
+  'Docker\'s own resolver forwards any name for it, from the host: set "dns": ["169.254.53.53"] in daemon.json and create the container ' +
+  "again, then that leaves from the container and is judged, too";
+const NAMES_AT_BIRTH: ClosedMoment = {
+  isClosed: false,
+  because: `its connections are held, but until dns11 has attached, ${DOCKER_FORWARDS}`,
+};
+const NAMES_IN_LIFE: ClosedMoment = {
+  isClosed: false,
+  because: `its connections are held, but if a program asks at the ports behind 127.0.0.11, ${DOCKER_FORWARDS}`,
+};
+const NAMES_AT_DEATH: ClosedMoment = {
+  isClosed: false,
+  because: `its connections are held, but if dns11 ends, ${DOCKER_FORWARDS}`,
 };
 const RECORDED: ClosedMoment = { isClosed: false, because: "the policy only records: mode is not enforce" };
 const NAMES_ONLY: ClosedMoment = {
@@ -53,6 +91,7 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
   const unheld: ClosedMoment | undefined =
     notServed === undefined ? undefined : { isClosed: false, because: `dns11 does not serve it: ${notServed}` };
   const moment = (of: ClosedMoment): ClosedMoment => unheld ?? (isEnforced ? of : RECORDED);
+  const held = policies.heldOf(owner.id);
   return {
     container: fact.name,
     containerId: fact.id,
@@ -67,15 +106,52 @@ function containerOf(ports: Ports, fact: ContainerFact, owner: ContainerFact, as
     mode: isEnforced ? "enforce" : (first?.policy.mode ?? "audit"),
     notServed: notServed ?? null,
     ...policies.countsOf(owner.id),
-    birth: moment(BIRTH),
-    life: moment(NAMES_ONLY),
-    death: moment(DEATH),
+    names: lastNames(policies, owner.id),
+    addresses: held === undefined ? null : addressesOf(held),
+    birth: moment(birthOf(held)),
+    life: moment(lifeOf(held)),
+    death: moment(deathOf(held)),
     grants: policies.grantsOf(owner.id).map(({ text }) => text),
     problems: [
       ...assignment.problems,
+      ...(held?.reason === undefined ? [] : [`its policy is not enforced, so it resolves nothing: ${held.reason}`]),
       ...(notServed === undefined ? [] : [`dns11 does not serve it, so its policy does nothing: ${notServed}`]),
     ],
   };
+}
+
+function birthOf(held: Held | undefined): ClosedMoment {
+  if (held?.state !== "enforced") return BIRTH;
+  if (!held.isClosedAtBirth) return BIRTH_WITHOUT_NETWORK;
+  return held.isDockerHeld ? HELD : NAMES_AT_BIRTH;
+}
+
+function lifeOf(held: Held | undefined): ClosedMoment {
+  if (held === undefined) return NAMES_ONLY;
+  if (held.state === "enforced") return held.isDockerHeld ? HELD : NAMES_IN_LIFE;
+  return { isClosed: false, because: held.reason ?? "the kernel does not judge its packets yet" };
+}
+
+function deathOf(held: Held | undefined): ClosedMoment {
+  if (held?.state !== "enforced") return DEATH;
+  return held.isDockerHeld ? HELD : NAMES_AT_DEATH;
+}
+
+function addressesOf({ state, reason, open, refused }: Held): PolicyContainer["addresses"] {
+  const shown = refused()
+    .slice(0, REFUSED_SHOWN)
+    .map(({ address, protocol, port }) => {
+      const text = addressText(address);
+      const host = address.length === 4 ? text : `[${text}]`;
+      return `${host}:${port}/${PROTOCOL_NAMES.get(protocol) ?? protocol}`;
+    });
+  return { state, reason: reason ?? null, open, refused: shown };
+}
+
+function lastNames({ log }: Ports["policies"], ownerId: string): string[] {
+  const last = log.read(NAMES_LISTED * TYPES_OF_ONE, 0, (id) => id === ownerId).toReversed();
+  const names = last.flatMap(({ name }) => (name === null ? [] : [name]));
+  return [...new Set(names)].slice(0, NAMES_LISTED);
 }
 
 function notServedReason(

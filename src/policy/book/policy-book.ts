@@ -10,7 +10,7 @@ import { readPattern } from "../../base/model/name-pattern.ts";
 import { CompiledPolicy } from "../judge/compiled-policy.ts";
 import { type Grant, NamespacePolicy, type PolicyObserver } from "../judge/namespace-policy.ts";
 import type { Refusal } from "../judge/refusal.ts";
-import type { Policy, PolicyMode } from "../model/policy.ts";
+import { POLICY_LABEL, type Policy, type PolicyMode } from "../model/policy.ts";
 import { type Assignment, assignmentOf, isSameAssignment, undefinedPolicy } from "./assignment.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 import { RefusalLog } from "./refusal-log.ts";
@@ -43,6 +43,20 @@ interface Namespace {
   readonly clients: Set<PolicedClient>;
 }
 
+/** How the kernel holds the connections of a namespace to its policies. */
+export interface Held {
+  readonly state: "pending" | "enforced" | "hindered" | "failed";
+  readonly reason: string | undefined;
+  /** It is on networks only that are closed before a container on them is known. */
+  readonly isClosedAtBirth: boolean;
+  /** What Docker's own resolver forwards for it leaves from the container, where its packets are judged. */
+  readonly isDockerHeld: boolean;
+  /** Addresses that are open now, each with a port or with all. */
+  readonly open: number;
+  /** Where packets of the last day were refused. */
+  readonly refused: () => readonly { readonly address: Uint8Array; readonly protocol: number; readonly port: number }[];
+}
+
 interface BookParts {
   /** A refusal that followers of the log see. */
   readonly onLogged: (containerId: string, refusal: Refusal, name: string | null, type: number) => void;
@@ -73,6 +87,12 @@ export class PolicyBook {
   #isRefreshing = false;
   /** All containers; of one namespace only, where its owner is given. */
   subjects: (ownerId?: string) => Iterable<PolicySubject> = () => [];
+  /** A namespace that is served has another policy: called before its next query is judged. */
+  onAssigned: ((policy: NamespacePolicy) => void) | undefined;
+  /** How the kernel holds the connections of a namespace; undefined if it does not. */
+  heldOf: (ownerId: string) => Held | undefined = () => undefined;
+  /** Policies or containers have changed. */
+  onRefreshed: (() => void) | undefined;
   readonly log = new RefusalLog();
   /** By the name of the policy; of those that are not defined together. */
   readonly counts = new Map<string, PolicyCounts>();
@@ -167,12 +187,12 @@ export class PolicyBook {
   }
 
   refresh(): void {
-    const groups = new Map<string, PolicySubject[]>();
-    for (const subject of this.subjects()) {
-      const group = groups.get(subject.ownerId);
-      if (group === undefined) groups.set(subject.ownerId, [subject]);
-      else group.push(subject);
-    }
+    if (this.#hasSome()) this.#assignAll();
+    this.onRefreshed?.();
+  }
+
+  #assignAll(): void {
+    const groups = this.#groups();
     for (const [ownerId, namespace] of this.#namespaces) {
       const group = groups.get(ownerId);
       // One that is not listed any more has what it had until it is closed.
@@ -180,6 +200,35 @@ export class PolicyBook {
     }
     for (const id of this.#containerCounts.keys()) if (!groups.has(id)) this.#containerCounts.delete(id);
     for (const id of this.#grants.keys()) if (!groups.has(id)) this.#grants.delete(id);
+  }
+
+  /** The policies of every namespace that has any, by the id of its owner. */
+  assignments(): Map<string, Assignment> {
+    const found = new Map<string, Assignment>();
+    for (const [ownerId, group] of this.#groups()) {
+      const assignment = this.#assignmentOf(group);
+      if (assignment.policies.length > 0) found.set(ownerId, assignment);
+    }
+    return found;
+  }
+
+  /** Containers by the namespace that they share. */
+  #groups(): Map<string, PolicySubject[]> {
+    const groups = new Map<string, PolicySubject[]>();
+    for (const subject of this.subjects()) {
+      const group = groups.get(subject.ownerId);
+      if (group === undefined) groups.set(subject.ownerId, [subject]);
+      else group.push(subject);
+    }
+    return groups;
+  }
+
+  /** Without any policy, a change of containers costs next to nothing. */
+  #hasSome(): boolean {
+    if (this.#compiled.length > 0) return true;
+    for (const { policy } of this.#namespaces.values()) if (policy !== undefined) return true;
+    for (const subject of this.subjects()) if (subject.label(POLICY_LABEL) !== undefined) return true;
+    return false;
   }
 
   /** What operators allow a container for now. */
@@ -220,6 +269,7 @@ export class PolicyBook {
     namespace.policy =
       policies.length === 0 ? undefined : new NamespacePolicy(ownerId, policies, this.#observer, before);
     namespace.policy?.setGrants(this.grantsOf(ownerId));
+    if (namespace.policy !== undefined) this.onAssigned?.(namespace.policy);
     for (const client of namespace.clients) {
       client.policy = namespace.policy;
       // The very next query is judged, also one that the kernel has answered so far.

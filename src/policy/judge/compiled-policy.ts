@@ -9,6 +9,7 @@ import { type AddressBlock, isInBlock } from "../model/address-block.ts";
 import type { Policy } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import { isWildcard } from "../model/policy-rule.ts";
+import { type Ports, portsOf } from "./ports.ts";
 import { embedded, isPrivate } from "./private-address.ts";
 import { type Refusal, type RefusalReason, refusalOf } from "./refusal.ts";
 
@@ -26,6 +27,7 @@ export class CompiledPolicy {
   readonly policy: Policy;
   readonly #allow = new PatternIndex<PolicyRule>();
   readonly #deny = new PatternIndex<PolicyRule>();
+  readonly #denyPorts = new PatternIndex<PolicyRule>();
   readonly #allowBlocks: readonly BlockRule[];
   readonly #denyBlocks: readonly BlockRule[];
   readonly #refusals = new Map<string, Refusal>();
@@ -38,7 +40,7 @@ export class CompiledPolicy {
     for (const rule of policy.allow) if (rule.pattern !== undefined) this.#allow.add(rule.pattern, rule);
     // A name whose port is denied still has others.
     for (const rule of policy.deny)
-      if (rule.pattern !== undefined && rule.port === undefined) this.#deny.add(rule.pattern, rule);
+      if (rule.pattern !== undefined) (rule.port === undefined ? this.#deny : this.#denyPorts).add(rule.pattern, rule);
     this.#allowBlocks = blocksOf(policy.allow);
     this.#denyBlocks = blocksOf(policy.deny).filter(({ rule }) => rule.port === undefined);
   }
@@ -52,6 +54,15 @@ export class CompiledPolicy {
   /** The rules of `allow` that are about the name. */
   rulesFor(name: QuestionName): readonly PolicyRule[] {
     return this.#allow.find(name);
+  }
+
+  /** With which ports connections to what these names were answered with are allowed. */
+  portsOf(names: readonly QuestionName[]): Ports {
+    const allowed = names.flatMap((name) => this.rulesFor(name));
+    return portsOf(
+      allowed,
+      names.flatMap((name) => this.#denyPorts.find(name)),
+    );
   }
 
   /** What becomes of a name that is answered by such a source. */
@@ -89,7 +100,7 @@ export class CompiledPolicy {
     return this.blockFor(address) === undefined ? this.refusal("private") : undefined;
   }
 
-  refusal(reason: RefusalReason, rule?: PolicyRule): Refusal {
+  refusal(reason: Exclude<RefusalReason, "not-enforceable">, rule?: PolicyRule): Refusal {
     const key = rule === undefined ? reason : `${reason} ${rule.line} ${rule.text}`;
     const known = this.#refusals.get(key);
     if (known !== undefined) return known;

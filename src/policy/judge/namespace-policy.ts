@@ -17,6 +17,7 @@ import type { PolicyRule } from "../model/policy-rule.ts";
 import { AnsweredAddresses } from "./answered-addresses.ts";
 import { type CompiledPolicy, WILDCARD_BYTES_MAX, isExact } from "./compiled-policy.ts";
 import { NewNames } from "./new-names.ts";
+import { ALL_PORTS, type Ports, commonPorts } from "./ports.ts";
 import type { Refusal } from "./refusal.ts";
 import { reverseAddress } from "./reverse-address.ts";
 
@@ -48,10 +49,12 @@ export class NamespacePolicy {
   readonly containerId: string;
   readonly #policies: readonly CompiledPolicy[];
   readonly #observer: PolicyObserver;
-  readonly #newNames = new Map<PolicyRule, NewNames>();
+  readonly #newNames = new Map<CompiledPolicy, NewNames>();
   readonly #answered: AnsweredAddresses;
   readonly #grants = new PatternIndex<Grant>();
   grants: readonly Grant[] = NO_GRANTS;
+  /** Set while the kernel cannot hold the container to its policy, which it should: nothing resolves then. */
+  hindrance: Refusal | undefined;
   /** A policy of it is enforced. */
   readonly isEnforcing: boolean;
   /** How long it keeps an address. */
@@ -91,6 +94,7 @@ export class NamespacePolicy {
 
   /** Whether the name is refused, wherever it would be answered. */
   name(name: QuestionName): Refusal | undefined {
+    if (this.hindrance !== undefined) return this.hindrance;
     return this.grantFor(name) === undefined ? this.#first((each) => each.denied(name)) : undefined;
   }
 
@@ -103,6 +107,13 @@ export class NamespacePolicy {
   forward(question: JudgedQuestion, isPeek: boolean): Refusal | undefined {
     if (this.grantFor(question) !== undefined) return undefined;
     return this.#first((each) => this.#forwardBy(each, question, isPeek));
+  }
+
+  /** With which ports connections to what these names were answered with are allowed, by the policies that enforce addresses. */
+  portsOf(names: readonly QuestionName[]): Ports {
+    if (names.some((name) => this.grantFor(name) !== undefined)) return ALL_PORTS;
+    const enforced = this.#policies.filter(({ policy }) => policy.addresses === "enforce");
+    return commonPorts(enforced.map((each) => each.portsOf(names)));
   }
 
   /** The first rule that allows the name, by the policy that decides first. */
@@ -161,10 +172,10 @@ export class NamespacePolicy {
     const { types, newNamesPerMinute } = compiled.policy;
     if (!types.has(type)) return compiled.refusal("type", rule);
     if (foldedLength - (rule.pattern?.tail.length ?? 0) > WILDCARD_BYTES_MAX) return compiled.refusal("length", rule);
-    const names = this.#newNames.get(rule) ?? new NewNames(newNamesPerMinute);
-    this.#newNames.set(rule, names);
+    const names = this.#newNames.get(compiled) ?? new NewNames(newNamesPerMinute);
+    this.#newNames.set(compiled, names);
     const name = Buffer.from(folded.buffer, folded.byteOffset, foldedLength).toString("latin1");
-    return names.admit(name, this.#observer.now(), isPeek) ? undefined : compiled.refusal("new-names", rule);
+    return names.admit(rule, name, this.#observer.now(), isPeek) ? undefined : compiled.refusal("new-names", rule);
   }
 
   /** The name of an address that a rule allows, or that the container was given. */

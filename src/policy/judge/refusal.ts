@@ -22,6 +22,8 @@ export type RefusalReason =
   | "host"
   /** The answer has an address that is not public, with `private: deny`. */
   | "private"
+  /** The kernel cannot hold the container to it. */
+  | "not-enforceable"
   /** The container chooses a policy that the settings do not have. */
   | "undefined-policy";
 
@@ -36,12 +38,26 @@ export interface Refusal {
   readonly text: string;
 }
 
-export function refusalOf(policy: Policy, reason: RefusalReason, rule?: PolicyRule): Refusal {
+/** Why a policy that enforces addresses cannot do so: then nothing is resolved. */
+export function hindranceOf(policy: Policy, why: string): Refusal {
+  const text = `policy ${policy.name}: not enforceable: ${why} (${policy.where})`;
+  return { policy, reason: "not-enforceable", rule: undefined, isEnforced: policy.mode === "enforce", text };
+}
+
+export function refusalOf(
+  policy: Policy,
+  reason: Exclude<RefusalReason, "not-enforceable">,
+  rule?: PolicyRule,
+): Refusal {
   const isEnforced = policy.mode === "enforce";
   return { policy, reason, rule, isEnforced, text: `policy ${policy.name}: ${sentence(policy, reason, rule)}` };
 }
 
-function sentence(policy: Policy, reason: RefusalReason, rule: PolicyRule | undefined): string {
+function sentence(
+  policy: Policy,
+  reason: Exclude<RefusalReason, "not-enforceable">,
+  rule: PolicyRule | undefined,
+): string {
   const place = rule === undefined ? policy.where : `${policy.file}:${rule.line}`;
   const text = rule?.text ?? "";
   switch (reason) {

@@ -6,7 +6,7 @@ import { type Pattern, readPattern } from "../../base/model/name-pattern.ts";
 import { type AddressBlock, readAddressBlock } from "./address-block.ts";
 
 const PROTOCOLS = ["tcp", "udp"] as const;
-type Protocol = (typeof PROTOCOLS)[number];
+export type Protocol = (typeof PROTOCOLS)[number];
 
 /** A rule as it is written. Exactly one of `pattern` and `block` is set. */
 export interface WrittenRule {

@@ -17,7 +17,7 @@ import type { Policy } from "../model/policy.ts";
 import type { PolicyRule } from "../model/policy-rule.ts";
 import type { AskedName, ContainerTraffic } from "./traffic.ts";
 
-export interface WouldRefuse {
+interface WouldRefuse {
   readonly container: string;
   /** A name with its type, or an address with its port. */
   readonly what: string;

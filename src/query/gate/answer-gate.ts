@@ -8,6 +8,7 @@ import { u16 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES } from "../../base/dns/header.ts";
 import { QUESTION_FIXED_BYTES } from "../../base/dns/record.ts";
 import { plainBytes } from "../../base/model/address.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
 import { StoredName } from "../../base/model/stored-name.ts";
 import type { NamespacePolicy } from "../../policy/judge/namespace-policy.ts";
 import type { Refusal } from "../../policy/judge/refusal.ts";
@@ -20,6 +21,10 @@ export interface GivenAnswer {
   readonly addresses: readonly Uint8Array[];
   /** They are those of a name of this machine: of containers on common networks, or the machine's own. */
   readonly isLocal: boolean;
+  /** The name that was asked, and those that aliases in the answer lead to. */
+  readonly names: readonly QuestionName[];
+  /** The longest time that a client keeps one of them. */
+  readonly ttlSeconds: number;
 }
 
 /**
@@ -47,15 +52,20 @@ export class AnswerGate {
   /** `reply` is the whole message. `isLocal`: of a name of this machine. `isPeek`: nobody is given it. */
   pass(policy: NamespacePolicy, reply: Uint8Array, isLocal: boolean, isPeek: boolean): Passage {
     const addresses = new Map<string, Uint8Array>();
+    const targets: QuestionName[] = [];
+    let ttlSeconds = 0;
     let refusal: Refusal | undefined;
     const isReadable = visitContents(reply, {
-      address: (bytes) => {
+      address: (bytes, ttl) => {
+        ttlSeconds = Math.max(ttlSeconds, ttl);
         const address = plainBytes(bytes);
         refusal = stricter(refusal, policy.address(address, isLocal));
         addresses.set(Buffer.from(address).toString("latin1"), address);
       },
       target: (labels) => {
-        refusal = stricter(refusal, policy.target(new StoredName(labels)));
+        const target = new StoredName(labels);
+        targets.push(target);
+        refusal = stricter(refusal, policy.target(target));
       },
     });
     if (refusal !== undefined && !isPeek) note(policy, refusal, reply);
@@ -64,7 +74,7 @@ export class AnswerGate {
     if (isPeek || addresses.size === 0) return GIVE;
     const all = [...addresses.values()].map((each) => Uint8Array.from(each));
     for (const each of all) policy.answered(each);
-    return this.#open({ policy, addresses: all, isLocal });
+    return this.#open({ policy, addresses: all, isLocal, names: [askedName(reply), ...targets], ttlSeconds });
   }
 
   #open(answer: GivenAnswer): Passage {
@@ -87,8 +97,13 @@ export class AnswerGate {
 }
 
 function note(policy: NamespacePolicy, refusal: Refusal, reply: Uint8Array): void {
-  const nameEnd = questionEndOf(reply) - QUESTION_FIXED_BYTES;
-  policy.note(refusal, new StoredName(reply.subarray(HEADER_BYTES, nameEnd - 1)), u16(reply, nameEnd));
+  policy.note(refusal, askedName(reply), u16(reply, questionEndOf(reply) - QUESTION_FIXED_BYTES));
+}
+
+/** The name in the question of a message of ours. */
+function askedName(message: Uint8Array): QuestionName {
+  const nameEnd = questionEndOf(message) - QUESTION_FIXED_BYTES;
+  return new StoredName(Buffer.from(message.subarray(HEADER_BYTES, nameEnd - 1)));
 }
 
 /** Where the question of a message of ours ends: its name is not compressed. */

@@ -2,10 +2,10 @@
  * AnswerContents: what a reply tells a client to go to: addresses, those in hints of services among them, and the targets of
  * aliases. All sections count, because clients use what they find.
  */
-import { u16 } from "../../base/dns/bytes.ts";
+import { u16, u32 } from "../../base/dns/bytes.ts";
 import { HEADER_BYTES, SECTIONS, countAt } from "../../base/dns/header.ts";
 import { POINTER, pointerTarget } from "../../base/dns/name.ts";
-import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES } from "../../base/dns/record.ts";
+import { DATA_LENGTH_AT, QUESTION_FIXED_BYTES, RECORD_FIXED_BYTES, TTL_AT } from "../../base/dns/record.ts";
 import { TYPE } from "../../base/dns/record-type.ts";
 import { resetNameSteps, skipName } from "./name.ts";
 
@@ -15,8 +15,8 @@ const PRIORITY_BYTES = 2;
 const PARAMETER_FIXED_BYTES = 4;
 
 export interface ContentsVisitor {
-  /** Four or sixteen bytes, valid until it returns. */
-  readonly address: (bytes: Uint8Array) => void;
+  /** Four or sixteen bytes, valid until it returns, and for how long clients keep them. */
+  readonly address: (bytes: Uint8Array, ttlSeconds: number) => void;
   /** The labels of the name that an alias leads to, without the terminating zero. */
   readonly target: (labels: Uint8Array) => void;
 }
@@ -35,18 +35,19 @@ export function visitContents(reply: Uint8Array, visitor: ContentsVisitor): bool
       const data = fixed + RECORD_FIXED_BYTES;
       if (fixed === -1 || data > end) return false;
       at = data + u16(reply, fixed + DATA_LENGTH_AT);
-      if (at > end || !visitRecord(reply, u16(reply, fixed), data, at, visitor)) return false;
+      if (at > end || !visitRecord(reply, fixed, data, at, visitor)) return false;
     }
   }
   return true;
 }
 
-function visitRecord(reply: Uint8Array, type: number, data: number, end: number, visitor: ContentsVisitor): boolean {
+function visitRecord(reply: Uint8Array, fixed: number, data: number, end: number, visitor: ContentsVisitor): boolean {
+  const type = u16(reply, fixed);
   switch (type) {
     case TYPE.A:
     case TYPE.AAAA: {
       if (end - data !== (type === TYPE.A ? 4 : 16)) return false;
-      visitor.address(reply.subarray(data, end));
+      visitor.address(reply.subarray(data, end), u32(reply, fixed + TTL_AT));
       return true;
     }
     case TYPE.CNAME:
@@ -57,13 +58,19 @@ function visitRecord(reply: Uint8Array, type: number, data: number, end: number,
     }
     case TYPE.HTTPS:
     case TYPE.SVCB:
-      return visitHints(reply, data, end, visitor);
+      return visitHints(reply, data, end, u32(reply, fixed + TTL_AT), visitor);
     default:
       return true;
   }
 }
 
-function visitHints(reply: Uint8Array, data: number, end: number, visitor: ContentsVisitor): boolean {
+function visitHints(
+  reply: Uint8Array,
+  data: number,
+  end: number,
+  ttlSeconds: number,
+  visitor: ContentsVisitor,
+): boolean {
   let at = skipName(reply, 0, data + PRIORITY_BYTES, end);
   if (at === -1) return false;
   while (at < end) {
@@ -74,7 +81,8 @@ function visitHints(reply: Uint8Array, data: number, end: number, visitor: Conte
     if (at > end) return false;
     const size = key === IPV4_HINT ? 4 : key === IPV6_HINT ? 16 : 0;
     if (size === 0) continue;
-    for (let each = value; each + size <= at; each += size) visitor.address(reply.subarray(each, each + size));
+    for (let each = value; each + size <= at; each += size)
+      visitor.address(reply.subarray(each, each + size), ttlSeconds);
   }
   return true;
 }

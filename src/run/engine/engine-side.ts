@@ -24,6 +24,7 @@ import { Publication } from "../../container/publish/publication.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
+import { networkFact } from "../../container/watch/translate.ts";
 import { Follower } from "../../container/watch/follower.ts";
 import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
@@ -41,6 +42,7 @@ import { EngineNetworks } from "./engine-networks.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
+import { PolicedContainers } from "./policed-containers.ts";
 import { openSwarmWatch } from "./swarm-lists.ts";
 
 export class EngineSide implements ContainerSide {
@@ -63,6 +65,7 @@ export class EngineSide implements ContainerSide {
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
   readonly egress: Egress;
+  readonly policed: PolicedContainers;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
@@ -85,6 +88,17 @@ export class EngineSide implements ContainerSide {
     );
     this.links = openLinks(parts.platform, link, (id) => this.directory.network(id));
     this.egress = openEgress(parts, link, this.links, () => this.directory.containers.values());
+    this.policed = new PolicedContainers({
+      platform: parts.platform,
+      host: link.host,
+      links: this.links,
+      book: parts.querySide.policies,
+      gate: parts.querySide.gate,
+      facts: () => this.directory.containers,
+      networkOf: (id) => this.directory.network(id),
+      listNetworks: async () => (await link.engine.networks()).map(networkFact),
+      onEvent: eventLogger(parts.log),
+    });
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
     this.#events = new EngineEvents({
@@ -201,7 +215,8 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    for (const each of [this.hostUpstreams, this.files, this.bridges, this.egress, this.links]) each.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges, this.egress, this.policed, this.links])
+      each.close();
   }
 
   #openDirectory(): Directory {
@@ -347,10 +362,14 @@ export class EngineSide implements ContainerSide {
         if (this.directory.setComplete(true)) this.roster.refresh();
         this.publication.setComplete();
         void this.#restoreLeftoverNodes();
+        void this.policed.synced();
       },
       onNetwork: (fact) => this.directory.putNetwork(fact),
       onNetworkGone: (id) => this.directory.removeNetwork(id),
-      onNetworkEvent: (name, isCreated) => this.#events.onNetwork(name, isCreated),
+      onNetworkEvent: (name, isCreated) => {
+        this.#events.onNetwork(name, isCreated);
+        this.policed.networksChanged();
+      },
       onContainer: (fact) => {
         this.#events.onContainer(fact);
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));

@@ -1,0 +1,230 @@
+/**
+ * Enforcement: holds containers to policies that enforce addresses. For each it has the kernel do what the policies say now, and
+ * an answer waits here until the kernel lets its container reach the addresses in it.
+ *
+ *   pending --(the kernel has it)--> enforced --(its policies or links change)--> pending, and what is open stays
+ *      |  the kernel refuses                         a container that is gone, or has no such policy any more, is removed
+ *      +--> failed, and tried again after a while
+ *   hindered: no link of it can be judged on the host's side. It resolves nothing.
+ */
+import { isDeepStrictEqual } from "node:util";
+
+import { reasonOf } from "../../base/lib/fault.ts";
+import type { QuestionName } from "../../base/model/visible-names.ts";
+import type { NamespacePolicy } from "../judge/namespace-policy.ts";
+import { hindranceOf } from "../judge/refusal.ts";
+import { shortId } from "../table/layout.ts";
+import type { Opening, PolicyTable, RefusedAddress } from "../table/policy-table.ts";
+import { type EnforcedContainer, policedBy } from "./enforced-container.ts";
+
+export type EnforcementState =
+  | { readonly kind: "pending" | "enforced" }
+  | { readonly kind: "hindered" | "failed"; readonly reason: string };
+
+/** An answer with addresses that a container is about to get. */
+interface Answer {
+  readonly policy: NamespacePolicy;
+  readonly addresses: readonly Uint8Array[];
+  readonly names: readonly QuestionName[];
+  readonly ttlSeconds: number;
+}
+
+type Table = Pick<PolicyTable, "apply" | "remove" | "open" | "refused" | "openCount" | "containers">;
+
+export interface EnforcementParts {
+  /** Opens the tables in the kernel, when the first policy needs them. */
+  readonly openTable: () => Promise<Table>;
+  /** A container as it is now; undefined if no policy of it enforces addresses. */
+  readonly containerOf: (id: string) => EnforcedContainer | undefined;
+  readonly policyOf: (id: string) => NamespacePolicy | undefined;
+  readonly onState: (id: string, state: EnforcementState) => void;
+  readonly retryMs?: number;
+  readonly waitMs?: number;
+}
+
+interface Entry {
+  wanted: EnforcedContainer;
+  state: EnforcementState;
+  /** Answers that wait until it is not pending any more. */
+  readonly waiting: Set<() => void>;
+}
+
+const RETRY_MS = 1_000;
+/** What a client waits for its answer, at most: a container that takes longer to be known gets SERVFAIL. */
+const WAIT_MS = 4_000;
+/** An address stays open as long as its answer is used, up to this. */
+const KEEP_MS_MAX = 86_400_000;
+
+export class Enforcement {
+  readonly #parts: EnforcementParts;
+  readonly #entries = new Map<string, Entry>();
+  #table: Promise<Table> | undefined;
+  #opened: Table | undefined;
+  #isClosed = false;
+
+  constructor(parts: EnforcementParts) {
+    this.#parts = parts;
+  }
+
+  stateOf(id: string): EnforcementState | undefined {
+    return this.#entries.get(id)?.state;
+  }
+
+  openCount(id: string): number {
+    return this.#opened?.openCount(id) ?? 0;
+  }
+
+  refused(id: string): RefusedAddress[] {
+    return this.#opened?.refused(id) ?? [];
+  }
+
+  /** A container may have changed: its policies, its links, or that it exists. */
+  update(id: string): void {
+    if (this.#isClosed) return;
+    const wanted = this.#parts.containerOf(id);
+    const entry = this.#entries.get(id);
+    if (wanted === undefined) {
+      if (entry !== undefined) this.#remove(id);
+      return;
+    }
+    if (entry !== undefined && entry.state.kind !== "failed" && isDeepStrictEqual(entry.wanted, wanted)) return;
+    const next: Entry = entry ?? { wanted, state: { kind: "pending" }, waiting: new Set() };
+    next.wanted = wanted;
+    this.#entries.set(id, next);
+    void this.#install(id, next, wanted);
+  }
+
+  /** All that may be policed: others are removed. */
+  updateAll(ids: Iterable<string>): void {
+    const all = new Set(ids);
+    for (const id of this.#entries.keys()) if (!all.has(id)) this.update(id);
+    for (const id of all) this.update(id);
+  }
+
+  /** Removes what an earlier process left for containers that are gone. All that are there are known by now. */
+  async removeOthers(): Promise<void> {
+    const table = await this.#table;
+    if (table === undefined) return;
+    const known = new Set([...this.#entries.keys()].map(shortId));
+    for (const id of [...table.containers]) if (!known.has(id)) await table.remove(id);
+  }
+
+  /** The namespace has these policies from now on: they say at once that nothing resolves there. */
+  assigned(policy: NamespacePolicy): void {
+    if (!enforcesAddresses(policy)) return;
+    this.update(policy.containerId);
+    this.#hinder(policy.containerId, policy);
+  }
+
+  /**
+   * Whether the addresses of an answer are open; calls back later if that is not known yet. Nobody gets an answer with others.
+   */
+  open(answer: Answer, onOpen: (isOpen: boolean) => void): boolean {
+    if (!enforcesAddresses(answer.policy)) return true;
+    const id = answer.policy.containerId;
+    if (!this.#entries.has(id)) this.update(id);
+    const entry = this.#entries.get(id);
+    if (entry?.state.kind === "enforced" && this.#opened !== undefined) {
+      const opened = this.#open(this.#opened, answer);
+      if (opened === undefined) return true;
+      opened.then(
+        () => onOpen(true),
+        () => onOpen(false),
+      );
+      return false;
+    }
+    if (entry?.state.kind === "pending") this.#wait(entry, () => this.#openLater(id, answer, onOpen));
+    else setImmediate(onOpen, false);
+    return false;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const { waiting } of entries) for (const end of [...waiting]) end();
+  }
+
+  #wait(entry: Entry, act: () => void): void {
+    const end = (): void => {
+      clearTimeout(timer);
+      if (entry.waiting.delete(end)) act();
+    };
+    const timer = setTimeout(end, this.#parts.waitMs ?? WAIT_MS);
+    entry.waiting.add(end);
+  }
+
+  #openLater(id: string, answer: Answer, onOpen: (isOpen: boolean) => void): void {
+    const isEnforced = this.#entries.get(id)?.state.kind === "enforced";
+    if (isEnforced && this.open(answer, onOpen)) onOpen(true);
+    else if (!isEnforced) onOpen(false);
+  }
+
+  #open(table: Table, { policy, addresses, names, ttlSeconds }: Answer): Promise<void> | undefined {
+    const ports = policy.portsOf(names);
+    const openings: Opening[] = addresses.flatMap((address) =>
+      ports === "all" ? [{ address }] : ports.map((port) => ({ address, ...port })),
+    );
+    if (openings.length === 0) return undefined;
+    const lifeMs = Math.min(KEEP_MS_MAX, Math.max(policy.keepMs, ttlSeconds * 1_000));
+    return table.open(policy.containerId, openings, lifeMs);
+  }
+
+  async #install(id: string, entry: Entry, wanted: EnforcedContainer): Promise<void> {
+    const { hindrance } = wanted;
+    if (hindrance !== undefined) {
+      this.#become(id, entry, { kind: "hindered", reason: hindrance });
+      return;
+    }
+    if (entry.state.kind !== "enforced") this.#become(id, entry, { kind: "pending" });
+    try {
+      const table = await this.#openedTable();
+      if (this.#entries.get(id) !== entry || entry.wanted !== wanted) return;
+      const { container, links } = policedBy(wanted);
+      await table.apply(container, links);
+      if (this.#entries.get(id) !== entry) return await table.remove(id);
+      if (entry.wanted === wanted) this.#become(id, entry, { kind: wanted.isComplete ? "enforced" : "pending" });
+    } catch (error) {
+      if (this.#entries.get(id) !== entry || entry.wanted !== wanted) return;
+      this.#become(id, entry, { kind: "failed", reason: reasonOf(error) });
+      setTimeout(() => this.update(id), this.#parts.retryMs ?? RETRY_MS).unref();
+    }
+  }
+
+  async #openedTable(): Promise<Table> {
+    this.#table ??= this.#parts.openTable();
+    try {
+      return (this.#opened = await this.#table);
+    } catch (error) {
+      this.#table = undefined;
+      throw error;
+    }
+  }
+
+  #remove(id: string): void {
+    const entry = this.#entries.get(id);
+    this.#entries.delete(id);
+    for (const end of [...(entry?.waiting ?? [])]) end();
+    // Where that fails, the next run removes it.
+    this.#opened?.remove(id).catch(() => undefined);
+  }
+
+  #become(id: string, entry: Entry, state: EnforcementState): void {
+    const isSame = isDeepStrictEqual(entry.state, state);
+    entry.state = state;
+    if (state.kind !== "pending") for (const end of [...entry.waiting]) end();
+    const policy = this.#parts.policyOf(id);
+    if (policy !== undefined) this.#hinder(id, policy);
+    if (!isSame || state.kind === "hindered") this.#parts.onState(id, state);
+  }
+
+  #hinder(id: string, policy: NamespacePolicy): void {
+    const state = this.stateOf(id);
+    const first = policy.policies.find(({ addresses, mode }) => addresses === "enforce" && mode === "enforce");
+    policy.hindrance = state?.kind === "hindered" && first !== undefined ? hindranceOf(first, state.reason) : undefined;
+  }
+}
+
+function enforcesAddresses({ policies }: NamespacePolicy): boolean {
+  return policies.some(({ addresses }) => addresses === "enforce");
+}

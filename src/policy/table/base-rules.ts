@@ -1,0 +1,114 @@
+/**
+ * BaseRules: what all containers share: the chains at the hooks, which find a packet's own chain by its source address, and
+ * the networks whose containers are refused everything until they are known.
+ */
+import type { AddressBlock } from "../model/address-block.ts";
+import type { NftCommand } from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-constants.ts";
+import { compare, loadMeta, loadPayload, lookUp, nativeU32, verdict } from "../../kernel/nft-expressions.ts";
+import { LOOPBACK_INDEX } from "../../kernel/rtnetlink-constants.ts";
+import { rejections } from "./container-rules.ts";
+import {
+  ADDRESS_LENGTHS,
+  NEIGHBOUR_PLAN,
+  NETWORKS_CHAIN,
+  UNKNOWN_CHAIN,
+  type Rule,
+  changeElements,
+  createChain,
+  createSet,
+  createTable,
+  replaceRules,
+  whoMap,
+  whoPlan,
+} from "./layout.ts";
+import { NEIGHBOUR_MESSAGES } from "./link-rules.ts";
+import { PROTOCOLS, fromBlock, inState, loadSource, ofFamily, ofProtocol, sentTo } from "./matches.ts";
+
+/** Before the filters of Docker and of firewalls: what passes here is still theirs to refuse. */
+const PRIORITY = -10;
+const HOOKS = ["forward", "input"] as const;
+const DNS_PORT = 53;
+
+/** `resolvers`: addresses of this machine at which dns11 answers, to which everybody may send queries. */
+export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): NftCommand[] {
+  return [
+    createTable("inet", flags),
+    createTable("netdev", flags),
+    createSet(NEIGHBOUR_PLAN),
+    changeElements(
+      "add",
+      "netdev",
+      NEIGHBOUR_PLAN.name,
+      NEIGHBOUR_MESSAGES.map((type) => ({ key: Buffer.of(type) })),
+    ),
+    createChain("inet", NETWORKS_CHAIN),
+    createChain("inet", UNKNOWN_CHAIN),
+    ...replaceRules("inet", UNKNOWN_CHAIN, rejections()),
+    ...HOOKS.flatMap((hook) => ADDRESS_LENGTHS.map((length) => createSet(whoPlan(whoMap(hook, length), length)))),
+    ...HOOKS.map((hook) => createChain("inet", hook, { number: nft.NF_HOOKS.indexOf(hook), priority: PRIORITY })),
+    ...replaceRules("inet", "forward", [...passing(), ...judged("forward")]),
+    ...replaceRules("inet", "input", [...arriving(resolvers), ...judged("input")]),
+  ];
+}
+
+/** Networks whose containers are refused everything until they are known. */
+export function networkCommands(subnets: readonly AddressBlock[]): NftCommand[] {
+  const rules = subnets.map((block): Rule => (w) => {
+    fromBlock(w, block);
+    verdict(w, nft.NFT_GOTO, UNKNOWN_CHAIN);
+  });
+  return replaceRules("inet", NETWORKS_CHAIN, rules);
+}
+
+/** What belongs to a connection that was judged when it began. Helpers of connection tracking open none. */
+function passing(): Rule[] {
+  const accept = (w: Parameters<Rule>[0]): void => verdict(w, nft.NF_ACCEPT);
+  return [
+    (w) => {
+      inState(w, nft.CT_STATE_ESTABLISHED);
+      accept(w);
+    },
+    ...[PROTOCOLS.icmp, PROTOCOLS.icmpv6].map((protocol): Rule => (w) => {
+      inState(w, nft.CT_STATE_RELATED);
+      ofProtocol(w, protocol);
+      accept(w);
+    }),
+  ];
+}
+
+function arriving(resolvers: readonly Uint8Array[]): Rule[] {
+  return [
+    // The machine's own programs use its addresses on the containers' networks, too.
+    (w) => {
+      loadMeta(w, nft.NFT_META_IIF);
+      compare(w, nativeU32(LOOPBACK_INDEX));
+      verdict(w, nft.NF_ACCEPT);
+    },
+    ...passing(),
+    // Without these the machine is no router to a container. They do not pass through it.
+    ...[135, 136, 133].map((type): Rule => (w) => {
+      ofProtocol(w, PROTOCOLS.icmpv6);
+      loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: 0, length: 1 });
+      compare(w, Buffer.of(type));
+      verdict(w, nft.NF_ACCEPT);
+    }),
+    ...resolvers.flatMap((address) =>
+      [PROTOCOLS.udp, PROTOCOLS.tcp].map((protocol): Rule => (w) => {
+        sentTo(w, { bytes: address, prefix: address.length * 8 }, protocol, DNS_PORT);
+        verdict(w, nft.NF_ACCEPT);
+      }),
+    ),
+  ];
+}
+
+function judged(hook: "forward" | "input"): Rule[] {
+  return [
+    ...ADDRESS_LENGTHS.map((length): Rule => (w) => {
+      ofFamily(w, length);
+      loadSource(w, length);
+      lookUp(w, whoMap(hook, length), true);
+    }),
+    (w) => verdict(w, nft.NFT_JUMP, NETWORKS_CHAIN),
+  ];
+}

@@ -1,0 +1,339 @@
+/**
+ * PolicyTable: what policed containers may reach, in the kernel, in the namespace of the Docker daemon: outside of theirs,
+ * where root in a container changes nothing, and raw frames are seen.
+ *
+ *   a frame arrives on the machine --> netdev table: link-N      only under the container's own addresses
+ *   it is for the machine, or      --> inet table: input,        an open connection passes; then the chain of its
+ *   for another network                forward                   source: judge-X; networks: who is not known yet
+ *                                      judge-X, refuse-X         fixed rules, open addresses; recorded and refused
+ *
+ * The tables outlive the process, and the next one adopts them: where the kernel can (6.9), they belong to the process's
+ * socket, so that nobody flushes them, and persist; before that they are plain tables. Open addresses end by themselves.
+ */
+import { Fault, codeOf } from "../../base/lib/fault.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { type NftCommand, NftSocket, deleteTable } from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-constants.ts";
+import type { AddressBlock } from "../model/address-block.ts";
+import { baseCommands, networkCommands } from "./base-rules.ts";
+import { type PolicedContainer, containerCommands, lengthsOf, removalCommands } from "./container-rules.ts";
+import {
+  ADDRESS_LENGTHS,
+  type AddressLength,
+  type Element,
+  FAMILY_NUMBERS,
+  TABLE_NAME,
+  addressSet,
+  changeElements,
+  deleteChain,
+  judgingChain,
+  linkChain,
+  portKey,
+  portSet,
+  readPortKey,
+  replaceRules,
+  seenSet,
+  shortId,
+  whoMap,
+} from "./layout.ts";
+import { type PolicedLink, linkCommands } from "./link-rules.ts";
+import { PROTOCOLS, lengthOf } from "./matches.ts";
+import { OpenAddresses } from "./open-addresses.ts";
+import { OpeningRounds } from "./opening-rounds.ts";
+import { TableReader } from "./table-reader.ts";
+
+export interface PolicyTableParts {
+  readonly memory: NetlinkMemory;
+  /** Runs in the namespace of the Docker daemon. */
+  readonly within: <T>(work: () => T) => T;
+  /** The socket that the process before this one hands over with its tables. */
+  readonly inherited?: number;
+  /** Addresses of this machine at which dns11 answers. */
+  readonly resolvers: readonly Uint8Array[];
+}
+
+/** An address to open; with every port where none is named. */
+export interface Opening {
+  readonly address: Uint8Array;
+  readonly protocol?: "tcp" | "udp";
+  readonly port?: number;
+}
+
+/** Where a refused packet was sent to. */
+export interface RefusedAddress {
+  readonly address: Uint8Array;
+  readonly protocol: number;
+  readonly port: number;
+}
+
+/** What the tables have of one container. */
+interface Installed {
+  readonly open: OpenAddresses;
+  lengths: readonly AddressLength[];
+  /** Its own addresses, as keys, and whether it reaches the machine. */
+  sources: ReadonlyMap<string, boolean>;
+  links: ReadonlySet<number>;
+}
+
+/** Errors of a kernel that does not know tables which persist, or has one that does not. */
+const CANNOT_OWN = new Set(["EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
+
+/** Errors where there is no such table, or a kernel without any. */
+const NO_TABLES = new Set(["ENOENT", "EPROTONOSUPPORT", "EOPNOTSUPP", "ENOTSUP", "EINVAL"]);
+
+export class PolicyTable implements Disposable {
+  readonly #nft: NftSocket;
+  readonly #reader: TableReader;
+  readonly #rounds: OpeningRounds;
+  readonly #installed = new Map<string, Installed>();
+  /** Whether nobody else changes the tables while this process runs. */
+  readonly isOwned: boolean;
+  #last: Promise<unknown> = Promise.resolve();
+  #lastChange: Promise<unknown> = Promise.resolve();
+
+  private constructor(socket: NftSocket, isOwned: boolean) {
+    this.#nft = socket;
+    this.isOwned = isOwned;
+    this.#reader = new TableReader(socket);
+    this.#rounds = new OpeningRounds(async (commands) => await this.#transact(commands));
+    this.#adopt();
+  }
+
+  /** Creates the tables, or adopts those that are there with all that they hold. */
+  static async open({ memory, within, inherited, resolvers }: PolicyTableParts): Promise<PolicyTable> {
+    const socket = within(() => new NftSocket(memory, inherited));
+    try {
+      return new PolicyTable(socket, await isCreatedOwned(socket, resolvers));
+    } catch (error) {
+      socket.close();
+      throw error;
+    }
+  }
+
+  /** Removes the tables that an earlier process left, if there are any: everything is open then. Returns whether. */
+  static async removeLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): Promise<boolean> {
+    const socket = within(() => new NftSocket(memory));
+    try {
+      await socket.transact(deletion());
+      return true;
+    } catch (error) {
+      if (NO_TABLES.has(codeOf(error) ?? "")) return false;
+      throw error;
+    } finally {
+      socket.close();
+    }
+  }
+
+  /** The shortened ids of the containers in the tables that are there, whoever has made them. */
+  static containersLeft({ memory, within }: Pick<PolicyTableParts, "memory" | "within">): string[] {
+    const socket = within(() => new NftSocket(memory));
+    try {
+      const chains = new TableReader(socket).chains("inet");
+      return chains.flatMap((chain) => /^judge-(.+)$/.exec(chain)?.[1] ?? []);
+    } catch (error) {
+      if (NO_TABLES.has(codeOf(error) ?? "")) return [];
+      throw error;
+    } finally {
+      socket.close();
+    }
+  }
+
+  /** Whoever takes over the tables needs it. */
+  get fd(): number {
+    return this.#nft.fd;
+  }
+
+  /** The ids of the containers in it, shortened. */
+  get containers(): Iterable<string> {
+    return this.#installed.keys();
+  }
+
+  /** Networks whose containers are refused everything until they are known. */
+  async setNetworks(subnets: readonly AddressBlock[]): Promise<void> {
+    await this.#transact(networkCommands(subnets));
+  }
+
+  /** Polices a container, or does it anew: what is open stays open, and nothing passes in between. */
+  async apply(container: PolicedContainer, links: readonly PolicedLink[]): Promise<void> {
+    await this.#inTurn(async () => await this.#apply(container, links));
+  }
+
+  /** The container is gone, or has no policy any more. */
+  async remove(containerId: string): Promise<void> {
+    await this.#inTurn(async () => await this.#remove(containerId));
+  }
+
+  async #apply(container: PolicedContainer, links: readonly PolicedLink[]): Promise<void> {
+    const id = shortId(container.id);
+    const before = this.#installed.get(id);
+    const lengths = [...new Set([...(before?.lengths ?? []), ...lengthsOf(container)])];
+    const sources = new Map(container.addresses.map((address) => [keyOf(address), container.reachesHost]));
+    const others = [...this.#installed].filter(([other]) => other !== id);
+    const taken = others.flatMap(([, { sources: theirs }]) => [...theirs].filter(([key]) => sources.has(key)));
+    await this.#transact([
+      ...containerCommands(container),
+      ...this.#whoCommands("remove", id, [...taken, ...(before?.sources ?? [])]),
+      ...this.#whoCommands("add", id, [...sources]),
+      ...links.flatMap(linkCommands),
+    ]);
+    for (const [, other] of others) other.sources = new Map([...other.sources].filter(([key]) => !sources.has(key)));
+    const indexes = new Set(links.map(({ index }) => index));
+    this.#installed.set(id, { open: before?.open ?? new OpenAddresses(id), lengths, sources, links: indexes });
+    await this.#removeLinks([...(before?.links ?? [])].filter((index) => !indexes.has(index)));
+  }
+
+  async #remove(containerId: string): Promise<void> {
+    const id = shortId(containerId);
+    const found = this.#installed.get(id);
+    if (found === undefined) return;
+    this.#installed.delete(id);
+    await this.#transact([
+      ...this.#whoCommands("remove", id, [...found.sources]),
+      ...removalCommands(id, found.lengths),
+    ]);
+    await this.#removeLinks(found.links);
+  }
+
+  /**
+   * Resolves when the kernel lets the container reach these addresses: only then may an answer with them be sent. Undefined if
+   * it does so already, for at least half of `lifeMs`.
+   */
+  open(containerId: string, openings: readonly Opening[], lifeMs: number): Promise<void> | undefined {
+    const found = this.#installed.get(shortId(containerId));
+    if (found === undefined) {
+      const message = `Cannot open addresses for container ${containerId.slice(0, 12)}: the kernel does not police it`;
+      return Promise.reject(new Fault("NOT_POLICED", message));
+    }
+    const possible = openings.filter(({ address }) => found.lengths.includes(lengthOf(address)));
+    return this.#rounds.open(found.open, possible.map(openingKey), lifeMs);
+  }
+
+  /** How many addresses are open for a container. */
+  openCount(containerId: string): number {
+    return this.#installed.get(shortId(containerId))?.open.size ?? 0;
+  }
+
+  /** Where packets of a container were refused, in the last day. */
+  refused(containerId: string): RefusedAddress[] {
+    const id = shortId(containerId);
+    const lengths = this.#installed.get(id)?.lengths ?? [];
+    return lengths.flatMap((length) => this.#reader.elements(seenSet(id, length)).map(({ key }) => readPortKey(key)));
+  }
+
+  /** Removes the tables: everything is open then. */
+  async delete(): Promise<void> {
+    await this.#transact(deletion());
+    this.#installed.clear();
+  }
+
+  /** Leaves the tables as they are. */
+  [Symbol.dispose](): void {
+    this.#nft.close();
+  }
+
+  /** Each change begins with what the one before it left. */
+  async #inTurn(change: () => Promise<void>): Promise<void> {
+    const result = this.#lastChange.then(change);
+    this.#lastChange = result.catch(() => undefined);
+    await result;
+  }
+
+  /** One after the other: a socket has one transaction at a time. */
+  async #transact(commands: readonly NftCommand[]): Promise<void> {
+    const result = this.#last.then(async () => await this.#nft.transact(commands));
+    this.#last = result.catch(() => undefined);
+    await result;
+  }
+
+  #whoCommands(change: "add" | "remove", id: string, sources: readonly (readonly [string, boolean])[]): NftCommand[] {
+    const judge = { code: nft.NFT_GOTO, chain: judgingChain(id) };
+    const accept = { code: nft.NF_ACCEPT };
+    return (["forward", "input"] as const).flatMap((hook) =>
+      ADDRESS_LENGTHS.flatMap((length) => {
+        const elements: Element[] = sources
+          .map(([text, reachesHost]) => ({
+            key: Buffer.from(text, "latin1"),
+            verdict: hook === "input" && reachesHost ? accept : judge,
+          }))
+          .filter(({ key }) => key.length === length);
+        return elements.length === 0 ? [] : [changeElements(change, "inet", whoMap(hook, length), elements)];
+      }),
+    );
+  }
+
+  /** A chain goes with its link, so it may be gone. */
+  async #removeLinks(indexes: Iterable<number>): Promise<void> {
+    for (const index of indexes) {
+      try {
+        const chain = linkChain(index);
+        await this.#transact([...replaceRules("netdev", chain, []), deleteChain("netdev", chain)]);
+      } catch (error) {
+        if (codeOf(error) !== "ENOENT") throw error;
+      }
+    }
+  }
+
+  /** Learns what an earlier process left. Whose links they were, it says when it polices them again. */
+  #adopt(): void {
+    const sets = new Set(this.#reader.sets());
+    const nowMs = performance.now();
+    const sourcesOf = this.#adoptedSources();
+    for (const chain of this.#reader.chains("inet")) {
+      const [, id] = /^judge-(.+)$/.exec(chain) ?? [];
+      if (id === undefined) continue;
+      const open = new OpenAddresses(id);
+      const lengths = ADDRESS_LENGTHS.filter((length) => sets.has(addressSet(id, length)));
+      for (const set of lengths.flatMap((length) => [addressSet(id, length), portSet(id, length)]))
+        for (const { key, leftMs } of this.#reader.elements(set)) open.adopt(key.toString("latin1"), nowMs + leftMs);
+      this.#installed.set(id, { open, lengths, sources: sourcesOf.get(chain) ?? new Map(), links: new Set() });
+    }
+  }
+
+  /** The source addresses of each chain. */
+  #adoptedSources(): Map<string, Map<string, boolean>> {
+    const found = new Map<string, Map<string, boolean>>();
+    for (const length of ADDRESS_LENGTHS) {
+      const judged = new Set(
+        this.#reader
+          .elements(whoMap("input", length))
+          .filter(({ chain }) => chain !== undefined)
+          .map(({ key }) => key.toString("latin1")),
+      );
+      for (const { key, chain = "" } of this.#reader.elements(whoMap("forward", length))) {
+        const text = key.toString("latin1");
+        const sources = found.get(chain) ?? new Map<string, boolean>();
+        found.set(chain, sources.set(text, !judged.has(text)));
+      }
+    }
+    return found;
+  }
+}
+
+async function isCreatedOwned(socket: NftSocket, resolvers: readonly Uint8Array[]): Promise<boolean> {
+  try {
+    await socket.transact(baseCommands(nft.NFT_TABLE_F_OWNER | nft.NFT_TABLE_F_PERSIST, resolvers));
+    return true;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "EPERM") {
+      const remedy = "End it, or start this one with --replace.";
+      throw new Fault("POLICY_OWNED", "Another process enforces policies on this machine", { remedy, cause: error });
+    }
+    if (!CANNOT_OWN.has(code ?? "")) throw error;
+  }
+  await socket.transact(baseCommands(0, resolvers));
+  return false;
+}
+
+function deletion(): NftCommand[] {
+  return [deleteTable(FAMILY_NUMBERS.inet, TABLE_NAME), deleteTable(FAMILY_NUMBERS.netdev, TABLE_NAME)];
+}
+
+function keyOf(address: Uint8Array): string {
+  return Buffer.from(address).toString("latin1");
+}
+
+function openingKey({ address, protocol, port }: Opening): string {
+  if (port === undefined) return keyOf(address);
+  return portKey(address, PROTOCOLS[protocol ?? "tcp"], port).toString("latin1");
+}

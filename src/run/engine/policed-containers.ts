@@ -1,0 +1,247 @@
+/**
+ * PolicedContainers: what connects policies that enforce addresses with the containers of the Docker daemon and their links on
+ * its host. Where no policy does so, it reads no links and has nothing in the kernel.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { codeOf, reasonOf } from "../../base/lib/fault.ts";
+import type { ReportEvent } from "../../base/model/event.ts";
+import { addressBytes } from "../../base/model/address.ts";
+import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
+import type { ContainerLinks } from "../../container/links/container-links.ts";
+import type { EngineHost } from "../../container/namespace/engine-host.ts";
+import type { Assignment } from "../../policy/book/assignment.ts";
+import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
+import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
+import { Enforcement, type EnforcementState } from "../../policy/enforce/enforcement.ts";
+import { type AddressBlock, readAddressBlock } from "../../policy/model/address-block.ts";
+import { PolicyTable } from "../../policy/table/policy-table.ts";
+import type { AnswerGate } from "../../query/gate/answer-gate.ts";
+import type { Platform } from "../platform.ts";
+
+interface PolicedContainersParts {
+  readonly platform: Pick<Platform, "runner" | "memory">;
+  readonly host: () => Pick<EngineHost, "network">;
+  readonly links: ContainerLinks;
+  readonly book: PolicyBook;
+  readonly gate: AnswerGate;
+  readonly facts: () => ReadonlyMap<string, ContainerFact>;
+  readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** All networks of the engine, also those without containers. */
+  readonly listNetworks: () => Promise<readonly NetworkFact[]>;
+  readonly onEvent: ReportEvent;
+}
+
+/** How long another process may have the tables: as long as it takes to learn all containers, and to drain. */
+const OWNED_MS_MAX = 60_000;
+const OWNED_POLL_MS = 10;
+/** Where dns11 answers outside of containers' namespaces. */
+const RESOLVERS = ["169.254.53.53", "fd64:6e73:3131::53"].flatMap((address) => addressBytes(address) ?? []);
+
+export class PolicedContainers {
+  readonly #parts: PolicedContainersParts;
+  readonly enforcement: Enforcement;
+  readonly #assignments = new Map<string, Assignment>();
+  #table: Promise<PolicyTable> | undefined;
+  #isClosed = false;
+  /** The networks that are closed from the beginning: their names, and their blocks as text. */
+  #closed: { readonly names: ReadonlySet<string>; readonly text: string } = { names: new Set(), text: "[]" };
+  #closing: Promise<void> = Promise.resolve();
+
+  constructor(parts: PolicedContainersParts) {
+    this.#parts = parts;
+    const { book, gate, links } = parts;
+    this.enforcement = new Enforcement({
+      openTable: async () => await this.#openedTable(),
+      containerOf: (id) => this.#containerOf(id),
+      policyOf: (id) => book.policyOf(id),
+      onState: (id, state) => this.#onState(id, state),
+    });
+    book.onRefreshed = () => this.#refresh();
+    book.onAssigned = (policy) => {
+      this.#assignments.set(policy.containerId, book.assignmentOf(policy.containerId));
+      this.enforcement.assigned(policy);
+    };
+    book.heldOf = (id) => this.#heldOf(id);
+    gate.open = (answer, onOpen) => this.enforcement.open(answer, onOpen);
+    links.onChange((id) => this.enforcement.update(id));
+  }
+
+  /** Whether a policy needs the kernel. */
+  get isOn(): boolean {
+    return this.#parts.book.policies.some(({ addresses }) => addresses === "enforce");
+  }
+
+  /** All running containers are known: what an earlier process has left for others can go. */
+  async synced(): Promise<void> {
+    this.#refresh();
+    if (!this.isOn) {
+      const { memory } = this.#parts.platform;
+      if (await PolicyTable.removeLeft({ memory, within: this.#within }))
+        this.#parts.onEvent({}, "removed the tables of policies: no policy enforces addresses any more");
+      return;
+    }
+    await this.#parts.links.settled();
+    await this.enforcement.removeOthers();
+  }
+
+  /** A network was made or removed. */
+  networksChanged(): void {
+    if (this.isOn) this.#closeNetworks();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.enforcement.close();
+    void this.#table?.then(
+      (table) => table[Symbol.dispose](),
+      () => undefined,
+    );
+  }
+
+  readonly #within = <T>(work: () => T): T => {
+    const { platform, host } = this.#parts;
+    return platform.runner.within(host().network, work);
+  };
+
+  async #openedTable(): Promise<PolicyTable> {
+    this.#table ??= this.#openTable();
+    try {
+      return await this.#table;
+    } catch (error) {
+      this.#table = undefined;
+      throw error;
+    }
+  }
+
+  /** The process that this one replaces has the tables until it has answered what it has read. */
+  async #openTable(): Promise<PolicyTable> {
+    const { memory } = this.#parts.platform;
+    const deadlineMs = performance.now() + OWNED_MS_MAX;
+    for (;;) {
+      try {
+        return await PolicyTable.open({ memory, within: this.#within, resolvers: RESOLVERS });
+      } catch (error) {
+        if (codeOf(error) !== "POLICY_OWNED" || performance.now() > deadlineMs || this.#isClosed) throw error;
+      }
+      await sleep(OWNED_POLL_MS);
+    }
+  }
+
+  #refresh(): void {
+    if (!this.isOn && this.#table === undefined) return;
+    const assignments = this.#parts.book.assignments();
+    const { links, facts } = this.#parts;
+    this.#assignments.clear();
+    for (const [id, assignment] of assignments) this.#assignments.set(id, assignment);
+    if (!links.isStarted) void links.start(facts().values());
+    this.enforcement.updateAll(assignments.keys());
+    this.#closeNetworks();
+  }
+
+  /** Networks that an enforced policy is for are closed until each container on them is known. */
+  #closeNetworks(): void {
+    const before = this.#closing;
+    this.#closing = (async () => {
+      await before;
+      try {
+        const names = new Set(this.#networkNames());
+        const networks = names.size === 0 ? [] : await this.#parts.listNetworks();
+        const blocks = networks.filter(({ name }) => names.has(name)).flatMap(blocksOf);
+        const text = JSON.stringify(blocks.map(({ bytes, prefix }) => [[...bytes], prefix]));
+        if (text !== this.#closed.text) await (await this.#openedTable()).setNetworks(blocks);
+        this.#closed = { names, text };
+      } catch (error) {
+        this.#parts.onEvent({ reason: reasonOf(error) }, "cannot close the networks of policies", "warn");
+      }
+    })();
+  }
+
+  *#networkNames(): Generator<string> {
+    for (const { addresses, mode, scopes } of this.#parts.book.policies) {
+      if (addresses !== "enforce" || mode !== "enforce") continue;
+      for (const scope of scopes) if (scope.kind === "network") yield scope.name;
+    }
+  }
+
+  #containerOf(id: string): EnforcedContainer | undefined {
+    const fact = this.#parts.facts().get(id);
+    const compiled = this.#assignments.get(id)?.policies ?? [];
+    const policies = compiled.map(({ policy }) => policy).filter(({ addresses }) => addresses === "enforce");
+    if (fact === undefined || policies.length === 0) return undefined;
+    const { links, missing } = this.#parts.links.of(id);
+    const usable = links.map(enforcedLink);
+    const isLinked = fact.endpoints.every(({ networkId }) => links.some((link) => link.networkId === networkId));
+    const hindrance =
+      fact.isPrivileged === true
+        ? "it may do what root may do on the host (privileged, or with a capability such as SYS_ADMIN)"
+        : (missing.find(({ reason }) => reason !== "no-network" && reason !== "not-found")?.text ??
+          (usable.includes(undefined) ? "Docker does not say which addresses one of its links has" : undefined));
+    return {
+      id,
+      policies,
+      links: usable.filter((link) => link !== undefined),
+      subnets: fact.endpoints.flatMap(({ networkId }) => blocksOf(this.#parts.networkOf(networkId))),
+      isComplete: isLinked || fact.networkMode === "none",
+      hindrance,
+    };
+  }
+
+  #heldOf(id: string): Held | undefined {
+    const state = this.enforcement.stateOf(id);
+    if (state === undefined) return undefined;
+    const { facts } = this.#parts;
+    return {
+      state: state.kind,
+      reason: "reason" in state ? state.reason : undefined,
+      isClosedAtBirth:
+        facts()
+          .get(id)
+          ?.endpoints.every(({ networkName }) => this.#closed.names.has(networkName)) === true,
+      isDockerHeld: asksFromContainer(facts().get(id)),
+      open: this.enforcement.openCount(id),
+      refused: () => this.enforcement.refused(id),
+    };
+  }
+
+  #onState(id: string, state: EnforcementState): void {
+    const container = this.#parts.facts().get(id)?.name ?? id.slice(0, 12);
+    const { onEvent } = this.#parts;
+    if (state.kind === "hindered")
+      onEvent(
+        { container, reason: state.reason },
+        "a policy is not enforceable: the container resolves nothing",
+        "warn",
+      );
+    if (state.kind === "failed")
+      onEvent(
+        { container, reason: state.reason },
+        "cannot enforce a policy: the container resolves nothing yet",
+        "warn",
+      );
+  }
+}
+
+/** Servers that a container was given, also by daemon.json, are asked from there; those of the host from the host. */
+function asksFromContainer(fact: ContainerFact | undefined): boolean {
+  const nameservers = fact?.nameservers;
+  if (nameservers?.kind === "captured") return true;
+  return nameservers?.kind === "listed" && nameservers.servers.every(({ from }) => from === "container");
+}
+
+function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): EnforcedLink | undefined {
+  const { index, name, mac, addresses, bridgeMac } = link;
+  const bytes = addresses.map((address) => addressBytes(address));
+  if (mac === undefined || bytes.includes(undefined)) return undefined;
+  return {
+    index,
+    name,
+    mac: Buffer.from(mac.replaceAll(":", ""), "hex"),
+    addresses: bytes.filter((each) => each !== undefined),
+    bridgeMac,
+  };
+}
+
+function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
+  return (network?.addressBlocks ?? []).flatMap((text) => readAddressBlock(text) ?? []);
+}

@@ -1,0 +1,328 @@
+/**
+ * The policy's tables on the real kernel: containers, a machine with a bridge, and an internet, all of network namespaces. What
+ * arrives there is what counts; every hostile frame is first seen to arrive without a policy.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { PolicyTable } from "../../src/policy/table/policy-table.ts";
+import type { PacketSocket } from "../support/packets/frames.ts";
+import {
+  type HostileFrame,
+  type HostileParts,
+  MARK,
+  framesBetweenPeers,
+  framesOutside,
+  framesToNeighbour,
+} from "../support/packets/hostile-frames.ts";
+import { GATEWAY, type Member, OUTSIDE, PolicedNetwork, block, bytes } from "../support/rig/policed-network.ts";
+import { pause, waitFor } from "../support/rig/wait.ts";
+
+const KEEP_MS = 600_000;
+/** What goes by a neighbour comes later than the fence. */
+const SETTLE_MS = 200;
+
+async function policedPair(): Promise<{ network: PolicedNetwork; policed: Member; other: Member }> {
+  const network = await PolicedNetwork.create(2);
+  const [policed, other] = network.members;
+  assert.ok(policed !== undefined && other !== undefined);
+  return { network, policed, other };
+}
+
+function partsOf(network: PolicedNetwork, sender: Member, neighbour: Member): HostileParts {
+  return { sender, neighbour, bridgeMac: network.bridgeMac, to: OUTSIDE.other, to6: OUTSIDE.other6 };
+}
+
+/** The ARP and neighbour tables are filled, so that frames that are routed leave at once. */
+async function warmUp(network: PolicedNetwork): Promise<void> {
+  for (const member of network.members)
+    for (const address of [OUTSIDE.other, OUTSIDE.other6])
+      assert.equal(await network.connect(member, address, 443), "open", `${member.address} ${address}`);
+}
+
+/** Sends each frame, and waits until it arrives. */
+async function allArrive(sender: PacketSocket, meter: PacketSocket, frames: readonly HostileFrame[]): Promise<void> {
+  for (const { about, bytes: sent } of frames) {
+    meter.frames();
+    sender.send(sent);
+    await waitFor(`${about} to arrive`, () => (hasMark(meter) ? true : undefined));
+  }
+}
+
+/** Sends all frames, then one that may arrive, on the same way; nothing but that one does. */
+async function noneArrives(
+  sender: PacketSocket,
+  meter: PacketSocket,
+  frames: readonly HostileFrame[],
+  fence: () => Promise<unknown>,
+): Promise<void> {
+  for (const { about, bytes: sent } of frames) {
+    meter.frames();
+    sender.send(sent);
+    await fence();
+    assert.ok(!hasMark(meter), about);
+  }
+  await pause(SETTLE_MS);
+  assert.ok(!hasMark(meter), "one that took its time");
+}
+
+function hasMark(meter: PacketSocket): boolean {
+  return meter.frames().some((frame) => frame.includes(MARK));
+}
+
+test("a container reaches what is open for it, with its port, and nothing else", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  await warmUp(network);
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  for (const address of [OUTSIDE.allowed, OUTSIDE.allowed6]) {
+    assert.equal(await network.connect(policed, address, 443), "refused", address);
+    await table.open(policed.id, [{ address: bytes(address), port: 443 }], KEEP_MS);
+    assert.equal(await network.connect(policed, address, 443), "open", address);
+    assert.equal(await network.connect(policed, address, 22), "refused", address);
+  }
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed) }], KEEP_MS);
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 22), "open");
+  for (const address of [OUTSIDE.other, OUTSIDE.other6])
+    assert.equal(await network.connect(policed, address, 443), "refused", address);
+  const refused = table
+    .refused(policed.id)
+    .map(({ address, protocol, port }) => `${address.join(".")} ${protocol} ${port}`);
+  for (const expected of ["192.0.2.20 6 443", "192.0.2.10 6 22"]) assert.ok(refused.includes(expected), refused.join());
+  assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
+  await table.remove(policed.id);
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "open");
+  assert.equal(
+    await network.nft("list", "map", "inet", "dns11-policy", "forward4").then((text) => text.includes("elements")),
+    false,
+  );
+});
+
+test("no hostile frame arrives outside", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  await other.netns.enter("sysctl", ["-qw", "net.ipv4.ip_forward=1"]);
+  await warmUp(network);
+  const sender = await network.packets(policed.netns, "eth0");
+  const meter = await network.packets(network.outside, "out0");
+  const frames = framesOutside(partsOf(network, policed, other));
+  await allArrive(sender, meter, frames);
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
+  await network.machine.enter("conntrack", ["-F"]);
+  const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  await noneArrives(sender, meter, frames, fence);
+});
+
+test("no hostile frame arrives at a neighbour, who may be spoken to", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  await warmUp(network);
+  const sender = await network.packets(policed.netns, "eth0");
+  const meter = await network.packets(other.netns, "eth0");
+  const parts = partsOf(network, policed, other);
+  const [hostile, ordinary] = [framesToNeighbour(parts), framesBetweenPeers(parts)];
+  await allArrive(sender, meter, [...ordinary, ...hostile]);
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
+  const fence = async (): Promise<void> => assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  await noneArrives(sender, meter, hostile, fence);
+  await allArrive(sender, meter, ordinary);
+  const alone = network.policed(policed, { reachesPeers: false });
+  await table.apply(alone, [network.linkOf(policed, { reachesPeers: false })]);
+  await noneArrives(sender, meter, [...ordinary, ...hostile], fence);
+});
+
+test("where the machine filters its bridges, peers are still peers, and nobody passes packets on for them", async (t) => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  if (!(await network.filterBridges(true))) return t.skip("the module br_netfilter is not loaded");
+  await network.serve(other.netns, [443]);
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  for (const address of [other.address, other.address6])
+    assert.equal(await network.connect(policed, address, 443), "open", address);
+  assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
+  await table.apply(network.policed(policed, { reachesPeers: false }), [
+    network.linkOf(policed, { reachesPeers: false }),
+  ]);
+  assert.equal(await network.connect(policed, other.address, 443), "silent");
+});
+
+test("the machine is reached only where the policy says so", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  await network.serve(network.machine);
+  using table = await network.table({ resolvers: [bytes("198.51.100.1")] });
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  const own = [GATEWAY[4], GATEWAY[6], "198.51.100.1"];
+  for (const address of own) assert.equal(await network.connect(policed, address, 443), "refused", address);
+  for (const address of own) assert.equal(await network.connect(other, address, 443), "open", address);
+  assert.equal(await network.connect(policed, "198.51.100.1", 53), "refused");
+  await network.serve(network.machine, [53]);
+  assert.equal(await network.connect(policed, "198.51.100.1", 53), "open");
+  assert.equal(await network.connect(policed, GATEWAY[4], 53), "refused");
+  await table.apply(network.policed(policed, { reachesHost: true }), [network.linkOf(policed)]);
+  for (const address of own) assert.equal(await network.connect(policed, address, 443), "open", address);
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
+});
+
+test("blocks of addresses are open or closed with their ports, and a denial wins", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  const rules = [
+    { isAllowed: true, block: block("192.0.2.0", 24), port: 443, protocol: "tcp" as const },
+    { isAllowed: false, block: block(OUTSIDE.other, 32) },
+    { isAllowed: true, block: block("2001:db8::10", 127) },
+  ];
+  await table.apply(network.policed(policed, { rules }), [network.linkOf(policed)]);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.other) }], KEEP_MS);
+  const expected = [
+    [OUTSIDE.allowed, 443, "open"],
+    [OUTSIDE.allowed, 22, "refused"],
+    [OUTSIDE.other, 443, "refused"],
+    [OUTSIDE.allowed6, 22, "open"],
+    [OUTSIDE.other6, 443, "refused"],
+  ] as const;
+  for (const [address, port, result] of expected)
+    assert.equal(await network.connect(policed, address, port), result, `${address} ${port}`);
+});
+
+test("audit refuses nothing and records what it would", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  await table.apply(network.policed(policed, { isEnforced: false }), [network.linkOf(policed)]);
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "open");
+  assert.deepEqual(
+    table.refused(policed.id).map(({ address, port }) => [address.join("."), port]),
+    [[OUTSIDE.other, 443]],
+  );
+});
+
+test("a network is closed before its containers are known, and what dns11 answers there is not", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  await network.serve(network.machine, [53, 443]);
+  using table = await network.table({ resolvers: [bytes("198.51.100.1")] });
+  await table.setNetworks([block("10.77.0.0", 24), block("fd77::", 64)]);
+  for (const address of [OUTSIDE.other, OUTSIDE.other6, GATEWAY[4]])
+    assert.equal(await network.connect(other, address, 443), "refused", address);
+  assert.equal(await network.connect(other, "198.51.100.1", 53), "open");
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  // The machine's own programs, also from its address on that network.
+  const toItself = await network.machine.enter("bash", ["-c", `head -c 2 < /dev/tcp/${GATEWAY[4]}/443`]);
+  assert.equal(toItself.stdout, "ok");
+  await table.setNetworks([]);
+  assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
+});
+
+test("connections that are open stay when their address is closed", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], 1_000);
+  const script = `exec 3<>/dev/tcp/${OUTSIDE.allowed}/443; head -c 2 <&3; read -r; echo again >&3 && echo sent`;
+  let isClosed: (value: unknown) => void = () => undefined;
+  const until = new Promise((resolve) => (isClosed = resolve));
+  let isOpen = false;
+  const onOutput = (): void => void (isOpen = true);
+  const client = policed.netns.enter("bash", ["-c", script], { until, onOutput });
+  await waitFor("the connection", () => (isOpen ? true : undefined));
+  await waitFor("the end of the address", async () =>
+    (await network.connect(policed, OUTSIDE.allowed, 443)) === "refused" ? true : undefined,
+  );
+  const meter = await network.packets(network.outside, "out0");
+  isClosed(undefined);
+  const { stdout } = await client;
+  assert.match(stdout, /oksent|ok.*sent/s);
+  await waitFor("the data outside", () => (meter.frames().some((frame) => frame.includes("again")) ? true : undefined));
+});
+
+test("an address is renewed in the kernel once half of its time is over, and costs nothing before", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  const opening = [{ address: bytes(OUTSIDE.allowed), port: 443 }];
+  await table.open(policed.id, opening, 3_000);
+  assert.equal(table.open(policed.id, opening, 3_000), undefined);
+  await waitFor("the half of its time", () => table.open(policed.id, opening, 3_000)?.then(() => true), {
+    everyMs: 10,
+  });
+  // A longer life is a renewal, too.
+  await table.open(policed.id, opening, KEEP_MS);
+  const shown = await network.nft("list", "set", "inet", "dns11-policy", `port4-${policed.id.slice(0, 24)}`);
+  assert.match(shown, /192\.0\.2\.10 \. tcp \. 443 timeout 10m expires 9m/);
+});
+
+test("the address that was opened first makes room for one too many", async () => {
+  const { network, policed } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);
+  const many = Array.from({ length: 5_000 }, (_each, index) => ({
+    address: Uint8Array.of(10, 9, index >> 8, index & 0xff),
+    port: 443,
+  }));
+  for (let at = 0; at < many.length; at += 500) await table.open(policed.id, many.slice(at, at + 500), KEEP_MS);
+  assert.equal(table.openCount(policed.id), 4_096);
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "refused");
+  const shown = await network.nft("list", "set", "inet", "dns11-policy", `port4-${policed.id.slice(0, 24)}`);
+  assert.equal(shown.match(/ \. tcp \. 443 /g)?.length, 4_096);
+});
+
+test("what fails for one container opens for the others, and is open for nobody", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  using table = await network.table();
+  for (const member of [policed, other]) await table.apply(network.policed(member), [network.linkOf(member)]);
+  const opening = [{ address: bytes(OUTSIDE.allowed), port: 443 }];
+  const removed = table.remove(policed.id);
+  const [first, second] = await Promise.allSettled([
+    table.open(policed.id, opening, KEEP_MS),
+    table.open(other.id, opening, KEEP_MS),
+  ]);
+  await removed;
+  assert.equal(second.status, "fulfilled");
+  assert.equal(await network.connect(other, OUTSIDE.allowed, 443), "open");
+  assert.equal(first.status, "rejected");
+  const late = await Promise.allSettled([table.open(policed.id, opening, KEEP_MS)]);
+  assert.equal(late[0].status, "rejected");
+});
+
+test("the next process adopts the tables with what is open", async () => {
+  const { network, policed, other } = await policedPair();
+  await using _ = network;
+  const opening = [{ address: bytes(OUTSIDE.allowed), port: 443 }];
+  const before: PolicyTable = await network.table();
+  assert.equal(before.isOwned, true);
+  for (const member of [policed, other]) await before.apply(network.policed(member), [network.linkOf(member)]);
+  await before.open(policed.id, opening, KEEP_MS);
+  await assert.rejects(network.table(), /Another process enforces policies/);
+  // Nobody on the machine flushes them while their process runs.
+  await network.machine.enter("nft", ["flush", "ruleset"]);
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
+  before[Symbol.dispose]();
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  assert.equal(await network.connect(policed, OUTSIDE.other, 443), "refused");
+  using table = await waitFor("the socket's end", async () => await network.table().catch(() => undefined));
+  assert.deepEqual([...table.containers].toSorted(), [policed, other].map(({ id }) => id.slice(0, 24)).toSorted());
+  assert.equal(table.open(policed.id, opening, KEEP_MS), undefined);
+  await table.apply(network.policed(policed), [network.linkOf(policed)]);
+  assert.equal(table.open(policed.id, opening, KEEP_MS), undefined);
+  assert.equal(await network.connect(policed, OUTSIDE.allowed, 443), "open");
+  await table.remove(other.id);
+  assert.equal(await network.connect(other, OUTSIDE.other, 443), "open");
+  await table.delete();
+  assert.equal(await network.nft("list", "tables"), "");
+});

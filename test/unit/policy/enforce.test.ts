@@ -1,0 +1,215 @@
+// Proves what Enforcement does while the kernel is slow, refuses, or is not asked: no answer is given before its addresses are open. And
+// what rules open: ports, blocks, several policies.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { wireLabels } from "../../../src/base/dns/name.ts";
+import { StoredName } from "../../../src/base/model/stored-name.ts";
+import { CompiledPolicy } from "../../../src/policy/judge/compiled-policy.ts";
+import { NamespacePolicy } from "../../../src/policy/judge/namespace-policy.ts";
+import type { EnforcedContainer } from "../../../src/policy/enforce/enforced-container.ts";
+import { policedBy } from "../../../src/policy/enforce/enforced-container.ts";
+import { Enforcement, type EnforcementParts, type EnforcementState } from "../../../src/policy/enforce/enforcement.ts";
+import { fixedRules } from "../../../src/policy/enforce/fixed-rules.ts";
+import { blockText } from "../../../src/policy/model/address-block.ts";
+import { POLICY_DEFAULTS } from "../../../src/policy/model/policy-defaults.ts";
+import { readRule } from "../../../src/policy/model/policy-rule.ts";
+import type { Policy } from "../../../src/policy/model/policy.ts";
+import type { Opening } from "../../../src/policy/table/policy-table.ts";
+import { waitFor } from "../../support/rig/wait.ts";
+
+const ID = "a".repeat(64);
+
+function policyOf(allow: readonly string[], deny: readonly string[] = [], more: Partial<Policy> = {}): Policy {
+  const rules = (texts: readonly string[]): Policy["allow"] => texts.map((text) => ({ ...readRule(text), line: 1 }));
+  return {
+    ...POLICY_DEFAULTS,
+    name: "agents",
+    where: "f:2:3",
+    file: "f",
+    scopes: [],
+    mode: "enforce",
+    addresses: "enforce",
+    ...more,
+    allow: rules(allow),
+    deny: rules(deny),
+  };
+}
+
+function judgeOf(...policies: readonly Policy[]): NamespacePolicy {
+  const observer = { now: () => 0, onRefusal: () => undefined };
+  return new NamespacePolicy(
+    ID,
+    policies.map((each) => new CompiledPolicy(each)),
+    observer,
+  );
+}
+
+function nameOf(text: string): StoredName {
+  return new StoredName(wireLabels(text) ?? assert.fail());
+}
+
+function containerWith(more: Partial<EnforcedContainer> = {}): EnforcedContainer {
+  const base = { id: ID, policies: [policyOf(["x.test:443"])], links: [], subnets: [] };
+  return { ...base, isComplete: true, hindrance: undefined, ...more };
+}
+
+class World {
+  wanted: EnforcedContainer | undefined = containerWith();
+  readonly policy = judgeOf(policyOf(["x.test:443"]));
+  readonly opened: Opening[][] = [];
+  readonly states: EnforcementState[] = [];
+  apply = async (): Promise<void> => undefined;
+  open = async (): Promise<void> => undefined;
+  removed = 0;
+  readonly enforcement: Enforcement;
+
+  constructor(parts: Partial<EnforcementParts> = {}) {
+    this.enforcement = new Enforcement({
+      openTable: async () =>
+        await Promise.resolve({
+          containers: [],
+          apply: async () => await this.apply(),
+          remove: async () => await Promise.resolve(void this.removed++),
+          open: (_id: string, openings: readonly Opening[]) => {
+            this.opened.push([...openings]);
+            return this.open();
+          },
+          refused: () => [],
+          openCount: () => 0,
+        }),
+      containerOf: () => this.wanted,
+      policyOf: () => this.policy,
+      onState: (_id, state) => void this.states.push(state),
+      ...parts,
+    });
+  }
+
+  async answered(ttlSeconds = 60): Promise<boolean> {
+    return await new Promise((resolve) => {
+      const answer = {
+        policy: this.policy,
+        addresses: [Uint8Array.of(192, 0, 2, 1)],
+        names: [nameOf("x.test")],
+        ttlSeconds,
+      };
+      if (this.enforcement.open(answer, resolve)) resolve(true);
+    });
+  }
+}
+
+test("an answer waits for its container to be known, then for its addresses", async () => {
+  const world = new World();
+  let finish: () => void = () => undefined;
+  world.apply = async () => await new Promise((resolve) => (finish = resolve));
+  world.enforcement.update(ID);
+  let isGiven: boolean | undefined;
+  const given = world.answered().then((isOpen) => (isGiven = isOpen));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(isGiven, undefined);
+  assert.deepEqual(world.opened, []);
+  finish();
+  assert.equal(await given, true);
+  assert.deepEqual(world.opened, [[{ address: Uint8Array.of(192, 0, 2, 1), port: 443, protocol: "tcp" }]]);
+});
+
+test("a kernel that refuses to open an address fails the answer", async () => {
+  const world = new World();
+  world.open = async () => await Promise.reject(new Error("no"));
+  world.enforcement.update(ID);
+  assert.equal(await world.answered(), false);
+});
+
+test("a kernel that refuses a container fails its answers, and is asked again", async () => {
+  const world = new World({ retryMs: 1 });
+  world.apply = async () => await Promise.reject(new Error("no"));
+  world.enforcement.update(ID);
+  assert.equal(await world.answered(), false);
+  assert.equal(world.states.at(-1)?.kind, "failed");
+  world.apply = async () => await Promise.resolve();
+  await waitFor("another attempt", () => (world.enforcement.stateOf(ID)?.kind === "enforced" ? true : undefined));
+  assert.equal(await world.answered(), true);
+});
+
+test("a container whose links are not all known stays pending, and its answers fail in the end", async () => {
+  const world = new World({ waitMs: 5 });
+  world.wanted = containerWith({ isComplete: false });
+  world.enforcement.update(ID);
+  assert.equal(await world.answered(), false);
+  assert.equal(world.enforcement.stateOf(ID)?.kind, "pending");
+  world.wanted = containerWith();
+  world.enforcement.update(ID);
+  assert.equal(await world.answered(), true);
+});
+
+test("what cannot be enforced is refused by name, and says why", async () => {
+  const world = new World();
+  world.wanted = containerWith({ hindrance: "it uses the host's network" });
+  world.enforcement.assigned(world.policy);
+  const refusal = world.policy.name(nameOf("x.test"));
+  assert.equal(refusal?.isEnforced, true);
+  assert.match(refusal.text, /policy agents: not enforceable: it uses the host's network \(f:2:3\)/);
+  assert.equal(await world.answered(), false);
+  world.wanted = containerWith();
+  world.enforcement.update(ID);
+  await waitFor("the kernel", () => (world.enforcement.stateOf(ID)?.kind === "enforced" ? true : undefined));
+  assert.equal(world.policy.name(nameOf("x.test")), undefined);
+});
+
+test("a container that is gone is removed, and nobody waits for it", async () => {
+  const world = new World();
+  world.apply = async () => await new Promise(() => undefined);
+  world.enforcement.update(ID);
+  const given = world.answered();
+  world.wanted = undefined;
+  world.enforcement.updateAll([]);
+  assert.equal(await given, false);
+  assert.equal(world.enforcement.stateOf(ID), undefined);
+});
+
+test("ports are those that the rules name; a denied one closes what names none", () => {
+  const cases: [Policy[], string][] = [
+    [[policyOf(["x.test"])], "all"],
+    [[policyOf(["x.test:443"])], "443/tcp"],
+    [[policyOf(["x.test:443", "*.test:53/udp"])], "443/tcp 53/udp"],
+    [[policyOf(["x.test"], ["x.test:22"])], ""],
+    [[policyOf(["x.test", "x.test:443", "x.test:22"], ["x.test:22"])], "443/tcp"],
+    [[policyOf(["x.test"]), policyOf(["x.test:443"])], "443/tcp"],
+    [[policyOf(["x.test:22"]), policyOf(["x.test:443"])], ""],
+    [[policyOf(["x.test:22"]), policyOf([], [], { addresses: "names" })], "22/tcp"],
+    [[policyOf(["y.test"])], ""],
+  ];
+  for (const [policies, expected] of cases) {
+    const ports = judgeOf(...policies).portsOf([nameOf("x.test")]);
+    const text = ports === "all" ? ports : ports.map(({ port, protocol }) => `${port}/${protocol}`).join(" ");
+    assert.equal(text, expected);
+  }
+});
+
+test("blocks must be allowed by each policy, and are denied by any", () => {
+  const rules = fixedRules([
+    policyOf(["10.0.0.0/8", "192.0.2.1:443"], ["10.6.6.6:22"]),
+    policyOf(["10.1.0.0/16:443", "192.0.2.0/24"], ["203.0.113.0/24"]),
+  ]);
+  assert.deepEqual(
+    rules.map(({ isAllowed, block, port, protocol }) =>
+      [isAllowed ? "allow" : "deny", blockText(block), port ?? "*", protocol ?? "*"].join(" "),
+    ),
+    ["deny 10.6.6.6 22 *", "deny 203.0.113.0/24 * *", "allow 192.0.2.1 443 tcp", "allow 10.1.0.0/16 443 tcp"],
+  );
+});
+
+test("the strictest policy decides about peers and the machine, and one that only records about nothing beside it", () => {
+  const open = policyOf([], [], { host: "allow", peers: "allow" });
+  const strict = policyOf([], [], { host: "deny", peers: "names" });
+  const audited = policyOf([], [], { mode: "audit", host: "deny", peers: "deny" });
+  const of = (...policies: Policy[]): [boolean, boolean, boolean] => {
+    const { container } = policedBy(containerWith({ policies }));
+    return [container.reachesPeers, container.reachesHost, container.isEnforced];
+  };
+  assert.deepEqual(of(open), [true, true, true]);
+  assert.deepEqual(of(open, strict), [false, false, true]);
+  assert.deepEqual(of(open, audited), [true, true, true]);
+  assert.deepEqual(of(audited), [true, false, false]);
+});
