@@ -35,7 +35,7 @@ const LAST_MAX = 2_000;
 export function addPolicy(program: Command): void {
   const policy = program
     .command("policy")
-    .summary("Show which containers have a policy, what it refuses, and why")
+    .summary("List containers with a policy, and what it refuses")
     .description("List containers with a policy, how far each is confined, and how much was refused")
     .enablePositionalOptions()
     .allowExcessArguments(false)
