@@ -8,6 +8,8 @@ import { durationText } from "../src/base/lib/quantity.ts";
 import { readDuration } from "./lease/duration.ts";
 import { type ProjectOptions, addProjectOption, containersRequest } from "./options/container-argument.ts";
 import { type ControlOptions, addControlOptions, addJsonOption, clientFor } from "./options/control-options.ts";
+import { addDiff } from "./policy-diff.ts";
+import { addLearn } from "./policy-learn.ts";
 import { EXIT } from "./process/exit-code.ts";
 import { abortOnSignal, stopped } from "./process/signals.ts";
 import { policiesText, refusalText, verdictText } from "./text/policy-text.ts";
@@ -33,7 +35,7 @@ const LAST_MAX = 2_000;
 export function addPolicy(program: Command): void {
   const policy = program
     .command("policy")
-    .summary("Show which containers have a policy, and what it refuses")
+    .summary("List containers with a policy, and what it refuses")
     .description("List containers with a policy, how far each is confined, and how much was refused")
     .enablePositionalOptions()
     .allowExcessArguments(false)
@@ -76,6 +78,8 @@ export function addPolicy(program: Command): void {
   addJsonOption(addControlOptions(addProjectOption(log)), "print JSON; with --follow, one object per line").action(
     async (container: string | undefined, options: LogOptions) => await showLog(container, options),
   );
+  addLearn(policy);
+  addDiff(policy);
 }
 
 async function checkName(name: string, container: string, options: CheckOptions): Promise<void> {

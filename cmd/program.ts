@@ -7,6 +7,7 @@ import { addCheckConfig } from "./check-config.ts";
 import { addCleanup } from "./cleanup.ts";
 import { addCompletion } from "./completion.ts";
 import { addDoctor } from "./doctor.ts";
+import { addEgress } from "./egress.ts";
 import { addExplain } from "./explain.ts";
 import { addFailures } from "./failures.ts";
 import { addFault } from "./fault.ts";
@@ -43,6 +44,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
     lookup: addLookup,
     tail: addTail,
     top: addTop,
+    egress: addEgress,
     upstreams: addUpstreams,
     cache: addCache,
     ui: addUi,

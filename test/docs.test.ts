@@ -118,7 +118,7 @@ test("every dns11 command line in a document is one that the program understands
       .split(/\s+/)
       .slice(1);
     const command = words
-      .slice(0, ["kind", "cache"].includes(words[0] ?? "") ? 2 : 1)
+      .slice(0, ["kind", "cache", "policy"].includes(words[0] ?? "") ? 2 : 1)
       .filter((word) => /^[a-z]/.test(word));
     const help = helps.get(command.join(" ")) ?? helpOf(command);
     helps.set(command.join(" "), help);

@@ -53,6 +53,12 @@ const ROOMS: readonly Room[] = [
   { room: "src/policy/model", mayImport: BASE, modules: [] },
   { room: "src/policy/judge", mayImport: ["src/policy/model", ...BASE], modules: [] },
   { room: "src/policy/book", mayImport: ["src/policy/judge", "src/policy/model", ...BASE], modules: [] },
+  // What was recorded, as a policy, and as a policy would judge it.
+  {
+    room: "src/policy/traffic",
+    mayImport: ["src/api", "src/policy/judge", "src/policy/model", ...BASE],
+    modules: [],
+  },
   { room: "src/config", mayImport: ["src/policy/model", ...BASE], modules: [] },
   {
     room: "src/config/file",
@@ -288,6 +294,12 @@ const ROOMS: readonly Room[] = [
     ],
     modules: ["node:fs", "node:net", "node:os"],
   },
+  // Where containers connect to.
+  {
+    room: "src/container/egress",
+    mayImport: [FACTS, "src/container/links", "src/kernel", ...BASE],
+    modules: [],
+  },
   // The host's side of containers' networks.
   {
     room: "src/container/links",
@@ -383,6 +395,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/control/situation",
     mayImport: [
+      "src/container/egress",
       "src/policy/book",
       "src/policy/judge",
       "src/control/lease",
@@ -423,6 +436,11 @@ const ROOMS: readonly Room[] = [
       "src/query/forward",
       ...BASE,
     ],
+    modules: [],
+  },
+  {
+    room: "src/control/egress",
+    mayImport: ["src/api", "src/control/containers", "src/control/situation", FACTS, ...BASE],
     modules: [],
   },
   {
@@ -477,6 +495,7 @@ const ROOMS: readonly Room[] = [
   {
     room: "src/control/routes",
     mayImport: [
+      "src/control/egress",
       "src/control/policy",
       "src/control/lease",
       "src/control/containers",
@@ -561,7 +580,9 @@ const ROOMS: readonly Room[] = [
       "src/base/log",
       "src/config/**",
       "src/doctor",
+      "src/policy/book",
       "src/policy/model",
+      "src/policy/traffic",
       "src/run/**",
       "src/ui/server",
       "src/ui/snapshot",

@@ -47,6 +47,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 tail web --rcode NXDOMAIN,SERVFAIL", "the queries of web that fail"],
     ["dns11 tail --name '*.example.com' -n 50", "the last queries of one domain"],
   ],
+  egress: [
+    ["dns11 egress web", "the addresses that web connected to, and the names it had asked"],
+    ["dns11 egress --project shop --json", "those of one Compose project, for a program"],
+  ],
   top: [
     ["dns11 top", "the busiest containers and names, live"],
     ["dns11 top web", "one container, or those of a service"],
@@ -69,6 +73,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["dns11 policy check api.example.com agent --type TXT", "another record type"],
   ],
   "policy allow": [["dns11 policy allow '*.example.com' --in agent --for 1h", "a pattern, as in the settings"]],
+  "policy learn": [
+    ["dns11 policy learn --project shop --for 10m", "watch a Compose project, then print its policy"],
+    ["dns11 policy learn web", "from what is recorded of one container"],
+  ],
+  "policy diff": [["dns11 policy diff policy.yaml --project shop", "what these policies would have refused"]],
   "policy log": [
     ["dns11 policy log", "what was refused lately, and by which rule"],
     ["dns11 policy log agent -f", "as it happens, in one container"],

@@ -29,6 +29,8 @@ export const ERROR_REMEDIES = {
   NO_CONTAINER: "Control socket: name the container in the request.",
   NO_FREE_ADDRESS: "Remove other programs' addresses in that range from the node.",
   NO_NODE: "Control socket: name the node in the request.",
+  POLICY_OWNED:
+    "Another dns11 has the kernel's tables of policies, which one process at a time can change. End it, or start this one with `--replace`.",
   NO_POLICY: "dns11 policy lists the containers that have one.",
   NOT_JSON: "Control socket: send a JSON object.",
   NOT_RELOADED:
@@ -102,6 +104,15 @@ export const CHECK_MEANINGS = {
 
 /** What a log message means, by what it is about; the first that fits. @type {readonly (readonly [RegExp, string])[]} */
 const LOG_MEANINGS = [
+  [
+    /a policy is not enforceable/,
+    "The kernel cannot hold the container to its [policy](policy.md#hold-connections-too) with `addresses: enforce`; `reason` says why. Start it without that, or give it a policy with `addresses: names`.",
+  ],
+  [
+    /cannot close the networks of policies/,
+    "Networks of a policy with `addresses: enforce` are not closed before their containers are known; tried again at the next change. See `reason`.",
+  ],
+  [/cannot enforce a policy/, "The kernel refused the rules of the container; tried again every second. See `reason`."],
   [
     /^cannot list the services of a swarm network/,
     "Names of services resolve as before. Lists, and names of slots such as web.1, are as old as the last list that was read.",

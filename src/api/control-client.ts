@@ -4,6 +4,7 @@
 import type { IncomingMessage } from "node:http";
 
 import type { CountersReport, MissedReport, QueriesReport, QueryReport, SkippedReport } from "./queries.ts";
+import type { EgressReport } from "./egress.ts";
 import type { FailureReport, FailuresReport } from "./failures.ts";
 import type { ProbesReport, ProbesRequest } from "./probes.ts";
 import type { RepairReport, Status } from "./status.ts";
@@ -122,6 +123,11 @@ export class ControlClient {
   /** Names that fail, of some containers or of all. */
   async failures(filter: ContainersRequest = {}): Promise<FailuresReport> {
     return (await this.#call("GET", `/v1/failures?${parametersOf(filter)}`)) as FailuresReport;
+  }
+
+  /** Where containers connected to, of some containers or of all. */
+  async egress(filter: ContainersRequest = {}): Promise<EgressReport> {
+    return (await this.#call("GET", `/v1/egress?${parametersOf(filter)}`)) as EgressReport;
   }
 
   /** The names of this engine's containers: all, or as one container resolves them. */

@@ -105,6 +105,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
       names: precedence.take("queries.names"),
       isLogged: precedence.take("queries.log"),
     },
+    egress: precedence.take("egress"),
     etcd,
     origins: Object.fromEntries(precedence.origins),
   };

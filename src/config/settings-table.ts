@@ -202,6 +202,7 @@ export const SETTINGS = {
     QUERIES_DEFAULTS.names,
     `names in the query history: ${QUERY_NAMES.join(", ")}; off: no history`,
   ),
+  egress: one(BOOLEAN, false, "record where containers connect to, for dns11 egress; containers notice nothing"),
   "queries.log": one(BOOLEAN, QUERIES_DEFAULTS.isLogged, "log every query", { flag: "query-log" }),
   "log-level": one(oneOf(LOG_LEVELS), "info", `log level: ${LOG_LEVELS.join(", ")}`, { flag: "log-level <level>" }),
   "log-format": one(oneOf(LOG_FORMATS), "auto", `log format: ${LOG_FORMATS.join(", ")}`, atStart),

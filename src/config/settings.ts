@@ -73,6 +73,8 @@ export interface Settings {
   readonly answers: AnswersSetting;
   /** What the query history and the query log record. */
   readonly queries: QueriesPolicy;
+  /** Whether the kernel records where containers connect to. */
+  readonly egress: boolean;
   /** The store whose names containers resolve. */
   readonly etcd: EtcdPolicy;
   /** Every key of the settings file with its effective value, as written in the file, and its source. */

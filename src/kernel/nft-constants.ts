@@ -35,6 +35,8 @@ export const NFTA_HOOK_HOOKNUM = 1;
 export const NFTA_HOOK_PRIORITY = 2;
 export const NFTA_HOOK_DEV = 3;
 export const NF_NETDEV_INGRESS = 0;
+/** Since Linux 5.16. */
+export const NF_NETDEV_EGRESS = 1;
 export const NF_HOOKS = ["prerouting", "input", "forward", "output", "postrouting"] as const;
 
 export const NFTA_RULE_TABLE = 1;
@@ -54,6 +56,7 @@ export const TRANSPORT_HEADER = 2;
 
 export const NFTA_META_DREG = 1;
 export const NFTA_META_KEY = 2;
+export const NFT_META_PROTOCOL = 1;
 export const NFT_META_MARK = 3;
 export const NFT_META_IIF = 4;
 export const NFT_META_OIF = 5;
@@ -152,6 +155,7 @@ export const NFTA_SET_ELEM_KEY = 1;
 export const NFTA_SET_ELEM_DATA = 2;
 export const NFTA_SET_ELEM_TIMEOUT = 4;
 export const NFTA_SET_ELEM_EXPIRATION = 5;
+export const NFTA_SET_ELEM_EXPR = 7;
 
 export const NFTA_LOOKUP_SET = 1;
 export const NFTA_LOOKUP_SREG = 2;
@@ -161,6 +165,7 @@ export const NFTA_DYNSET_SET_NAME = 1;
 export const NFTA_DYNSET_OP = 3;
 export const NFTA_DYNSET_SREG_KEY = 4;
 export const NFTA_DYNSET_TIMEOUT = 6;
+export const NFTA_DYNSET_EXPR = 7;
 export const NFT_DYNSET_OP_UPDATE = 1;
 
 export const NFTA_REJECT_TYPE = 1;

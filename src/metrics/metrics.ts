@@ -48,6 +48,15 @@ interface LeaseReadings {
   }[];
 }
 
+/** Where containers connected to, as far as it has been read. */
+interface EgressReadings {
+  readonly asked: number;
+  readonly unasked: number;
+  /** Containers that are recorded, and those of them of which connections are missing. */
+  readonly recorded: number;
+  readonly incomplete: number;
+}
+
 /** The sources of all metrics; undefined ones do not exist yet. */
 export interface MetricsSource {
   readonly version: string;
@@ -66,6 +75,8 @@ export interface MetricsSource {
     /** null where it is not used. */
     readonly etcd: EtcdReport | null;
     readonly leases: LeaseReadings;
+    /** undefined while it is off. */
+    readonly egress: EgressReadings | undefined;
   };
 }
 
@@ -82,6 +93,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
           ...leaseFamilies(serving.leases),
+          ...(serving.egress === undefined ? [] : egressFamilies(serving.egress)),
         ]),
     ...processFamilies(source.descriptorsMax),
   ];
@@ -118,6 +130,20 @@ function leaseFamilies({ open, rules, verdicts, policies }: LeaseReadings): Fami
         ...policies.map(({ policy, mode, verdict, count }) => sample(count, { verdict, policy, mode })),
       ],
     ),
+  ];
+}
+
+function egressFamilies({ asked, unasked, recorded, incomplete }: EgressReadings): Family[] {
+  return [
+    counter(
+      "dns11_egress_connections_total",
+      "Connections of containers: to addresses that they were answered with, and to others. Read every 30 s.",
+      [sample(asked, { name: "asked" }), sample(unasked, { name: "none" })],
+    ),
+    gauge("dns11_egress_containers", "Containers whose connections are recorded.", [
+      sample(recorded - incomplete, { state: "complete" }),
+      sample(incomplete, { state: "incomplete" }),
+    ]),
   ];
 }
 

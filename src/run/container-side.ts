@@ -5,6 +5,7 @@
  */
 import type { Status } from "../api/status.ts";
 import type { RunSettings } from "../config/settings.ts";
+import type { Egress } from "../container/egress/egress.ts";
 import type { SharedNames } from "../container/names/shared-names.ts";
 import type { Publication } from "../container/publish/publication.ts";
 import type { Journal } from "../container/kind/journal.ts";
@@ -25,6 +26,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly engine: Status["engine"];
   /** Its containers as other machines are to know them; undefined inside a KIND node. */
   readonly publication: Publication | undefined;
+  /** Where its containers connect to; undefined inside a KIND node. */
+  readonly egress: Egress | undefined;
   /** Open once every running container is known. */
   readonly synced: Gate;
   /** Every known container is attached and verified, or has been refused. */

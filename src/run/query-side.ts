@@ -27,6 +27,7 @@ import { SequentialForwarder } from "../query/forward/sequential.ts";
 import { Clients } from "../query/client/clients.ts";
 import type { SlotLimit } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-tables.ts";
+import { AnsweredTables } from "../query/history/answered-tables.ts";
 import { QueryHistories } from "../query/history/query-histories.ts";
 import { AnswerGate } from "../query/gate/answer-gate.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
@@ -58,6 +59,8 @@ export interface QuerySide {
   readonly histories: QueryHistories;
   /** Failing names of each container. */
   readonly failures: FailureTables;
+  /** The names that containers were answered addresses with. */
+  readonly answered: AnsweredTables;
   readonly lookupLog: LookupLog;
   /** The rules of leases. */
   readonly rules: RuleBook;
@@ -95,8 +98,10 @@ export function composeQuerySide(
   const slots = slotLimit(settings);
   const histories = new QueryHistories(settings.queries.names);
   const failures = new FailureTables(settings.queries.names);
+  const answered = new AnsweredTables();
+  answered.configure(settings.egress, settings.queries.names);
   const shares = sharePools(descriptorsMax());
-  const clients = new Clients({ slots, histories, failures, shares });
+  const clients = new Clients({ slots, histories, failures, answered, shares });
   const rules = new RuleBook();
   const onForgotten = (): void => clients.forgetRepeated();
   const parts: AnsweringParts = { block, limitedLog, lookupLog, meter, onServerChange, onForgotten, gate };
@@ -122,6 +127,7 @@ export function composeQuerySide(
     clients,
     histories,
     failures,
+    answered,
     rules,
     policies,
     gate,
@@ -143,6 +149,7 @@ export function composeQuerySide(
       current = next;
       histories.setNames(next.queries.names);
       failures.setNames(next.queries.names);
+      answered.configure(next.egress, next.queries.names);
     },
   };
 }

@@ -275,6 +275,7 @@ export class Service {
       events: serving.events,
       history: serving.history,
       containers,
+      egress: { recording: containerSide.egress, hasNames: () => querySide.answered.hasNames },
       policies: querySide.policies,
       repairs,
       inside,
@@ -319,7 +320,17 @@ export class Service {
       verdicts: querySide.rules.counts,
       policies: querySide.policies.readings,
     };
-    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };
+    const egress = containerSide.egress?.readings;
+    const serving = {
+      meter: querySide.meter,
+      readings,
+      counts,
+      containers,
+      isConnected,
+      etcd: etcd.report,
+      leases,
+      egress,
+    };
     return familiesOf({ ...base, serving });
   }
 

@@ -6,6 +6,7 @@ import { benchAddresses } from "./addresses.ts";
 import { benchAttach } from "./attach.ts";
 import { benchBreakages } from "./breakages.ts";
 import { benchCrash } from "./crash.ts";
+import { benchEgress } from "./egress.ts";
 import { benchEtcd } from "./etcd.ts";
 import { benchEtcdEngines } from "./etcd-engines.ts";
 import { benchEvents } from "./events.ts";
@@ -58,6 +59,7 @@ const LAST: readonly Part[] = [
     "Rules of tests: processor time per query, and time until a rule is in force",
     async () => await benchLab(pace),
   ],
+  ["egress", "Recording where containers connect to", async () => await benchEgress(pace)],
   [
     "policy",
     "Policies: processor time per query, and time until a reload is in force",

@@ -88,6 +88,7 @@ const NO_QUERIES: MetricsSource = {
     isConnected: undefined,
     etcd: ETCD,
     leases: { open: 0, rules: 0, policies: [], verdicts: { fault: 0, answer: 0, deny: 0 } },
+    egress: { asked: 0, unasked: 0, recorded: 0, incomplete: 0 },
   },
 };
 

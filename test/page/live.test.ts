@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -34,7 +35,9 @@ let page: Page;
 let errors: readonly string[];
 
 before(async () => {
-  shop = await Shop.open();
+  const config = join(makeFolder("live-egress"), "dns11.yaml");
+  writeFileSync(config, "version: 1\negress: true\n");
+  shop = await Shop.open([], ["--config", config]);
   api = await shop.service("api", ["shop_front"]);
   await shop.service("web", ["shop_front"]);
   db = await shop.service("db", ["shop_back"]);
@@ -204,6 +207,10 @@ test("a container's drawer has its names, resolv.conf and queries", async () => 
   const text = await drawer.innerText();
   for (const each of ["served by dns11", "shop_front", "shop_back", api.address("shop_front")])
     assert.ok(text.includes(each), text);
+  // Nobody answers there.
+  await api.enter("dig", ["@192.0.2.53", "+tries=1", "+time=1", "web"]);
+  const connection = drawer.locator("tr", { hasText: "192.0.2.53" });
+  await connection.filter({ hasText: "never asked" }).filter({ hasText: "53/udp" }).waitFor();
   await page.keyboard.press("Escape");
   await drawer.waitFor({ state: "detached" }).catch(() => undefined);
 });

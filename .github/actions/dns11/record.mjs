@@ -184,6 +184,10 @@ var ControlClient = class {
   async failures(filter = {}) {
     return await this.#call("GET", `/v1/failures?${parametersOf(filter)}`);
   }
+  /** Where containers connected to, of some containers or of all. */
+  async egress(filter = {}) {
+    return await this.#call("GET", `/v1/egress?${parametersOf(filter)}`);
+  }
   /** The names of this engine's containers: all, or as one container resolves them. */
   async names(filter = {}) {
     return await this.#call("GET", `/v1/names?${parametersOf(filter)}`);
@@ -871,6 +875,30 @@ var LIMITS = {
   dumpMs: 100,
   /** The size of a dump that is read in parts, between which queries are answered. */
   dumpBytesInParts: 64 * 1024 * 1024,
+  /**
+   * Destinations of each container that the kernel records between two readings, for each IP version; a container that
+   * scans fills its own set only. Then the same number in the history, for both.
+   */
+  egressKernel: 1024,
+  egressConnections: 1024,
+  /** The same for all containers together: 200 bytes each. The container with the most gives up its oldest. */
+  egressConnectionsTotal: 1e5,
+  /** How long the kernel keeps a destination that is not used any more: several readings. */
+  egressKernelMs: 5 * 6e4,
+  /** How long a datagram to a container has its answers told from connections of its own, and how many at a time. */
+  egressIncomingMs: 3 * 6e4,
+  egressIncoming: 1024,
+  /** How often the process reads what the kernel recorded. */
+  egressReadEveryMs: 3e4,
+  /** Containers whose recording begins in one transaction. */
+  egressBatch: 16,
+  /** Containers that have ended, and are still shown. */
+  egressEnded: 64,
+  /** Addresses that each container was answered with, and names of each; the oldest are forgotten. */
+  egressAddresses: 1024,
+  egressNames: 8,
+  /** How long the names of a container that has ended are kept for its last connections. */
+  egressLingerMs: 6e4,
   /**
    * How often the links of containers on the host are read again: the kernel may drop reports of changes while there are
    * very many.

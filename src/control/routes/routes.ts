@@ -9,6 +9,7 @@ import { FailureReader } from "../failures/failure-reader.ts";
 import { failureRoutes } from "./failure-routes.ts";
 import { type ComposeFilter, composeFilterOf } from "../situation/compose-filter.ts";
 import { containerRoutes } from "./container-routes.ts";
+import { egressRoutes } from "./egress-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
 import { findContainer } from "../containers/find-container.ts";
 import type { ApiRequest, Routes } from "../server/http.ts";
@@ -46,6 +47,7 @@ export function routesOf(ports: ControlPorts): Routes {
     }),
     ...nameRoutes(ports),
     ...containerRoutes(ports),
+    ...egressRoutes(ports),
     ...eventRoutes(ports),
     ...resolverRoutes(ports),
     ...leaseRoutes(ports.leases, ports.holderOf),

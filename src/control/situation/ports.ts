@@ -8,6 +8,7 @@ import type { Attachment } from "../../container/attach/attachment.ts";
 import type { Behaviour } from "../../base/model/behaviour.ts";
 import type { Decision } from "../../container/attach/decision.ts";
 import type { LookupOrder } from "../../container/watch/nsswitch.ts";
+import type { Egress } from "../../container/egress/egress.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { FormerAddress } from "../../container/registry/former-addresses.ts";
 import type { ListedServer, ResolvConf } from "../../container/watch/resolv-conf.ts";
@@ -137,7 +138,16 @@ export interface CauseMemory {
   readonly note: (table: FailureTable, record: FailureRecord, cause: Cause | null) => void;
 }
 
+/** Where containers connect to. */
+interface EgressAccess {
+  /** Undefined inside a KIND node. */
+  readonly recording: Pick<Egress, "isOn" | "problem" | "tellsAnswers" | "refresh" | "list" | "missingOf"> | undefined;
+  /** Whether names may be shown. */
+  readonly hasNames: () => boolean;
+}
+
 export interface ControlPorts {
+  readonly egress?: EgressAccess;
   readonly leases: Leases;
   /** The process at the other end of a connection to the control socket. */
   readonly holderOf: (socket: Socket) => Holder;

@@ -12,6 +12,7 @@ import { RecentCounts } from "./recent-counts.ts";
 import { Slots } from "./slots.ts";
 import { StreamTurn } from "./stream-turn.ts";
 import { FailureTable } from "../failures/failure-table.ts";
+import type { AnsweredNames } from "../history/answered-names.ts";
 import { KernelQueries } from "../history/kernel-queries.ts";
 import { QueryHistory } from "../history/query-history.ts";
 import { type Outcome, STAGE } from "../record/outcome.ts";
@@ -42,6 +43,8 @@ export class Client {
   readonly history: QueryHistory;
   /** Its names that fail. */
   readonly failures: FailureTable;
+  /** The names that it was answered addresses with; undefined where nobody may ask. */
+  answered: AnsweredNames | undefined;
   /** What Docker's resolver answered it. */
   readonly asked = new AskedAnswers();
   /** Queries of dns11's own that will come from its namespace. */
@@ -113,6 +116,7 @@ export class Client {
     const isAnswered = stage !== STAGE.ignored && stage !== STAGE.deferred && stage !== STAGE.probe;
     if (!isAnswered) return;
     this.history.note(outcome);
+    this.answered?.note(outcome);
     this.verdicts?.tape(outcome);
     // What a test wanted is no failure.
     if (outcome.rule !== undefined && result !== QUERY_RESULT.denied) return;

@@ -5,6 +5,7 @@
 import type { RecentCountsReport } from "../../base/model/recent-counts-report.ts";
 import type { View } from "../../base/model/view.ts";
 import type { FailureTables } from "../failures/failure-tables.ts";
+import type { AnsweredTables } from "../history/answered-tables.ts";
 import type { QueryHistories } from "../history/query-histories.ts";
 import { Client, type Dial } from "./client.ts";
 import { Minutes } from "./recent-counts.ts";
@@ -15,6 +16,7 @@ interface ClientsParts {
   readonly slots?: SlotLimit;
   readonly histories: QueryHistories;
   readonly failures: FailureTables;
+  readonly answered?: AnsweredTables;
   readonly shares: SharePools;
 }
 
@@ -31,10 +33,11 @@ export class Clients {
 
   /** Until it is closed. A container that is attached again has two clients for a moment; the later one is its client. */
   open(containerId: string, view: View, dial: Dial): Client {
-    const { slots, histories, failures, shares } = this.#parts;
+    const { slots, histories, failures, answered, shares } = this.#parts;
     const history = histories.open(containerId);
     const failing = failures.open(containerId);
     const client = new Client(view, dial, new Slots(slots), history, shares.open(), failing);
+    client.answered = answered?.open(containerId);
     this.#minutes.open(client.recent);
     this.#open.set(containerId, client);
     this.#all.add(client);
@@ -44,6 +47,7 @@ export class Clients {
       this.#minutes.close(client.recent);
       histories.close(history);
       failures.close(failing);
+      answered?.close(containerId);
     });
     return client;
   }

@@ -15,23 +15,25 @@ const RECORDS_MAX = 8;
 const IPV4_BYTES = 4;
 const IPV6_BYTES = 16;
 
+/** The most addresses, and records, that are looked at for anyone. */
+export const FOUND_MAX = 256;
 /** The offsets in the reply of the addresses that were found last. */
-export const addressAt = new Uint32Array(ADDRESSES_MAX);
+export const addressAt = new Uint32Array(FOUND_MAX);
 
 /** The length of an address in answers of this type; 0 for other types. */
 export function addressSize(type: number): number {
   return type === TYPE.A ? IPV4_BYTES : type === TYPE.AAAA ? IPV6_BYTES : 0;
 }
 
-/** Finds the first addresses of the answer, and returns their number. */
-export function findAddresses(outcome: Outcome): number {
+/** Finds the first addresses of the answer, up to FOUND_MAX, and returns their number. */
+export function findAddresses(outcome: Outcome, addressesMax = ADDRESSES_MAX, recordsMax = RECORDS_MAX): number {
   const { reply, type, nameEnd } = outcome;
   const size = addressSize(type);
   if (size === 0 || nameEnd === 0) return 0;
   const end = outcome.at + outcome.length;
   let at = nameEnd + QUESTION_FIXED_BYTES;
   let count = 0;
-  for (let left = Math.min(outcome.answers, RECORDS_MAX); left > 0 && count < ADDRESSES_MAX; left--) {
+  for (let left = Math.min(outcome.answers, recordsMax); left > 0 && count < addressesMax; left--) {
     // Most owners are a pointer to the question.
     const fixed = at < end && (reply[at] as number) >= POINTER ? at + POINTER_BYTES : ownerEnd(reply, at, end);
     const data = fixed + RECORD_FIXED_BYTES;

@@ -14,7 +14,8 @@ import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
-import { ContainerLinks } from "../../container/links/container-links.ts";
+import type { Egress } from "../../container/egress/egress.ts";
+import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -35,6 +36,7 @@ import { AttachmentLog } from "./attachment-log.ts";
 import { newDirectory, publicationSettings } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
+import { openEgress, openLinks } from "./engine-egress.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
 import { hostGateway } from "./host-gateway.ts";
@@ -62,6 +64,7 @@ export class EngineSide implements ContainerSide {
   readonly publication: Publication;
   /** Whoever needs them starts them. */
   readonly links: ContainerLinks;
+  readonly egress: Egress;
   readonly policed: PolicedContainers;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
@@ -83,12 +86,8 @@ export class EngineSide implements ContainerSide {
       (id) => this.directory.network(id),
       () => this.directory.containers.values(),
     );
-    this.links = new ContainerLinks({
-      ...parts.platform,
-      host: link.host,
-      prove: (claim) => proveNamespace(claim, link.host(), parts.platform.runner.homeId),
-      networkOf: (id) => this.directory.network(id),
-    });
+    this.links = openLinks(parts.platform, link, (id) => this.directory.network(id));
+    this.egress = openEgress(parts, link, this.links, () => this.directory.containers.values());
     this.policed = new PolicedContainers({
       platform: parts.platform,
       host: link.host,
@@ -161,6 +160,8 @@ export class EngineSide implements ContainerSide {
       this.roster.setDefaultBridge(settings.defaultBridge);
       this.roster.setOnly(settings.only, settings.labels);
       this.nodes.setPolicy(settings.kind, settings.labels);
+      if (settings.egress && !this.egress.isOn) this.#parts.platform.kernelAnswers?.forgetAll();
+      void this.egress.setOn(settings.egress);
       if (this.hostUpstreams.configure(settings)) this.follower.reinspect();
       this.roster.refresh();
       // Each goes through all containers.
@@ -189,6 +190,7 @@ export class EngineSide implements ContainerSide {
 
   async follow(signal: AbortSignal): Promise<void> {
     this.swarmWatch.start(signal);
+    void this.egress.setOn(this.#parts.settings.egress);
     await this.follower.run(signal);
   }
 
@@ -213,7 +215,8 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    for (const each of [this.hostUpstreams, this.files, this.bridges, this.policed, this.links]) each.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges, this.egress, this.policed, this.links])
+      each.close();
   }
 
   #openDirectory(): Directory {
@@ -342,6 +345,7 @@ export class EngineSide implements ContainerSide {
         this.hostUpstreams.reread();
         this.hostNames.refresh();
         this.links.hostChanged();
+        void this.egress.hostChanged();
         void this.#refreshHostGateway();
       },
       onDisconnected: (reason) => {
@@ -371,6 +375,7 @@ export class EngineSide implements ContainerSide {
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
         this.publication.put(fact);
+        this.egress.put(fact);
         this.links.put(fact);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();
@@ -383,6 +388,7 @@ export class EngineSide implements ContainerSide {
         this.roster.remove(id);
         this.hostNames.remove(id);
         this.publication.remove(id);
+        this.egress.remove(id);
         this.links.remove(id);
         querySide.rules.containersChanged();
         querySide.policies.containersChanged();

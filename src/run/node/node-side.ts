@@ -52,6 +52,7 @@ class NodeSide implements ContainerSide {
   readonly inside: ControlPorts["inside"];
   readonly engine = null;
   readonly publication = undefined;
+  readonly egress = undefined;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;

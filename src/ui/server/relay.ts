@@ -7,7 +7,7 @@ import { type IncomingMessage, type ServerResponse, request } from "node:http";
 import { Fault, codeOf } from "../../base/lib/fault.ts";
 
 const READ =
-  "status containers networks matrix names failures upstreams history cache cache/entries counters events queries";
+  "status containers networks matrix names failures upstreams history cache cache/entries counters events queries egress";
 /** These routes are no GET, and change nothing. */
 export const RELAYED: ReadonlySet<string> = new Set([
   ...READ.split(" ").map((name) => `GET /v1/${name}`),

@@ -5,6 +5,7 @@
 import type { CacheEntriesReport, CacheReport } from "../../../api/cache.ts";
 import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
 import type { DoctorLine } from "../../../api/doctor-lines.ts";
+import type { EgressReport } from "../../../api/egress.ts";
 import type { EventReport } from "../../../api/events.ts";
 import type { FailuresReport } from "../../../api/failures.ts";
 import type { HistoryReport } from "../../../api/history.ts";
@@ -36,6 +37,8 @@ export interface Run {
   explain(request: NameRequest): Promise<Explanation>;
   container(id: string): Promise<ContainerReport | undefined>;
   queriesOf(id: string): Promise<QueryTape["rows"]>;
+  /** undefined while connections are not recorded. */
+  connectionsOf(id: string): Promise<EgressReport | undefined>;
   cache(): Promise<CacheReport>;
   cacheEntries(pattern: string): Promise<CacheEntriesReport>;
   doctor(scope: Scope, signal: AbortSignal): AsyncGenerator<DoctorLine, void>;

@@ -5,6 +5,7 @@
 import type { CacheEntriesReport, CacheReport } from "../../../api/cache.ts";
 import type { ContainerReport, ContainersReport } from "../../../api/containers.ts";
 import type { DoctorLine } from "../../../api/doctor-lines.ts";
+import type { EgressReport } from "../../../api/egress.ts";
 import type { EventReport } from "../../../api/events.ts";
 import type { Explanation, NameRequest } from "../../../api/names.ts";
 import type { MissedReport, QueriesReport, QueryReport, SkippedReport } from "../../../api/queries.ts";
@@ -84,6 +85,15 @@ export class LiveRun implements Run {
   async queriesOf(id: string): Promise<readonly TapeRow[]> {
     const text = await this.#api.text(`v1/queries?container=${encodeURIComponent(id)}&last=${OWN_QUERIES}`);
     return (parse(text) as QueriesReport).queries.map((query) => ({ ...query, key: query.seq })).toReversed();
+  }
+
+  async connectionsOf(id: string): Promise<EgressReport | undefined> {
+    try {
+      return parse(await this.#api.text(`v1/egress?container=${encodeURIComponent(id)}`)) as EgressReport;
+    } catch {
+      // It is off, or dns11 is older than this page.
+      return undefined;
+    }
   }
 
   async cache(): Promise<CacheReport> {

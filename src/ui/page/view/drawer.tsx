@@ -9,6 +9,7 @@ import { causeSentence } from "../model/cause-sentence.ts";
 import { type FailingEntry, failingIn, partsOf } from "../model/failing.ts";
 import { clock } from "../model/format.ts";
 import { usePage } from "./context.ts";
+import { Connections } from "./connections.tsx";
 import { useNow } from "./hooks.ts";
 import { QueryRow } from "./live-panel.tsx";
 import { CauseView } from "./cause-view.tsx";
@@ -74,6 +75,7 @@ function DrawerContents({ wanted, onClose }: { readonly wanted: string; readonly
           )}
           <Networks container={known} />
           <Resolving container={known} detail={detail} />
+          <Connections id={known.id} nowMs={nowMs} />
           {board.run !== null && (
             <Part title="Last queries">
               {queries.length === 0 ? (

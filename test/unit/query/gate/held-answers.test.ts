@@ -23,7 +23,7 @@ policies:
 `;
 
 function policed(): Client {
-  const view = { names: [], upstreams: { routes: [], isNdotsSet: false } } as unknown as View;
+  const view: View = { names: [], upstreams: { routes: [], isNdotsSet: false } };
   const client = new Client(view, () => -1);
   const [policy] = readSettings(Buffer.from(SETTINGS), "f").values.policies ?? [];
   assert.ok(policy !== undefined);

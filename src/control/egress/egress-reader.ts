@@ -1,0 +1,127 @@
+/**
+ * EgressReader: the report of where containers connected to, from what the kernel recorded until now.
+ */
+import type { EgressConnection, EgressContainer, EgressOwner, EgressReport } from "../../api/egress.ts";
+import { Fault } from "../../base/lib/fault.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
+import { namedContainer, sharedOwner } from "../containers/find-container.ts";
+import type { ControlPorts } from "../situation/ports.ts";
+
+const PROTOCOLS: ReadonlyMap<number, string> = new Map([
+  [1, "icmp"],
+  [6, "tcp"],
+  [17, "udp"],
+  [33, "dccp"],
+  [58, "icmpv6"],
+  [132, "sctp"],
+]);
+
+export type EgressPorts = Pick<ControlPorts, "containers" | "egress">;
+
+export interface EgressFilter {
+  /** By name or the beginning of the ID. */
+  readonly container: string | undefined;
+  readonly acceptsId: ((containerId: string) => boolean) | undefined;
+}
+
+/** Throws a Fault if nothing is recorded, or if there is no such container. */
+export async function egressReport({ containers, egress }: EgressPorts, filter: EgressFilter): Promise<EgressReport> {
+  if (egress?.recording === undefined)
+    throw new Fault("EGRESS_OFF", "Connections are not recorded inside a KIND node", {
+      remedy: "Run dns11 on the machine of the Docker daemon.",
+    });
+  const { recording } = egress;
+  if (!recording.isOn)
+    throw new Fault("EGRESS_OFF", "Connections are not recorded, because egress is off", {
+      remedy: "Set `egress: true` in the settings file, then run `dns11 reload`.",
+    });
+  if (recording.problem !== undefined)
+    throw new Fault("EGRESS_FAILED", `Connections are not recorded: ${recording.problem}`, {
+      remedy: "It needs Linux 5.12 or later with nf_tables; Linux 5.16 to tell answers by UDP.",
+    });
+  const { facts } = containers;
+  await recording.refresh((id, name) => isMeant(filter, id, name, facts.get(id)));
+  const recorded = new Map([...recording.list()].map((each) => [each.id, each]));
+  const owners = new AddressOwners(facts);
+  const ids = new Set([...facts.keys(), ...recorded.keys()]);
+  const report = [...ids].flatMap((id): EgressContainer[] => {
+    const fact = facts.get(id);
+    const known = recorded.get(id);
+    const name = fact?.name ?? known?.name ?? id.slice(0, 12);
+    if (!isMeant(filter, id, name, fact)) return [];
+    const missing = fact === undefined ? [] : recording.missingOf(id);
+    const place = fact === undefined ? undefined : namedContainer(fact);
+    const missingSinceMs = known?.history.missingSinceMs;
+    return [
+      {
+        container: name,
+        containerId: id,
+        project: place?.project ?? null,
+        service: place?.service ?? null,
+        isRunning: fact !== undefined,
+        sharedWith: (fact && sharedOwner(facts, fact)?.name) ?? null,
+        missingSince: missingSinceMs === undefined ? null : new Date(missingSinceMs).toISOString(),
+        notRecorded: missing.map(({ text }) => text),
+        connections: (known?.history.list() ?? []).map(
+          ({ address, protocol, port, names, firstMs, lastMs, count }): EgressConnection => ({
+            address,
+            protocol: PROTOCOLS.get(protocol) ?? String(protocol),
+            port: port === 0 ? null : port,
+            names,
+            owner: owners.of(address, fact),
+            first: new Date(firstMs).toISOString(),
+            last: new Date(lastMs).toISOString(),
+            count,
+          }),
+        ),
+      },
+    ];
+  });
+  if (filter.container !== undefined && report.length === 0)
+    throw new Fault(
+      "NO_SUCH_CONTAINER",
+      `No container is called "${filter.container}", and none that has ended lately`,
+    );
+  return { hasNames: egress.hasNames(), leavesOutAnswers: recording.tellsAnswers, containers: report };
+}
+
+function isMeant(
+  { container, acceptsId }: EgressFilter,
+  id: string,
+  name: string,
+  fact: ContainerFact | undefined,
+): boolean {
+  if (acceptsId?.(id) === false) return false;
+  if (container === undefined) return true;
+  return name === container || id.startsWith(container) || (fact && namedContainer(fact).service) === container;
+}
+
+/** Containers that have an address, and the host where it is a gateway. */
+class AddressOwners {
+  readonly #containers = new Map<string, { readonly name: string; readonly networkId: string }[]>();
+
+  constructor(facts: ReadonlyMap<string, ContainerFact>) {
+    for (const { name, endpoints } of facts.values()) {
+      for (const { ipv4, ipv6, networkId } of endpoints) {
+        for (const address of [ipv4, ipv6]) {
+          if (address === undefined) continue;
+          const owners = this.#containers.get(address) ?? [];
+          owners.push({ name, networkId });
+          this.#containers.set(address, owners);
+        }
+      }
+    }
+  }
+
+  /** Networks may have the same subnet: only those of the client count, unless there is one owner. */
+  of(address: string, client: ContainerFact | undefined): EgressOwner | null {
+    const gateway = client?.endpoints.find(({ ipv4Gateway, ipv6Gateway }) =>
+      [ipv4Gateway, ipv6Gateway].includes(address),
+    );
+    if (gateway !== undefined) return { kind: "host", name: gateway.networkName };
+    const owners = this.#containers.get(address) ?? [];
+    const near = owners.find(({ networkId }) => client?.endpoints.some((each) => each.networkId === networkId));
+    const owner = near ?? (owners.length === 1 ? owners[0] : undefined);
+    return owner === undefined ? null : { kind: "container", name: owner.name };
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * LearnedPolicy: the settings file with a policy that allows what was used, and nothing else. Names are the containers' own words, so
+ * only plain ones become rules: a name that was asked as `*.com` is none.
+ */
+import { type EgressConnection, isUnasked } from "../../api/egress.ts";
+import { parseType } from "../../base/dns/record-type.ts";
+import { plain } from "../../base/model/address.ts";
+import { isPrivate } from "../judge/private-address.ts";
+import { POLICY_DEFAULTS, POLICY_LIMITS } from "../model/policy-defaults.ts";
+import { readRule } from "../model/policy-rule.ts";
+import { safeWildcard } from "./safe-wildcard.ts";
+import type { AskedName, Traffic } from "./traffic.ts";
+
+/** Whom the policy is for. */
+export interface LearnedFor {
+  readonly name: string;
+  /** As in the settings: project=NAME; undefined where a label is to choose it. */
+  readonly scope: string | undefined;
+}
+
+export interface LearnedPolicy {
+  /** The text of a settings file. */
+  readonly text: string;
+  readonly rules: number;
+  /** For the operator to know: what was left out, what was generalised. */
+  readonly notes: readonly string[];
+}
+
+interface Rule {
+  readonly text: string;
+  readonly why: string;
+}
+
+/** Names that have no other meaning in a rule. */
+const PLAIN_NAME =
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
+const REVERSE = /\.(?:in-addr|ip6)\.arpa$/;
+/** So many names right below one domain become a wildcard. */
+const WILDCARD_FROM = 5;
+const SHOWN_MAX = 3;
+const HOST_SOURCES: ReadonlySet<string> = new Set(["add-host", "engine-host"]);
+const PORTS = new Set(["tcp", "udp"]);
+
+export function learnedPolicy(traffic: Traffic, { name, scope }: LearnedFor, when: string): LearnedPolicy {
+  const notes: string[] = [];
+  const all = [...traffic.containers.values()];
+  const connections = all.flatMap((each) => each.connections);
+  const { names, odd } = outsideNames(all.flatMap(({ asked }) => [...asked.values()]));
+  const named = nameRules(names, connections, notes);
+  const addressed = addressRules(connections);
+  const rules = [...named, ...addressed].slice(0, POLICY_LIMITS.rules);
+  const usesHost =
+    all.some(({ asked }) => [...asked.values()].some(({ types }) => [...types.values()].some(isOfHost))) ||
+    connections.some(({ owner }) => owner?.kind === "host");
+  if (odd > 0) notes.push(`${odd} names are left out, because they are none of a host`);
+  if (traffic.hidden > 0) notes.push("names are hidden (queries.names), so their rules are missing");
+  if (named.length + addressed.length > rules.length)
+    notes.push(
+      `${named.length + addressed.length - rules.length} rules are left out: a policy has at most ${rules.length}`,
+    );
+  const unasked = connections.filter(isUnasked).length;
+  if (unasked > 0)
+    notes.push(`${unasked} connections went to addresses that nobody had asked for: see whether they should`);
+  const text = [
+    `# Learned ${when} from ${all.length} ${all.length === 1 ? "container" : "containers"}: what they asked and connected to.`,
+    "# Read it: a program that was already misused has taught it what it did.",
+    ...notes.map((note) => `# ${note}.`),
+    "version: 1",
+    "policies:",
+    `  ${name}:`,
+    scope === undefined
+      ? `    # Containers choose it by the label io.dns11.policy=${name}.`
+      : `    for: [${JSON.stringify(scope)}]`,
+    "    # audit refuses nothing and records what enforce would refuse.",
+    "    mode: audit",
+    ...(usesHost ? ["    # They used the machine itself.", "    host: allow"] : []),
+    rules.length === 0 ? "    allow: []" : "    allow:",
+    ...rules.map((rule) => `      - ${JSON.stringify(rule.text)} # ${rule.why}`),
+  ];
+  return { text: `${text.join("\n")}\n`, rules: rules.length, notes };
+}
+
+function isOfHost(source: string | null): boolean {
+  return source !== null && HOST_SOURCES.has(source);
+}
+
+/** Names that were forwarded, each once, and how many of them cannot be written. */
+function outsideNames(asked: readonly AskedName[]): { readonly names: Map<string, Set<string>>; readonly odd: number } {
+  const names = new Map<string, Set<string>>();
+  let odd = 0;
+  for (const { name, types } of asked) {
+    const forwarded = [...types].filter(([, source]) => source === null).map(([type]) => type);
+    // The reverse name of an address that was given is allowed with it.
+    if (forwarded.length === 0 || REVERSE.test(name)) continue;
+    if (!PLAIN_NAME.test(name) || readRule(name).pattern?.before !== "none") odd++;
+    else names.set(name, new Set([...(names.get(name) ?? []), ...forwarded]));
+  }
+  return { names, odd };
+}
+
+function nameRules(
+  names: ReadonlyMap<string, ReadonlySet<string>>,
+  connections: readonly EgressConnection[],
+  notes: string[],
+): Rule[] {
+  const rules: Rule[] = [];
+  /** Names with the same domain and the same ports. */
+  const groups = new Map<
+    string,
+    { readonly domain: string; readonly ports: readonly string[]; readonly names: string[] }
+  >();
+  for (const [name, types] of [...names].toSorted(([a], [b]) => byDomain(a, b))) {
+    const ports = portsOf(name, connections);
+    const domain = name.slice(name.indexOf(".") + 1);
+    const isUsual = [...types].every((type) => POLICY_DEFAULTS.types.has(parseType(type)));
+    const key = isUsual && name.includes(".") ? `${domain} ${ports.join()}` : name;
+    const group = groups.get(key) ?? { domain, ports, names: [] };
+    group.names.push(name);
+    groups.set(key, group);
+  }
+  for (const { domain, ports, names: own } of groups.values()) {
+    const wildcard = own.length < WILDCARD_FROM ? undefined : safeWildcard(domain);
+    if (wildcard !== undefined) {
+      const why = `${own.length} names, such as ${own.slice(0, SHOWN_MAX).join(", ")}`;
+      notes.push(`${wildcard} stands for ${why}`);
+      rules.push(...withPorts(wildcard, ports, why));
+    } else
+      for (const name of own)
+        rules.push(...withPorts(name, ports, ports.length === 0 ? "asked; no connection seen" : "asked"));
+  }
+  return rules;
+}
+
+function withPorts(subject: string, ports: readonly string[], why: string): Rule[] {
+  return ports.length === 0 ? [{ text: subject, why }] : ports.map((port) => ({ text: `${subject}:${port}`, why }));
+}
+
+/** As in 443/tcp. */
+function portsOf(name: string, connections: readonly EgressConnection[]): string[] {
+  const own = connections.filter(
+    ({ names, port, protocol }) => names.includes(name) && port !== null && PORTS.has(protocol),
+  );
+  return [...new Set(own.map(({ port, protocol }) => `${port}/${protocol}`))].toSorted();
+}
+
+/** Addresses that nobody had asked for, and those of names that are not public: answers with these need a rule of their own. */
+function addressRules(connections: readonly EgressConnection[]): Rule[] {
+  const rules = new Map<string, Rule>();
+  for (const connection of connections) {
+    const { address, port, protocol, names, owner } = connection;
+    if (owner !== null) continue;
+    const bytes = plain(address);
+    if (names.length > 0 && (bytes === undefined || !isPrivate(bytes))) continue;
+    const bracketed = address.includes(":") ? `[${address}]` : address;
+    const text = port === null || !PORTS.has(protocol) ? address : `${bracketed}:${port}/${protocol}`;
+    const plainNames = names.filter((name) => PLAIN_NAME.test(name));
+    const why = names.length === 0 ? "never asked" : `not public; ${plainNames.slice(0, SHOWN_MAX).join(", ")}`;
+    if (!rules.has(text)) rules.set(text, { text, why });
+  }
+  return [...rules.values()];
+}
+
+/** Those of one domain stand together. */
+function byDomain(a: string, b: string): number {
+  const [left, right] = [a, b].map((each) => each.split(".").toReversed().join("."));
+  return (left ?? "") < (right ?? "") ? -1 : 1;
+}
