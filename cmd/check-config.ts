@@ -7,6 +7,8 @@ import type { DeclaredName } from "../src/base/model/declared-name.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
+import type { FolderLayer } from "../src/config/file/folder-layers.ts";
+import type { SettingsLayer } from "../src/config/settings-layer.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import { addJsonOption } from "./options/control-options.ts";
 import { jsonLine } from "./text/printable.ts";
@@ -20,10 +22,15 @@ export function addCheckConfig(program: Command): void {
     .argument("<file>", "the settings file");
   addJsonOption(command).action(async (path: string, { json }: { readonly json?: boolean }) => {
     const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
-    const { origins, records, recordsDir } = mergeSettings([await readSettingsFile(path)]);
+    const file = await readSettingsFile(path);
+    const folders = await readFolders(file);
+    const { origins, records, recordsDir } = mergeSettings([file, ...folders]);
     if (recordsDir !== undefined) await checkRecords(recordsDir, records);
+    const withoutMeaning = folders.flatMap((each) => each.withoutMeaning);
     process.stdout.write(
-      json === true ? jsonLine({ file: path, settings: origins }) : `${path} is valid\n\n${list(origins)}`,
+      json === true
+        ? jsonLine({ file: path, settings: origins, withoutMeaning })
+        : `${path} is valid\n\n${list(origins)}${withoutMeaningText(withoutMeaning)}`,
     );
   });
 }
@@ -36,6 +43,19 @@ async function checkRecords(folder: string, records: readonly DeclaredName[]): P
   const files = await readRecordsFolder(folder);
   const found = files.flatMap(({ names, mistakes }) => (names === undefined ? mistakes : all.add(names)));
   if (found.length > 0) throw new BadSettings(found);
+}
+
+/** The folders of other programs that the file names. */
+async function readFolders(file: SettingsLayer): Promise<readonly FolderLayer[]> {
+  const { readFolderLayers } = await import("../src/config/file/folder-layers.ts");
+  const { readDnsmasqFolder, readKubeDnsFolder } = await import("../src/config/file/named-folders.ts");
+  return await readFolderLayers([file], async (kind, folder) =>
+    kind === "dnsmasq" ? await readDnsmasqFolder(folder) : await readKubeDnsFolder(folder),
+  );
+}
+
+function withoutMeaningText(options: readonly string[]): string {
+  return options.length === 0 ? "" : `\nOptions of dnsmasq that mean nothing here:\n  ${options.join("\n  ")}\n`;
 }
 
 function list(origins: SettingOrigins): string {

@@ -211,7 +211,9 @@ test("the settings files of the documents are valid, and the example of the prog
   const filled = example
     .replaceAll(/^#( *[a-z0-9-]+:)/gm, "$1")
     .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) =>
-      /^(?:networks|resolv-conf|records-dir| +(?:ca|user|password-file|machine))/.test(line) ? "" : line,
+      /^(?:networks|resolv-conf|(?:records|dnsmasq|kube-dns)-dir| +(?:ca|user|password-file|machine))/.test(line)
+        ? ""
+        : line,
     );
   const settings = await checked(filled);
   for (const [key, { value }] of Object.entries(mergeSettings([]).origins))

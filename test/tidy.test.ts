@@ -52,9 +52,12 @@ const ROOMS: readonly Room[] = [
   { room: "src/config", mayImport: BASE, modules: [] },
   {
     room: "src/config/file",
-    mayImport: ["src/config", "src/config/records", ...BASE],
+    mayImport: ["src/config", "src/config/dnsmasq", "src/config/kube-dns", "src/config/records", ...BASE],
     modules: ["node:fs", "node:fs/promises", "node:worker_threads", "yaml", "zod"],
   },
+  // What files of other programs say, as settings.
+  { room: "src/config/dnsmasq", mayImport: ["src/config", "src/config/records", ...BASE], modules: [] },
+  { room: "src/config/kube-dns", mayImport: ["src/config", ...BASE], modules: [] },
   { room: "src/config/records", mayImport: ["src/config", ...BASE], modules: [] },
   { room: "src/base/log", mayImport: ["src/base", "src/base/lib", "src/base/model"], modules: ["pino"] },
   {
@@ -478,13 +481,14 @@ const ROOMS: readonly Room[] = [
   // The composition root: nothing imported here imports it.
   {
     room: "src/run",
-    mayImport: [...BELOW_RUN, "src/run/etcd", "src/run/quarantine", "src/run/records"],
+    mayImport: [...BELOW_RUN, "src/run/etcd", "src/run/folders", "src/run/quarantine", "src/run/records"],
     modules: ["node:child_process", "node:fs", "node:os", "node:v8"],
   },
   { room: "src/run/engine", mayImport: [...BELOW_RUN, "src/run", "src/run/quarantine"], modules: [] },
   { room: "src/run/node", mayImport: [...BELOW_RUN, "src/run", "src/run/quarantine"], modules: ["node:fs"] },
   { room: "src/run/etcd", mayImport: [...BELOW_RUN], modules: ["node:fs", "node:fs/promises"] },
-  { room: "src/run/records", mayImport: [...BELOW_RUN], modules: ["node:fs", "node:fs/promises"] },
+  { room: "src/run/folders", mayImport: [...BELOW_RUN], modules: ["node:fs"] },
+  { room: "src/run/records", mayImport: [...BELOW_RUN, "src/run/folders"], modules: [] },
   { room: "src/run/quarantine", mayImport: ["src/base/log", "src/kernel", ...BASE], modules: ["node:fs"] },
   // The GitHub Action: programs of their own, clients of the control socket.
   {

@@ -12,6 +12,7 @@ import { zoneConflict } from "./zone-name.ts";
 /** A line for each conflict. */
 export function findConflicts(precedence: Precedence, settings: Settings): string[] {
   return [
+    ...setInFolders(precedence).map(([key, what]) => conflictText(precedence, key, what)),
     ...withoutEffect(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -28,6 +29,17 @@ type Conflict = readonly [Key, string];
 
 function conflictText(precedence: Precedence, key: Key, what: string): string {
   return `${precedence.layerOf(key)?.where(key) ?? key}: ${what}`;
+}
+
+/** Of two lists only one would count, and nobody expects that of a folder of files. */
+function setInFolders(precedence: Precedence): readonly Conflict[] {
+  return (["dns", "records"] as const).flatMap((key): Conflict[] => {
+    const [, other] = precedence.layersOf(key);
+    const folder = precedence.layersOf(key).find(({ source }) => source === "dnsmasq" || source === "kube-dns");
+    return folder === undefined || other === undefined
+      ? []
+      : [[key, `is also set at ${other.where(key).replace(/: [a-z]+$/, "")}: put all of it in one of them`]];
+  });
 }
 
 /** Servers are queried as Docker does, which cannot be configured. */

@@ -70,6 +70,8 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const records = precedence.takeMap("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
   const etcd = etcdOf(precedence, zones);
+  precedence.takeOptional("dnsmasq-dir");
+  precedence.takeOptional("kube-dns-dir");
   const settings: Settings = {
     behaviour,
     isStrict,

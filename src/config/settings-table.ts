@@ -164,6 +164,16 @@ export const SETTINGS = {
     "folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs",
     { flag: "records-dir <folder>" },
   ),
+  "dnsmasq-dir": one(
+    path("/etc/dnsmasq.d"),
+    undefined,
+    "folder with the configuration of dnsmasq, read as it is and followed while dns11 runs",
+  ),
+  "kube-dns-dir": one(
+    path("/etc/kube-dns"),
+    undefined,
+    "folder with the ConfigMap of kube-dns (stubDomains, upstreamNameservers), followed while dns11 runs",
+  ),
   "kind.nodes": list(NODE_FILTER, "serve the pods of KIND nodes: auto, label=KEY[=VALUE] or name=PATTERN", {
     flag: "kind <nodes>",
     fallback: KIND_DEFAULTS.nodes,

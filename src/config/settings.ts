@@ -88,7 +88,15 @@ export const FORWARD_ORDERS = ["adaptive", "rotate", "sequential", "parallel", "
 export const KEEPER_SETTINGS = ["on", "off"] as const;
 type KeeperSetting = (typeof KEEPER_SETTINGS)[number];
 
+/** A folder of another program that settings come from. */
+export interface NamedFolder {
+  readonly path: string;
+  /** Differs where it has changed since it was read. */
+  readonly fingerprint: string;
+}
+
 export interface RunSettings extends Settings {
+  readonly folders: readonly NamedFolder[];
   /** The value of -H. */
   readonly host: string | undefined;
   readonly stateDir: string;

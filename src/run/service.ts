@@ -33,7 +33,8 @@ import { holderOf } from "./lease-holder.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
-import { Reloads } from "./reloads.ts";
+import { type ReadSettings, type ReloadScope, Reloads } from "./reloads.ts";
+import { FolderWatches } from "./folders/folder-watches.ts";
 import { type Serving, composeServing } from "./serving.ts";
 import { startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
@@ -46,12 +47,14 @@ export class Service {
   readonly #reloads: Reloads;
   readonly #lifecycle: Lifecycle;
   readonly #metricsListener: MetricsListener;
+  /** Folders of other programs that settings come from. A failed reload is in the log. */
+  readonly #folders = new FolderWatches(() => void this.reload("folders").catch(() => undefined));
   readonly #since = new Date();
   /** It is set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
 
   /** `readSettings` reads the settings again. */
-  constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>, find: FindServeTarget) {
+  constructor(settings: RunSettings, log: Log, readSettings: ReadSettings, find: FindServeTarget) {
     this.#log = log;
     this.#find = find;
     this.#lifecycle = new Lifecycle(process.env, log);
@@ -86,10 +89,11 @@ export class Service {
    * Reads the settings file again and applies it. If it is invalid, the previous settings stay, and a Fault lists what is
    * wrong.
    */
-  async reload(): Promise<ReloadReport> {
+  async reload(scope: ReloadScope = "all"): Promise<ReloadReport> {
     this.#lifecycle.reloading();
     try {
-      const report = await this.#reloads.reload();
+      const report = await this.#reloads.reload(scope);
+      this.#folders.watch(this.#reloads.settings.folders);
       this.#serving?.events.record({ kind: "settings-reloaded", detail: report.changed.join(", ") || null });
       return report;
     } finally {
@@ -194,6 +198,7 @@ export class Service {
     try {
       await records.configure(this.#reloads.settings);
       await etcd.start();
+      this.#folders.watch(this.#reloads.settings.folders);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
       if (takeover !== undefined) {
@@ -229,6 +234,7 @@ export class Service {
         await containerSide.abandon();
         keeper.detach();
       }
+      this.#folders.close();
       records.close();
       await withdrawn;
       history.end();

@@ -7,10 +7,12 @@ import { Worker } from "node:worker_threads";
 import { BadSettings } from "../bad-settings.ts";
 import type { LayerValues, SettingsLayer } from "../settings-layer.ts";
 import type { Key } from "../settings-table.ts";
+import type { FolderKind } from "./folder-layers.ts";
+import type { FolderSettings } from "./named-folders.ts";
 import type { RecordsFile } from "./records-files.ts";
 
 export interface WorkerJob {
-  readonly kind: "settings" | "records";
+  readonly kind: "settings" | "records" | FolderKind;
   readonly path: string;
 }
 
@@ -29,7 +31,7 @@ interface NotRead {
 }
 
 /** The message of the thread. A thrown Fault would lose its class on the way. */
-export type WorkerResult = SettingsRead | RecordsRead | NotRead;
+export type WorkerResult = SettingsRead | RecordsRead | FolderSettings | NotRead;
 
 /** More than the largest files need on a busy machine. */
 const READING_MS_MAX = 180_000;
@@ -45,6 +47,11 @@ export async function readSettingsInWorker(path: string): Promise<SettingsLayer>
 export async function readRecordsInWorker(path: string): Promise<readonly RecordsFile[]> {
   const { files } = await readInWorker<RecordsRead>({ kind: "records", path });
   return files;
+}
+
+/** Throws a Fault that lists every mistake. */
+export async function readFolderInWorker(kind: FolderKind, path: string): Promise<FolderSettings> {
+  return await readInWorker<FolderSettings>({ kind, path });
 }
 
 async function readInWorker<T extends WorkerResult>(job: WorkerJob): Promise<T> {
