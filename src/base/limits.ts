@@ -2,6 +2,7 @@
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
  * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
+import { CLUSTER_LIMITS } from "./cluster-limits.ts";
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";
 import { LOG_LIMITS } from "./log-limits.ts";
@@ -360,6 +361,7 @@ export const LIMITS = {
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
   ...ETCD_LIMITS,
+  ...CLUSTER_LIMITS,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,

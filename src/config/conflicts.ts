@@ -2,6 +2,7 @@
  * Conflicts: settings that contradict each other, each with the place where it is set.
  */
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
+import { clusterConflicts } from "./cluster-values.ts";
 import { etcdConflicts } from "./etcd-values.ts";
 import type { Precedence } from "./precedence.ts";
 import { durationText } from "../base/lib/quantity.ts";
@@ -17,6 +18,7 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...etcdProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...clusterProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unpublished(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
@@ -67,7 +69,7 @@ const ALWAYS: ReadonlySet<Key> = new Set([
 function unansweredRecords(precedence: Precedence, { behaviour }: Settings): readonly Conflict[] {
   if (behaviour.answersAllTypes) return [];
   const what = "has no effect with strict, because Docker has no such names: remove one of them";
-  return precedence.changed("records", "zone", "etcd.endpoints").map((key) => [key, what]);
+  return precedence.changed("records", "zone", "etcd.endpoints", "kubernetes.api").map((key) => [key, what]);
 }
 
 function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[] {
@@ -81,6 +83,11 @@ function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[]
 function etcdProblems({ etcd, zones, hostNames }: Settings): readonly Conflict[] {
   const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
   return etcdConflicts(etcd, { zones, hostDomain }) as readonly Conflict[];
+}
+
+function clusterProblems({ cluster, etcd, zones, hostNames }: Settings): readonly Conflict[] {
+  const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
+  return clusterConflicts(cluster, { zones: [...zones, ...etcd.zones], hostDomain });
 }
 
 /** How to publish, where nothing is published. */

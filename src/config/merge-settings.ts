@@ -9,6 +9,7 @@ import {
   DOCKER_FORWARDING,
   STRICT_BEHAVIOUR,
 } from "../base/model/behaviour.ts";
+import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
@@ -56,6 +57,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const defaultBridge = precedence.take("default-bridge");
   const hostName = precedence.take("host-docker-internal");
   const zones = precedence.take("zone");
+  const cluster = clusterOf(precedence);
   const order = precedence.take("forward.order", isStrict ? "docker" : "adaptive");
   const upstream = upstreamOf(precedence, order);
   const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
@@ -65,7 +67,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const hostNames = {
     means: precedence.take("host-names"),
     domain: precedence.take("host-domain"),
-    zones,
+    zones: cluster.api === undefined ? zones : [...zones, cluster.zone],
   };
   const records = precedence.takeMap("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
@@ -103,6 +105,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
       isLogged: precedence.take("queries.log"),
     },
     etcd,
+    cluster,
     origins: Object.fromEntries(precedence.origins),
   };
   const conflicts = findConflicts(precedence, settings);
@@ -171,6 +174,15 @@ function etcdOf(precedence: Precedence, zones: readonly string[]): EtcdPolicy {
     staleSecondsMax: seconds(precedence.take("etcd.max-stale")),
     quirks: precedence.take("etcd.quirks"),
     publish: publishOf(precedence, zones),
+  };
+}
+
+function clusterOf(precedence: Precedence): ClusterPolicy {
+  return {
+    api: precedence.takeOptional("kubernetes.api"),
+    context: precedence.takeOptional("kubernetes.context"),
+    zone: precedence.take("kubernetes.zone"),
+    staleSecondsMax: seconds(precedence.take("kubernetes.max-stale")),
   };
 }
 

@@ -17,6 +17,7 @@ import {
 } from "../base/model/name-choices.ts";
 import { ETCD_DEFAULTS, PUBLISH_DEFAULTS } from "../base/model/etcd-policy.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
+import { CLUSTER_DEFAULTS } from "../base/model/cluster-policy.ts";
 import { HOST_DEFAULTS, HOST_MEANS } from "../base/model/host-policy.ts";
 import {
   HOST_DOCKER_INTERNAL_WORDS,
@@ -46,6 +47,7 @@ import {
   readQuirk,
   readUser,
 } from "./etcd-values.ts";
+import { readClusterApi, readContext } from "./cluster-values.ts";
 import {
   BOOLEAN,
   HOST_DOMAIN,
@@ -295,6 +297,18 @@ export const SETTINGS = {
     duration(0, 7 * DAY_MS, SECOND_MS),
     CACHE_DEFAULTS.staleSecondsMax * SECOND_MS,
     "how long an expired reply may be served when upstream servers fail; 0 disables it",
+  ),
+  "kubernetes.api": one(
+    quoting(readClusterApi),
+    undefined,
+    "kubeconfig of a cluster whose names containers resolve, or service-account in a pod",
+  ),
+  "kubernetes.context": one(quoting(readContext), undefined, "context of the kubeconfig; without it, its current one"),
+  "kubernetes.zone": one(quoting(readEtcdZone), CLUSTER_DEFAULTS.zone, "domain of the cluster"),
+  "kubernetes.max-stale": one(
+    duration(0, 7 * DAY_MS, SECOND_MS),
+    CLUSTER_DEFAULTS.staleSecondsMax * SECOND_MS,
+    "how long the last known names are answered while the API cannot be reached; then queries fail",
   ),
   "etcd.endpoints": list(
     quoting(readEndpoint),

@@ -4,6 +4,7 @@
 import type { AnswersSetting } from "../base/model/answered-by.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
@@ -72,6 +73,8 @@ export interface Settings {
   readonly queries: QueriesPolicy;
   /** The store whose names containers resolve. */
   readonly etcd: EtcdPolicy;
+  /** The Kubernetes cluster whose names containers resolve. */
+  readonly cluster: ClusterPolicy;
   /** Every key of the settings file with its effective value, as written in the file, and its source. */
   readonly origins: SettingOrigins;
 }

@@ -21,6 +21,7 @@ import {
 } from "../query/record/meter.ts";
 import { processFamilies } from "./process-metrics.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
+import type { ClusterReport } from "../api/cluster.ts";
 import type { EtcdReport } from "../api/etcd.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
@@ -58,6 +59,7 @@ export interface MetricsSource {
     readonly isConnected: boolean | undefined;
     /** null where it is not used. */
     readonly etcd: EtcdReport | null;
+    readonly cluster: ClusterReport | null;
     readonly leases: LeaseReadings;
   };
 }
@@ -74,6 +76,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
+          ...(serving.cluster === null ? [] : clusterFamilies(serving.cluster)),
           ...leaseFamilies(serving.leases),
         ]),
     ...processFamilies(source.descriptorsMax),
@@ -108,6 +111,25 @@ function leaseFamilies({ open, rules, verdicts }: LeaseReadings): Family[] {
       "Queries that a rule of a lease had a say in: an injected fault, an answer of the test's own, or a name that is denied.",
       Object.entries(verdicts).map(([verdict, count]) => sample(count, { verdict })),
     ),
+  ];
+}
+
+function clusterFamilies(report: ClusterReport): Family[] {
+  const { state, staleSeconds, services, endpoints, refused, skipped } = report;
+  return [
+    gauge(
+      "dns11_kubernetes_up",
+      "1 while the names are those of the cluster, 0 while they are the last known or none.",
+      [sample(state === "current" ? 1 : 0)],
+    ),
+    gauge("dns11_kubernetes_stale_seconds", "How long the API has not confirmed the names; 0 while it does.", [
+      sample(staleSeconds ?? 0),
+    ]),
+    gauge("dns11_kubernetes_services", "Services of the cluster.", [sample(services)]),
+    gauge("dns11_kubernetes_endpoints", "Endpoints of the cluster.", [sample(endpoints)]),
+    gauge("dns11_kubernetes_skipped_objects", "Objects that are left out: invalid, or too many.", [
+      sample(skipped + refused),
+    ]),
   ];
 }
 

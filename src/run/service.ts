@@ -186,7 +186,8 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, history, recordedCauses } = serving;
+    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, cluster, history, recordedCauses } =
+      serving;
     const guard = new HangGuard();
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -198,6 +199,7 @@ export class Service {
     try {
       await records.configure(this.#reloads.settings);
       await etcd.start();
+      cluster.start();
       this.#folders.watch(this.#reloads.settings.folders);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
@@ -224,7 +226,7 @@ export class Service {
       trimMallocOnce(() => containerSide.synced.isOpen && containerSide.isSettled);
       await following;
     } finally {
-      const withdrawn = etcd.close(handover.isServing);
+      const withdrawn = Promise.all([etcd.close(handover.isServing), cluster.close()]);
       if (handover.isServing) {
         this.#lifecycle.stopping();
         this.#log.info("handing back to Docker's resolver");
@@ -313,16 +315,17 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts, etcd, leases: openLeases } = this.#serving;
+    const { querySide, containerSide, counts, etcd, cluster, leases: openLeases } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     const readings = querySide.readings();
     const leases = { open: openLeases.count, rules: openLeases.rules, verdicts: querySide.rules.counts };
-    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, etcd: etcd.report, leases };
+    const stores = { etcd: etcd.report, cluster: cluster.report };
+    const serving = { meter: querySide.meter, readings, counts, containers, isConnected, ...stores, leases };
     return familiesOf({ ...base, serving });
   }
 
-  async #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Promise<Status> {
+  async #status({ containerSide, keeper, records, etcd, cluster }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
     // This comes before the containers: those of a run that is ready are attached or have a reason why not.
     const isReady = containerSide.synced.isOpen && containerSide.isSettled;
@@ -338,6 +341,7 @@ export class Service {
       settings: settings.origins,
       records: records.report,
       etcd: etcd.report,
+      cluster: cluster.report,
       isReady,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),

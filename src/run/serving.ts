@@ -17,6 +17,7 @@ import { Leases } from "../control/lease/leases.ts";
 import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { RecordsReader } from "./records/records-reader.ts";
+import { ClusterLink } from "./kubernetes/cluster-link.ts";
 import { EtcdLink } from "./etcd/etcd-link.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
@@ -33,6 +34,7 @@ export interface Serving {
   readonly queryLog: QueryLog;
   readonly records: RecordsReader;
   readonly etcd: EtcdLink;
+  readonly cluster: ClusterLink;
   readonly events: EventRing;
   readonly history: HistoryRings;
   readonly recordedCauses: RecordedCauses;
@@ -69,6 +71,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     eventLogger(log),
     () => platform.kernelAnswers?.forgetAll(),
   );
+  const cluster = new ClusterLink(settings.cluster, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
   const journal = new Journal(folder);
   const { hold, inherit } = keeper;
   const sideParts = {
@@ -77,7 +80,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     limitedLog,
     platform,
     querySide,
-    shared: etcd.names,
+    shared: { ...etcd.names, cluster: cluster.names },
     publishedOf: (id: string) => etcd.publishedOf(id),
     counts,
     events,
@@ -109,6 +112,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   return {
     leases,
     ...{ querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history },
+    cluster,
     recordedCauses,
   };
 }

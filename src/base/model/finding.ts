@@ -19,6 +19,7 @@ export const CHECKS = {
   etcd: "etcd",
   "etcd-records": "records in etcd",
   "etcd-publishing": "publishing to etcd",
+  kubernetes: "names of Kubernetes",
   namespace: "network namespace",
   attachment: "resolver",
   "resolv-conf": "resolv.conf",

@@ -5,14 +5,16 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { BadSettings } from "../bad-settings.ts";
 import type { Key } from "../settings-table.ts";
+import { readKubeconfig } from "./kubeconfig.ts";
 import { readDnsmasqFolder, readKubeDnsFolder } from "./named-folders.ts";
 import { readRecordsFolder } from "./records-files.ts";
 import { readSettingsFile } from "./settings-file.ts";
 import type { WorkerJob, WorkerResult } from "./worker.ts";
 
-async function read({ kind, path }: WorkerJob): Promise<WorkerResult> {
+async function read({ kind, path, context }: WorkerJob): Promise<WorkerResult> {
   try {
     if (kind === "records") return { files: await readRecordsFolder(path) };
+    if (kind === "kubeconfig") return await readKubeconfig(path, context);
     if (kind === "dnsmasq") return await readDnsmasqFolder(path);
     if (kind === "kube-dns") return await readKubeDnsFolder(path);
     const { values, where } = await readSettingsFile(path);

@@ -4,6 +4,7 @@
  */
 import { Worker } from "node:worker_threads";
 
+import type { ClusterAccess } from "../../base/model/cluster-policy.ts";
 import { BadSettings } from "../bad-settings.ts";
 import type { LayerValues, SettingsLayer } from "../settings-layer.ts";
 import type { Key } from "../settings-table.ts";
@@ -12,8 +13,10 @@ import type { FolderSettings } from "./named-folders.ts";
 import type { RecordsFile } from "./records-files.ts";
 
 export interface WorkerJob {
-  readonly kind: "settings" | "records" | FolderKind;
+  readonly kind: "settings" | "records" | "kubeconfig" | FolderKind;
   readonly path: string;
+  /** Of a kubeconfig. */
+  readonly context?: string | undefined;
 }
 
 interface SettingsRead {
@@ -31,7 +34,7 @@ interface NotRead {
 }
 
 /** The message of the thread. A thrown Fault would lose its class on the way. */
-export type WorkerResult = SettingsRead | RecordsRead | FolderSettings | NotRead;
+export type WorkerResult = SettingsRead | RecordsRead | FolderSettings | ClusterAccess | NotRead;
 
 /** More than the largest files need on a busy machine. */
 const READING_MS_MAX = 180_000;
@@ -52,6 +55,11 @@ export async function readRecordsInWorker(path: string): Promise<readonly Record
 /** Throws a Fault that lists every mistake. */
 export async function readFolderInWorker(kind: FolderKind, path: string): Promise<FolderSettings> {
   return await readInWorker<FolderSettings>({ kind, path });
+}
+
+/** Throws a Fault that says what is wrong. */
+export async function readKubeconfigInWorker(path: string, context: string | undefined): Promise<ClusterAccess> {
+  return await readInWorker<ClusterAccess>({ kind: "kubeconfig", path, context });
 }
 
 async function readInWorker<T extends WorkerResult>(job: WorkerJob): Promise<T> {

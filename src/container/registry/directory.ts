@@ -38,7 +38,7 @@ export interface DirectoryOptions {
   readonly rules?: RouteRules;
   /** What happens where a container that is an upstream server is missing. */
   readonly missingContainer?: MissingContainerSetting;
-  /** The names of etcd. */
+  /** The names of etcd and of a cluster. */
   readonly shared?: SharedNames | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames?: () => void;
@@ -213,9 +213,13 @@ export class Directory {
     reachable: ReachableAddresses,
     servers: readonly string[],
   ): readonly VisibleNames[] {
-    const { declared, zones: serviceZones } = this.names;
+    const { declared, zones: serviceZones, cluster } = this.names;
     const everybodys = declared.forEverybody();
-    return [...(everybodys === undefined ? [] : [everybodys]), ...serviceZones.namesOnHost(zones, reachable, servers)];
+    return [
+      ...(everybodys === undefined ? [] : [everybodys]),
+      ...serviceZones.namesOnHost(zones, reachable, servers),
+      ...(cluster?.namesOnHost(zones) ?? []),
+    ];
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {
