@@ -60,6 +60,8 @@ export const CHECK_MEANINGS = {
   "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   "etcd-publishing":
     "whether the containers of this machine are [published](etcd.md#publishing) in etcd, and which of them other machines cannot reach",
+  "kind-services":
+    "whether the machine has a route to the Services of the node's cluster, which names from [its DNS](kubernetes.md#names-of-a-cluster-from-its-own-dns) lead to",
   kubernetes:
     "whether the API of the [cluster](kubernetes.md) can be reached, how old its names are if not, and what is left out",
   namespace: "whether the container's namespace can be entered",

@@ -28,6 +28,9 @@ export const CLUSTER_LIMITS = {
   clusterWatchGraceMs: 10_000,
   clusterRetryFirstMs: 200,
   clusterRetryLastMs: 10_000,
+  /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
+  clusterNodes: 256,
+  clusterDnsPollMs: 2_000,
   /** How long a start waits for the names. */
   clusterSettleMs: 5_000,
   /** Bytes of a kubeconfig, and of a file that it names. */

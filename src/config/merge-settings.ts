@@ -13,7 +13,7 @@ import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
-import { routeText } from "../base/model/server-text.ts";
+import { isNodeServer, routeText } from "../base/model/server-text.ts";
 import {
   CACHE_DEFAULTS,
   type CachePolicy,
@@ -67,7 +67,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const hostNames = {
     means: precedence.take("host-names"),
     domain: precedence.take("host-domain"),
-    zones: cluster.api === undefined ? zones : [...zones, cluster.zone],
+    zones: [...zones, ...(cluster.api === undefined ? [] : [cluster.zone]), ...nodeDomains(everyone)],
   };
   const records = precedence.takeMap("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
@@ -175,6 +175,11 @@ function etcdOf(precedence: Precedence, zones: readonly string[]): EtcdPolicy {
     quirks: precedence.take("etcd.quirks"),
     publish: publishOf(precedence, zones),
   };
+}
+
+/** The domains of clusters that nodes are asked for: the host asks for them, too. */
+function nodeDomains(routes: Values["dns"]): readonly string[] {
+  return routes.flatMap(({ domains, servers }) => (servers.some(isNodeServer) ? domains : []));
 }
 
 function clusterOf(precedence: Precedence): ClusterPolicy {

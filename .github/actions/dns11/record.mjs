@@ -448,6 +448,9 @@ var CLUSTER_LIMITS = {
   clusterWatchGraceMs: 1e4,
   clusterRetryFirstMs: 200,
   clusterRetryLastMs: 1e4,
+  /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
+  clusterNodes: 256,
+  clusterDnsPollMs: 2e3,
   /** How long a start waits for the names. */
   clusterSettleMs: 5e3,
   /** Bytes of a kubeconfig, and of a file that it names. */

@@ -47,6 +47,7 @@ export const CHECKS = {
   "kind-answers": "query in the node",
   "kind-docker": "Docker's resolver in the node",
   "kind-pod": "test pod",
+  "kind-services": "Services from the machine",
   "route-localnet": "route_localnet",
 } as const;
 
