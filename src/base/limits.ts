@@ -473,6 +473,10 @@ export const LIMITS = {
   pageConnections: 32,
   /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
   pageEveryMs: 100,
+  /** Pages of probes; the shortest time between two queries of one, and how long one may take. */
+  healthProbes: 32,
+  healthProbeEveryMs: 1_000,
+  healthProbeMs: 10_000,
   /** An event loop that is blocked for this long hangs, and the process is killed. */
   hangSeconds: 8,
 

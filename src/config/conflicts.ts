@@ -1,6 +1,7 @@
 /**
  * Conflicts: settings that contradict each other, each with the place where it is set.
  */
+import { LIMITS } from "../base/limits.ts";
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
 import { clusterConflicts } from "./cluster-values.ts";
 import { etcdConflicts } from "./etcd-values.ts";
@@ -22,6 +23,7 @@ export function findConflicts(precedence: Precedence, settings: Settings): strin
     ...unpublished(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...probePages(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
   ];
@@ -120,6 +122,16 @@ function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings):
   const [min, max] = [cache.ttlSecondsMin, cache.ttlSecondsMax].map((seconds) => durationText(seconds * 1000));
   const key = precedence.layerOf("cache.min-ttl") === undefined ? "cache.max-ttl" : "cache.min-ttl";
   return [[key, `cache.min-ttl (${min}) is longer than cache.max-ttl (${max})`]];
+}
+
+function probePages({ healthProbes }: Settings): readonly Conflict[] {
+  const pages = healthProbes.map(({ page }) => page);
+  const twice = pages.find((page, index) => pages.indexOf(page) !== index);
+  if (twice !== undefined)
+    return [["health-probes", `has the page "${twice}" twice: give each probe a page of its own`]];
+  return pages.length <= LIMITS.healthProbes
+    ? []
+    : [["health-probes", `has ${pages.length} probes: use at most ${LIMITS.healthProbes}`]];
 }
 
 function nothingToLog({ queries }: Settings): readonly Conflict[] {

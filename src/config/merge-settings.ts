@@ -37,6 +37,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     isExplicit: precedence.layerOf("metrics.addr") !== undefined,
     containers: precedence.take("metrics.containers"),
   };
+  const healthProbes = precedence.take("health-probes");
   const lameDuckMs = precedence.take("lame-duck");
   const keeper = precedence.take("keeper");
   const answers = precedence.take("answers");
@@ -97,6 +98,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     logLevel,
     logFormat,
     metrics,
+    healthProbes,
     lameDuckMs,
     keeper,
     answers,

@@ -50,6 +50,7 @@ import {
 import { readClusterApi, readContext } from "./cluster-values.ts";
 import {
   BOOLEAN,
+  HEALTH_PROBE,
   HOST_DOMAIN,
   LISTEN_ADDRESS,
   NODE_FILTER,
@@ -223,6 +224,10 @@ export const SETTINGS = {
     count(0, LIMITS.meteredContainersMax),
     0,
     "number of containers with metrics of their own; the others are counted together",
+  ),
+  "health-probes": list(
+    HEALTH_PROBE,
+    "pages /healthz-PAGE that say whether a container resolves a name: PAGE=NAME@CONTAINER",
   ),
   "lame-duck": one(duration(0, MINUTE_MS, 1), 0, "how long to keep answering after SIGTERM while /ready already fails"),
   keeper: one(

@@ -17,6 +17,7 @@ import type {
 } from "../base/model/name-choices.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
+import type { HealthProbe } from "../base/model/health-probe.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
@@ -64,6 +65,8 @@ export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly metrics: MetricsPolicy;
+  /** Pages that say whether a container resolves a name. */
+  readonly healthProbes: readonly HealthProbe[];
   /** From the stop signal until containers are handed back; queries are still answered. */
   readonly lameDuckMs: number;
   readonly keeper: KeeperSetting;

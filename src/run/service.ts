@@ -9,6 +9,7 @@ import type { RunSettings } from "../config/settings.ts";
 import { containerStates, containerStatuses } from "../control/reports/container-status.ts";
 import { MetricsListener } from "../control/server/metrics-listener.ts";
 import { monitoringRoutes } from "../control/routes/monitoring-routes.ts";
+import { ProbePages } from "../control/explain/probe-pages.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import { routesOf } from "../control/routes/routes.ts";
 import { ControlSocket } from "../control/server/socket.ts";
@@ -49,6 +50,10 @@ export class Service {
   readonly #metricsListener: MetricsListener;
   /** Folders of other programs that settings come from. A failed reload is in the log. */
   readonly #folders = new FolderWatches(() => void this.reload("folders").catch(() => undefined));
+  readonly #probes = new ProbePages({
+    probes: () => this.#reloads.settings.healthProbes,
+    ports: () => this.#serving?.containerSide,
+  });
   readonly #since = new Date();
   /** It is set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
@@ -302,6 +307,7 @@ export class Service {
     return monitoringRoutes({
       metrics: async () => await exposition(this.#families()),
       life: () => this.#lifecycle.report(),
+      probe: async (page) => await this.#probes.get(page),
     });
   }
 

@@ -1084,6 +1084,10 @@ var LIMITS = {
   pageConnections: 32,
   /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
   pageEveryMs: 100,
+  /** Pages of probes; the shortest time between two queries of one, and how long one may take. */
+  healthProbes: 32,
+  healthProbeEveryMs: 1e3,
+  healthProbeMs: 1e4,
   /** An event loop that is blocked for this long hangs, and the process is killed. */
   hangSeconds: 8,
   /** Namespaces with answers in the kernel, and answers: in all, of one namespace, of each whatever the others have. */
