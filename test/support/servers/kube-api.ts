@@ -1,6 +1,6 @@
 /**
- * A small API server of Kubernetes on loopback: it lists and watches the objects that a test has recorded, page by page, from a
- * version on, with bookmarks; a client may also create, replace and delete them. kubectl uses it, so that it does what a real one does.
+ * A small API server of Kubernetes on loopback: it lists and watches the objects that a test gives it, page by page, from a
+ * version on, with bookmarks; a client may also create, replace and delete them. kubectl uses it, too: what kubectl does not understand, no real one says.
  */
 import { once } from "node:events";
 import { type IncomingMessage, type ServerResponse, createServer as createPlain } from "node:http";
