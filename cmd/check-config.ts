@@ -7,6 +7,8 @@ import type { DeclaredName } from "../src/base/model/declared-name.ts";
 import type { SettingOrigins } from "../src/base/model/setting-origins.ts";
 import { BadSettings } from "../src/config/bad-settings.ts";
 import { DeclaredSet } from "../src/config/records/declared-set.ts";
+import type { FolderLayer } from "../src/config/file/folder-layers.ts";
+import type { SettingsLayer } from "../src/config/settings-layer.ts";
 import { mergeSettings } from "../src/config/merge-settings.ts";
 import { addJsonOption } from "./options/control-options.ts";
 import { policyWarnings } from "../src/policy/model/policy-warnings.ts";
@@ -21,14 +23,17 @@ export function addCheckConfig(program: Command): void {
     .argument("<file>", "the settings file");
   addJsonOption(command).action(async (path: string, { json }: { readonly json?: boolean }) => {
     const { readSettingsFile } = await import("../src/config/file/settings-file.ts");
-    const { origins, records, recordsDir, policies } = mergeSettings([await readSettingsFile(path)]);
+    const file = await readSettingsFile(path);
+    const folders = await readFolders(file);
+    const { origins, records, recordsDir, policies } = mergeSettings([file, ...folders]);
     if (recordsDir !== undefined) await checkRecords(recordsDir, records);
+    const withoutMeaning = folders.flatMap((each) => each.withoutMeaning);
     const warnings = policyWarnings(policies);
     const isNoted = warnings.length > 0;
     process.stdout.write(
       json === true
-        ? jsonLine({ file: path, settings: origins, ...(isNoted && { warnings }) })
-        : `${path} is valid\n${isNoted ? `\n${printableLines(warnings)}` : ""}\n${list(origins)}`,
+        ? jsonLine({ file: path, settings: origins, withoutMeaning, ...(isNoted && { warnings }) })
+        : `${path} is valid\n${isNoted ? `\n${printableLines(warnings)}` : ""}\n${list(origins)}${withoutMeaningText(withoutMeaning)}`,
     );
   });
 }
@@ -41,6 +46,19 @@ async function checkRecords(folder: string, records: readonly DeclaredName[]): P
   const files = await readRecordsFolder(folder);
   const found = files.flatMap(({ names, mistakes }) => (names === undefined ? mistakes : all.add(names)));
   if (found.length > 0) throw new BadSettings(found);
+}
+
+/** The folders of other programs that the file names. */
+async function readFolders(file: SettingsLayer): Promise<readonly FolderLayer[]> {
+  const { readFolderLayers } = await import("../src/config/file/folder-layers.ts");
+  const { readDnsmasqFolder, readKubeDnsFolder } = await import("../src/config/file/named-folders.ts");
+  return await readFolderLayers([file], async (kind, folder) =>
+    kind === "dnsmasq" ? await readDnsmasqFolder(folder) : await readKubeDnsFolder(folder),
+  );
+}
+
+function withoutMeaningText(options: readonly string[]): string {
+  return options.length === 0 ? "" : `\nOptions of dnsmasq that mean nothing here:\n  ${options.join("\n  ")}\n`;
 }
 
 function list(origins: SettingOrigins): string {

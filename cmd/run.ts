@@ -4,28 +4,18 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { Fault } from "../src/base/lib/fault.ts";
-import { readEnvironment } from "../src/config/environment.ts";
-import { readSettingsInWorker } from "../src/config/file/worker.ts";
+import { type SettingsOptions, settingsReader } from "./options/settings-reader.ts";
 import type { RunSettings } from "../src/config/settings.ts";
-import { mergeSettings } from "../src/config/merge-settings.ts";
+import type { ReloadScope } from "../src/run/reloads.ts";
 import type { Service } from "../src/run/service.ts";
 import { addJsonOption, hostOption, stateDirOption } from "./options/control-options.ts";
-import { addFlags, flagLayer } from "./options/flags.ts";
+import { addFlags } from "./options/flags.ts";
 import { hostModules, onThisPlatform } from "./modules/platform.ts";
 import { jsonLine } from "./text/printable.ts";
 import { enterRootless } from "./process/rootless.ts";
 import { abortOnSignal } from "./process/signals.ts";
 import { addInNodeOptions, requireInNode, serveOnceInNode, undoInNode } from "./options/in-node.ts";
 import { table } from "./text/table.ts";
-
-/** The options that the settings are made from, beside the flags of `flags.ts`. */
-interface SettingsOptions {
-  readonly config?: string;
-  readonly host?: string;
-  readonly stateDir: string;
-  readonly enginePid?: number;
-  readonly replace?: boolean;
-}
 
 interface RunOptions extends SettingsOptions {
   readonly with?: boolean;
@@ -63,8 +53,11 @@ async function runInNode(options: RunOptions): Promise<void> {
   if (options.undo === true) return await undoInNode(options.stateDir);
   const readAll = settingsReader(options);
   // The kernel answers containers only, so its program is not loaded.
-  const readSettings = async (): Promise<RunSettings> => ({ ...(await readAll()), answers: "process" });
-  const settings = await readSettings();
+  const readSettings = async (scope: ReloadScope): Promise<RunSettings> => ({
+    ...(await readAll(scope)),
+    answers: "process",
+  });
+  const settings = await readSettings("all");
   const { createLog, findNode, Service } = await hostModules();
   const log = createLog(settings.logLevel, settings.logFormat);
   if (options.once === true) return await serveOnceInNode(settings, log);
@@ -78,7 +71,7 @@ async function run(words: readonly string[], options: RunOptions): Promise<void>
   }
   await enterRootless(options);
   const readSettings = settingsReader(options);
-  const settings = await readSettings();
+  const settings = await readSettings("all");
   const isServing = options.dryRun !== true;
   const { restartIfNeeded } = await onThisPlatform(async () => await import("../src/run/restart.ts"));
   const excess = isServing ? restartIfNeeded(settings) : [];
@@ -103,24 +96,6 @@ async function serveUntilSignalled(service: Service): Promise<void> {
   process.on("SIGHUP", () => void service.reload().catch(() => undefined));
   process.on("SIGUSR2", () => service.replace());
   await service.run(abortOnSignal());
-}
-
-/** Returns a function that reads the settings: the file is read each time, flags and environment only once. */
-function settingsReader(options: SettingsOptions): () => Promise<RunSettings> {
-  const { host, stateDir, enginePid } = options;
-  const config = options.config === "" ? undefined : options.config;
-  const layers = [flagLayer(options as unknown as Readonly<Record<string, unknown>>), readEnvironment(process.env)];
-  return async () => {
-    const settings = mergeSettings(config === undefined ? layers : [...layers, await readSettingsInWorker(config)]);
-    return {
-      ...settings,
-      host,
-      stateDir,
-      enginePid,
-      isReplacing: options.replace === true,
-      config,
-    };
-  };
 }
 
 function previewText(

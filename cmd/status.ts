@@ -21,6 +21,7 @@ import {
   clientFor,
 } from "./options/control-options.ts";
 import { counted } from "../src/base/lib/counted.ts";
+import { clusterLines } from "./text/cluster-lines.ts";
 import { etcdLines } from "./text/etcd-lines.ts";
 import { type Line, lines } from "./text/lines.ts";
 import { jsonLine } from "./text/printable.ts";
@@ -103,6 +104,7 @@ export function statusText(
     ...zoneLines(status),
     ...recordsLines(status),
     ...etcdLines(status.etcd),
+    ...clusterLines(status.cluster),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);
 }

@@ -85,6 +85,12 @@ test("every flag that a document names belongs to a command, and every command i
     "no",
     "preserve-credentials",
     "detach-netns",
+    // Of kubectl.
+    "verb",
+    "resource",
+    "clusterrole",
+    "serviceaccount",
+    "duration",
     // Of install.sh, and of programs around a release.
     "method",
     "url",
@@ -211,7 +217,11 @@ test("the settings files of the documents are valid, and the example of the prog
   const filled = example
     .replaceAll(/^#( *[a-z0-9-]+:)/gm, "$1")
     .replaceAll(/^ *[a-z-]+: #.*\n/gm, (line) =>
-      /^(?:networks|resolv-conf|records-dir| +(?:ca|user|password-file|machine))/.test(line) ? "" : line,
+      /^(?:networks|resolv-conf|(?:records|dnsmasq|kube-dns)-dir| +(?:api|context|ca|user|password-file|machine))/.test(
+        line,
+      )
+        ? ""
+        : line,
     );
   const settings = await checked(filled);
   for (const [key, { value }] of Object.entries(mergeSettings([]).origins))

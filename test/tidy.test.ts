@@ -24,9 +24,20 @@ const SOURCE = "src/container/names/source";
 
 /** All that a run is composed of. Whatever it uses of these is its own business. */
 const BELOW_RUN = [
-  ...["api", "base", "config", "container", "control", "etcd", "keeper", "kernel", "metrics", "policy", "query"].map(
-    (folder) => `src/${folder}/**`,
-  ),
+  ...[
+    "api",
+    "base",
+    "config",
+    "container",
+    "control",
+    "etcd",
+    "keeper",
+    "kernel",
+    "kubernetes",
+    "metrics",
+    "policy",
+    "query",
+  ].map((folder) => `src/${folder}/**`),
 ];
 /** Modules without effects outside of what uses them. */
 const HARMLESS = new Set([
@@ -62,9 +73,19 @@ const ROOMS: readonly Room[] = [
   { room: "src/config", mayImport: ["src/policy/model", ...BASE], modules: [] },
   {
     room: "src/config/file",
-    mayImport: ["src/config", "src/config/records", "src/policy/model", ...BASE],
+    mayImport: [
+      "src/config",
+      "src/config/dnsmasq",
+      "src/config/kube-dns",
+      "src/config/records",
+      "src/policy/model",
+      ...BASE,
+    ],
     modules: ["node:fs", "node:fs/promises", "node:worker_threads", "yaml", "zod"],
   },
+  // What files of other programs say, as settings.
+  { room: "src/config/dnsmasq", mayImport: ["src/config", "src/config/records", ...BASE], modules: [] },
+  { room: "src/config/kube-dns", mayImport: ["src/config", ...BASE], modules: [] },
   { room: "src/config/records", mayImport: ["src/config", ...BASE], modules: [] },
   { room: "src/base/log", mayImport: ["src/base", "src/base/lib", "src/base/model"], modules: ["pino"] },
   {
@@ -94,6 +115,8 @@ const ROOMS: readonly Room[] = [
   },
   // The client of etcd: it knows neither names nor containers.
   { room: "src/etcd", mayImport: BASE, modules: ["node:http", "node:https"] },
+  // That of the API of a cluster: the same.
+  { room: "src/kubernetes", mayImport: BASE, modules: ["node:http", "node:https"] },
   // The query side from the bottom up: messages, records, history, client, upstream servers, cache, policy.
   { room: "src/query/wire", mayImport: BASE, modules: [] },
   { room: "src/query/record", mayImport: ["src/policy/judge", ...BASE], modules: [] },
@@ -203,6 +226,7 @@ const ROOMS: readonly Room[] = [
     ["extra-hosts", "docker"],
     ["host-domain", "docker"],
     ["host-name"],
+    ["kubernetes"],
     ["other-networks", "docker"],
     ["projects"],
     ["stopped", "docker"],
@@ -224,6 +248,7 @@ const ROOMS: readonly Room[] = [
       "src/container/names/extra-hosts",
       "src/container/names/host-domain",
       "src/container/names/host-name",
+      "src/container/names/kubernetes",
       "src/container/names/other-networks",
       "src/container/names/projects",
       SOURCE,
@@ -559,13 +584,22 @@ const ROOMS: readonly Room[] = [
   // The composition root: nothing imported here imports it.
   {
     room: "src/run",
-    mayImport: [...BELOW_RUN, "src/run/etcd", "src/run/quarantine", "src/run/records"],
+    mayImport: [
+      ...BELOW_RUN,
+      "src/run/etcd",
+      "src/run/folders",
+      "src/run/kubernetes",
+      "src/run/quarantine",
+      "src/run/records",
+    ],
     modules: ["node:child_process", "node:fs", "node:os", "node:v8"],
   },
   { room: "src/run/engine", mayImport: [...BELOW_RUN, "src/run", "src/run/quarantine"], modules: [] },
   { room: "src/run/node", mayImport: [...BELOW_RUN, "src/run", "src/run/quarantine"], modules: ["node:fs"] },
   { room: "src/run/etcd", mayImport: [...BELOW_RUN], modules: ["node:fs", "node:fs/promises"] },
-  { room: "src/run/records", mayImport: [...BELOW_RUN], modules: ["node:fs", "node:fs/promises"] },
+  { room: "src/run/kubernetes", mayImport: [...BELOW_RUN], modules: [] },
+  { room: "src/run/folders", mayImport: [...BELOW_RUN], modules: ["node:fs"] },
+  { room: "src/run/records", mayImport: [...BELOW_RUN, "src/run/folders"], modules: [] },
   { room: "src/run/quarantine", mayImport: ["src/base/log", "src/kernel", ...BASE], modules: ["node:fs"] },
   // The GitHub Action: programs of their own, clients of the control socket.
   {

@@ -63,6 +63,10 @@ export const CHECK_MEANINGS = {
   "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   "etcd-publishing":
     "whether the containers of this machine are [published](etcd.md#publishing) in etcd, and which of them other machines cannot reach",
+  "kind-services":
+    "whether the machine has a route to the Services of the node's cluster, which names from [its DNS](kubernetes.md#names-of-a-cluster-from-its-own-dns) lead to",
+  kubernetes:
+    "whether the API of the [cluster](kubernetes.md) can be reached, how old its names are if not, and what is left out",
   namespace: "whether the container's namespace can be entered",
   attachment:
     "whether dns11 serves the container, since when, and if not, why; a warning for a Compose service on the default bridge, where Docker has no DNS for container names",
@@ -136,7 +140,7 @@ const LOG_MEANINGS = [
   [/no settings file/, "SIGHUP or reload without a settings file has no effect. Start dns11 with --config."],
   [
     /reload failed|settings not/,
-    "The settings file is invalid; the old settings stay in effect. The reason lists the lines.",
+    "The settings file, or a folder that it names (`dnsmasq-dir`, `kube-dns-dir`), has mistakes; the old settings stay in effect. The reason lists the lines.",
   ],
   [
     /records have mistakes/,
@@ -145,6 +149,14 @@ const LOG_MEANINGS = [
   [
     /etcd is away/,
     "No member of etcd can be used; `reason` says why, and `remedy` what to do. The last known names are answered for `etcd.max-stale`, then queries below the zones fail.",
+  ],
+  [
+    /Kubernetes is away/,
+    "The API of the cluster cannot be used; `reason` says why, and `remedy` what to do. The last known names are answered for `kubernetes.max-stale`, then queries below its zone fail.",
+  ],
+  [
+    /skipped objects of Kubernetes/,
+    "Services or EndpointSlices that are not valid are left out; `first` names some of them, `dns11 status` more.",
   ],
   [
     /cannot publish to etcd/,

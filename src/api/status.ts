@@ -2,6 +2,7 @@
  * Status: the state of dns11 and of every running container, as returned by `GET /v1/status` and `GET /ready`, and the
  * results of repair and reload.
  */
+import type { ClusterReport } from "./cluster.ts";
 import type { EtcdReport } from "./etcd.ts";
 import type { PublishedReport } from "./published.ts";
 import type { AnsweredByReport } from "../base/model/answered-by.ts";
@@ -100,6 +101,8 @@ export interface Status {
   readonly records?: RecordsReport;
   /** null where etcd is not used; missing in replies of versions that could not. */
   readonly etcd?: EtcdReport | null;
+  /** The same for a Kubernetes cluster. */
+  readonly cluster?: ClusterReport | null;
   readonly containers: readonly ContainerStatus[];
 }
 

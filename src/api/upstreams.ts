@@ -15,7 +15,7 @@ export interface Upstream {
   readonly address: string;
   readonly port: number;
   /** Where it is queried from; "docker" means Docker's embedded DNS. */
-  readonly from: "host" | "container" | "docker";
+  readonly from: "host" | "container" | "docker" | "node";
   /** The container whose namespace it is queried from, which makes it a different server; null for the host. */
   readonly container: string | null;
   readonly isBackup: boolean;

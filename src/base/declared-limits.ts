@@ -16,6 +16,11 @@ export const DECLARED_LIMITS = {
   recordsFiles: 256,
   recordsProblems: 20,
   recordsFileBytes: 8 * 1024 * 1024,
+  /**
+   * Domains with servers of their own in a dnsmasq folder, and in a ConfigMap of kube-dns: every forwarded query is
+   * matched with them. A folder with more is refused.
+   */
+  dnsmasqDomains: 256,
 
   /**
    * Domains, servers and characters in the label io.dns11.dns of one container. Each container has its own routing

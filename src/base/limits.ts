@@ -2,6 +2,7 @@
  * Limits of dns11, each with its reason and what happens when it is reached. Everything that can grow with what a
  * container or the network sends is limited here, or for the log in log-limits.ts, and nowhere else.
  */
+import { CLUSTER_LIMITS } from "./cluster-limits.ts";
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";
 import { LOG_LIMITS } from "./log-limits.ts";
@@ -389,6 +390,7 @@ export const LIMITS = {
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
   ...ETCD_LIMITS,
+  ...CLUSTER_LIMITS,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,
@@ -500,6 +502,10 @@ export const LIMITS = {
   pageConnections: 32,
   /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
   pageEveryMs: 100,
+  /** Pages of probes; the shortest time between two queries of one, and how long one may take. */
+  healthProbes: 32,
+  healthProbeEveryMs: 1_000,
+  healthProbeMs: 10_000,
   /** An event loop that is blocked for this long hangs, and the process is killed. */
   hangSeconds: 8,
 

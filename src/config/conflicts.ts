@@ -1,7 +1,9 @@
 /**
  * Conflicts: settings that contradict each other, each with the place where it is set.
  */
+import { LIMITS } from "../base/limits.ts";
 import { HOST_DEFAULTS } from "../base/model/host-policy.ts";
+import { clusterConflicts } from "./cluster-values.ts";
 import { etcdConflicts } from "./etcd-values.ts";
 import type { Precedence } from "./precedence.ts";
 import { durationText } from "../base/lib/quantity.ts";
@@ -12,13 +14,16 @@ import { zoneConflict } from "./zone-name.ts";
 /** A line for each conflict. */
 export function findConflicts(precedence: Precedence, settings: Settings): string[] {
   return [
+    ...setInFolders(precedence).map(([key, what]) => conflictText(precedence, key, what)),
     ...withoutEffect(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unansweredRecords(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...zoneProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...etcdProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...clusterProblems(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...unpublished(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...strictChoices(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...crossedTtls(precedence, settings).map(([key, what]) => conflictText(precedence, key, what)),
+    ...probePages(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...nothingToLog(settings).map(([key, what]) => conflictText(precedence, key, what)),
     ...hostNamesOff(settings).map(([key, what]) => conflictText(precedence, key, what)),
   ];
@@ -28,6 +33,17 @@ type Conflict = readonly [Key, string];
 
 function conflictText(precedence: Precedence, key: Key, what: string): string {
   return `${precedence.layerOf(key)?.where(key) ?? key}: ${what}`;
+}
+
+/** Of two lists only one would count, and nobody expects that of a folder of files. */
+function setInFolders(precedence: Precedence): readonly Conflict[] {
+  return (["dns", "records"] as const).flatMap((key): Conflict[] => {
+    const [, other] = precedence.layersOf(key);
+    const folder = precedence.layersOf(key).find(({ source }) => source === "dnsmasq" || source === "kube-dns");
+    return folder === undefined || other === undefined
+      ? []
+      : [[key, `is also set at ${other.where(key).replace(/: [a-z]+$/, "")}: put all of it in one of them`]];
+  });
 }
 
 /** Servers are queried as Docker does, which cannot be configured. */
@@ -55,7 +71,7 @@ const ALWAYS: ReadonlySet<Key> = new Set([
 function unansweredRecords(precedence: Precedence, { behaviour }: Settings): readonly Conflict[] {
   if (behaviour.answersAllTypes) return [];
   const what = "has no effect with strict, because Docker has no such names: remove one of them";
-  return precedence.changed("records", "zone", "etcd.endpoints").map((key) => [key, what]);
+  return precedence.changed("records", "zone", "etcd.endpoints", "kubernetes.api").map((key) => [key, what]);
 }
 
 function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[] {
@@ -69,6 +85,11 @@ function zoneProblems({ zones, hostNames, kind }: Settings): readonly Conflict[]
 function etcdProblems({ etcd, zones, hostNames }: Settings): readonly Conflict[] {
   const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
   return etcdConflicts(etcd, { zones, hostDomain }) as readonly Conflict[];
+}
+
+function clusterProblems({ cluster, etcd, zones, hostNames }: Settings): readonly Conflict[] {
+  const hostDomain = hostNames.means === "off" ? undefined : hostNames.domain;
+  return clusterConflicts(cluster, { zones: [...zones, ...etcd.zones], hostDomain });
 }
 
 /** How to publish, where nothing is published. */
@@ -101,6 +122,16 @@ function crossedTtls(precedence: Precedence, { upstream: { cache } }: Settings):
   const [min, max] = [cache.ttlSecondsMin, cache.ttlSecondsMax].map((seconds) => durationText(seconds * 1000));
   const key = precedence.layerOf("cache.min-ttl") === undefined ? "cache.max-ttl" : "cache.min-ttl";
   return [[key, `cache.min-ttl (${min}) is longer than cache.max-ttl (${max})`]];
+}
+
+function probePages({ healthProbes }: Settings): readonly Conflict[] {
+  const pages = healthProbes.map(({ page }) => page);
+  const twice = pages.find((page, index) => pages.indexOf(page) !== index);
+  if (twice !== undefined)
+    return [["health-probes", `has the page "${twice}" twice: give each probe a page of its own`]];
+  return pages.length <= LIMITS.healthProbes
+    ? []
+    : [["health-probes", `has ${pages.length} probes: use at most ${LIMITS.healthProbes}`]];
 }
 
 function nothingToLog({ queries }: Settings): readonly Conflict[] {

@@ -6,6 +6,7 @@
 import { durationText, parseDuration, parseSize, sizeText } from "../base/lib/quantity.ts";
 import { addressBytes } from "../base/model/address.ts";
 import type { NodeFilter } from "../base/model/kind-policy.ts";
+import { HEALTH_PROBE_FORM, type HealthProbe, healthProbeText, parseHealthProbe } from "../base/model/health-probe.ts";
 import { METRICS_OFF } from "../base/model/metrics-policy.ts";
 import { ONLY_FORMS, type OnlyFilter, onlyText, parseOnly } from "../base/model/only.ts";
 import { type RouteText, parseDomain, parseRoute, routeText } from "../base/model/server-text.ts";
@@ -57,6 +58,19 @@ export const ONLY: Kind<OnlyFilter> = {
 };
 
 export const ROUTE: Kind<RouteText> = { read: (value) => parseRoute(readText(value)), write: routeText };
+
+export const HEALTH_PROBE: Kind<HealthProbe> = {
+  read: (value) => {
+    const probe = parseHealthProbe(readText(value));
+    if (probe === undefined) {
+      throw new Error(
+        `invalid probe ${quoteValue(value)}: use ${HEALTH_PROBE_FORM}, such as kubedns=kubernetes.default.svc.cluster.local@app`,
+      );
+    }
+    return probe;
+  },
+  write: healthProbeText,
+};
 
 export const NODE_FILTER: Kind<NodeFilter> = {
   read: (value) => {

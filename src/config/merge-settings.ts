@@ -9,10 +9,11 @@ import {
   DOCKER_FORWARDING,
   STRICT_BEHAVIOUR,
 } from "../base/model/behaviour.ts";
+import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy, PublishPolicy } from "../base/model/etcd-policy.ts";
 import { scopeText } from "../base/model/declared-name.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
-import { routeText } from "../base/model/server-text.ts";
+import { isNodeServer, routeText } from "../base/model/server-text.ts";
 import {
   CACHE_DEFAULTS,
   type CachePolicy,
@@ -39,6 +40,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     isExplicit: precedence.layerOf("metrics.addr") !== undefined,
     containers: precedence.take("metrics.containers"),
   };
+  const healthProbes = precedence.take("health-probes");
   const lameDuckMs = precedence.take("lame-duck");
   const keeper = precedence.take("keeper");
   const answers = precedence.take("answers");
@@ -59,6 +61,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const defaultBridge = precedence.take("default-bridge");
   const hostName = precedence.take("host-docker-internal");
   const zones = precedence.take("zone");
+  const cluster = clusterOf(precedence);
   const order = precedence.take("forward.order", isStrict ? "docker" : "adaptive");
   const upstream = upstreamOf(precedence, order);
   const behaviour = behaviourOf(precedence, isStrict, order === "docker" ? undefined : upstream.cache);
@@ -68,12 +71,14 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
   const hostNames = {
     means: precedence.take("host-names"),
     domain: precedence.take("host-domain"),
-    zones,
+    zones: [...zones, ...(cluster.api === undefined ? [] : [cluster.zone]), ...nodeDomains(everyone)],
   };
   const records = precedence.takeMap("records", [], recordsText);
   const policies = precedence.takeMap("policies", [], policiesText);
   const recordsDir = precedence.takeOptional("records-dir");
   const etcd = etcdOf(precedence, zones);
+  precedence.takeOptional("dnsmasq-dir");
+  precedence.takeOptional("kube-dns-dir");
   const settings: Settings = {
     behaviour,
     isStrict,
@@ -98,6 +103,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     logLevel,
     logFormat,
     metrics,
+    healthProbes,
     lameDuckMs,
     keeper,
     answers,
@@ -107,6 +113,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     },
     egress: precedence.take("egress"),
     etcd,
+    cluster,
     origins: Object.fromEntries(precedence.origins),
   };
   const conflicts = findConflicts(precedence, settings);
@@ -175,6 +182,20 @@ function etcdOf(precedence: Precedence, zones: readonly string[]): EtcdPolicy {
     staleSecondsMax: seconds(precedence.take("etcd.max-stale")),
     quirks: precedence.take("etcd.quirks"),
     publish: publishOf(precedence, zones),
+  };
+}
+
+/** The domains of clusters that nodes are asked for: the host asks for them, too. */
+function nodeDomains(routes: Values["dns"]): readonly string[] {
+  return routes.flatMap(({ domains, servers }) => (servers.some(isNodeServer) ? domains : []));
+}
+
+function clusterOf(precedence: Precedence): ClusterPolicy {
+  return {
+    api: precedence.takeOptional("kubernetes.api"),
+    context: precedence.takeOptional("kubernetes.context"),
+    zone: precedence.take("kubernetes.zone"),
+    staleSecondsMax: seconds(precedence.take("kubernetes.max-stale")),
   };
 }
 

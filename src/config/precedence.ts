@@ -44,7 +44,12 @@ export class Precedence {
   }
 
   layerOf(key: Key): SettingsLayer | undefined {
-    return this.#layers.find(({ values }) => values[key] !== undefined);
+    return this.layersOf(key)[0];
+  }
+
+  /** All layers that set a key, the highest first. */
+  layersOf(key: Key): readonly SettingsLayer[] {
+    return this.#layers.filter(({ values }) => values[key] !== undefined);
   }
 
   /** The keys with one of these prefixes whose value is not the default. */

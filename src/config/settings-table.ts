@@ -17,6 +17,7 @@ import {
 } from "../base/model/name-choices.ts";
 import { ETCD_DEFAULTS, PUBLISH_DEFAULTS } from "../base/model/etcd-policy.ts";
 import { HEALTH_POLICIES } from "../base/model/health-policy.ts";
+import { CLUSTER_DEFAULTS } from "../base/model/cluster-policy.ts";
 import { HOST_DEFAULTS, HOST_MEANS } from "../base/model/host-policy.ts";
 import {
   HOST_DOCKER_INTERNAL_WORDS,
@@ -47,8 +48,10 @@ import {
   readQuirk,
   readUser,
 } from "./etcd-values.ts";
+import { readClusterApi, readContext } from "./cluster-values.ts";
 import {
   BOOLEAN,
+  HEALTH_PROBE,
   HOST_DOMAIN,
   LISTEN_ADDRESS,
   NODE_FILTER,
@@ -165,6 +168,16 @@ export const SETTINGS = {
     "folder with files of records, in YAML or the format of /etc/hosts, followed while dns11 runs",
     { flag: "records-dir <folder>" },
   ),
+  "dnsmasq-dir": one(
+    path("/etc/dnsmasq.d"),
+    undefined,
+    "folder with the configuration of dnsmasq, read as it is and followed while dns11 runs",
+  ),
+  "kube-dns-dir": one(
+    path("/etc/kube-dns"),
+    undefined,
+    "folder with the ConfigMap of kube-dns (stubDomains, upstreamNameservers), followed while dns11 runs",
+  ),
   "kind.nodes": list(NODE_FILTER, "serve the pods of KIND nodes: auto, label=KEY[=VALUE] or name=PATTERN", {
     flag: "kind <nodes>",
     fallback: KIND_DEFAULTS.nodes,
@@ -213,6 +226,10 @@ export const SETTINGS = {
     count(0, LIMITS.meteredContainersMax),
     0,
     "number of containers with metrics of their own; the others are counted together",
+  ),
+  "health-probes": list(
+    HEALTH_PROBE,
+    "pages /healthz-PAGE that say whether a container resolves a name: PAGE=NAME@CONTAINER",
   ),
   "lame-duck": one(duration(0, MINUTE_MS, 1), 0, "how long to keep answering after SIGTERM while /ready already fails"),
   keeper: one(
@@ -287,6 +304,18 @@ export const SETTINGS = {
     duration(0, 7 * DAY_MS, SECOND_MS),
     CACHE_DEFAULTS.staleSecondsMax * SECOND_MS,
     "how long an expired reply may be served when upstream servers fail; 0 disables it",
+  ),
+  "kubernetes.api": one(
+    quoting(readClusterApi),
+    undefined,
+    "kubeconfig of a cluster whose names containers resolve, or service-account in a pod",
+  ),
+  "kubernetes.context": one(quoting(readContext), undefined, "context of the kubeconfig; without it, its current one"),
+  "kubernetes.zone": one(quoting(readEtcdZone), CLUSTER_DEFAULTS.zone, "domain of the cluster"),
+  "kubernetes.max-stale": one(
+    duration(0, 7 * DAY_MS, SECOND_MS),
+    CLUSTER_DEFAULTS.staleSecondsMax * SECOND_MS,
+    "how long the last known names are answered while the API cannot be reached; then queries fail",
   ),
   "etcd.endpoints": list(
     quoting(readEndpoint),

@@ -4,6 +4,7 @@
 import type { AnswersSetting } from "../base/model/answered-by.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { ClusterPolicy } from "../base/model/cluster-policy.ts";
 import type { EtcdPolicy } from "../base/model/etcd-policy.ts";
 import type { HealthPolicy } from "../base/model/health-policy.ts";
 import type { QueriesPolicy } from "../base/model/query-record.ts";
@@ -16,6 +17,7 @@ import type {
 } from "../base/model/name-choices.ts";
 import type { HostPolicy } from "../base/model/host-policy.ts";
 import type { KindPolicy } from "../base/model/kind-policy.ts";
+import type { HealthProbe } from "../base/model/health-probe.ts";
 import type { MetricsPolicy } from "../base/model/metrics-policy.ts";
 import type { LabelPolicy } from "../base/model/label-policy.ts";
 import type { RuleBackendSetting } from "../base/model/rule-backend.ts";
@@ -66,6 +68,8 @@ export interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly metrics: MetricsPolicy;
+  /** Pages that say whether a container resolves a name. */
+  readonly healthProbes: readonly HealthProbe[];
   /** From the stop signal until containers are handed back; queries are still answered. */
   readonly lameDuckMs: number;
   readonly keeper: KeeperSetting;
@@ -77,6 +81,8 @@ export interface Settings {
   readonly egress: boolean;
   /** The store whose names containers resolve. */
   readonly etcd: EtcdPolicy;
+  /** The Kubernetes cluster whose names containers resolve. */
+  readonly cluster: ClusterPolicy;
   /** Every key of the settings file with its effective value, as written in the file, and its source. */
   readonly origins: SettingOrigins;
 }
@@ -93,7 +99,15 @@ export const FORWARD_ORDERS = ["adaptive", "rotate", "sequential", "parallel", "
 export const KEEPER_SETTINGS = ["on", "off"] as const;
 type KeeperSetting = (typeof KEEPER_SETTINGS)[number];
 
+/** A folder of another program that settings come from. */
+export interface NamedFolder {
+  readonly path: string;
+  /** Differs where it has changed since it was read. */
+  readonly fingerprint: string;
+}
+
 export interface RunSettings extends Settings {
+  readonly folders: readonly NamedFolder[];
   /** The value of -H. */
   readonly host: string | undefined;
   readonly stateDir: string;

@@ -33,6 +33,8 @@ export interface RosterParts {
   readonly isEnforced?: (containerId: string) => boolean;
   readonly labelPolicy: LabelPolicy;
   readonly defaultBridge: DefaultBridgeSetting;
+  /** Called when a container has changed that others, and perhaps the host, have as a server. */
+  readonly onOthers?: () => void;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
 
@@ -95,7 +97,7 @@ export class Roster {
     const changesOthers = this.#parts.directory().putContainer(fact);
     this.#stale.delete(fact.id);
     this.#decide(fact);
-    if (changesOthers) this.refresh();
+    if (changesOthers) this.#refreshOthers();
   }
 
   remove(containerId: string): void {
@@ -104,7 +106,12 @@ export class Roster {
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
     this.#decisions.delete(containerId);
-    if (changesOthers) this.refresh();
+    if (changesOthers) this.#refreshOthers();
+  }
+
+  #refreshOthers(): void {
+    this.refresh();
+    this.#parts.onOthers?.();
   }
 
   /** The names and upstreams of this container now. */

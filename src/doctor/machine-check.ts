@@ -7,6 +7,7 @@ import { openSync, closeSync } from "node:fs";
 import { join } from "node:path";
 
 import { ControlClient } from "../api/control-client.ts";
+import { clusterFindings } from "./checks/cluster-check.ts";
 import { etcdFindings } from "./checks/etcd-check.ts";
 import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
@@ -101,6 +102,7 @@ export async function checkMachine(
     ...hostFileFindings(hostServers),
     ...kernelAnswersFindings(instance.status),
     ...etcdFindings(instance.status),
+    ...clusterFindings(instance.status),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),

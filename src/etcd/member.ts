@@ -8,7 +8,7 @@ import https from "node:https";
 import { Fault } from "../base/lib/fault.ts";
 import { LIMITS } from "../base/limits.ts";
 import { connectionFault, reportedFault, strangerFault, timeoutFault, tooLargeFault } from "./etcd-fault.ts";
-import { JsonLines } from "./json-lines.ts";
+import { JsonLines } from "../base/lib/json-lines.ts";
 import { ReplyBytes } from "../base/lib/reply-bytes.ts";
 
 export interface Call {

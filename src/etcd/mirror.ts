@@ -8,13 +8,14 @@
 import { backoffMs } from "../base/lib/backoff.ts";
 import { Fault } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
+import { sleep } from "../base/lib/sleep.ts";
 import { LIMITS } from "../base/limits.ts";
 import type { StoredKey, StoredKeys } from "../base/model/stored-key.ts";
 import type { Gateway } from "./gateway.ts";
 import { LeaseTimes } from "./lease-times.ts";
 import { list } from "./listing.ts";
 import { listOf, objectOf, textOf } from "./messages.ts";
-import { Watch, countKeys, sleep } from "./watch.ts";
+import { Watch, countKeys } from "./watch.ts";
 
 export interface MirrorParts {
   readonly gateway: Gateway;

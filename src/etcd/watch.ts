@@ -4,6 +4,7 @@
  */
 import type { Fault } from "../base/lib/fault.ts";
 import { guard } from "../base/lib/guard.ts";
+import { sleep } from "../base/lib/sleep.ts";
 import { LIMITS } from "../base/limits.ts";
 import { type StoredKeys, endOf } from "../base/model/stored-key.ts";
 import { ETCD_TOKEN, canceledFault, isEtcdFault, noEtcdFault, reportedFault } from "./etcd-fault.ts";
@@ -140,18 +141,4 @@ export async function countKeys(
   const revision = revisionOf(await gateway.callOn(member, "/v3/kv/range", body, signal));
   if (revision === 0) throw noEtcdFault("has no revision");
   return revision;
-}
-
-/** Returns early when aborted. */
-export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
-  });
 }

@@ -141,6 +141,12 @@ export class RouteSocket {
     return type !== undefined && !rt.REFUSING_ROUTES.has(type);
   }
 
+  /** The gateway of packets to `address`; undefined without a route, or on a link of ours. */
+  gatewayTo(address: string): string | undefined {
+    const read = (body: Buffer): string | undefined => hopOf(attributesIn(body, rt.ROUTE_HEADER_BYTES))?.gateway;
+    return this.#route(address, read);
+  }
+
   /** Whether packets to `address` are delivered locally. A newly added IPv6 address takes a moment. */
   isLocal(address: string): boolean {
     return this.#routeTypeTo(address) === rt.RTN_LOCAL;
@@ -209,12 +215,15 @@ export class RouteSocket {
   }
 
   #routeTypeTo(address: string): number | undefined {
+    return this.#route(address, (body) => body.readUInt8(rt.ROUTE_TYPE_OFFSET));
+  }
+
+  #route<T>(address: string, read: (body: Buffer) => T): T | undefined {
     const to = bytesOf(address);
     const write = (w: NetlinkWriter): void => {
       w.raw(Buffer.of(familyOf(to), to.length * 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
       w.attribute(rt.RTA_DST, to);
     };
-    const read = (body: Buffer): number => body.readUInt8(rt.ROUTE_TYPE_OFFSET);
     return this.#get("RTM_GETROUTE", address, write, { read, absent: NO_ROUTE });
   }
 

@@ -21,6 +21,7 @@ import {
 } from "../query/record/meter.ts";
 import { processFamilies } from "./process-metrics.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
+import type { ClusterReport } from "../api/cluster.ts";
 import type { EtcdReport } from "../api/etcd.ts";
 import type { ContainerStatus } from "../api/status.ts";
 import type { ContainerMetrics } from "./container-metrics.ts";
@@ -74,6 +75,7 @@ export interface MetricsSource {
     readonly isConnected: boolean | undefined;
     /** null where it is not used. */
     readonly etcd: EtcdReport | null;
+    readonly cluster: ClusterReport | null;
     readonly leases: LeaseReadings;
     /** undefined while it is off. */
     readonly egress: EgressReadings | undefined;
@@ -92,6 +94,7 @@ export function familiesOf(source: MetricsSource): Family[] {
           ...cacheFamilies(serving.meter, serving.readings),
           ...containerFamilies(serving.containers, serving.counts, serving.isConnected),
           ...(serving.etcd === null ? [] : etcdFamilies(serving.etcd)),
+          ...(serving.cluster === null ? [] : clusterFamilies(serving.cluster)),
           ...leaseFamilies(serving.leases),
           ...(serving.egress === undefined ? [] : egressFamilies(serving.egress)),
         ]),
@@ -143,6 +146,25 @@ function egressFamilies({ asked, unasked, recorded, incomplete }: EgressReadings
     gauge("dns11_egress_containers", "Containers whose connections are recorded.", [
       sample(recorded - incomplete, { state: "complete" }),
       sample(incomplete, { state: "incomplete" }),
+    ]),
+  ];
+}
+
+function clusterFamilies(report: ClusterReport): Family[] {
+  const { state, staleSeconds, services, endpoints, refused, skipped } = report;
+  return [
+    gauge(
+      "dns11_kubernetes_up",
+      "1 while the names are those of the cluster, 0 while they are the last known or none.",
+      [sample(state === "current" ? 1 : 0)],
+    ),
+    gauge("dns11_kubernetes_stale_seconds", "How long the API has not confirmed the names; 0 while it does.", [
+      sample(staleSeconds ?? 0),
+    ]),
+    gauge("dns11_kubernetes_services", "Services of the cluster.", [sample(services)]),
+    gauge("dns11_kubernetes_endpoints", "Endpoints of the cluster.", [sample(endpoints)]),
+    gauge("dns11_kubernetes_skipped_objects", "Objects that are left out: invalid, or too many.", [
+      sample(skipped + refused),
     ]),
   ];
 }

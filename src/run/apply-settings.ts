@@ -7,15 +7,16 @@ import type { Serving } from "./serving.ts";
 
 /** Resolves when all queries are answered by them. */
 export async function applySettings(serving: Serving, settings: RunSettings): Promise<void> {
-  const { querySide, containerSide, counts, queryLog, records, etcd } = serving;
+  const { querySide, containerSide, counts, queryLog, records, etcd, cluster } = serving;
   const stored = await etcd.prepare(settings.etcd);
+  const clustered = await cluster.prepare(settings.cluster);
   let apply: () => void;
   try {
-    apply = await containerSide.prepare(settings, stored.names);
+    apply = await containerSide.prepare(settings, { ...stored.names, cluster: clustered.names });
     // It may fail for want of memory: then nothing has changed.
     querySide.reconfigure(settings);
   } catch (error) {
-    await stored.discard();
+    await Promise.all([stored.discard(), clustered.discard()]);
     throw error;
   }
   counts.setContainersMax(settings.metrics.containers);
@@ -23,6 +24,7 @@ export async function applySettings(serving: Serving, settings: RunSettings): Pr
   querySide.policies.set(settings.policies);
   apply();
   stored.apply();
+  clustered.apply();
   await records.configure(settings);
   await containerSide.refreshed();
 }

@@ -9,10 +9,15 @@ import { changedKeys } from "../base/model/setting-origins.ts";
 import type { Log } from "../base/log/log.ts";
 import { isForStart } from "../config/settings-table.ts";
 
+/** What is read again: everything, or only the folders that the settings name. */
+export type ReloadScope = "all" | "folders";
+
+export type ReadSettings = (scope: ReloadScope) => Promise<RunSettings>;
+
 interface ReloadParts {
   /** Settings at startup. */
   readonly settings: RunSettings;
-  readonly readSettings: () => Promise<RunSettings>;
+  readonly readSettings: ReadSettings;
   readonly log: Log;
   /** Applies them everywhere, or throws and leaves the previous settings in force. */
   readonly apply: (next: RunSettings, before: RunSettings) => Promise<void>;
@@ -43,17 +48,20 @@ export class Reloads {
     return this.#failed;
   }
 
-  async reload(): Promise<ReloadReport> {
-    const reloaded = this.#last.then(async () => await this.#reload());
+  async reload(scope: ReloadScope): Promise<ReloadReport> {
+    const reloaded = this.#last.then(async () => await this.#reload(scope));
     this.#last = reloaded.catch(() => undefined);
     return await reloaded;
   }
 
-  async #reload(): Promise<ReloadReport> {
+  async #reload(scope: ReloadScope): Promise<ReloadReport> {
     const { log, readSettings, apply } = this.#parts;
     const before = this.#settings;
-    const { config } = before;
-    if (config === undefined) {
+    const config = [
+      ...(before.config === undefined || scope === "folders" ? [] : [before.config]),
+      ...foldersOf(before),
+    ].join(", ");
+    if (config === "") {
       log.warn("cannot reload, there is no settings file");
       throw new Fault("NO_SETTINGS_FILE", "There is no settings file to reload", {
         remedy: "Start dns11 with one: dns11 run --config FILE",
@@ -61,7 +69,7 @@ export class Reloads {
     }
     let next;
     try {
-      next = await readSettings();
+      next = await readSettings(scope);
       await apply(next, before);
     } catch (error) {
       const reason = reasonOf(error).replaceAll("\n", "; ");
@@ -80,4 +88,8 @@ export class Reloads {
     log.level = next.logLevel;
     return { config, changed };
   }
+}
+
+function foldersOf({ folders }: RunSettings): readonly string[] {
+  return folders.map(({ path }) => path);
 }

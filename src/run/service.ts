@@ -9,6 +9,7 @@ import type { RunSettings } from "../config/settings.ts";
 import { containerStates, containerStatuses } from "../control/reports/container-status.ts";
 import { MetricsListener } from "../control/server/metrics-listener.ts";
 import { monitoringRoutes } from "../control/routes/monitoring-routes.ts";
+import { ProbePages } from "../control/explain/probe-pages.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import { routesOf } from "../control/routes/routes.ts";
 import { ControlSocket } from "../control/server/socket.ts";
@@ -33,7 +34,8 @@ import { holderOf } from "./lease-holder.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
 import { ExclusiveResources } from "./exclusive-resources.ts";
-import { Reloads } from "./reloads.ts";
+import { type ReadSettings, type ReloadScope, Reloads } from "./reloads.ts";
+import { FolderWatches } from "./folders/folder-watches.ts";
 import { type Serving, composeServing } from "./serving.ts";
 import { startReplacement } from "./replacement.ts";
 import { RunKeeper } from "./run-keeper.ts";
@@ -46,12 +48,18 @@ export class Service {
   readonly #reloads: Reloads;
   readonly #lifecycle: Lifecycle;
   readonly #metricsListener: MetricsListener;
+  /** Folders of other programs that settings come from. A failed reload is in the log. */
+  readonly #folders = new FolderWatches(() => void this.reload("folders").catch(() => undefined));
+  readonly #probes = new ProbePages({
+    probes: () => this.#reloads.settings.healthProbes,
+    ports: () => this.#serving?.containerSide,
+  });
   readonly #since = new Date();
   /** It is set from the start of serving until everything is handed back. */
   #serving: Serving | undefined;
 
   /** `readSettings` reads the settings again. */
-  constructor(settings: RunSettings, log: Log, readSettings: () => Promise<RunSettings>, find: FindServeTarget) {
+  constructor(settings: RunSettings, log: Log, readSettings: ReadSettings, find: FindServeTarget) {
     this.#log = log;
     this.#find = find;
     this.#lifecycle = new Lifecycle(process.env, log);
@@ -86,10 +94,11 @@ export class Service {
    * Reads the settings file again and applies it. If it is invalid, the previous settings stay, and a Fault lists what is
    * wrong.
    */
-  async reload(): Promise<ReloadReport> {
+  async reload(scope: ReloadScope = "all"): Promise<ReloadReport> {
     this.#lifecycle.reloading();
     try {
-      const report = await this.#reloads.reload();
+      const report = await this.#reloads.reload(scope);
+      this.#folders.watch(this.#reloads.settings.folders);
       this.#serving?.events.record({ kind: "settings-reloaded", detail: report.changed.join(", ") || null });
       return report;
     } finally {
@@ -182,7 +191,8 @@ export class Service {
     takeover: (() => Promise<void>) | undefined,
   ): Promise<void> {
     const { folder, quarantines, handover } = parts;
-    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, history, recordedCauses } = serving;
+    const { querySide, containerSide, keeper, limitedLog, queryLog, records, etcd, cluster, history, recordedCauses } =
+      serving;
     const guard = new HangGuard();
     const internalErrors = new InternalErrors({
       log: this.#log,
@@ -194,6 +204,8 @@ export class Service {
     try {
       await records.configure(this.#reloads.settings);
       await etcd.start();
+      cluster.start();
+      this.#folders.watch(this.#reloads.settings.folders);
       if (takeover === undefined) internalErrors.begin(quarantines.recorder.currentClient);
       const following = containerSide.follow(AbortSignal.any([stop, failed.signal]));
       if (takeover !== undefined) {
@@ -219,7 +231,7 @@ export class Service {
       trimMallocOnce(() => containerSide.synced.isOpen && containerSide.isSettled);
       await following;
     } finally {
-      const withdrawn = etcd.close(handover.isServing);
+      const withdrawn = Promise.all([etcd.close(handover.isServing), cluster.close()]);
       if (handover.isServing) {
         this.#lifecycle.stopping();
         this.#log.info("handing back to Docker's resolver");
@@ -229,6 +241,7 @@ export class Service {
         await containerSide.abandon();
         keeper.detach();
       }
+      this.#folders.close();
       records.close();
       await withdrawn;
       history.end();
@@ -296,6 +309,7 @@ export class Service {
     return monitoringRoutes({
       metrics: async () => await exposition(this.#families()),
       life: () => this.#lifecycle.report(),
+      probe: async (page) => await this.#probes.get(page),
     });
   }
 
@@ -309,7 +323,7 @@ export class Service {
       descriptorsMax: descriptorsMax(),
     };
     if (this.#serving === undefined) return familiesOf(base);
-    const { querySide, containerSide, counts, etcd, leases: openLeases } = this.#serving;
+    const { querySide, containerSide, counts, etcd, cluster, leases: openLeases } = this.#serving;
     const containers = containerStates(containerSide.containers);
     const isConnected = containerSide.engine?.isConnected;
     querySide.clients.collect();
@@ -328,13 +342,14 @@ export class Service {
       containers,
       isConnected,
       etcd: etcd.report,
+      cluster: cluster.report,
       leases,
       egress,
     };
     return familiesOf({ ...base, serving });
   }
 
-  async #status({ containerSide, keeper, records, etcd }: Serving, { report }: Platform): Promise<Status> {
+  async #status({ containerSide, keeper, records, etcd, cluster }: Serving, { report }: Platform): Promise<Status> {
     const { settings } = this.#reloads;
     // This comes before the containers: those of a run that is ready are attached or have a reason why not.
     const isReady = containerSide.synced.isOpen && containerSide.isSettled;
@@ -350,6 +365,7 @@ export class Service {
       settings: settings.origins,
       records: records.report,
       etcd: etcd.report,
+      cluster: cluster.report,
       isReady,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),

@@ -18,6 +18,7 @@ import { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { ContainerSide, ServeTarget } from "./container-side.ts";
 import { policySubjects } from "./policies.ts";
 import { RecordsReader } from "./records/records-reader.ts";
+import { ClusterLink } from "./kubernetes/cluster-link.ts";
 import { EtcdLink } from "./etcd/etcd-link.ts";
 import type { Platform } from "./platform.ts";
 import type { Quarantines } from "./quarantine/quarantines.ts";
@@ -34,6 +35,7 @@ export interface Serving {
   readonly queryLog: QueryLog;
   readonly records: RecordsReader;
   readonly etcd: EtcdLink;
+  readonly cluster: ClusterLink;
   readonly events: EventRing;
   readonly history: HistoryRings;
   readonly recordedCauses: RecordedCauses;
@@ -70,6 +72,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     eventLogger(log),
     () => platform.kernelAnswers?.forgetAll(),
   );
+  const cluster = new ClusterLink(settings.cluster, eventLogger(log), () => platform.kernelAnswers?.forgetAll());
   const journal = new Journal(folder);
   const { hold, inherit } = keeper;
   const sideParts = {
@@ -78,7 +81,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
     limitedLog,
     platform,
     querySide,
-    shared: etcd.names,
+    shared: { ...etcd.names, cluster: cluster.names },
     publishedOf: (id: string) => etcd.publishedOf(id),
     counts,
     events,
@@ -111,6 +114,7 @@ export function composeServing(target: ServeTarget, parts: ComposeParts): Servin
   return {
     leases,
     ...{ querySide, containerSide, keeper, counts, limitedLog, reader, queryLog, records, etcd, events, history },
+    cluster,
     recordedCauses,
   };
 }

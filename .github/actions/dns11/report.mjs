@@ -10,6 +10,43 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+// src/base/cluster-limits.ts
+var CLUSTER_LIMITS = {
+  /** Services, and EndpointSlices with the endpoints in them, in memory: some 0.7 KB for each endpoint. Further ones are left out and counted. */
+  clusterServices: 2e4,
+  clusterSlices: 4e4,
+  clusterEndpoints: 2e5,
+  /** Endpoints read of one EndpointSlice, which is what the API allows; addresses of each; ports of a service or slice. */
+  sliceEndpoints: 1e3,
+  endpointAddresses: 8,
+  clusterPorts: 100,
+  /** Records in one answer: what is beyond fits into no UDP reply. */
+  clusterAnswerRecords: 256,
+  /** The TTL of its names, as CoreDNS has it: endpoints come and go. */
+  clusterTtlSeconds: 5,
+  /** Objects on a page of a list: an EndpointSlice with 100 endpoints has 25 KB. */
+  clusterPageObjects: 50,
+  /**
+   * Bytes of one reply, or of one change: parsing them takes some 10 ms, in which no query is answered. A page is made smaller until it
+   * fits; the largest EndpointSlice has 300 KB.
+   */
+  clusterReplyBytes: 1024 * 1024,
+  /** Time for a reply, and for a stream to begin. */
+  clusterCallMs: 5e3,
+  /** How long the API is asked to keep a stream of changes open, and how much longer it may take: it is away then. */
+  clusterWatchSeconds: 60,
+  clusterWatchGraceMs: 1e4,
+  clusterRetryFirstMs: 200,
+  clusterRetryLastMs: 1e4,
+  /** Nodes whose DNS servers are known, and how often a node is asked that has none yet. */
+  clusterNodes: 256,
+  clusterDnsPollMs: 2e3,
+  /** How long a start waits for the names. */
+  clusterSettleMs: 5e3,
+  /** Bytes of a kubeconfig, and of a file that it names. */
+  clusterFileBytes: 1024 * 1024
+};
+
 // src/base/declared-limits.ts
 var DECLARED_LIMITS = {
   /**
@@ -26,6 +63,11 @@ var DECLARED_LIMITS = {
   recordsFiles: 256,
   recordsProblems: 20,
   recordsFileBytes: 8 * 1024 * 1024,
+  /**
+   * Domains with servers of their own in a dnsmasq folder, and in a ConfigMap of kube-dns: every forwarded query is
+   * matched with them. A folder with more is refused.
+   */
+  dnsmasqDomains: 256,
   /**
    * Domains, servers and characters in the label io.dns11.dns of one container. Each container has its own routing
    * table, which every forwarded query is matched with. The rest of a longer label is ignored and reported.
@@ -554,6 +596,7 @@ var LIMITS = {
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
   ...ETCD_LIMITS,
+  ...CLUSTER_LIMITS,
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,
   /** Labels of one image, in characters; with more, all labels of its containers count as the image's. */
@@ -660,6 +703,10 @@ var LIMITS = {
   pageConnections: 32,
   /** The shortest time between two renderings of a page such as /metrics: one takes ms with a thousand containers. */
   pageEveryMs: 100,
+  /** Pages of probes; the shortest time between two queries of one, and how long one may take. */
+  healthProbes: 32,
+  healthProbeEveryMs: 1e3,
+  healthProbeMs: 1e4,
   /** An event loop that is blocked for this long hangs, and the process is killed. */
   hangSeconds: 8,
   /** Namespaces with answers in the kernel; answers until the names change, and for some seconds: in all, of one, of each whatever the others have. */

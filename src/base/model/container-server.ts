@@ -5,6 +5,7 @@
  *   container:pihole           the container, on the first network where it can be queried
  *   container:pihole@infra     on that network only
  *   container:pihole:5353      at another port; also with #5353
+ *   node:kind-control-plane    not the container, but the DNS servers of the cluster that it is a node of, queried from inside it
  */
 export interface ContainerServer {
   /** The name of the container. */
@@ -13,10 +14,13 @@ export interface ContainerServer {
   readonly port: number;
   /** It is on a network of the container that queries, and only because a label asks for it. */
   readonly isShared?: true;
+  /** It is a node: the DNS servers of its cluster are queried from inside it. */
+  readonly isNode?: true;
 }
 
 /** What to write. */
 export const CONTAINER_SERVER_FORM = "container:NAME[@NETWORK]";
+export const NODE_SERVER_FORM = "node:NAME";
 
 /** Names as Docker allows them. One of digits and dots alone is a mistyped address, and "host" is a word of its own. */
 const FORM = /^(?!(?:[\d.]+|host)(?:[:#@]|$))([a-zA-Z0-9][\w.-]*)(?:@([a-zA-Z0-9][\w.-]*))?(?:[:#](\d+))?$/;
@@ -34,7 +38,8 @@ export function containerIn(
 }
 
 /** Writes what `parseServer` parses; without the port if it is `usualPort`. */
-export function containerServerText({ target, network, port }: ContainerServer, usualPort: number): string {
+export function containerServerText(server: ContainerServer, usualPort: number): string {
+  const { target, network, port, isNode } = server;
   const place = network === undefined ? "" : `@${network}`;
-  return `container:${target}${place}${port === usualPort ? "" : `:${port}`}`;
+  return `${isNode === true ? "node" : "container"}:${target}${place}${port === usualPort ? "" : `:${port}`}`;
 }

@@ -19,6 +19,7 @@ export const CHECKS = {
   etcd: "etcd",
   "etcd-records": "records in etcd",
   "etcd-publishing": "publishing to etcd",
+  kubernetes: "names of Kubernetes",
   namespace: "network namespace",
   attachment: "resolver",
   "resolv-conf": "resolv.conf",
@@ -47,6 +48,7 @@ export const CHECKS = {
   "kind-answers": "query in the node",
   "kind-docker": "Docker's resolver in the node",
   "kind-pod": "test pod",
+  "kind-services": "Services from the machine",
   "route-localnet": "route_localnet",
 } as const;
 

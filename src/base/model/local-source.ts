@@ -18,6 +18,7 @@ export const LOCAL_SOURCE = {
   stopped: 11,
   swarm: 12,
   etcd: 13,
+  kubernetes: 14,
 } as const;
 
 export type LocalSource = (typeof LOCAL_SOURCE)[keyof typeof LOCAL_SOURCE];
@@ -38,6 +39,7 @@ export const LOCAL_SOURCES = [
   { key: "stopped", title: "stopped containers" },
   { key: "swarm", title: "swarm" },
   { key: "etcd", title: "names in etcd" },
+  { key: "kubernetes", title: "names of Kubernetes" },
 ] as const;
 
 export type LocalSourceKey = (typeof LOCAL_SOURCES)[number]["key"];

@@ -7,6 +7,7 @@
  *   container:10.0.0.53         queried from inside the container instead of from the host; in a label all are, unless
  *                               settings say otherwise
  *   container:NAME[@NETWORK]    a running container: see ContainerServer
+ *   node:NAME                   the DNS servers of the cluster that the running container is a node of; for a domain only
  *   /corp.example/10.0.0.53     for names below corp.example; several domains: /one/two/10.0.0.53
  *   /corp.example/              such names exist in no upstream
  */
@@ -16,6 +17,7 @@ import { folded, wireLabels } from "../dns/name.ts";
 import { isSameAddress } from "./address.ts";
 import {
   CONTAINER_SERVER_FORM,
+  NODE_SERVER_FORM,
   type ContainerServer,
   containerIn,
   containerServerText,
@@ -37,6 +39,7 @@ export interface RouteText {
 export const DNS_PORT = 53;
 const PORT_MAX = 65535;
 const FROM_CONTAINER = "container:";
+const FROM_NODE = "node:";
 /** Where dns11 itself listens: queried from inside a container, it would query itself. */
 const OWN_ADDRESS = "127.0.0.11";
 const LINK_LOCAL = /^fe[89ab][0-9a-f]:/i;
@@ -49,6 +52,7 @@ type DialSide = "host" | "container";
 /** Parses one server; throws an Error with a sentence for users. */
 export function parseServer(text: string, place: DialSide = "host"): NamedServer {
   if (text === "host") return "host";
+  if (text.startsWith(FROM_NODE)) return parseNode(text, place);
   const isMarked = text.startsWith(FROM_CONTAINER);
   const isInside = isMarked || place === "container";
   const container = isMarked ? containerIn(text.slice(FROM_CONTAINER.length)) : undefined;
@@ -72,15 +76,40 @@ export function parseServer(text: string, place: DialSide = "host"): NamedServer
 
 /** Parses `SERVER` or `/DOMAIN[/DOMAIN...]/[SERVER]`; throws an Error with a sentence for users. */
 export function parseRoute(text: string, place: DialSide = "host"): RouteText {
-  if (!text.startsWith("/")) return { domains: [""], servers: [parseServer(text, place)], isLocal: false };
+  if (!text.startsWith("/")) {
+    const server = parseServer(text, place);
+    if (isNodeServer(server)) throw needsDomain(text);
+    return { domains: [""], servers: [server], isLocal: false };
+  }
   const parts = text.slice(1).split("/");
   const server = parts.pop() ?? "";
   if (parts.length === 0) throw new Error(`invalid route "${text}": use /DOMAIN/SERVER`);
-  return {
-    domains: parts.map((domain) => parseDomain(domain)),
-    servers: server === "" ? [] : [parseServer(server, place)],
-    isLocal: server === "",
-  };
+  const servers = server === "" ? [] : [parseServer(server, place)];
+  const domains = parts.map((domain) => parseDomain(domain));
+  if (domains.includes("") && servers.some(isNodeServer)) throw needsDomain(text);
+  return { domains, servers, isLocal: server === "" };
+}
+
+function parseNode(text: string, place: DialSide): ContainerServer {
+  const node = containerIn(text.slice(FROM_NODE.length));
+  if (node === undefined || node.network !== undefined) {
+    throw new Error(`invalid node "${text}": use ${NODE_SERVER_FORM}, such as node:kind-control-plane`);
+  }
+  if (place === "container") {
+    throw new Error(`invalid nameserver "${text}": a label cannot have a node asked; use the settings`);
+  }
+  return { target: node.target, network: undefined, port: readPort(text, node.port), isNode: true };
+}
+
+export function isNodeServer(server: NamedServer): server is ContainerServer {
+  return server !== "host" && isContainerServer(server) && server.isNode === true;
+}
+
+/** The servers of a cluster forward what they do not know to where it came from. */
+function needsDomain(text: string): Error {
+  return new Error(
+    `invalid route "${text}": a node is asked for the domain of its cluster only: /cluster.local/${NODE_SERVER_FORM}`,
+  );
 }
 
 /**
@@ -124,6 +153,7 @@ export function namedServerText(server: NamedServer): string {
 export function serverText(server: Server): string {
   const { container } = server;
   const place = placeText(server);
+  if (server.from === "node") return `${FROM_NODE}${container?.name ?? ""}(${place})`;
   return container === undefined ? place : `${FROM_CONTAINER}${container.name}@${container.network}(${place})`;
 }
 
@@ -141,6 +171,11 @@ export function serversIn(text: string): Server[] {
   const [, list = text] = /^\/[^/]*\/(.*)$/.exec(text) ?? [];
   return list.split(" ").flatMap((word): Server[] => {
     if (word === "docker") return [{ from: "docker", address: OWN_ADDRESS, port: DNS_PORT }];
+    const [, node, inNode] = /^node:([^@(]+)\((.+)\)$/.exec(word) ?? [];
+    if (node !== undefined) {
+      const container = { name: node, network: "", startedAt: "" };
+      return [{ from: "node", ...splitPort(inNode ?? ""), container }];
+    }
     const [, name, network = "", behind] = /^container:([^@(]+)@([^(]+)\((.+)\)$/.exec(word) ?? [];
     const [, place, inside] = /^(host|docker)\((.+)\)$/.exec(behind ?? word) ?? [];
     const { address, port } = splitPort(inside ?? behind ?? word);

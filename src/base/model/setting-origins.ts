@@ -4,7 +4,7 @@
  */
 
 /** Where a value comes from, in order of precedence. */
-export type SettingSource = "flag" | "environment" | "file" | "default";
+export type SettingSource = "flag" | "environment" | "file" | "dnsmasq" | "kube-dns" | "default";
 
 export interface SettingOrigin {
   readonly value: unknown;

@@ -7,8 +7,11 @@ import type { VisibleNames } from "./visible-names.ts";
 
 /** A nameserver and the namespace it is queried from: the pair, not the address alone, identifies a server. */
 export interface Server {
-  /** "docker": Docker's own resolver, for containers whose upstreams cannot be determined. */
-  readonly from: "host" | "container" | "docker";
+  /**
+   * "docker": Docker's own resolver, for containers whose upstreams cannot be determined. "node": the namespace of `container`, which is a
+   * node of a cluster.
+   */
+  readonly from: "host" | "container" | "docker" | "node";
   readonly address: string;
   readonly port: number;
   /** Queried only when the servers before it cannot be reached at all: the server behind a stub resolver. */

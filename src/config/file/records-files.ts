@@ -3,16 +3,13 @@
  * declare names, `*.hosts` and `hosts` are in the format of /etc/hosts. Hidden files and those that editors leave are
  * ignored. A bad file does not spoil the others.
  */
-import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-import { reasonOf } from "../../base/lib/fault.ts";
-import { LIMITS } from "../../base/limits.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import { BadSettings, MISTAKES_SHOWN_MAX } from "../bad-settings.ts";
 import { readHostsText } from "../records/hosts-text.ts";
 import { readDocument } from "./document.ts";
-import { readBytes, textOf } from "./file-text.ts";
+import { listFolder, readOwnText } from "./folder-files.ts";
 import { declaredNames } from "./records-schema.ts";
 import { RECORDS_SCHEMA } from "./schema.ts";
 import { badValues, mistakeText } from "./schema-mistakes.ts";
@@ -27,32 +24,13 @@ export interface RecordsFile {
 const YAML = /\.ya?ml$/i;
 const HOSTS = /(^|\.)hosts$/i;
 const IGNORED = /^\.|~$|^#/;
-const OTHERS_MAY_WRITE = 0o002;
 
 /** All files by name. Throws a Fault if the folder cannot be read. */
 export async function readRecordsFolder(folder: string): Promise<readonly RecordsFile[]> {
-  const names = await listFolder(folder);
+  const names = await listFolder(folder, IGNORED);
   const files: RecordsFile[] = [];
   for (const name of names) files.push(await readRecordsFile(join(folder, name)));
   return files;
-}
-
-async function listFolder(folder: string): Promise<string[]> {
-  let names;
-  try {
-    names = (await readdir(folder)).filter((name) => !IGNORED.test(name)).toSorted();
-    await refuseForeignWriters(folder);
-  } catch (error) {
-    throw new BadSettings([`${folder}: cannot be read: ${reasonOf(error)}`]);
-  }
-  if (names.length <= LIMITS.recordsFiles) return names;
-  throw new BadSettings([`${folder}: has ${names.length} files: use at most ${LIMITS.recordsFiles}`]);
-}
-
-/** Who can write the file decides what names mean in all containers. */
-async function refuseForeignWriters(path: string): Promise<void> {
-  const { mode } = await stat(path);
-  if ((mode & OTHERS_MAY_WRITE) !== 0) throw new Error(`every user may write it: chmod o-w ${path}`);
 }
 
 async function readRecordsFile(path: string): Promise<RecordsFile> {
@@ -69,10 +47,7 @@ async function namesIn(path: string): Promise<readonly DeclaredName[]> {
   if (!YAML.test(path) && !HOSTS.test(path)) {
     throw new BadSettings([`${path}: unknown format: use a name that ends in .yaml, .yml or .hosts`]);
   }
-  await refuseForeignWriters(path).catch((error: unknown) => {
-    throw new BadSettings([`${path}: cannot be read: ${reasonOf(error)}`]);
-  });
-  const text = textOf(await readBytes(path, LIMITS.recordsFileBytes), path);
+  const text = await readOwnText(path);
   return YAML.test(path) ? namesInYaml(text, path) : namesInHosts(text, path);
 }
 

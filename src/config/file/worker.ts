@@ -4,14 +4,19 @@
  */
 import { Worker } from "node:worker_threads";
 
+import type { ClusterAccess } from "../../base/model/cluster-policy.ts";
 import { BadSettings } from "../bad-settings.ts";
 import type { LayerValues, SettingsLayer } from "../settings-layer.ts";
 import type { Key } from "../settings-table.ts";
+import type { FolderKind } from "./folder-layers.ts";
+import type { FolderSettings } from "./named-folders.ts";
 import type { RecordsFile } from "./records-files.ts";
 
 export interface WorkerJob {
-  readonly kind: "settings" | "records";
+  readonly kind: "settings" | "records" | "kubeconfig" | FolderKind;
   readonly path: string;
+  /** Of a kubeconfig. */
+  readonly context?: string | undefined;
 }
 
 interface SettingsRead {
@@ -29,7 +34,7 @@ interface NotRead {
 }
 
 /** The message of the thread. A thrown Fault would lose its class on the way. */
-export type WorkerResult = SettingsRead | RecordsRead | NotRead;
+export type WorkerResult = SettingsRead | RecordsRead | FolderSettings | ClusterAccess | NotRead;
 
 /** More than the largest files need on a busy machine. */
 const READING_MS_MAX = 180_000;
@@ -45,6 +50,16 @@ export async function readSettingsInWorker(path: string): Promise<SettingsLayer>
 export async function readRecordsInWorker(path: string): Promise<readonly RecordsFile[]> {
   const { files } = await readInWorker<RecordsRead>({ kind: "records", path });
   return files;
+}
+
+/** Throws a Fault that lists every mistake. */
+export async function readFolderInWorker(kind: FolderKind, path: string): Promise<FolderSettings> {
+  return await readInWorker<FolderSettings>({ kind, path });
+}
+
+/** Throws a Fault that says what is wrong. */
+export async function readKubeconfigInWorker(path: string, context: string | undefined): Promise<ClusterAccess> {
+  return await readInWorker<ClusterAccess>({ kind: "kubeconfig", path, context });
 }
 
 async function readInWorker<T extends WorkerResult>(job: WorkerJob): Promise<T> {

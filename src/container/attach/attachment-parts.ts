@@ -3,6 +3,7 @@
  */
 import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
+import type { Server } from "../../base/model/view.ts";
 import type { HeldNamespace, Keep } from "../../base/model/held-namespace.ts";
 import type { NamespaceRunner, NamespaceId } from "../namespace/namespace-runner.ts";
 import type { EngineHost } from "../namespace/engine-host.ts";
@@ -33,6 +34,8 @@ export interface AttachmentParts extends KernelTierParts {
   /** Returns a new conntrack zone each time. */
   readonly nextZone: () => number;
   readonly openEndpoint: OpenEndpoint;
+  /** Opens a socket to a server in the namespace of the node that it is queried from. Throws a Fault without one. */
+  readonly dialInNode?: ((server: Server, type: "udp" | "tcp") => number) | undefined;
   /** Whether rules on the host may redirect our own queries there, so that these need the mark that exempts them. */
   readonly isHostCaptured?: (() => boolean) | undefined;
   /** Hands copies of a namespace's descriptors to the keeper for as long as it is served. */

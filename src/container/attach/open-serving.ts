@@ -85,6 +85,10 @@ export async function openServing(
     );
     const endpoint = openEndpoint(opened.bound, view, (server, type) => {
       if (lifetime.isEnded) throw new Fault("ENDED", "The namespace is no longer served");
+      if (server.from === "node") {
+        if (parts.dialInNode === undefined) throw new Fault("ENDED", "There are no nodes to query from");
+        return parts.dialInNode(server, type);
+      }
       if (server.from !== "host") return dialIn(runner, netns.fd, server, type, true);
       return dialIn(runner, host().network, server, type, parts.isHostCaptured?.());
     });

@@ -37,6 +37,8 @@ export interface HostNamesParts extends Omit<HostMeansParts, "subnets" | "onChan
     reachable: ReachableAddresses,
     servers: readonly string[],
   ) => readonly VisibleNames[];
+  /** Routes through nodes, whose domains are among the zones. */
+  readonly nodeRoutes: () => readonly Route[];
   readonly onEvent: ReportEvent;
   /** `denied` has changed. */
   readonly onDenied: () => void;
@@ -91,7 +93,12 @@ export class HostNames {
     const servers = isThroughResolved ? (this.#means?.uplinks ?? []) : this.#parts.upstreams().servers;
     const local = { servers: [], isLocal: true };
     const { domain } = this.#policy;
+    const { zones = [] } = this.#chosen ?? {};
+    const nodeRoutes = this.#parts
+      .nodeRoutes()
+      .filter(({ suffix }) => zones.some((zone) => Buffer.compare(suffix, domainLabels(zone)) === 0));
     const routes = [
+      ...nodeRoutes,
       { ...suffixOf(domain), ...local, by: "the setting host-domain" },
       {
         suffix: new Uint8Array(0),

@@ -11,6 +11,7 @@ import { EXTRA_HOSTS } from "./extra-hosts/extra-hosts.ts";
 import { HostDomainNames } from "./host-domain/host-domain-names.ts";
 import { EngineHostName } from "./host-name/host-name.ts";
 import type { NameSource, NamedContainer, NodeContext } from "./source/name-source.ts";
+import type { ClusterNames } from "./kubernetes/cluster-names.ts";
 import { OtherNetworks } from "./other-networks/other-networks.ts";
 import { ProjectNames } from "./projects/project-names.ts";
 import type { SharedNames } from "./shared-names.ts";
@@ -26,7 +27,7 @@ interface NameSourcesParts {
   readonly networks: DockerNetworks;
   /** The running containers. */
   readonly containers: () => Iterable<ContainerFact>;
-  /** The names of etcd, if it is used. */
+  /** The names of etcd and of a cluster, if they are used. */
   readonly shared: SharedNames | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onChange: () => void;
@@ -34,6 +35,7 @@ interface NameSourcesParts {
 
 export class NameSources {
   // Other parts talk to these.
+  readonly cluster: ClusterNames | undefined;
   readonly declared: DeclaredNames;
   readonly engineHost: EngineHostName;
   readonly hostDomain: HostDomainNames;
@@ -41,11 +43,13 @@ export class NameSources {
   readonly swarm: SwarmNetworks;
   readonly zones: ServiceZones;
   readonly #inOrder: readonly NameSource[];
-  /** All but etcd's, which outlives a reload. Docker's networks come first, because others look into them. */
+  /** All but those from elsewhere, which outlive a reload. Docker's networks come first, because others look into them. */
   readonly #own: readonly NameSource[];
 
   constructor({ settings, networks, containers, shared, onChange }: NameSourcesParts) {
     const networkOf = networks.fact.bind(networks);
+    const elsewhere = [shared?.source, shared?.cluster].filter((each) => each !== undefined);
+    this.cluster = shared?.cluster;
     this.#inOrder = [
       // Reverse names only: the most specific one of an address.
       (this.zones = new ServiceZones(settings, networks, shared?.remote)).pointers,
@@ -56,7 +60,7 @@ export class NameSources {
       EXTRA_HOSTS,
       (this.declared = new DeclaredNames(settings, onChange)),
       this.zones,
-      ...(shared === undefined ? [] : [shared.source]),
+      ...elsewhere,
       (this.engineHost = new EngineHostName(settings, networkOf)),
       new OtherNetworks(settings, networks),
       new ProjectNames(settings, networkOf),
@@ -66,7 +70,7 @@ export class NameSources {
       // Whoever else has the name has it now.
       (this.stopped = new StoppedNames(settings, networks.hasAddress.bind(networks))),
     ];
-    this.#own = [networks, ...this.#inOrder.filter((each) => each !== shared?.source)];
+    this.#own = [networks, ...this.#inOrder.filter((each) => !elsewhere.includes(each))];
   }
 
   namesFor(container: ContainerFact, node: NodeContext | undefined): VisibleNames[] {

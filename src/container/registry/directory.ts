@@ -7,10 +7,12 @@
  * slices, and succeeds it when it knows as much. Each view is of one directory or of the other: no answer mixes the two.
  */
 import { LIMITS } from "../../base/limits.ts";
+import type { ContainerServer } from "../../base/model/container-server.ts";
 import { NO_RULES, type RouteRules } from "../../base/model/route-rules.ts";
+import { isNodeServer } from "../../base/model/server-text.ts";
 import type { MissingContainerSetting } from "../../base/model/upstream-policy.ts";
 import type { VisibleNames } from "../../base/model/visible-names.ts";
-import type { Server, Upstreams, View } from "../../base/model/view.ts";
+import type { Route, Server, Upstreams, View } from "../../base/model/view.ts";
 import { DockerNetworks } from "../names/docker/networks.ts";
 import { NAME_SETTINGS_DEFAULTS, type NameSettings } from "../names/source/name-settings.ts";
 import type { NodeContext } from "../names/source/name-source.ts";
@@ -23,7 +25,7 @@ import { FormerAddresses } from "./former-addresses.ts";
 import { effectiveLabels } from "../facts/labels.ts";
 import { traitsOf } from "../names/name-traits.ts";
 import { labelRoutes } from "./label-routes.ts";
-import { routesOf } from "./routes.ts";
+import { type FindContainer, routeLayer, routesOf } from "./routes.ts";
 import { type Routing, routingOf } from "./routing.ts";
 import { UpstreamContainers } from "./upstream-containers.ts";
 
@@ -38,8 +40,10 @@ export interface DirectoryOptions {
   readonly rules?: RouteRules;
   /** What happens where a container that is an upstream server is missing. */
   readonly missingContainer?: MissingContainerSetting;
-  /** The names of etcd. */
+  /** The names of etcd and of a cluster. */
   readonly shared?: SharedNames | undefined;
+  /** The DNS servers of the cluster that a container is a node of. */
+  readonly clusterDnsOf?: (fact: ContainerFact) => string | undefined;
   /** Called in the step in which names have changed: no answer that was given before is valid any more. */
   readonly onNames?: () => void;
 }
@@ -55,6 +59,7 @@ export class Directory {
   readonly #upstreamContainers = new UpstreamContainers({
     networkOf: (id) => this.network(id),
     layersOf: (fact) => this.#routing(fact, undefined).layers,
+    clusterDnsOf: (fact) => this.#options.clusterDnsOf?.(fact),
   });
   #host: readonly Server[] = [];
   #rules: RouteRules = NO_RULES;
@@ -213,9 +218,26 @@ export class Directory {
     reachable: ReachableAddresses,
     servers: readonly string[],
   ): readonly VisibleNames[] {
-    const { declared, zones: serviceZones } = this.names;
+    const { declared, zones: serviceZones, cluster } = this.names;
     const everybodys = declared.forEverybody();
-    return [...(everybodys === undefined ? [] : [everybodys]), ...serviceZones.namesOnHost(zones, reachable, servers)];
+    return [
+      ...(everybodys === undefined ? [] : [everybodys]),
+      ...serviceZones.namesOnHost(zones, reachable, servers),
+      ...(cluster?.namesOnHost(zones) ?? []),
+    ];
+  }
+
+  /** The routes through nodes in the settings, for the host. */
+  nodeRoutes(): readonly Route[] {
+    const routes = this.#rules.everyone.filter(({ servers }) => servers.some(isNodeServer));
+    const find = (server: ContainerServer): ReturnType<FindContainer> => this.#upstreamContainers.findNode(server);
+    return routesOf({
+      layers: [routeLayer("the setting dns", routes)],
+      containers: { find, fallsBack: false },
+      fallback: [],
+      host: [],
+      hasExternalAccess: true,
+    }).filter(({ labelCount }) => labelCount > 0);
   }
 
   #join(fact: ContainerFact, before: ContainerFact | undefined): void {

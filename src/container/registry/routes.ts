@@ -55,11 +55,11 @@ export function routesOf({ layers, containers, fallback, fallbackBy, host, hasEx
     .map(([domain, { servers, isLocal, by, missing }]): Route => {
       const suffix = domainLabels(domain);
       const all = isLocal ? [] : servers.flatMap((server) => (server === "host" ? host : server));
-      const withheld = hasExternalAccess ? [] : all.filter(({ from }) => from === "host");
+      const withheld = hasExternalAccess ? [] : all.filter(isBeyond);
       return {
         suffix,
         labelCount: domain === "" ? 0 : domain.split(".").length,
-        servers: all.filter(({ from }) => from !== "host" || hasExternalAccess),
+        servers: all.filter((server) => hasExternalAccess || !isBeyond(server)),
         isLocal,
         ...(by !== undefined && { by }),
         ...(withheld.length > 0 && { withheld }),
@@ -67,6 +67,11 @@ export function routesOf({ layers, containers, fallback, fallbackBy, host, hasEx
       };
     })
     .toSorted((a, b) => b.labelCount - a.labelCount);
+}
+
+/** It is queried from where the container's own packets do not come. */
+function isBeyond({ from }: Server): boolean {
+  return from === "host" || from === "node";
 }
 
 interface MergedRoute {

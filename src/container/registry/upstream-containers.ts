@@ -17,6 +17,8 @@ import { type FindContainer, type NotFound, type RouteLayer, longestMatch, selec
 
 interface UpstreamContainersParts {
   readonly networkOf: (id: string) => NetworkFact | undefined;
+  /** The DNS servers of the cluster that a container is a node of; undefined if it is none, or not yet. */
+  readonly clusterDnsOf: (fact: ContainerFact) => string | undefined;
   /** All layers of a container's routes. */
   readonly layersOf: (fact: ContainerFact) => readonly RouteLayer[];
 }
@@ -106,18 +108,38 @@ export class UpstreamContainers {
     this.#namedBy.delete(fact.id);
   }
 
-  #find(asker: ContainerFact, { target, network, port, isShared }: ContainerServer): Found {
+  /** For the host, whose own way to a node is from inside it, too. */
+  findNode(server: ContainerServer): ReturnType<FindContainer> {
+    const found = this.#find(undefined, server);
+    return typeof found === "string" || "reason" in found ? found : found.server;
+  }
+
+  #find(asker: ContainerFact | undefined, server: ContainerServer): Found {
+    const { target, network, port, isShared, isNode } = server;
     const fact = this.#byName.get(target);
     if (fact === undefined) {
       if (!this.#isComplete) return "later";
       return { reason: `no running container is named "${target}"; start it, or name another server` };
     }
-    if (fact.id === asker.id) return "itself";
+    if (fact.id === asker?.id) return "itself";
+    if (isNode === true) return this.#inNode(fact, port);
+    if (asker === undefined) return { reason: "the host queries no containers" };
     const place = this.#placeFor(asker, fact, network, isShared === true);
     if (typeof place === "string") return { reason: place };
     const { from, endpoint } = place;
     const container = { name: target, network: endpoint.networkName, startedAt: fact.startedAt };
     return { fact, server: { from, address: addressOf(endpoint) ?? "", port, container } };
+  }
+
+  #inNode(fact: ContainerFact, port: number): Found {
+    const { name, startedAt } = fact;
+    const address = this.#parts.clusterDnsOf(fact);
+    if (address === undefined) {
+      return {
+        reason: `container "${name}" has no clusterDNS in /var/lib/kubelet/config.yaml; name a node of a cluster`,
+      };
+    }
+    return { fact, server: { from: "node", address, port, container: { name, network: "", startedAt } } };
   }
 
   /** Where to query it, or why it cannot be queried. */

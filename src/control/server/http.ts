@@ -19,6 +19,8 @@ const NEWLINE = 0x0a;
 export interface ApiRequest {
   readonly body: unknown;
   readonly query: URLSearchParams;
+  /** What stands in the path for the "*" at the end of its route. */
+  readonly rest: string;
   /** Aborted when the client has closed the connection. */
   readonly signal: AbortSignal;
   /** The connection. */
@@ -89,9 +91,10 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
   const query = new URLSearchParams(rest.join("?"));
   // Node leaves out the body of a HEAD response.
   const method = incoming.method === "HEAD" ? "GET" : (incoming.method ?? "");
-  const route = routes[`${method} ${path}`];
+  const key = routeFor(routes, `${method} ${path}`);
+  const route = routes[key];
   if (route === undefined) {
-    const others = Object.keys(routes).filter((key) => key.endsWith(` ${path}`));
+    const others = Object.keys(routes).filter((each) => each.endsWith(` ${path}`));
     if (others.length > 0) return await send(outgoing, 405, { error: `Method not allowed: use ${others.join(", ")}` });
     return await send(outgoing, 404, { error: `Unknown path "${path}": use ${Object.keys(routes).join(", ")}` });
   }
@@ -103,9 +106,11 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
       await sendLines(outgoing, route.answer({ lines, socket: incoming.socket }), closed.signal);
       return;
     }
+    const after = `${method} ${path}`.slice(key.length - 1);
     const answer = await route({
       body: await readJson(incoming),
       query,
+      rest: after,
       signal: closed.signal,
       socket: incoming.socket,
     });
@@ -123,6 +128,12 @@ async function handleRequest(incoming: IncomingMessage, outgoing: ServerResponse
       await send(outgoing, isInternal ? 500 : 400, errorBody(error));
     }
   }
+}
+
+/** The key of a route, which may end with "*". */
+function routeFor(routes: Routes, request: string): string {
+  if (Object.hasOwn(routes, request)) return request;
+  return Object.keys(routes).find((key) => key.endsWith("*") && request.startsWith(key.slice(0, -1))) ?? request;
 }
 
 function errorBody(error: unknown): object {

@@ -3,6 +3,8 @@
  */
 import { readNetworks } from "../networks.ts";
 import { checkNode } from "./node-check.ts";
+import { servicesFindings } from "./services-check.ts";
+import { clusterAddressesOf } from "../../container/kind/cluster-dns.ts";
 import { nodeFactOf } from "../../container/kind/node-fact.ts";
 import { isNode } from "../../container/kind/selection.ts";
 import { NamespaceRunner, warmThreadPool } from "../../container/namespace/namespace-runner.ts";
@@ -21,6 +23,7 @@ import { ImageConfigs } from "../../container/watch/image-configs.ts";
 import { apiFiles } from "../../container/watch/container-files.ts";
 import { containerFact, isUp } from "../../container/watch/translate.ts";
 import { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import type { Within } from "../../kernel/net-namespace.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault, reasonOf } from "../../base/lib/fault.ts";
 import { type Finding, finding } from "../../base/model/finding.ts";
@@ -102,8 +105,11 @@ async function diagnose(
     fd = proveNamespace({ containerId: fact.id, ...fact }, host, runner.homeId).fd;
     const { resolvConfPath: path } = fact;
     const resolvConf = path === undefined ? undefined : readEngineFile(host, path);
-    const target = { fact: nodeFactOf(fact, (id) => networks.get(id), undefined), fd, resolvConf };
-    return await checkNode(target, { runner, memory: new NetlinkMemory() });
+    const node = nodeFactOf(fact, (id) => networks.get(id), undefined);
+    const memory = new NetlinkMemory();
+    const findings = await checkNode({ fact: node, fd, resolvConf }, { runner, memory });
+    const onMachine: Within = (work) => runner.within(host.network, work);
+    return [...findings, ...servicesFindings(clusterAddressesOf(fact, host), node.own, onMachine, memory)];
   } catch (error) {
     return [finding("namespace", "unknown", reasonOf(error))];
   } finally {

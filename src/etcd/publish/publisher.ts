@@ -16,7 +16,7 @@ import { ETCD_LEASE_LOST, foreignKeysFault, isEtcdFault, machineTakenFault, notW
 import type { Gateway } from "../gateway.ts";
 import { list } from "../listing.ts";
 import { encoded, objectOf, revisionOf } from "../messages.ts";
-import { sleep } from "../watch.ts";
+import { sleep } from "../../base/lib/sleep.ts";
 import { grantLease, grantedSeconds, renewLease, revokeLease } from "./lease.ts";
 import { OwnKeys } from "./own-keys.ts";
 import { type StoredOwner, ownerOfFailure, readOwner, unchanged } from "./owner-record.ts";

@@ -5,12 +5,20 @@ import { LIMITS } from "../../base/limits.ts";
 import { machineNameOf } from "../../config/etcd-values.ts";
 import type { RunSettings } from "../../config/settings.ts";
 import { DOCKER_RESOLVER } from "../../container/capture/capture.ts";
+import type { ContainerFact } from "../../container/facts/fact.ts";
 import type { NameSettings } from "../../container/names/source/name-settings.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import type { PublicationSettings } from "../../container/publish/publication.ts";
 import { Directory } from "../../container/registry/directory.ts";
 
-export function newDirectory(settings: RunSettings, shared: SharedNames | undefined, onNames?: () => void): Directory {
+/** What a directory knows from elsewhere. */
+export interface DirectoryParts {
+  readonly shared: SharedNames | undefined;
+  readonly clusterDnsOf: (fact: ContainerFact) => string | undefined;
+  readonly onNames?: () => void;
+}
+
+export function newDirectory(settings: RunSettings, { shared, clusterDnsOf, onNames }: DirectoryParts): Directory {
   return new Directory({
     serversMax: serversMax(settings),
     ownAddress: DOCKER_RESOLVER,
@@ -18,6 +26,7 @@ export function newDirectory(settings: RunSettings, shared: SharedNames | undefi
     rules: settings.routes,
     missingContainer: settings.upstream.forward.missingContainer,
     shared,
+    clusterDnsOf,
     ...(onNames !== undefined && { onNames }),
   });
 }

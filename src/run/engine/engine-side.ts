@@ -17,6 +17,7 @@ import { Nodes } from "../../container/kind/nodes.ts";
 import type { Egress } from "../../container/egress/egress.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
+import { ClusterDns } from "../../container/kind/cluster-dns.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
 import type { ContainerFact } from "../../container/facts/fact.ts";
@@ -33,6 +34,7 @@ import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
+import { nodeDial } from "./node-dial.ts";
 import { newDirectory, publicationSettings } from "./directory-settings.ts";
 import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
@@ -70,12 +72,14 @@ export class EngineSide implements ContainerSide {
   readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
   readonly #link: EngineAccess;
+  readonly #clusterDns: ClusterDns;
   #directory: Directory;
   #isDisconnected = false;
 
   constructor(parts: ContainerSideParts, link: EngineAccess) {
     this.#parts = parts;
     this.#link = link;
+    this.#clusterDns = new ClusterDns({ host: link.host, onFound: () => this.#updateViews() });
     // In reverse order of the pipeline: a receiver is built before its sender.
     this.#directory = this.#openDirectory();
     this.stopped = new StoppedContainers(link.engine, (id) => this.directory.containers.has(id));
@@ -148,7 +152,7 @@ export class EngineSide implements ContainerSide {
   }
 
   async prepare(settings: RunSettings, shared?: SharedNames): Promise<() => void> {
-    const next = newDirectory(settings, shared);
+    const next = newDirectory(settings, { shared, clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact) });
     next.names.hostDomain.setDomain(this.hostNames.domain);
     // What has changed meanwhile follows, until nothing has.
     while ((await inSlices(next.catchUp(this.#directory))) > 0);
@@ -180,12 +184,16 @@ export class EngineSide implements ContainerSide {
 
   declare(names: readonly DeclaredName[]): void {
     this.directory.names.declared.set(names);
-    this.roster.refresh();
-    this.hostNames.updateNames();
+    this.#updateViews();
   }
 
   refresh(): void {
     this.roster.refresh();
+  }
+
+  #updateViews(): void {
+    this.roster.refresh();
+    this.hostNames.updateNames();
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -215,13 +223,25 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    for (const each of [this.hostUpstreams, this.files, this.bridges, this.egress, this.policed, this.links])
+    for (const each of [
+      this.hostUpstreams,
+      this.files,
+      this.bridges,
+      this.egress,
+      this.policed,
+      this.links,
+      this.#clusterDns,
+    ])
       each.close();
   }
 
   #openDirectory(): Directory {
     const { settings, platform, shared } = this.#parts;
-    const directory = newDirectory(settings, shared, () => platform.kernelAnswers?.forgetAll());
+    const directory = newDirectory(settings, {
+      shared,
+      clusterDnsOf: (fact) => this.#clusterDns.addressOf(fact),
+      onNames: () => platform.kernelAnswers?.forgetAll(),
+    });
     directory.setComplete(false);
     return directory;
   }
@@ -244,6 +264,7 @@ export class EngineSide implements ContainerSide {
             ? this.hostNames.prove(claim)
             : proveNamespace(claim, host(), platform.runner.homeId),
         isHostCaptured: () => this.hostNames.isOn,
+        dialInNode: nodeDial({ containers: () => this.directory.containers.values(), host, runner: platform.runner }),
         nextZone: zoneAllocator(),
         openEndpointFor: querySide.openEndpointFor,
         keep: hold,
@@ -288,6 +309,7 @@ export class EngineSide implements ContainerSide {
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
+      onOthers: () => this.hostNames.updateNames(),
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });
@@ -323,6 +345,7 @@ export class EngineSide implements ContainerSide {
       networkOf: (id) => this.directory.network(id),
       upstreams: () => this.hostUpstreams,
       sources: (zones, reach, servers) => this.directory.namesOnHost(zones, reach, servers),
+      nodeRoutes: () => this.directory.nodeRoutes(),
       onEvent: eventLogger(log),
       onDenied: () => {
         this.directory.setDenied(this.hostNames.denied);
@@ -387,6 +410,7 @@ export class EngineSide implements ContainerSide {
         this.stopped.forget(id);
         this.roster.remove(id);
         this.hostNames.remove(id);
+        this.#clusterDns.forget(id);
         this.publication.remove(id);
         this.egress.remove(id);
         this.links.remove(id);

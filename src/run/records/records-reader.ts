@@ -2,21 +2,18 @@
  * RecordsReader: the names that the operator declares: those of the settings, and those of the files in the records
  * folder, which is followed. A file that turns bad keeps the names that it had; the others are not affected.
  */
-import { type FSWatcher, watch } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
-
 import type { RecordsReport } from "../../api/status.ts";
 import { BadSettings } from "../../config/bad-settings.ts";
 import type { RecordsFile } from "../../config/file/records-files.ts";
+import { fingerprintOf } from "../../config/file/folder-fingerprint.ts";
 import { readRecordsInWorker } from "../../config/file/worker.ts";
 import { DeclaredSet } from "../../config/records/declared-set.ts";
 import type { Settings } from "../../config/settings.ts";
-import { DebounceTimer } from "../../container/watch/debounce-timer.ts";
 import { reasonOf } from "../../base/lib/fault.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
+import { FolderWatch } from "../folders/folder-watch.ts";
 
 export interface RecordsReaderParts {
   readonly onEvent: ReportEvent;
@@ -26,12 +23,10 @@ export interface RecordsReaderParts {
 
 export class RecordsReader {
   readonly #parts: RecordsReaderParts;
-  readonly #timer = new DebounceTimer(() => void this.#poll());
-  #watcher: FSWatcher | undefined;
+  readonly #watch = new FolderWatch(() => void this.#load());
   #settings: Pick<Settings, "records" | "recordsDir"> = { records: [], recordsDir: undefined };
   /** The last valid names of each file. */
   readonly #valid = new Map<string, readonly DeclaredName[]>();
-  #fingerprint = "";
   #report: RecordsReport = { names: 0, problems: [] };
   #last: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -53,17 +48,7 @@ export class RecordsReader {
 
   close(): void {
     this.#isClosed = true;
-    this.#timer.cancel();
-    this.#watcher?.close();
-  }
-
-  /** Reads the folder if one of its files has changed. */
-  async #poll(): Promise<void> {
-    this.#timer.cancel();
-    const { recordsDir } = this.#settings;
-    if (recordsDir === undefined || this.#isClosed) return;
-    if ((await fingerprintOf(recordsDir)) === this.#fingerprint) this.#arm(recordsDir);
-    else await this.#load();
+    this.#watch.close();
   }
 
   /** One after the other, so that an older reading never replaces a newer one. */
@@ -76,14 +61,14 @@ export class RecordsReader {
     const { records, recordsDir } = this.#settings;
     if (this.#isClosed) return;
     if (recordsDir === undefined) {
-      this.#watcher?.close();
-      this.#fingerprint = "";
+      this.#watch.close();
       this.#apply(records, []);
       return;
     }
     // Before the files are read: what changes in between is read again.
-    this.#arm(recordsDir);
-    this.#fingerprint = await fingerprintOf(recordsDir);
+    const fingerprint = await fingerprintOf(recordsDir);
+    if (this.#isClosed) return;
+    this.#watch.watch(recordsDir, fingerprint);
     try {
       this.#apply(records, await readRecordsInWorker(recordsDir));
     } catch (error) {
@@ -121,38 +106,5 @@ export class RecordsReader {
     else if (problems.length === 0 && known.size > 0) onEvent({ names: names.length }, "records are valid again");
     this.#report = { names: names.length, problems };
     onNames(names);
-  }
-
-  /** The folder is polled, too: a file may be a link to one in another folder. */
-  #arm(folder: string): void {
-    this.#watcher?.close();
-    this.#watcher = undefined;
-    this.#timer.runAfter(LIMITS.hostFilePollMs);
-    try {
-      this.#watcher = watch(folder, { persistent: false }, () => this.#timer.trigger());
-      this.#watcher.on("error", () => this.#watcher?.close());
-    } catch {
-      // The next poll tries again.
-    }
-  }
-}
-
-/** Differs where a file has changed. */
-async function fingerprintOf(folder: string): Promise<string> {
-  try {
-    const names = (await readdir(folder)).toSorted().slice(0, LIMITS.recordsFiles + 1);
-    const files = await Promise.all(names.map(async (name) => await fileFingerprint(join(folder, name))));
-    return `${names.join("/")} ${files.join(" ")}`;
-  } catch (error) {
-    return reasonOf(error);
-  }
-}
-
-async function fileFingerprint(path: string): Promise<string> {
-  try {
-    const { ino, size, mtimeMs, ctimeMs, mode } = await stat(path);
-    return [ino, size, mtimeMs, ctimeMs, mode].join(":");
-  } catch (error) {
-    return reasonOf(error);
   }
 }

@@ -30,6 +30,7 @@ export function startEngineSide(
     enginePid: undefined,
     isReplacing: false,
     config: undefined,
+    folders: [],
   };
   const settings = { ...mergeSettings([]), ...run };
   const log = createLog("warn");

@@ -15,8 +15,9 @@ import { page } from "../../support/program/scrape.ts";
 
 const held: Socket[] = [];
 const life = { ready: true } as ReturnType<Parameters<typeof monitoringRoutes>[0]["life"]>;
+const probe = async (): Promise<undefined> => await Promise.resolve(undefined);
 const listener = new MetricsListener(
-  monitoringRoutes({ metrics: async () => await Promise.resolve(""), life: () => life }),
+  monitoringRoutes({ metrics: async () => await Promise.resolve(""), life: () => life, probe }),
   createLog("silent"),
 );
 let address = "";
@@ -80,7 +81,7 @@ test("on loopback, a request for another host is refused, whatever its path; one
 
 test("where the operator listens on an address of the network, it may have any name", async () => {
   const open = new MetricsListener(
-    monitoringRoutes({ metrics: async () => await Promise.resolve(""), life: () => life }),
+    monitoringRoutes({ metrics: async () => await Promise.resolve(""), life: () => life, probe }),
     createLog("silent"),
   );
   try {
@@ -98,7 +99,7 @@ test("an internal error fails only its request, and is reported", async () => {
   const metrics = (): never => {
     throw new TypeError("a defect");
   };
-  const spoilt = new MetricsListener(monitoringRoutes({ metrics, life: () => life }), createLog("silent"));
+  const spoilt = new MetricsListener(monitoringRoutes({ metrics, life: () => life, probe }), createLog("silent"));
   try {
     await spoilt.listen({ address: "127.0.0.1:0", isExplicit: true, containers: 0 });
     const at = spoilt.address ?? "";

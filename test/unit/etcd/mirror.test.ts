@@ -14,7 +14,7 @@ import { RemoteMembers } from "../../../src/container/names/zone/remote-members.
 import { ETCD_DEFAULTS } from "../../../src/base/model/etcd-policy.ts";
 import { EtcdKeys } from "../../../src/run/etcd/etcd-keys.ts";
 import { Gateway } from "../../../src/etcd/gateway.ts";
-import { JsonLines } from "../../../src/etcd/json-lines.ts";
+import { JsonLines } from "../../../src/base/lib/json-lines.ts";
 import { Mirror } from "../../../src/etcd/mirror.ts";
 import { waitFor } from "../../support/rig/wait.ts";
 

@@ -9,8 +9,8 @@ import { type VisibleNames } from "../../../src/base/model/visible-names.ts";
 import { TYPE, aClient, aQuery, aView } from "../../support/scripted/builders.ts";
 import { type Reply, answerOnce, readName } from "./reply.ts";
 
-const NUMBERS: Readonly<Record<string, number>> = { ...TYPE, NS: 2, SOA: 6 };
-const NAMES = new Map(Object.entries(NUMBERS).map(([name, number]) => [number, name]));
+export const TYPE_NUMBERS: Readonly<Record<string, number>> = { ...TYPE, NS: 2, SOA: 6 };
+const NAMES = new Map(Object.entries(TYPE_NUMBERS).map(([name, number]) => [number, name]));
 
 export interface StoredWorldParts extends Partial<EtcdPolicy> {
   readonly now?: () => number;
@@ -60,7 +60,7 @@ export class StoredWorld {
   }
 
   reply(name: string, type = "A", isStream = true): Reply | undefined {
-    const query = aQuery({ name, type: NUMBERS[type] ?? 0 });
+    const query = aQuery({ name, type: TYPE_NUMBERS[type] ?? 0 });
     const client = aClient({ ...aView([]), names: this.view() });
     const result = answerOnce(query, { behaviour: DEFAULT_BEHAVIOUR, client, isStream });
     return result.kind === "reply" ? result.reply : undefined;
@@ -83,7 +83,8 @@ export class StoredWorld {
   }
 }
 
-function recordText({ type, data }: Reply["answers"][number]): string {
+// `TYPE DATA`.
+export function recordText({ type, data }: Reply["answers"][number]): string {
   const name = NAMES.get(type) ?? String(type);
   const at = (offset: number): string => readName(data, offset).text;
   const number = (offset: number): number => data.readUInt16BE(offset);

@@ -1,7 +1,7 @@
 /**
  * JsonLines: a stream of JSON messages, one a line, as they arrive in pieces.
  */
-import { ReplyBytes } from "../base/lib/reply-bytes.ts";
+import { ReplyBytes } from "./reply-bytes.ts";
 
 const LINE_END = 0x0a;
 

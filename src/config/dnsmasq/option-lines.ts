@@ -1,0 +1,52 @@
+/**
+ * OptionLines: the options in the files of a dnsmasq folder, as dnsmasq splits its lines: a comment begins the line or
+ * follows a space, a double quote protects commas and comments, and a backslash stands before what is meant literally in one.
+ */
+
+export interface ConfigText {
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface OptionLine {
+  readonly name: string;
+  /** The values between its commas; none of an option without a value. */
+  readonly parts: readonly string[];
+  /** File and line. */
+  readonly where: string;
+}
+
+/** What a backslash and a letter mean between quotes. */
+const ESCAPED: Readonly<Record<string, string>> = { t: "\t", n: "\n", b: "\b", r: "\r", e: "\u001B" };
+
+/** Throws no error: a line that cannot be read is an option without a meaning. */
+export function optionLines({ path, text }: ConfigText): OptionLine[] {
+  return text.split("\n").flatMap((line, index) => {
+    const option = optionIn(line);
+    return option === undefined ? [] : [{ ...option, where: `${path}:${index + 1}` }];
+  });
+}
+
+function optionIn(line: string): Omit<OptionLine, "where"> | undefined {
+  const parts: string[] = [];
+  let name: string | undefined;
+  let [part, isQuoted, isAfterSpace] = ["", false, true];
+  for (let at = 0; at < line.length; at++) {
+    const char = line[at] as string;
+    if (isQuoted && char === "\\" && at + 1 < line.length) {
+      const next = line[++at] as string;
+      part += ESCAPED[next] ?? next;
+    } else if (char === '"') isQuoted = !isQuoted;
+    else if (isQuoted) part += char;
+    else if (char === "#" && isAfterSpace) break;
+    else if (char === "=" && name === undefined) [name, part] = [part.trim(), ""];
+    else if (char === "," && name !== undefined) {
+      parts.push(part.trim());
+      part = "";
+    } else part += char;
+    isAfterSpace = !isQuoted && /\s/.test(char);
+  }
+  if (name !== undefined) return { name, parts: [...parts, part.trim()] };
+  const alone = part.trim();
+  return alone === "" ? undefined : { name: alone, parts: [] };
+}

@@ -1,0 +1,189 @@
+/**
+ * ClusterLookup: the records of a cluster's names, as the specification of Kubernetes has them (version 1.1.0), and the
+ * names `SERVICE.NAMESPACE.endpoints.ZONE` of OpenShift's SkyDNS.
+ */
+import { serviceData, textData } from "../../../base/dns/record-data.ts";
+import { TYPE } from "../../../base/dns/record-type.ts";
+import { LIMITS } from "../../../base/limits.ts";
+import { addressBytes } from "../../../base/model/address.ts";
+import { StoredName } from "../../../base/model/stored-name.ts";
+import type { NameRecords, OwnedRecord, QuestionName, ZoneAuthority } from "../../../base/model/visible-names.ts";
+import type { DnsZone } from "../source/dns-zone.ts";
+import type { ClusterEndpoint, ClusterPort, ClusterService } from "./cluster-objects.ts";
+import { addressKey } from "./address-key.ts";
+import type { ServiceTable } from "./service-table.ts";
+import type { SliceTable } from "./slice-table.ts";
+
+export interface ClusterTables {
+  readonly services: ServiceTable;
+  readonly slices: SliceTable;
+}
+
+/** An endpoint that counts, and the ports of its slice. */
+interface Member {
+  readonly endpoint: ClusterEndpoint;
+  readonly ports: readonly ClusterPort[];
+}
+
+type Sets = Map<number, readonly Uint8Array[]>;
+
+const SCHEMA_VERSION = "1.1.0";
+const PRIORITY = 0;
+const WEIGHT = 100;
+const IPV4_BYTES = 4;
+const IPV6_BYTES = 16;
+const NO_SETS: Sets = new Map();
+
+export class ClusterLookup {
+  readonly #zone: DnsZone;
+  readonly #tables: ClusterTables;
+
+  constructor(zone: DnsZone, tables: ClusterTables) {
+    this.#zone = zone;
+    this.#tables = tables;
+  }
+
+  get services(): Iterable<ClusterService> {
+    return this.#tables.services.all();
+  }
+
+  /** `path`: the labels of a name below the zone, the last of them first. Undefined: there is no such name. */
+  find(path: readonly string[], authority: ZoneAuthority): NameRecords | undefined {
+    const [kind, namespace, name, ...rest] = path;
+    const records = (sets: Sets): NameRecords => this.#records(sets, authority);
+    if (kind === undefined) return records(new Map([[TYPE.SOA, [authority.soa]]]));
+    if (kind === "dns-version" && namespace === undefined) {
+      return records(new Map([[TYPE.TXT, [textData(Buffer.from(SCHEMA_VERSION))]]]));
+    }
+    if (kind === "pod") return this.#podOf(path.slice(1), authority);
+    if (kind !== "svc" && kind !== "endpoints") return undefined;
+    if (namespace === undefined) return records(NO_SETS);
+    if (name === undefined) return this.#tables.services.hasNamespace(namespace) ? records(NO_SETS) : undefined;
+    const service = this.#tables.services.get({ namespace, name });
+    if (service === undefined) return undefined;
+    if (kind === "svc") return this.recordsOf(service, rest, authority);
+    const members = atMost(this.#membersOf(service), LIMITS.clusterAnswerRecords);
+    return rest.length > 0 || members.length === 0 ? undefined : records(addressSets(members));
+  }
+
+  /** The records of a service, or of a name below it. */
+  recordsOf(service: ClusterService, below: readonly string[], authority: ZoneAuthority): NameRecords | undefined {
+    const { externalName, isHeadless, addresses } = service;
+    if (externalName !== undefined) {
+      return below.length > 0 ? undefined : this.#records(NO_SETS, authority, new StoredName(externalName));
+    }
+    const members = isHeadless ? atMost(this.#membersOf(service), LIMITS.clusterAnswerRecords) : [];
+    if (isHeadless && members.length === 0) return undefined;
+    const [first, second, ...more] = below;
+    if (first === undefined) {
+      return this.#records(isHeadless ? addressSets(members) : setsOf(addresses), authority);
+    }
+    if (more.length > 0) return undefined;
+    if (first.startsWith("_")) return this.#portOf(service, members, first.slice(1), second, authority);
+    if (!isHeadless || second !== undefined) return undefined;
+    const named = [...this.#membersOf(service)].filter(({ endpoint }) => endpoint.label === first);
+    return named.length === 0 ? undefined : this.#records(addressSets(named), authority);
+  }
+
+  /** The name of an address: of a service, or of an endpoint of a headless one. By the key of `addressKey`. */
+  pointer(address: string): Uint8Array | undefined {
+    const { services, slices } = this.#tables;
+    const service = services.at(address);
+    if (service !== undefined) return this.#zone.wireName(pathText(service));
+    for (const { namespace, service: name, endpoints } of slices.at(address)) {
+      const owner = services.get({ namespace, name });
+      if (owner?.isHeadless !== true) continue;
+      const endpoint = endpoints.find(
+        (each) => isCounted(each, owner) && each.addresses.some((bytes) => addressKey(bytes) === address),
+      );
+      if (endpoint !== undefined) return this.#zone.wireName(`${endpoint.label}.${pathText(owner)}`);
+    }
+    return undefined;
+  }
+
+  /** `_PROTOCOL`, and `_PORT._PROTOCOL` with one SRV record for the service, or for each endpoint of a headless one. */
+  #portOf(
+    service: ClusterService,
+    members: readonly Member[],
+    protocol: string,
+    portLabel: string | undefined,
+    authority: ZoneAuthority,
+  ): NameRecords | undefined {
+    const all = [
+      ...service.ports.map((port) => ({ port, endpoint: undefined })),
+      ...members.flatMap(({ endpoint, ports }) => ports.map((port) => ({ port, endpoint }))),
+    ].filter(({ port }) => port.name !== "" && port.protocol === protocol);
+    if (portLabel === undefined) return all.length === 0 ? undefined : this.#records(NO_SETS, authority);
+    if (!portLabel.startsWith("_")) return undefined;
+    const owners = new Map<string, OwnedRecord[]>();
+    const data: Uint8Array[] = [];
+    for (const { port, endpoint } of all) {
+      if (port.name !== portLabel.slice(1) || service.isHeadless === (endpoint === undefined)) continue;
+      const text = endpoint === undefined ? pathText(service) : `${endpoint.label}.${pathText(service)}`;
+      const target = this.#zone.wireName(text);
+      if (target === undefined) continue;
+      const owned = owners.get(text);
+      if (owned === undefined) data.push(serviceData({ priority: PRIORITY, weight: WEIGHT, port: port.port, target }));
+      owners.set(text, [...(owned ?? []), ...ownedBy(target, endpoint?.addresses ?? service.addresses)]);
+    }
+    if (data.length === 0) return undefined;
+    const records = this.#records(new Map([[TYPE.SRV, data]]), authority);
+    return { ...records, additional: (type) => (type === TYPE.SRV ? [...owners.values()].flat() : []) };
+  }
+
+  /** `A-B-C-D.NAMESPACE.pod`: whatever address the name says. */
+  #podOf([namespace, label, ...more]: readonly string[], authority: ZoneAuthority): NameRecords | undefined {
+    if (more.length > 0) return undefined;
+    if (label === undefined) return this.#records(NO_SETS, authority);
+    const address = /^\d+-\d+-\d+-\d+$/.test(label) ? label.replaceAll("-", ".") : label.replaceAll("-", ":");
+    const bytes = namespace === undefined ? undefined : addressBytes(address);
+    return bytes && this.#records(setsOf([bytes]), authority);
+  }
+
+  *#membersOf(service: ClusterService): Iterable<Member> {
+    for (const { endpoints, ports } of this.#tables.slices.of(service)) {
+      for (const endpoint of endpoints) if (isCounted(endpoint, service)) yield { endpoint, ports };
+    }
+  }
+
+  #records(sets: Sets, zone: ZoneAuthority, alias?: QuestionName): NameRecords {
+    return { ttlSeconds: LIMITS.clusterTtlSeconds, sets, alias, containers: [], zone };
+  }
+}
+
+/** Its name below the zone. */
+export function pathText({ name, namespace }: ClusterService): string {
+  return `${name}.${namespace}.svc`;
+}
+
+function isCounted({ isReady }: ClusterEndpoint, { countsUnready }: ClusterService): boolean {
+  return isReady || countsUnready;
+}
+
+function addressSets(members: readonly Member[]): Sets {
+  return setsOf(members.flatMap(({ endpoint }) => endpoint.addresses));
+}
+
+/** Each address once: it may be in several slices. */
+function setsOf(addresses: readonly Uint8Array[]): Sets {
+  const distinct = [...new Map(addresses.map((address) => [addressKey(address), address])).values()];
+  const of = (bytes: number): readonly Uint8Array[] => distinct.filter(({ length }) => length === bytes);
+  const [v4, v6] = [of(IPV4_BYTES), of(IPV6_BYTES)];
+  return new Map([
+    ...(v4.length > 0 ? [[TYPE.A, v4] as const] : []),
+    ...(v6.length > 0 ? [[TYPE.AAAA, v6] as const] : []),
+  ]);
+}
+
+function ownedBy(owner: Uint8Array, addresses: readonly Uint8Array[]): OwnedRecord[] {
+  return addresses.map((data) => ({ owner, type: data.length === IPV4_BYTES ? TYPE.A : TYPE.AAAA, data }));
+}
+
+function atMost<T>(all: Iterable<T>, max: number): T[] {
+  const some: T[] = [];
+  for (const each of all) {
+    if (some.length >= max) break;
+    some.push(each);
+  }
+  return some;
+}
