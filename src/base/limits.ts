@@ -4,6 +4,7 @@
  */
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";
+import { LISTENER_LIMITS } from "./listener-limits.ts";
 import { LOG_LIMITS } from "./log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
 
@@ -359,6 +360,7 @@ export const LIMITS = {
 
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
+  ...LISTENER_LIMITS,
   ...ETCD_LIMITS,
 
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */

@@ -67,6 +67,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     domain: precedence.take("host-domain"),
     zones,
   };
+  const hasListener = precedence.take("listener");
   const records = precedence.takeMap("records", [], recordsText);
   const recordsDir = precedence.takeOptional("records-dir");
   const etcd = etcdOf(precedence, zones);
@@ -89,6 +90,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     kind: kindOf(precedence),
     resolvConf,
     hostNames,
+    hasListener,
     ruleBackend,
     logLevel,
     logFormat,

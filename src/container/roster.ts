@@ -31,6 +31,8 @@ export interface RosterParts {
   readonly quarantineOf?: (containerId: string) => string | undefined;
   readonly labelPolicy: LabelPolicy;
   readonly defaultBridge: DefaultBridgeSetting;
+  /** What a container sees, or whether it is served, may have changed. */
+  readonly onDecided?: (containerId: string) => void;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
 
@@ -201,6 +203,7 @@ export class Roster {
       onWarning(fact, decision.warning);
     }
     this.#decisions.set(fact.id, decision);
+    this.#parts.onDecided?.(fact.id);
     if (mode === undefined || view === undefined) {
       reconciler.clearDesired(fact.id);
       return;

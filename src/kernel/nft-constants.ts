@@ -9,6 +9,9 @@ export const NFT_MSG_GETCHAIN = 4;
 export const NFT_MSG_NEWRULE = 6;
 export const NFT_MSG_GETRULE = 7;
 export const NFT_MSG_DELRULE = 8;
+export const NFT_MSG_NEWSET = 9;
+export const NFT_MSG_NEWSETELEM = 12;
+export const NFT_MSG_DELSETELEM = 14;
 
 export const NFT_TABLE_F_OWNER = 2;
 export const NFTA_TABLE_NAME = 1;
@@ -43,6 +46,8 @@ export const TRANSPORT_HEADER = 2;
 
 export const NFTA_META_DREG = 1;
 export const NFTA_META_KEY = 2;
+export const NFTA_META_SREG = 3;
+export const NFT_META_PROTOCOL = 1;
 export const NFT_META_MARK = 3;
 export const NFT_META_IIF = 4;
 export const NFT_META_L4PROTO = 16;
@@ -92,6 +97,29 @@ export const NFT_NAT_DNAT = 1;
 export const NFT_REG_VERDICT = 0;
 export const NFT_REG_1 = 1;
 export const NFT_REG_2 = 2;
+/** The registers in pieces of four bytes: this is the first one of them, and of NFT_REG_1. */
+export const NFT_REG32_00 = 8;
+
+export const NFTA_SET_TABLE = 1;
+export const NFTA_SET_NAME = 2;
+export const NFTA_SET_FLAGS = 3;
+export const NFTA_SET_KEY_TYPE = 4;
+export const NFTA_SET_KEY_LEN = 5;
+export const NFTA_SET_DESC = 9;
+export const NFTA_SET_ID = 10;
+export const NFTA_SET_EXPR = 17;
+export const NFTA_SET_DESC_SIZE = 1;
+export const NFTA_SET_ELEM_LIST_TABLE = 1;
+export const NFTA_SET_ELEM_LIST_SET = 2;
+export const NFTA_SET_ELEM_LIST_ELEMENTS = 3;
+export const NFTA_SET_ELEM_KEY = 1;
+
+export const NFTA_LOOKUP_SET = 1;
+export const NFTA_LOOKUP_SREG = 2;
+
+export const NFTA_LIMIT_RATE = 1;
+export const NFTA_LIMIT_UNIT = 2;
+export const NFTA_LIMIT_BURST = 3;
 
 /** The control group of a packet's socket, of version 2. */
 export const NFTA_SOCKET_KEY = 1;

@@ -56,18 +56,19 @@ export function closeSockets(sockets: readonly NamespaceSockets[]): void {
   for (const { udp, tcp } of sockets) for (const fd of [udp, tcp]) closeQuietly(fd);
 }
 
-function bindPair(address: string): NamespaceSockets {
+/** Binds a pair, by default on ports that the kernel chooses. Call inside the namespace. */
+export function bindPair(address: string, port = 0): NamespaceSockets {
   const bytes = addressBytes(address) as Uint8Array;
   const family = bytes.length === 4 ? AF_INET : AF_INET6;
-  const anyPort = socketAddress(bytes, 0);
+  const local = socketAddress(bytes, port);
   let udp = -1;
   let tcp = -1;
   try {
     udp = socket(family, SOCK_DGRAM);
     forceReceiveBuffer(udp, LIMITS.udpReceiveBytes);
-    bindTo(udp, anyPort, address);
+    bindTo(udp, local, address);
     tcp = socket(family, SOCK_STREAM);
-    bindTo(tcp, anyPort, address);
+    bindTo(tcp, local, address);
     listenOn(tcp, LIMITS.tcpBacklog);
     return { udp, tcp, listening: { address, udpPort: portOf(udp), tcpPort: portOf(tcp) } };
   } catch (error) {

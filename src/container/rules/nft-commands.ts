@@ -16,10 +16,10 @@ import {
   type TablePlan,
 } from "./plan.ts";
 
-const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
+export const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
 export const FAMILY_NUMBER: Record<IpFamily, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
 /** Offset and length of the addresses in the IP header. */
-const ADDRESSES = {
+export const ADDRESSES = {
   ip: { source: 12, destination: 16, length: 4 },
   ip6: { source: 8, destination: 24, length: 16 },
 } as const;
@@ -223,7 +223,7 @@ function writeAction(w: NetlinkWriter, family: IpFamily, action: Action): void {
   }
 }
 
-function verdict(w: NetlinkWriter, code: number): void {
+export function verdict(w: NetlinkWriter, code: number): void {
   expression(w, "immediate", () => {
     w.u32(nft.NFTA_IMMEDIATE_DREG, nft.NFT_REG_VERDICT);
     w.nested(nft.NFTA_IMMEDIATE_DATA, () => {
@@ -244,30 +244,37 @@ function translate(w: NetlinkWriter, family: IpFamily, action: Extract<Action, {
   });
 }
 
-function expression(w: NetlinkWriter, name: string, body: () => void): void {
+export function expression(w: NetlinkWriter, name: string, body: () => void): void {
   w.nested(nft.NFTA_LIST_ELEM, () => {
     w.text(nft.NFTA_EXPR_NAME, name);
     w.nested(nft.NFTA_EXPR_DATA, body);
   });
 }
 
-function loadMeta(w: NetlinkWriter, key: number): void {
+export function loadMeta(w: NetlinkWriter, key: number, register: number = nft.NFT_REG_1): void {
   expression(w, "meta", () => {
-    w.u32(nft.NFTA_META_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_META_DREG, register);
     w.u32(nft.NFTA_META_KEY, key);
   });
 }
 
-function loadPayload(w: NetlinkWriter, base: number, offset: number, length: number): void {
+/** `length` bytes from `offset` of the header at `base`. */
+export function loadPayload(
+  w: NetlinkWriter,
+  base: number,
+  offset: number,
+  length: number,
+  register: number = nft.NFT_REG_1,
+): void {
   expression(w, "payload", () => {
-    w.u32(nft.NFTA_PAYLOAD_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_PAYLOAD_DREG, register);
     w.u32(nft.NFTA_PAYLOAD_BASE, base);
     w.u32(nft.NFTA_PAYLOAD_OFFSET, offset);
     w.u32(nft.NFTA_PAYLOAD_LEN, length);
   });
 }
 
-function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NFT_CMP_EQ): void {
+export function compare(w: NetlinkWriter, value: Uint8Array, operation: number = nft.NFT_CMP_EQ): void {
   expression(w, "cmp", () => {
     w.u32(nft.NFTA_CMP_SREG, nft.NFT_REG_1);
     w.u32(nft.NFTA_CMP_OP, operation);
@@ -287,7 +294,7 @@ function maskBits(w: NetlinkWriter, mask: number): void {
   });
 }
 
-function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): void {
+export function loadImmediate(w: NetlinkWriter, register: number, value: Uint8Array): void {
   expression(w, "immediate", () => {
     w.u32(nft.NFTA_IMMEDIATE_DREG, register);
     w.nested(nft.NFTA_IMMEDIATE_DATA, () => w.attribute(nft.NFTA_DATA_VALUE, value));
@@ -316,7 +323,7 @@ function bytesOf(text: string, family: IpFamily): Uint8Array {
   return bytes;
 }
 
-function networkU16(value: number): Buffer {
+export function networkU16(value: number): Buffer {
   return Buffer.of(value >> 8, value & 0xff);
 }
 
@@ -329,6 +336,6 @@ function nativeU64(value: bigint): Uint8Array {
   return new Uint8Array(BigUint64Array.of(value).buffer);
 }
 
-function nativeU32(value: number): Uint8Array {
+export function nativeU32(value: number): Uint8Array {
   return new Uint8Array(Uint32Array.of(value).buffer);
 }

@@ -13,6 +13,7 @@ import type { AttachmentState } from "../../container/attach/attachment-state.ts
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
+import type { Listener } from "../../container/listener/listener.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
@@ -35,6 +36,7 @@ import { containersOf, insideOf, repairsOf } from "./engine-ports.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
+import { openListenerOf } from "./engine-listener.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
@@ -51,6 +53,7 @@ export class EngineSide implements ContainerSide {
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
   readonly hostNames: HostNames;
+  readonly listener: Listener;
   readonly follower: Follower;
   readonly synced: Gate;
   readonly stopped: StoppedContainers;
@@ -95,6 +98,7 @@ export class EngineSide implements ContainerSide {
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
     this.hostNames = this.#openHostNames();
+    this.listener = openListenerOf(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -118,7 +122,7 @@ export class EngineSide implements ContainerSide {
   }
 
   get isSettled(): boolean {
-    return this.roster.isRefreshed && this.reconciler.isSettled;
+    return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled;
   }
 
   get lastActivityMs(): number {
@@ -146,6 +150,7 @@ export class EngineSide implements ContainerSide {
       void refreshed.then(ownRound).then(() => this.reconciler.retryKernel());
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
+      this.listener.configure(settings.hasListener);
       this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
@@ -170,22 +175,26 @@ export class EngineSide implements ContainerSide {
   }
 
   async pause(): Promise<void> {
-    await this.reconciler.pause();
+    await Promise.all([this.reconciler.pause(), this.listener.pause()]);
   }
 
   resume(): void {
     this.reconciler.resume();
+    this.listener.resume();
   }
 
   async abandon(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.abandon();
+    this.listener.abandon();
     this.#closeFiles();
   }
 
   async stop(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.stop();
+    // Last: Docker's resolver may forward to it what it is given back.
+    await this.listener.stop();
     this.#closeFiles();
   }
 
@@ -261,6 +270,7 @@ export class EngineSide implements ContainerSide {
       quarantineOf: quarantines.reasonFor,
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
+      onDecided: (id) => this.listener.update(id),
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });

@@ -1,0 +1,294 @@
+/**
+ * ListenerTable: who may ask the listener, as rules of the host. Queries come in by the bridges of Docker's networks, and a socket sees
+ * only the bridge. So rules of the bridge family, which see the port, look up each packet's link and source address among those
+ * of containers, and mark it. Rules of the IP families let only marked packets to the sockets. A container cannot mark a packet:
+ * marks end where a packet leaves its namespace. Whatever the first rules do not see, such as a frame in two VLAN tags, has no mark.
+ *
+ * Each asker has a limit of packets, so that none fills the buffer of the socket that all of them share.
+ */
+import { addressBytes } from "../../base/model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
+import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
+import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
+import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, NftSocket, deleteTable } from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-constants.ts";
+import { ADDRESSES, PROTOCOL_NUMBER, compare, expression, loadImmediate, loadMeta, loadPayload, nativeU32, networkU16, verdict } from "../rules/nft-commands.ts";
+import type { IpFamily } from "../rules/plan.ts";
+import type { Asker } from "./asker.ts";
+
+export const LISTENER_TABLE = "dns11-listener";
+
+/** "dns2". */
+const ASKER_MARK = 0x646e7332;
+const NUMBER = { bridge: NFPROTO_BRIDGE, ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
+type Family = keyof typeof NUMBER;
+const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
+const DNS_PORT = 53;
+const DESTINATION_PORT = 2;
+/** Before everything else in the bridge, and before connection tracking. */
+const PRIORITY_FIRST = -300;
+const SETS = { ip: { name: "askers4", id: 1 }, ip6: { name: "askers6", id: 2 } } as const;
+const ETHERTYPE = { ip: Buffer.of(0x08, 0x00), ip6: Buffer.of(0x86, 0xdd) } as const;
+const LISTENER = { ip: LISTENER_ADDRESSES.ipv4, ip6: LISTENER_ADDRESSES.ipv6 } as const;
+/** The types of nft(8), for its lists: iface_index, ipv4_addr, ipv6_addr; a concatenation shifts by six bits. */
+const KEY_TYPE = { ip: (20 << 6) | 7, ip6: (20 << 6) | 8 } as const;
+const LINK_BYTES = 4;
+
+type Hook = "prerouting" | "input" | "output";
+
+export class ListenerTable {
+  readonly #netns: NetNamespace;
+  readonly #nft: NftSocket;
+  #isInstalled: boolean;
+
+  /** Opens a socket in the host's namespace, or takes over one together with its tables. */
+  constructor(netns: NetNamespace, inherited?: number) {
+    this.#netns = netns;
+    this.#isInstalled = inherited !== undefined;
+    this.#nft = netns.within(() => new NftSocket(netns.memory, inherited));
+  }
+
+  /** What another process needs to remove the tables. */
+  get removal(): Pick<HeldNamespace, "netlink" | "tables" | "isOwned"> {
+    const tables = FAMILIES.map((family): HeldTable => ({ family, name: LISTENER_TABLE }));
+    return { netlink: this.#nft.fd, isOwned: true, tables };
+  }
+
+  /** In place of what is installed. */
+  async install(askers: Iterable<Asker>): Promise<void> {
+    const removals = this.#isInstalled ? FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)) : [];
+    await this.#netns.transact(this.#nft, [
+      ...removals,
+      ...FAMILIES.map(newTable),
+      ...IP_FAMILIES.flatMap((family) => [newSet(family), ...bridgeRules(family), ...ipRules(family)]),
+      ...elements(askers, "add"),
+    ]);
+    this.#isInstalled = true;
+  }
+
+  async change(added: Iterable<Asker>, removed: Iterable<Asker>): Promise<void> {
+    const commands = [...elements(removed, "remove"), ...elements(added, "add")];
+    if (commands.length > 0) await this.#netns.transact(this.#nft, commands);
+  }
+
+  async remove(): Promise<void> {
+    if (!this.#isInstalled) return;
+    await this.#netns.transact(
+      this.#nft,
+      FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)),
+    );
+    this.#isInstalled = false;
+  }
+
+  close(): void {
+    this.#nft.close();
+  }
+}
+
+const IP_FAMILIES: readonly IpFamily[] = ["ip", "ip6"];
+
+function newTable(family: Family): NftCommand {
+  return {
+    family: NUMBER[family],
+    command: nft.NFT_MSG_NEWTABLE,
+    flags: NLM_F_CREATE,
+    about: `table ${family} ${LISTENER_TABLE}`,
+    write: (w) => {
+      w.text(nft.NFTA_TABLE_NAME, LISTENER_TABLE);
+      w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
+    },
+  };
+}
+
+/** Each element gets a limit of its own. */
+function newSet(family: IpFamily): NftCommand {
+  const { name, id } = SETS[family];
+  return {
+    family: NFPROTO_BRIDGE,
+    command: nft.NFT_MSG_NEWSET,
+    flags: NLM_F_CREATE,
+    about: `set ${name}`,
+    write: (w) => {
+      w.text(nft.NFTA_SET_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_SET_NAME, name);
+      w.u32(nft.NFTA_SET_FLAGS, 0);
+      w.u32(nft.NFTA_SET_KEY_TYPE, KEY_TYPE[family]);
+      w.u32(nft.NFTA_SET_KEY_LEN, LINK_BYTES + ADDRESSES[family].length);
+      w.u32(nft.NFTA_SET_ID, id);
+      w.nested(nft.NFTA_SET_EXPR, () => {
+        w.text(nft.NFTA_EXPR_NAME, "limit");
+        w.nested(nft.NFTA_EXPR_DATA, () => {
+          w.attribute(nft.NFTA_LIMIT_RATE, networkU64(LIMITS.listenerPacketsPerSecond));
+          w.attribute(nft.NFTA_LIMIT_UNIT, networkU64(1));
+          w.u32(nft.NFTA_LIMIT_BURST, LIMITS.listenerPacketsBurst);
+        });
+      });
+    },
+  };
+}
+
+function elements(askers: Iterable<Asker>, what: "add" | "remove"): NftCommand[] {
+  const all = [...askers];
+  return IP_FAMILIES.flatMap((family): NftCommand[] => {
+    const keys = all.flatMap(({ link, address }) => {
+      const bytes = addressBytes(address);
+      return bytes?.length === ADDRESSES[family].length ? [Buffer.concat([nativeU32(link), bytes])] : [];
+    });
+    const { name } = SETS[family];
+    return inPieces(keys).map((piece) => ({
+      family: NFPROTO_BRIDGE,
+      command: what === "add" ? nft.NFT_MSG_NEWSETELEM : nft.NFT_MSG_DELSETELEM,
+      flags: what === "add" ? NLM_F_CREATE : 0,
+      about: `${what} ${piece.length} elements of ${name}`,
+      write: (w: NetlinkWriter): void => {
+        w.text(nft.NFTA_SET_ELEM_LIST_TABLE, LISTENER_TABLE);
+        w.text(nft.NFTA_SET_ELEM_LIST_SET, name);
+        w.nested(nft.NFTA_SET_ELEM_LIST_ELEMENTS, () => {
+          for (const key of piece) {
+            w.nested(nft.NFTA_LIST_ELEM, () => {
+              w.nested(nft.NFTA_SET_ELEM_KEY, () => w.attribute(nft.NFTA_DATA_VALUE, key));
+            });
+          }
+        });
+      },
+    }));
+  });
+}
+
+/** The length of an attribute has sixteen bits. */
+function inPieces<T>(all: readonly T[]): T[][] {
+  const count = Math.ceil(all.length / ELEMENTS_OF_A_COMMAND);
+  return Array.from({ length: count }, (_, index) =>
+    all.slice(index * ELEMENTS_OF_A_COMMAND, (index + 1) * ELEMENTS_OF_A_COMMAND),
+  );
+}
+
+const ELEMENTS_OF_A_COMMAND = 1000;
+
+/** Marks a packet of an asker to the listener, and drops every other one to it. */
+function bridgeRules(family: IpFamily): NftCommand[] {
+  const chain = `prerouting-${family}`;
+  const { source, length } = ADDRESSES[family];
+  const toListener = (w: NetlinkWriter): void => {
+    loadMeta(w, nft.NFT_META_PROTOCOL);
+    compare(w, ETHERTYPE[family]);
+    matchDestination(w, family);
+  };
+  return [
+    newChain("bridge", chain, "prerouting"),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
+      loadPayload(w, nft.NETWORK_HEADER, source, length, nft.NFT_REG32_00 + 1);
+      expression(w, "lookup", () => {
+        w.text(nft.NFTA_LOOKUP_SET, SETS[family].name);
+        w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);
+      });
+      loadImmediate(w, nft.NFT_REG_1, nativeU32(ASKER_MARK));
+      expression(w, "meta", () => {
+        w.u32(nft.NFTA_META_KEY, nft.NFT_META_MARK);
+        w.u32(nft.NFTA_META_SREG, nft.NFT_REG_1);
+      });
+      verdict(w, nft.NF_ACCEPT);
+    }),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      drop(w);
+    }),
+  ];
+}
+
+/**
+ * Connection tracking ignores the queries and the replies: no table of the host fills, and nobody's translation takes them elsewhere, such
+ * as that of a container that publishes port 53. The guard is behind all translation.
+ */
+function ipRules(family: IpFamily): NftCommand[] {
+  const marked = (w: NetlinkWriter): void => {
+    matchDestination(w, family);
+    loadMeta(w, nft.NFT_META_MARK);
+    compare(w, nativeU32(ASKER_MARK));
+  };
+  return [
+    newChain(family, "untrack-query", "prerouting"),
+    newRule(family, "untrack-query", (w) => {
+      marked(w);
+      expression(w, "notrack", () => undefined);
+    }),
+    newChain(family, "untrack-reply", "output"),
+    newRule(family, "untrack-reply", (w) => {
+      loadPayload(w, nft.NETWORK_HEADER, ADDRESSES[family].source, ADDRESSES[family].length);
+      compare(w, listenerBytes(family));
+      expression(w, "notrack", () => undefined);
+    }),
+    newChain(family, "guard", "input"),
+    ...(["udp", "tcp"] as const).map((protocol) =>
+      newRule(family, "guard", (w) => {
+        marked(w);
+        loadMeta(w, nft.NFT_META_L4PROTO);
+        compare(w, Buffer.of(PROTOCOL_NUMBER[protocol]));
+        loadPayload(w, nft.TRANSPORT_HEADER, DESTINATION_PORT, 2);
+        compare(w, networkU16(DNS_PORT));
+        verdict(w, nft.NF_ACCEPT);
+      }),
+    ),
+    newRule(family, "guard", (w) => {
+      matchDestination(w, family);
+      drop(w);
+    }),
+  ];
+}
+
+function matchDestination(w: NetlinkWriter, family: IpFamily): void {
+  loadPayload(w, nft.NETWORK_HEADER, ADDRESSES[family].destination, ADDRESSES[family].length);
+  compare(w, listenerBytes(family));
+}
+
+function drop(w: NetlinkWriter): void {
+  expression(w, "counter", () => undefined);
+  verdict(w, nft.NF_DROP);
+}
+
+function newChain(family: Family, name: string, hook: Hook): NftCommand {
+  return {
+    family: NUMBER[family],
+    command: nft.NFT_MSG_NEWCHAIN,
+    flags: NLM_F_CREATE,
+    about: `chain ${name} of table ${family} ${LISTENER_TABLE}`,
+    write: (w) => {
+      w.text(nft.NFTA_CHAIN_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_CHAIN_NAME, name);
+      w.nested(nft.NFTA_CHAIN_HOOK, () => {
+        w.u32(nft.NFTA_HOOK_HOOKNUM, nft.NF_HOOKS.indexOf(hook));
+        w.u32(nft.NFTA_HOOK_PRIORITY, PRIORITY_FIRST);
+      });
+      w.u32(nft.NFTA_CHAIN_POLICY, nft.NF_ACCEPT);
+      w.text(nft.NFTA_CHAIN_TYPE, "filter");
+    },
+  };
+}
+
+function newRule(family: Family, chain: string, write: (w: NetlinkWriter) => void): NftCommand {
+  return {
+    family: NUMBER[family],
+    command: nft.NFT_MSG_NEWRULE,
+    flags: NLM_F_CREATE | NLM_F_APPEND,
+    about: `a rule of chain ${chain} of table ${family} ${LISTENER_TABLE}`,
+    write: (w) => {
+      w.text(nft.NFTA_RULE_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_RULE_CHAIN, chain);
+      w.nested(nft.NFTA_RULE_EXPRESSIONS, () => write(w));
+    },
+  };
+}
+
+function listenerBytes(family: IpFamily): Uint8Array {
+  return addressBytes(LISTENER[family]) as Uint8Array;
+}
+
+function networkU64(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(value));
+  return bytes;
+}

@@ -1,0 +1,105 @@
+/**
+ * OpenListener: opens the listener in the host's namespace, or takes over the sockets and rules of the previous process: all of it
+ * or nothing. Only with its rules is it reachable, because they are what tells who asks.
+ */
+import { Fault, codeOf } from "../../base/lib/fault.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { HeldNamespace } from "../../base/model/held-namespace.ts";
+import type { RuleBackendChoice } from "../../base/model/rule-backend.ts";
+import { closeInPool } from "../../kernel/in-pool.ts";
+import { closeQuietly, forceReceiveBuffer } from "../../kernel/libc.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
+import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
+import { type EngineHost, openHostNetwork } from "../namespace/engine-host.ts";
+import { isIpv6Enabled } from "../namespace/ipv6.ts";
+import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
+import { type NamespaceSockets, bindPair, closeSockets } from "../namespace/sockets.ts";
+import type { Asker } from "./asker.ts";
+import { LISTENER_LINK, ensureListenerLink } from "./listener-link.ts";
+import { ListenerTable } from "./listener-table.ts";
+
+export interface OpenListenerParts {
+  readonly runner: NamespaceRunner;
+  readonly memory: NetlinkMemory;
+  readonly ruleBackend: RuleBackendChoice;
+  readonly host: () => EngineHost;
+}
+
+export interface OpenListener {
+  readonly netns: NetNamespace;
+  readonly table: ListenerTable;
+  pairs: readonly NamespaceSockets[];
+}
+
+const DNS_PORT = 53;
+
+export async function openListener(
+  { runner, memory, ruleBackend, host }: OpenListenerParts,
+  held: HeldNamespace | undefined,
+  askers: Iterable<Asker>,
+): Promise<OpenListener> {
+  if (ruleBackend.backend !== "nft-owner") throw unfitBackend(ruleBackend.backend);
+  const fd = openHostNetwork(host());
+  let table: ListenerTable | undefined;
+  let pairs: NamespaceSockets[] = [];
+  try {
+    const netns = runner.namespaceOf(fd, memory);
+    pairs = netns.within(() => bindAll(ensureListenerLink(memory), held?.pairs ?? []));
+    if (held?.gate !== undefined) void closeInPool(held.gate);
+    table = new ListenerTable(netns, held?.netlink);
+    await table.install(askers);
+    return { netns, table, pairs };
+  } catch (error) {
+    table?.close();
+    closeSockets(pairs);
+    closeQuietly(fd);
+    throw isOwnedElsewhere(error) ? anotherInstance(error) : error;
+  }
+}
+
+/** Takes over the sockets of the previous process that still have their address, and binds the others. */
+function bindAll(addresses: readonly string[], held: readonly NamespaceSockets[]): NamespaceSockets[] {
+  const usable = addresses.filter((address) => !address.includes(":") || isIpv6Enabled());
+  closeSockets(held.filter(({ listening }) => !usable.includes(listening.address)));
+  const bound: NamespaceSockets[] = [];
+  try {
+    for (const address of usable) {
+      bound.push(held.find(({ listening }) => listening.address === address) ?? bindAt(address));
+    }
+    return bound;
+  } catch (error) {
+    closeSockets(bound);
+    throw error;
+  }
+}
+
+function bindAt(address: string): NamespaceSockets {
+  try {
+    const pair = bindPair(address, DNS_PORT);
+    forceReceiveBuffer(pair.udp, LIMITS.listenerReceiveBytes);
+    return pair;
+  } catch (error) {
+    if (codeOf(error) !== "EADDRINUSE") throw error;
+    throw new Fault("LISTENER_PORT_TAKEN", `Cannot listen at ${address}: a process of the host has port ${DNS_PORT} of all addresses`, {
+      cause: error,
+      remedy: "Let that process listen at the addresses it needs, or publish port 53 of a container at one address, as in -p 192.0.2.1:53:53/udp.",
+    });
+  }
+}
+
+function unfitBackend(backend: string): Fault {
+  return new Fault("LISTENER_NEEDS_NFT", `The listener needs rules that end with their process, and the rule backend is ${backend}`, {
+    remedy: "Use Linux 5.12 or later with nf_tables, or remove the setting listener.",
+  });
+}
+
+function isOwnedElsewhere(error: unknown): boolean {
+  return codeOf(error) === "EPERM";
+}
+
+function anotherInstance(error: unknown): Fault {
+  return new Fault("LISTENER_TAKEN", `Another dns11 has the listener at the link "${LISTENER_LINK}" of this host`, {
+    cause: error,
+    remedy: "One instance of a host can have it: remove the setting listener of the other one.",
+  });
+}

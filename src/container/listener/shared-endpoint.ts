@@ -1,0 +1,28 @@
+/**
+ * SharedEndpoint: what answers the queries that the listener receives. The query side implements it.
+ */
+import type { Server, View } from "../../base/model/view.ts";
+import type { NamespaceSockets } from "../namespace/sockets.ts";
+
+export interface SharedEndpoint {
+  /** The containers by their addresses. */
+  setAskers(askers: ReadonlyMap<string, string>): void;
+  /** What a container sees has changed, or whether it gets answers. */
+  update(containerId: string): void;
+  /** Forwarded queries that wait for an answer. */
+  readonly inFlight: number;
+  pause(): readonly Pick<NamespaceSockets, "udp" | "tcp">[];
+  resume(): void;
+  close(): void;
+}
+
+/** What the listener knows of containers that have no client yet. */
+export interface AskingContainers {
+  /** Undefined for a container that gets no answers. */
+  viewOf(containerId: string): View | undefined;
+  /** Opens a socket to a server, in the container or on the engine's host. */
+  dial(containerId: string, server: Server, type: "udp" | "tcp"): number;
+}
+
+/** Takes ownership of the sockets. */
+export type OpenSharedEndpoint = (sockets: readonly NamespaceSockets[], containers: AskingContainers) => SharedEndpoint;
