@@ -252,6 +252,12 @@ const ROOMS: readonly Room[] = [
     ],
     modules: ["node:fs", "node:net", "node:os"],
   },
+  // The host's side of containers' networks.
+  {
+    room: "src/container/links",
+    mayImport: [FACTS, "src/container/namespace", "src/kernel", ...BASE],
+    modules: [],
+  },
   {
     room: "src/container/attach",
     mayImport: [

@@ -274,6 +274,11 @@ export const LIMITS = {
   dumpMs: 100,
   /** The size of a dump that is read in parts, between which queries are answered. */
   dumpBytesInParts: 64 * 1024 * 1024,
+  /**
+   * How often the links of containers on the host are read again: the kernel may drop reports of changes while there are
+   * very many.
+   */
+  linksReadEveryMs: 60_000,
   /** So many rules are read for redirects of a port at once, which takes a millisecond; more in parts. */
   redirectRulesAtOnce: 100,
   /** Read even on the busiest machine, however long it takes. */

@@ -115,6 +115,13 @@ export class NetlinkSocket {
     yield* this.#exchange(request, new DumpLimit(request.call, LIMITS.dumpBytesInParts, Infinity), visit);
   }
 
+  /** The same for one that may wait for a lock; the caller makes one after the other. */
+  async requestInPool(request: NetlinkRequest, visit?: Visit): Promise<void> {
+    const { bytes, sequence } = this.#written(request);
+    await this.sendInPool(bytes);
+    for (const _ of this.#replies(request, sequence, undefined, visit));
+  }
+
   /** -1 once it is closed. */
   get fd(): number {
     return this.#fd;
@@ -138,16 +145,26 @@ export class NetlinkSocket {
     for (const datagram of this.#datagrams(undefined)) yield* messagesIn(datagram);
   }
 
-  /** Each datagram is processed before it yields: others receive into the same memory. */
-  *#exchange(
-    { type, flags, call, about, absent, isBeginning, write }: NetlinkRequest,
-    limit: DumpLimit | undefined,
-    visit: Visit | undefined,
-  ): Generator<void> {
+  *#exchange(request: NetlinkRequest, limit: DumpLimit | undefined, visit: Visit | undefined): Generator<void> {
+    const { bytes, sequence } = this.#written(request);
+    this.send(bytes);
+    yield* this.#replies(request, sequence, limit, visit);
+  }
+
+  #written({ type, flags, write }: NetlinkRequest): { readonly bytes: Buffer; readonly sequence: number } {
     const writer = new NetlinkWriter();
     const sequence = this.nextSequence();
     writer.message(type, NLM_F_REQUEST | flags, sequence, () => write(writer));
-    this.send(writer.bytes);
+    return { bytes: writer.bytes, sequence };
+  }
+
+  /** Each datagram is processed before it yields: others receive into the same memory. */
+  *#replies(
+    { call, about, absent, isBeginning }: NetlinkRequest,
+    sequence: number,
+    limit: DumpLimit | undefined,
+    visit: Visit | undefined,
+  ): Generator<void> {
     for (const datagram of this.#datagrams(limit, isBeginning === true ? BEGINNING_BYTES : RECEIVE_BYTES)) {
       for (const message of messagesIn(datagram)) {
         if (message.sequence !== sequence) continue;

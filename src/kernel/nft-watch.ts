@@ -1,108 +1,31 @@
 /**
- * NftWatch: reports changes of other processes to nf_tables in a namespace. It uses the netlink package, whose socket
- * opens synchronously on the calling thread (so in the thread's namespace) and is polled by libuv.
+ * NftWatch: reports changes of other processes to nf_tables in a namespace.
  */
-import { randomInt } from "node:crypto";
-import { closeSync, openSync, readdirSync } from "node:fs";
-
-// Only the raw sockets of the package: importing all of it costs 3 MB.
-import { RawNetlinkSocket } from "node-netlink/dist/raw.js";
-
-import { codeOf } from "../base/lib/fault.ts";
-import { guard } from "../base/lib/guard.ts";
-import { closeNetfilter } from "./in-pool.ts";
-import { duplicate, ignoreOverflow, netlinkPort } from "./libc.ts";
-import { messagesIn } from "./netlink-message.ts";
 import { NETLINK_NETFILTER } from "./netlink-socket.ts";
+import { NetlinkWatch } from "./netlink-watch.ts";
 
 /** linux/netfilter/nfnetlink.h: NFNLGRP_NFTABLES, as a bit of a bind address. */
 const NFTABLES_GROUP = 1 << (7 - 1);
-/** Port ids that the kernel gives to sockets that ask for none are below these, the process id among them. */
-const PORTS = { first: 0x4000_0000, end: 0x8000_0000 };
-const BIND_ATTEMPTS = 16;
-
-/** Ports of this process's watches: each is used once, because the kernel keeps them apart only within a namespace. */
-const ports = new Set<number>();
-/** Open watches. Node polls its sockets once more while it exits, and the package aborts at a message then. */
-const open = new Set<NftWatch>();
-process.on("exit", () => {
-  for (const watch of open) watch.close();
-});
 
 export class NftWatch {
-  readonly #socket: RawNetlinkSocket;
-  readonly #fd: number;
+  readonly #watch: NetlinkWatch;
 
   /** Opens the watch in the thread's namespace; changes caused by one of `ownPorts` are not reported. */
   constructor(ownPorts: ReadonlySet<number>, onChange: () => void) {
-    this.#socket = openSocket();
-    try {
-      this.#fd = descriptorOf(this.#socket);
-      // An overflow is a socket error, at which the package ends the process. Enough arrives despite an overflow to
-      // show that something changed.
-      ignoreOverflow(this.#fd);
-    } catch (error) {
-      this.#socket.close();
-      throw error;
-    }
-    const notify = (): void => void guard.run("netlink", 0, onChange);
-    this.#socket.on("message", (datagram) => {
-      guard.run("netlink", 0, () => {
-        for (const message of messagesIn(datagram)) if (!ownPorts.has(message.port)) return onChange();
-      });
+    this.#watch = new NetlinkWatch(NETLINK_NETFILTER, NFTABLES_GROUP, {
+      onMessages: (messages) => {
+        for (const message of messages) if (!ownPorts.has(message.port)) return onChange();
+      },
+      onUnreadable: onChange,
     });
-    this.#socket.on("error", notify);
-    this.#socket.on("truncatedMessage", notify);
-    this.#socket.unref();
-    open.add(this);
   }
 
   /** Whoever duplicates it needs it. */
   get fd(): number {
-    return this.#fd;
+    return this.#watch.fd;
   }
 
   close(): void {
-    if (open.delete(this)) this.#release();
+    this.#watch.close();
   }
-
-  /** The package closes its descriptor on this thread. It waits for nothing, because that is not the socket's last one. */
-  #release(): void {
-    const last = duplicate(this.#fd);
-    ports.delete(this.#socket.address().port);
-    this.#socket.close();
-    closeNetfilter(last);
-  }
-}
-
-function openSocket(): RawNetlinkSocket {
-  for (let attempt = 1; ; attempt++) {
-    const localPort = unusedPort();
-    try {
-      const options = { localPort, localGroups: NFTABLES_GROUP, recvBufferSize: 0, sendBufferSize: 0 };
-      const socket = new RawNetlinkSocket(NETLINK_NETFILTER, options);
-      ports.add(localPort);
-      return socket;
-    } catch (error) {
-      if (codeOf(error) !== "EADDRINUSE" || attempt === BIND_ATTEMPTS) throw error;
-    }
-  }
-}
-
-function unusedPort(): number {
-  for (;;) {
-    const port = randomInt(PORTS.first, PORTS.end);
-    if (!ports.has(port)) return port;
-  }
-}
-
-/** The package does not expose its descriptor: it is the one with the socket's port id, which no other one of ours has. */
-function descriptorOf(socket: RawNetlinkSocket): number {
-  const { port } = socket.address();
-  // It was made last, and the kernel assigns the lowest free number: one opened now is close to it.
-  const near = openSync("/dev/null", "r");
-  closeSync(near);
-  for (let fd = near - 1; fd >= 0; fd--) if (netlinkPort(fd) === port) return fd;
-  for (const name of readdirSync("/proc/self/fd")) if (netlinkPort(Number(name)) === port) return Number(name);
-  throw new Error("Cannot find the descriptor of the netlink socket");
 }

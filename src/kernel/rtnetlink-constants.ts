@@ -17,7 +17,11 @@ export const CALLS = {
   RTM_GETADDR: 22,
   RTM_NEWROUTE: 24,
   RTM_GETROUTE: 26,
+  RTM_GETNSID: 90,
 } as const;
+
+/** RTNLGRP_LINK, as a bit of a bind address. */
+export const LINK_GROUP = 1;
 
 export const LINK_HEADER_BYTES = 16;
 export const LINK_INDEX_OFFSET = 4;
@@ -26,6 +30,8 @@ export const LINK_CHANGE_OFFSET = 12;
 export const IFF_UP = 0x1;
 export const IFF_LOOPBACK = 0x8;
 export const IFLA_IFNAME = 3;
+/** The index of the other end of a veth. */
+export const IFLA_LINK = 5;
 export const IFLA_MASTER = 10;
 export const IFLA_EXT_MASK = 29;
 export const RTEXT_FILTER_SKIP_STATS = 1 << 3;
@@ -40,6 +46,15 @@ export const IFLA_INFO_KIND = 1;
 export const IFLA_INFO_DATA = 2;
 export const VETH_INFO_PEER = 1;
 export const IF_OPER_UP = 6;
+/** The number of the namespace in which IFLA_LINK is an index; missing if it is this one. */
+export const IFLA_LINK_NETNSID = 37;
+/** Asks for a link of the namespace with this number. */
+export const IFLA_TARGET_NETNSID = 46;
+
+/** struct rtgenmsg, padded. */
+export const NAMESPACE_HEADER_BYTES = 4;
+export const NETNSA_NSID = 1;
+export const NETNSA_FD = 3;
 
 export const ADDRESS_HEADER_BYTES = 8;
 export const ADDRESS_PREFIX_OFFSET = 1;

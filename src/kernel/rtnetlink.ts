@@ -249,7 +249,8 @@ export class RouteSocket {
   }
 }
 
-const LINKS: NetlinkRequest = {
+/** All links of the namespace. */
+export const LINKS: NetlinkRequest = {
   type: rt.CALLS.RTM_GETLINK,
   flags: NLM_F_DUMP,
   call: "RTM_GETLINK",
@@ -261,7 +262,7 @@ const LINKS: NetlinkRequest = {
   },
 };
 
-function linkHeader(index: number, flags = 0): Buffer {
+export function linkHeader(index: number, flags = 0): Buffer {
   const header = Buffer.alloc(rt.LINK_HEADER_BYTES);
   header.writeInt32LE(index, rt.LINK_INDEX_OFFSET);
   header.writeUInt32LE(flags, rt.LINK_FLAGS_OFFSET);

@@ -20,6 +20,8 @@ export interface EndpointFact {
   readonly ipv6: string | undefined;
   readonly ipv4Gateway: string | undefined;
   readonly ipv6Gateway: string | undefined;
+  /** The address that the engine gave its interface; whoever has NET_ADMIN in the container can change it there. */
+  readonly mac?: string;
   readonly gatewayPriority: number;
   /** Compose has connected it: it alone lists a container's own name among its aliases. */
   readonly isComposed?: boolean;
@@ -118,6 +120,8 @@ export interface NetworkFact {
   readonly isInternal: boolean;
   /** The Compose project that made it. */
   readonly project: string | undefined;
+  /** The link of the engine's host that its containers are connected to; only the driver `bridge` has one. */
+  readonly bridge?: string;
   /** A network of several machines has it. */
   readonly swarm?: SwarmNetworkFact;
 }

@@ -61,6 +61,7 @@ export interface EndpointJson {
   readonly GlobalIPv6Address?: string;
   readonly Gateway?: string;
   readonly IPv6Gateway?: string;
+  readonly MacAddress?: string;
   readonly GwPriority?: number;
   readonly Aliases?: readonly string[] | null;
   readonly DNSNames?: readonly string[] | null;
@@ -89,6 +90,7 @@ export interface NetworkJson {
   readonly Internal?: boolean;
   readonly Ingress?: boolean;
   readonly Labels?: Labels | null;
+  readonly Options?: Readonly<Record<string, string>> | null;
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string; readonly Subnet?: string }[] | null };
 }
 

@@ -20,6 +20,8 @@ import type { ContainerJson, EndpointJson, ListedJson, NetworkJson } from "./eng
 import { type SplitConfig, splitConfig } from "./split-config.ts";
 
 const SHORT_ID_LENGTH = 12;
+/** The option of a network that names its bridge. */
+const BRIDGE_NAME = "com.docker.network.bridge.name";
 /** KIND sets this variable on its nodes if the cluster's configuration has a search list. */
 const KIND_SEARCH = "KIND_DNS_SEARCH";
 
@@ -105,6 +107,9 @@ export function networkFact(json: NetworkJson): NetworkFact {
     scope: json.Scope ?? "local",
     isInternal: json.Internal === true,
     project: json.Labels?.[COMPOSE_LABEL.project],
+    ...(json.Driver === "bridge" && {
+      bridge: json.Options?.[BRIDGE_NAME] || `br-${json.Id.slice(0, SHORT_ID_LENGTH)}`,
+    }),
     ...(json.Scope === "swarm" && {
       swarm: {
         isIngress: json.Ingress === true,
@@ -128,6 +133,7 @@ function endpointFact(json: ContainerJson, networkName: string, endpoint: Endpoi
       ipv6: address(endpoint.GlobalIPv6Address),
       ipv4Gateway: address(endpoint.Gateway),
       ipv6Gateway: address(endpoint.IPv6Gateway),
+      ...(isMac(endpoint.MacAddress) && { mac: endpoint.MacAddress }),
       gatewayPriority: endpoint.GwPriority ?? 0,
       ...(endpoint.Aliases?.includes(bareName(json.Name)) === true && { isComposed: true }),
     },
@@ -166,6 +172,10 @@ function variable(all: readonly string[], name: string): string | undefined {
 
 function address(text: string | undefined): string | undefined {
   return text !== undefined && addressBytes(text) !== undefined ? text : undefined;
+}
+
+function isMac(text: string | undefined): text is string {
+  return text !== undefined && /^[\da-f]{2}(:[\da-f]{2}){5}$/.test(text);
 }
 
 function bareName(name: string): string {

@@ -15,6 +15,7 @@ import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import type { Listener } from "../../container/listener/listener.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
+import { ContainerLinks } from "../../container/links/container-links.ts";
 import type { SharedNames } from "../../container/names/shared-names.ts";
 import { type NamespaceClaim, type ProvenNamespace, proveNamespace } from "../../container/namespace/proof.ts";
 import type { Directory } from "../../container/registry/directory.ts";
@@ -60,6 +61,8 @@ export class EngineSide implements ContainerSide {
   readonly swarmWatch: ReturnType<typeof openSwarmWatch>;
   readonly networks: EngineNetworks;
   readonly publication: Publication;
+  /** Whoever needs them starts them. */
+  readonly links: ContainerLinks;
   readonly #events: EngineEvents;
   readonly #log: AttachmentLog;
   readonly #parts: ContainerSideParts;
@@ -80,6 +83,12 @@ export class EngineSide implements ContainerSide {
       (id) => this.directory.network(id),
       () => this.directory.containers.values(),
     );
+    this.links = new ContainerLinks({
+      ...parts.platform,
+      host: link.host,
+      prove: (claim) => proveNamespace(claim, link.host(), parts.platform.runner.homeId),
+      networkOf: (id) => this.directory.network(id),
+    });
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
     this.#events = new EngineEvents({
@@ -199,7 +208,7 @@ export class EngineSide implements ContainerSide {
   }
 
   #closeFiles(): void {
-    for (const each of [this.hostUpstreams, this.files, this.bridges]) each.close();
+    for (const each of [this.hostUpstreams, this.files, this.bridges, this.links]) each.close();
   }
 
   #openDirectory(): Directory {
@@ -327,6 +336,7 @@ export class EngineSide implements ContainerSide {
         if (this.directory.names.swarm.setEngine(info.majorVersion)) this.roster.refresh();
         this.hostUpstreams.reread();
         this.hostNames.refresh();
+        this.links.hostChanged();
         void this.#refreshHostGateway();
       },
       onDisconnected: (reason) => {
@@ -352,6 +362,7 @@ export class EngineSide implements ContainerSide {
         quarantines.recorder.deciding(fact.id, () => this.roster.put(fact));
         this.hostNames.put(fact);
         this.publication.put(fact);
+        this.links.put(fact);
         querySide.rules.containersChanged();
       },
       onContainerGone: (id, exitCode) => {
@@ -362,6 +373,7 @@ export class EngineSide implements ContainerSide {
         this.roster.remove(id);
         this.hostNames.remove(id);
         this.publication.remove(id);
+        this.links.remove(id);
         querySide.rules.containersChanged();
       },
       stopped: {
