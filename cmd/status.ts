@@ -22,6 +22,7 @@ import {
 } from "./options/control-options.ts";
 import { counted } from "../src/base/lib/counted.ts";
 import { etcdLines } from "./text/etcd-lines.ts";
+import { listenerLines } from "./text/listener-lines.ts";
 import { type Line, lines } from "./text/lines.ts";
 import { jsonLine } from "./text/printable.ts";
 import { whyOf } from "./text/why-text.ts";
@@ -102,6 +103,7 @@ export function statusText(
     { label: "settings", text: settingsText(status) },
     ...zoneLines(status),
     ...recordsLines(status),
+    ...listenerLines(status.listener),
     ...etcdLines(status.etcd),
   ];
   return lines(isWide ? [...shown, ...wideLines(status)] : shown, display);

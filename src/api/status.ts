@@ -8,6 +8,7 @@ import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { HostMeansReport } from "../base/model/host-policy.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
+import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
@@ -100,6 +101,8 @@ export interface Status {
   readonly records?: RecordsReport;
   /** null where etcd is not used; missing in replies of versions that could not. */
   readonly etcd?: EtcdReport | null;
+  /** null where it is off; missing in replies of versions that had none. */
+  readonly listener?: ListenerReport | null;
   readonly containers: readonly ContainerStatus[];
 }
 

@@ -41,6 +41,10 @@ export const NFTA_PAYLOAD_DREG = 1;
 export const NFTA_PAYLOAD_BASE = 2;
 export const NFTA_PAYLOAD_OFFSET = 3;
 export const NFTA_PAYLOAD_LEN = 4;
+export const NFTA_PAYLOAD_SREG = 5;
+export const NFTA_PAYLOAD_CSUM_TYPE = 6;
+export const NFTA_PAYLOAD_CSUM_OFFSET = 7;
+export const NFT_PAYLOAD_CSUM_INET = 1;
 export const NETWORK_HEADER = 1;
 export const TRANSPORT_HEADER = 2;
 

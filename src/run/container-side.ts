@@ -12,6 +12,7 @@ import type { EventRing } from "../control/history/event-ring.ts";
 import type { ControlPorts } from "../control/situation/ports.ts";
 import type { ContainerMetrics } from "../metrics/container-metrics.ts";
 import type { DeclaredName } from "../base/model/declared-name.ts";
+import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { Gate } from "../base/lib/gate.ts";
 import type { HeldNamespace, Keep } from "../base/model/held-namespace.ts";
 import type { Log } from "../base/log/log.ts";
@@ -25,6 +26,8 @@ export interface ContainerSide extends Pick<ControlPorts, "containers" | "repair
   readonly engine: Status["engine"];
   /** Its containers as other machines are to know them; undefined inside a KIND node. */
   readonly publication: Publication | undefined;
+  /** null where it is off. */
+  readonly listenerReport: ListenerReport | null;
   /** Open once every running container is known. */
   readonly synced: Gate;
   /** Every known container is attached and verified, or has been refused. */

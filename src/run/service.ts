@@ -332,6 +332,7 @@ export class Service {
       settings: settings.origins,
       records: records.report,
       etcd: etcd.report,
+      listener: containerSide.listenerReport,
       isReady,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),

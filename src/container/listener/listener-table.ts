@@ -4,6 +4,10 @@
  * of containers, and mark it. Rules of the IP families let only marked packets to the sockets. A container cannot mark a packet:
  * marks end where a packet leaves its namespace. Whatever the first rules do not see, such as a frame in two VLAN tags, has no mark.
  *
+ * The sockets have ports that the kernel chose, so that another server of the host may have port 53, and that dns11 needs no
+ * right to it. The rules write the ports. Connection tracking ignores the packets: they fill no table of the host, and nobody's translation
+ * takes them elsewhere, such as that of a container that publishes port 53.
+ *
  * Each asker has a limit of packets, so that none fills the buffer of the socket that all of them share.
  */
 import { addressBytes } from "../../base/model/address.ts";
@@ -15,7 +19,7 @@ import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/net
 import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, NftSocket, deleteTable } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
 import { ADDRESSES, PROTOCOL_NUMBER, compare, expression, loadImmediate, loadMeta, loadPayload, nativeU32, networkU16, verdict } from "../rules/nft-commands.ts";
-import type { IpFamily } from "../rules/plan.ts";
+import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
 import type { Asker } from "./asker.ts";
 
 export const LISTENER_TABLE = "dns11-listener";
@@ -26,7 +30,10 @@ const NUMBER = { bridge: NFPROTO_BRIDGE, ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } a
 type Family = keyof typeof NUMBER;
 const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
 const DNS_PORT = 53;
-const DESTINATION_PORT = 2;
+/** Offsets of a port in a transport header, and of the checksums. */
+const PORT_AT = { source: 0, destination: 2 } as const;
+const CHECKSUM_AT: Readonly<Record<Protocol, number>> = { udp: 6, tcp: 16 };
+const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
 /** Before everything else in the bridge, and before connection tracking. */
 const PRIORITY_FIRST = -300;
 const SETS = { ip: { name: "askers4", id: 1 }, ip6: { name: "askers6", id: 2 } } as const;
@@ -57,12 +64,15 @@ export class ListenerTable {
   }
 
   /** In place of what is installed. */
-  async install(askers: Iterable<Asker>): Promise<void> {
+  async install(listening: readonly ListenAddress[], askers: Iterable<Asker>): Promise<void> {
     const removals = this.#isInstalled ? FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)) : [];
     await this.#netns.transact(this.#nft, [
       ...removals,
       ...FAMILIES.map(newTable),
-      ...IP_FAMILIES.flatMap((family) => [newSet(family), ...bridgeRules(family), ...ipRules(family)]),
+      ...IP_FAMILIES.flatMap((family) => {
+        const at = listening.find(({ address }) => address === LISTENER[family]);
+        return [newSet(family), ...bridgeRules(family), ...ipRules(family, at)];
+      }),
       ...elements(askers, "add"),
     ]);
     this.#isInstalled = true;
@@ -200,36 +210,32 @@ function bridgeRules(family: IpFamily): NftCommand[] {
   ];
 }
 
-/**
- * Connection tracking ignores the queries and the replies: no table of the host fills, and nobody's translation takes them elsewhere, such
- * as that of a container that publishes port 53. The guard is behind all translation.
- */
-function ipRules(family: IpFamily): NftCommand[] {
-  const marked = (w: NetlinkWriter): void => {
-    matchDestination(w, family);
-    loadMeta(w, nft.NFT_META_MARK);
-    compare(w, nativeU32(ASKER_MARK));
-  };
+/** The guard is behind all translation. Without sockets at the address, it lets nothing through. */
+function ipRules(family: IpFamily, listening: ListenAddress | undefined): NftCommand[] {
+  const ports = listening === undefined ? [] : PROTOCOLS.map((protocol) => portOf(listening, protocol));
   return [
-    newChain(family, "untrack-query", "prerouting"),
-    newRule(family, "untrack-query", (w) => {
-      marked(w);
-      expression(w, "notrack", () => undefined);
-    }),
-    newChain(family, "untrack-reply", "output"),
-    newRule(family, "untrack-reply", (w) => {
-      loadPayload(w, nft.NETWORK_HEADER, ADDRESSES[family].source, ADDRESSES[family].length);
-      compare(w, listenerBytes(family));
-      expression(w, "notrack", () => undefined);
-    }),
+    newChain(family, "query", "prerouting"),
+    ...ports.map(({ protocol, port }) =>
+      newRule(family, "query", (w) => {
+        matchQuery(w, family, protocol, DNS_PORT);
+        expression(w, "notrack", () => undefined);
+        writePort(w, protocol, "destination", port);
+      }),
+    ),
+    newChain(family, "reply", "output"),
+    ...ports.map(({ protocol, port }) =>
+      newRule(family, "reply", (w) => {
+        loadPayload(w, nft.NETWORK_HEADER, ADDRESSES[family].source, ADDRESSES[family].length);
+        compare(w, listenerBytes(family));
+        matchPort(w, protocol, "source", port);
+        expression(w, "notrack", () => undefined);
+        writePort(w, protocol, "source", DNS_PORT);
+      }),
+    ),
     newChain(family, "guard", "input"),
-    ...(["udp", "tcp"] as const).map((protocol) =>
+    ...ports.map(({ protocol, port }) =>
       newRule(family, "guard", (w) => {
-        marked(w);
-        loadMeta(w, nft.NFT_META_L4PROTO);
-        compare(w, Buffer.of(PROTOCOL_NUMBER[protocol]));
-        loadPayload(w, nft.TRANSPORT_HEADER, DESTINATION_PORT, 2);
-        compare(w, networkU16(DNS_PORT));
+        matchQuery(w, family, protocol, port);
         verdict(w, nft.NF_ACCEPT);
       }),
     ),
@@ -238,6 +244,37 @@ function ipRules(family: IpFamily): NftCommand[] {
       drop(w);
     }),
   ];
+}
+
+function portOf({ udpPort, tcpPort }: ListenAddress, protocol: Protocol): { protocol: Protocol; port: number } {
+  return { protocol, port: protocol === "udp" ? udpPort : tcpPort };
+}
+
+/** A packet of an asker to a port of the listener. */
+function matchQuery(w: NetlinkWriter, family: IpFamily, protocol: Protocol, port: number): void {
+  matchDestination(w, family);
+  loadMeta(w, nft.NFT_META_MARK);
+  compare(w, nativeU32(ASKER_MARK));
+  matchPort(w, protocol, "destination", port);
+}
+
+function matchPort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof PORT_AT, port: number): void {
+  loadMeta(w, nft.NFT_META_L4PROTO);
+  compare(w, Buffer.of(PROTOCOL_NUMBER[protocol]));
+  loadPayload(w, nft.TRANSPORT_HEADER, PORT_AT[which], 2);
+  compare(w, networkU16(port));
+}
+
+function writePort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof PORT_AT, port: number): void {
+  loadImmediate(w, nft.NFT_REG_1, networkU16(port));
+  expression(w, "payload", () => {
+    w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_PAYLOAD_BASE, nft.TRANSPORT_HEADER);
+    w.u32(nft.NFTA_PAYLOAD_OFFSET, PORT_AT[which]);
+    w.u32(nft.NFTA_PAYLOAD_LEN, 2);
+    w.u32(nft.NFTA_PAYLOAD_CSUM_TYPE, nft.NFT_PAYLOAD_CSUM_INET);
+    w.u32(nft.NFTA_PAYLOAD_CSUM_OFFSET, CHECKSUM_AT[protocol]);
+  });
 }
 
 function matchDestination(w: NetlinkWriter, family: IpFamily): void {

@@ -29,6 +29,8 @@ const HELD_ID = "listener";
 export interface ListenerParts extends OpenListenerParts {
   readonly openEndpoint: OpenSharedEndpoint;
   readonly containers: AskingContainers;
+  /** Begins to follow the links of containers. Resolves when those of all known ones are known. */
+  readonly followLinks: () => Promise<void>;
   /** The links of all running containers, as they are now. */
   readonly askers: () => Iterable<Asker>;
   readonly keep: Keep | undefined;
@@ -158,7 +160,10 @@ export class Listener {
     clearTimeout(this.#retryTimer);
     if (this.#state.kind !== "failed") this.#state = { kind: "opening" };
     this.#next(async () => {
+      await this.#parts.followLinks();
       await this.#parts.startAfter;
+      // By now every running container is known.
+      await this.#parts.followLinks();
       if (this.#serving === undefined && this.#isWanted && !this.#isPaused) await this.#open();
     });
   }

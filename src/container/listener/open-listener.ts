@@ -31,8 +31,6 @@ export interface OpenListener {
   pairs: readonly NamespaceSockets[];
 }
 
-const DNS_PORT = 53;
-
 export async function openListener(
   { runner, memory, ruleBackend, host }: OpenListenerParts,
   held: HeldNamespace | undefined,
@@ -47,7 +45,7 @@ export async function openListener(
     pairs = netns.within(() => bindAll(ensureListenerLink(memory), held?.pairs ?? []));
     if (held?.gate !== undefined) void closeInPool(held.gate);
     table = new ListenerTable(netns, held?.netlink);
-    await table.install(askers);
+    await table.install(pairs.map(({ listening }) => listening), askers);
     return { netns, table, pairs };
   } catch (error) {
     table?.close();
@@ -64,7 +62,7 @@ function bindAll(addresses: readonly string[], held: readonly NamespaceSockets[]
   const bound: NamespaceSockets[] = [];
   try {
     for (const address of usable) {
-      bound.push(held.find(({ listening }) => listening.address === address) ?? bindAt(address));
+      bound.push(held.find(({ listening }) => listening.address === address) ?? bindShared(address));
     }
     return bound;
   } catch (error) {
@@ -73,18 +71,10 @@ function bindAll(addresses: readonly string[], held: readonly NamespaceSockets[]
   }
 }
 
-function bindAt(address: string): NamespaceSockets {
-  try {
-    const pair = bindPair(address, DNS_PORT);
-    forceReceiveBuffer(pair.udp, LIMITS.listenerReceiveBytes);
-    return pair;
-  } catch (error) {
-    if (codeOf(error) !== "EADDRINUSE") throw error;
-    throw new Fault("LISTENER_PORT_TAKEN", `Cannot listen at ${address}: a process of the host has port ${DNS_PORT} of all addresses`, {
-      cause: error,
-      remedy: "Let that process listen at the addresses it needs, or publish port 53 of a container at one address, as in -p 192.0.2.1:53:53/udp.",
-    });
-  }
+function bindShared(address: string): NamespaceSockets {
+  const pair = bindPair(address);
+  forceReceiveBuffer(pair.udp, LIMITS.listenerReceiveBytes);
+  return pair;
 }
 
 function unfitBackend(backend: string): Fault {

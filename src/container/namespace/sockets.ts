@@ -56,19 +56,19 @@ export function closeSockets(sockets: readonly NamespaceSockets[]): void {
   for (const { udp, tcp } of sockets) for (const fd of [udp, tcp]) closeQuietly(fd);
 }
 
-/** Binds a pair, by default on ports that the kernel chooses. Call inside the namespace. */
-export function bindPair(address: string, port = 0): NamespaceSockets {
+/** Call inside the namespace. */
+export function bindPair(address: string): NamespaceSockets {
   const bytes = addressBytes(address) as Uint8Array;
   const family = bytes.length === 4 ? AF_INET : AF_INET6;
-  const local = socketAddress(bytes, port);
+  const anyPort = socketAddress(bytes, 0);
   let udp = -1;
   let tcp = -1;
   try {
     udp = socket(family, SOCK_DGRAM);
     forceReceiveBuffer(udp, LIMITS.udpReceiveBytes);
-    bindTo(udp, local, address);
+    bindTo(udp, anyPort, address);
     tcp = socket(family, SOCK_STREAM);
-    bindTo(tcp, local, address);
+    bindTo(tcp, anyPort, address);
     listenOn(tcp, LIMITS.tcpBacklog);
     return { udp, tcp, listening: { address, udpPort: portOf(udp), tcpPort: portOf(tcp) } };
   } catch (error) {

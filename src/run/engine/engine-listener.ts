@@ -18,21 +18,26 @@ type Side = Pick<EngineSide, "directory" | "roster" | "hostNames" | "links">;
 
 export function openListenerOf(side: Side, parts: ContainerSideParts, { host }: EngineAccess): Listener {
   const { settings, platform, querySide, hold: keep, inherit, startAfter, log } = parts;
-  return new Listener(settings.hasListener, {
+  const listener = new Listener(settings.hasListener, {
     ...platform,
     ...{ host, keep, inherit, startAfter },
     openEndpoint: querySide.openSharedEndpoint,
     containers: askingContainers(side, platform, host),
+    followLinks: async () => {
+      await side.links.start(side.directory.containers.values());
+      await side.links.settled();
+    },
     askers: () => askersOn(side),
     onEvent: eventLogger(log),
   });
+  side.links.onChange(() => listener.refresh());
+  return listener;
 }
 
-function* askersOn({ directory, links }: Side): Generator<Asker> {
-  for (const containerId of directory.containers.keys()) {
-    for (const { index: link, addresses } of links.of(containerId)) {
-      for (const address of addresses) yield { containerId, link, address };
-    }
+/** A packet from a link-local address is for the network that it is on, and the listener is on none. */
+function* askersOn({ links }: Side): Generator<Asker> {
+  for (const { containerId, index: link, addresses } of links.all()) {
+    for (const address of addresses) if (!address.startsWith("fe80:")) yield { containerId, link, address };
   }
 }
 

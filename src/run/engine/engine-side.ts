@@ -29,6 +29,7 @@ import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
+import type { ListenerReport } from "../../base/model/listener-report.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
@@ -132,6 +133,11 @@ export class EngineSide implements ContainerSide {
 
   get isSettled(): boolean {
     return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled;
+  }
+
+  get listenerReport(): ListenerReport | null {
+    const { report } = this.listener;
+    return report.state === "off" ? null : report;
   }
 
   get lastActivityMs(): number {

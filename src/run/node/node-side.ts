@@ -52,6 +52,7 @@ class NodeSide implements ContainerSide {
   readonly inside: ControlPorts["inside"];
   readonly engine = null;
   readonly publication = undefined;
+  readonly listenerReport = null;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;

@@ -1,0 +1,127 @@
+/**
+ * The listener on the host: containers ask it through their bridge, each gets its own view, and nobody another one's.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+
+import { LISTENER_ADDRESSES } from "../../src/base/model/listener-addresses.ts";
+import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
+import { dataOf, dig } from "../support/client/dig.ts";
+import { QueryLoop, failuresAfter } from "../support/client/query-loop.ts";
+import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
+import { type Engine, startEngine } from "../support/engine/engine.ts";
+import type { Suite } from "../support/engine/suite.ts";
+import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { waitFor } from "../support/rig/wait.ts";
+
+const { ipv4: LISTENER, ipv6: LISTENER6 } = LISTENER_ADDRESSES;
+const AT = `@${LISTENER}`;
+const SUITES: readonly Suite[] = ["bookworm", "forky"];
+/** A question that must not be answered ends with a timeout; one that is lost on a busy machine looks the same. */
+const SOON = ["+time=2", "+tries=1"];
+
+async function listening(instance: Dns11, askers: number): Promise<void> {
+  await waitFor(`${askers} askers`, async () => {
+    const { listener } = await instance.status();
+    if (listener?.state === "failed") throw new Error(listener.reason);
+    return listener?.state === "serving" && listener.askers === askers ? true : undefined;
+  });
+}
+
+for (const suite of SUITES) {
+  describe(`listener, Docker of ${suite}`, () => {
+    let engine: Engine;
+    let upstream: Upstream;
+    let web: Container;
+    let client: Container;
+    let other: Container;
+    let plain: Container;
+
+    before(async () => {
+      engine = await startEngine({ suite });
+      upstream = await startUpstream(engine);
+      await createNetwork(engine, "n1", { ipv6: true });
+      await createNetwork(engine, "n2");
+      web = await runContainer(engine, { name: "web", networks: ["n1"] });
+      client = await runContainer(engine, { name: "client", networks: ["n1"] });
+      other = await runContainer(engine, { name: "other", networks: ["n2"] });
+      plain = await runContainer(engine, { name: "plain" });
+    });
+    after(async () => {
+      await upstream[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+    });
+
+    const command = async (instance: Dns11, ...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await dns11([...args, "-H", engine.host, "--state-dir", instance.stateDir]);
+      assert.equal(code, 0, stderr);
+      return stdout;
+    };
+
+    describe("with one instance", () => {
+      let instance: Dns11;
+      before(async () => {
+        instance = await startDns11(engine, { args: ["--listener"] });
+        await listening(instance, 4);
+      });
+      after(async () => await instance[Symbol.asyncDispose]());
+
+      test("a container gets the answers that it gets at 127.0.0.11, over UDP, TCP, IPv4 and IPv6", async () => {
+        for (const server of [AT, `@${LISTENER6}`]) {
+          for (const transport of ["+notcp", "+tcp"]) {
+            const reply = await dig(client, server, transport, "web");
+            assert.deepEqual(dataOf(reply), [web.address("n1")], `${server} ${transport}`);
+          }
+        }
+        assert.deepEqual(dataOf(await dig(client, AT, "-x", web.address("n1"))), ["web.n1."]);
+        assert.equal((await dig(client, AT, "web", "MX")).status, "NOERROR");
+        assert.equal((await dig(client, AT, "x.ok.test")).status, "NOERROR");
+        assert.equal((await upstream.queriesFor("x.ok.test")).length, 1);
+      });
+
+      test("each container gets its own view", async () => {
+        assert.equal((await dig(other, AT, "web")).answer.length, 0);
+        assert.deepEqual(dataOf(await dig(other, AT, "other")), [other.address("n2")]);
+      });
+
+      test("a container on the default bridge, which is not served in its namespace, is answered all the same", async () => {
+        assert.equal((await instance.container("plain"))?.state, "skipped");
+        assert.equal((await dig(plain, AT, "y.ok.test")).status, "NOERROR");
+        assert.equal((await dig(plain, AT, "+tcp", "y.ok.test")).status, "NOERROR");
+      });
+
+      test("its queries are in tail, explain and failures under its name", async () => {
+        await dig(plain, AT, "seen.ok.test");
+        await dig(plain, AT, "missing.nx.test");
+        const seen = await command(instance, "tail", "plain", "--no-follow");
+        assert.match(seen, /seen\.ok\.test/);
+        assert.match(await command(instance, "explain", "web", "client"), new RegExp(web.address("n1")));
+        assert.match(await command(instance, "status"), /^listener +169\.254\.53\.53 and fd64:6e73:3131::53, for 4 containers/m);
+      });
+
+      test("the host, which is no container, gets nothing", async () => {
+        const reply = await dig(engine, AT, "web", ...SOON);
+        assert.equal(reply.status, "", reply.raw);
+      });
+    });
+
+    test("a replacement loses no query; after a kill queries are refused at once, until the next start", async () => {
+      await using first = await startDns11(engine, { args: ["--listener"] });
+      await listening(first, 4);
+      await using loop = await QueryLoop.start(client, { name: "web", server: LISTENER, perSecond: 100 });
+      await using second = await replaceDns11(engine, first, { args: ["--listener"] });
+      await listening(second, 4);
+      assert.deepEqual(dataOf(await dig(client, AT, "web")), [web.address("n1")]);
+      assert.deepEqual(failuresAfter(await loop.stop(), 0), [], second.log);
+      process.kill(second.pid, "SIGKILL");
+      await second.ended();
+      await waitFor("queries to be refused", async () => {
+        const { raw } = await dig(client, AT, "web", ...SOON);
+        return /connection refused/.test(raw) ? true : undefined;
+      });
+      await using third = await startDns11(engine, { args: ["--listener"], stateDir: first.stateDir });
+      await listening(third, 4);
+      assert.deepEqual(dataOf(await dig(client, AT, "+tcp", "web")), [web.address("n1")]);
+    });
+  });
+}
