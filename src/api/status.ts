@@ -31,6 +31,8 @@ export interface ContainerStatus {
   readonly warning?: string;
   /** The name of the container whose network namespace it uses, if that is not its own. */
   readonly sharesWith?: string;
+  /** It is skipped, and has asked the listener on the host, which answers it. */
+  readonly asksListener?: boolean;
   /** The host has it: how its programs get container names, and why so. */
   readonly hostNames?: HostMeansReport;
   /** What may prevent queries from reaching dns11, if that is why it failed. */

@@ -45,7 +45,7 @@ for (const suite of SUITES) {
       web = await runContainer(engine, { name: "web", networks: ["n1"] });
       client = await runContainer(engine, { name: "client", networks: ["n1"] });
       other = await runContainer(engine, { name: "other", networks: ["n2"] });
-      plain = await runContainer(engine, { name: "plain" });
+      plain = await runContainer(engine, { name: "plain", dns: [LISTENER] });
     });
     after(async () => {
       await upstream[Symbol.asyncDispose]();
@@ -93,9 +93,12 @@ for (const suite of SUITES) {
       test("its queries are in tail, explain and failures under its name", async () => {
         await dig(plain, AT, "seen.ok.test");
         await dig(plain, AT, "missing.nx.test");
-        const seen = await command(instance, "tail", "plain", "--no-follow");
+        const seen = await command(instance, "tail", "plain", "-n", "20");
         assert.match(seen, /seen\.ok\.test/);
         assert.match(await command(instance, "explain", "web", "client"), new RegExp(web.address("n1")));
+        assert.match(await command(instance, "ps"), /^plain +listener /m);
+        assert.match(await command(instance, "explain", "again.ok.test", "plain"), /NOERROR|answer/i);
+        assert.match(await command(instance, "failures", "plain", "--all"), /missing\.nx\.test/);
         assert.match(await command(instance, "status"), /^listener +169\.254\.53\.53 and fd64:6e73:3131::53, for 4 containers/m);
       });
 

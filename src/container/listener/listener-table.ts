@@ -215,13 +215,14 @@ function ipRules(family: IpFamily, listening: ListenAddress | undefined): NftCom
   const ports = listening === undefined ? [] : PROTOCOLS.map((protocol) => portOf(listening, protocol));
   return [
     newChain(family, "query", "prerouting"),
-    ...ports.map(({ protocol, port }) =>
+    ...ports.flatMap(({ protocol, port }) => [
+      ...(protocol === "udp" ? [queryWithoutChecksum(family, port)] : []),
       newRule(family, "query", (w) => {
         matchQuery(w, family, protocol, DNS_PORT);
         expression(w, "notrack", () => undefined);
-        writePort(w, protocol, "destination", port);
+        writePort(w, "destination", port, CHECKSUM_AT[protocol]);
       }),
-    ),
+    ]),
     newChain(family, "reply", "output"),
     ...ports.map(({ protocol, port }) =>
       newRule(family, "reply", (w) => {
@@ -229,7 +230,7 @@ function ipRules(family: IpFamily, listening: ListenAddress | undefined): NftCom
         compare(w, listenerBytes(family));
         matchPort(w, protocol, "source", port);
         expression(w, "notrack", () => undefined);
-        writePort(w, protocol, "source", DNS_PORT);
+        writePort(w, "source", DNS_PORT, CHECKSUM_AT[protocol]);
       }),
     ),
     newChain(family, "guard", "input"),
@@ -265,15 +266,32 @@ function matchPort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof POR
   compare(w, networkU16(port));
 }
 
-function writePort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof PORT_AT, port: number): void {
+/** Zero is the checksum of a sender that makes none, and must stay so. */
+function queryWithoutChecksum(family: IpFamily, port: number): NftCommand {
+  return newRule(family, "query", (w) => {
+    matchQuery(w, family, "udp", DNS_PORT);
+    loadPayload(w, nft.TRANSPORT_HEADER, CHECKSUM_AT.udp, 2);
+    compare(w, networkU16(0));
+    expression(w, "notrack", () => undefined);
+    writePort(w, "destination", port, undefined);
+  });
+}
+
+function writePort(
+  w: NetlinkWriter,
+  which: keyof typeof PORT_AT,
+  port: number,
+  checksumAt: number | undefined,
+): void {
   loadImmediate(w, nft.NFT_REG_1, networkU16(port));
   expression(w, "payload", () => {
     w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);
     w.u32(nft.NFTA_PAYLOAD_BASE, nft.TRANSPORT_HEADER);
     w.u32(nft.NFTA_PAYLOAD_OFFSET, PORT_AT[which]);
     w.u32(nft.NFTA_PAYLOAD_LEN, 2);
+    if (checksumAt === undefined) return;
     w.u32(nft.NFTA_PAYLOAD_CSUM_TYPE, nft.NFT_PAYLOAD_CSUM_INET);
-    w.u32(nft.NFTA_PAYLOAD_CSUM_OFFSET, CHECKSUM_AT[protocol]);
+    w.u32(nft.NFTA_PAYLOAD_CSUM_OFFSET, checksumAt);
   });
 }
 
