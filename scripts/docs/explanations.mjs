@@ -56,6 +56,9 @@ export const CHECK_MEANINGS = {
   leftovers: "what a killed dns11 left in the state directory",
   "host-resolv-conf": "which servers the engine's host uses",
   "host-names": "whether container names resolve on the machine itself, and which of its programs do not see them",
+  "host-listener":
+    "whether the [listener on the host](listener.md) answers, and whether Docker sends it what its own resolver does not know",
+  "listener-query": "whether the container's queries reach the listener on the host: a firewall may drop them",
   etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
   "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   "etcd-publishing":

@@ -128,3 +128,61 @@ for (const suite of SUITES) {
     });
   });
 }
+
+/** Docker's own resolver, on engines that say where they would forward to and on one that does not. */
+for (const suite of SUITES) {
+  describe(`daemon.json with the listener, Docker of ${suite}`, () => {
+    let engine: Engine;
+    let upstream: Upstream;
+    before(async () => {
+      engine = await startEngine({ suite, daemonJson: { dns: [LISTENER] } });
+      upstream = await startUpstream(engine);
+      await createNetwork(engine, "n1");
+    });
+    after(async () => {
+      await upstream[Symbol.asyncDispose]();
+      await engine[Symbol.asyncDispose]();
+    });
+
+    const doctor = async (stateDir: string, ...args: string[]): Promise<string> =>
+      (await dns11(["doctor", "-v", ...args, "-H", engine.host, "--state-dir", stateDir])).stdout;
+
+    test("Docker forwards from the container's namespace to the listener, which asks the host's servers", async () => {
+      const [web, out] = await Promise.all([
+        runContainer(engine, { name: "web", networks: ["n1"] }),
+        // dns11 is not in its namespace, so Docker's own resolver answers there.
+        runContainer(engine, { name: "out", networks: ["n1"], labels: { "io.dns11.enable": "false" } }),
+      ]);
+      const plain = await runContainer(engine, { name: "plain" });
+      await using instance = await startDns11(engine, { args: ["--listener"] });
+      await listening(instance, 3);
+      assert.equal((await instance.container("out"))?.state, "skipped");
+      for (const [index, container] of [web, out].entries()) {
+        assert.deepEqual(dataOf(await dig(container, `n${index}.ok.test`)), [`192.0.2.${index || 1}`]);
+        assert.deepEqual(dataOf(await dig(container, "web")), [web.address("n1")]);
+      }
+      assert.deepEqual(dataOf(await dig(plain, AT, "n7.ok.test")), ["192.0.2.7"]);
+      const { stdout } = await plain.exec("nslookup", ["n8.ok.test"]);
+      assert.match(stdout, /192\.0\.2\.8/);
+      for (const index of [0, 1, 7, 8]) {
+        const queries = await upstream.queriesFor(`n${index}.ok.test`);
+        assert.ok(queries.length > 0, `n${index}`);
+      }
+      const { status } = await dig(out, "gone.nx.test");
+      assert.equal(status, "NXDOMAIN");
+      assert.match(await doctor(instance.stateDir), /listener on the host.*Docker asks it, and no other server/);
+      assert.match(await doctor(instance.stateDir, "plain"), /query from the container to 169\.254\.53\.53 \(udp\).*dns11 answers/);
+      for (const each of [web, out, plain]) await each.remove();
+    });
+
+    test("the doctor says that nothing answers where Docker forwards to", async () => {
+      await using instance = await startDns11(engine);
+      const findings = await doctor(instance.stateDir);
+      assert.match(findings, /169\.254\.53\.53, where nothing answers: the setting listener is off/);
+      const client = await runContainer(engine, { name: "client", networks: ["n1"] });
+      await instance.waitFor("client", "attached");
+      assert.deepEqual(dataOf(await dig(client, "n9.ok.test")), ["192.0.2.9"], "dns11 asks the host's servers");
+      await client.remove();
+    });
+  });
+}
