@@ -272,6 +272,12 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // An address of the host for containers: links say who asks, rules let nobody else through.
+  {
+    room: "src/container/listener",
+    mayImport: ["src/container/namespace", "src/container/rules", "src/kernel", ...BASE],
+    modules: [],
+  },
   // Names for the host's own programs: it uses attach to serve one more namespace.
   {
     room: "src/container/host",

@@ -99,7 +99,10 @@ for (const suite of SUITES) {
         assert.match(await command(instance, "ps"), /^plain +listener /m);
         assert.match(await command(instance, "explain", "again.ok.test", "plain"), /NOERROR|answer/i);
         assert.match(await command(instance, "failures", "plain", "--all"), /missing\.nx\.test/);
-        assert.match(await command(instance, "status"), /^listener +169\.254\.53\.53 and fd64:6e73:3131::53, for 4 containers/m);
+        assert.match(
+          await command(instance, "status"),
+          /^listener +169\.254\.53\.53 and fd64:6e73:3131::53, for 4 containers/m,
+        );
       });
 
       test("the host, which is no container, gets nothing", async () => {
@@ -145,7 +148,7 @@ for (const suite of SUITES) {
     });
 
     const doctor = async (stateDir: string, ...args: string[]): Promise<string> =>
-      (await dns11(["doctor", "-v", ...args, "-H", engine.host, "--state-dir", stateDir])).stdout;
+      (await dns11(["doctor", "--all", ...args, "-H", engine.host, "--state-dir", stateDir])).stdout;
 
     test("Docker forwards from the container's namespace to the listener, which asks the host's servers", async () => {
       const [web, out] = await Promise.all([
@@ -171,7 +174,10 @@ for (const suite of SUITES) {
       const { status } = await dig(out, "gone.nx.test");
       assert.equal(status, "NXDOMAIN");
       assert.match(await doctor(instance.stateDir), /listener on the host.*Docker asks it, and no other server/);
-      assert.match(await doctor(instance.stateDir, "plain"), /query from the container to 169\.254\.53\.53 \(udp\).*dns11 answers/);
+      assert.match(
+        await doctor(instance.stateDir, "plain"),
+        /query from the container to 169\.254\.53\.53 \(udp\).*dns11 answers/,
+      );
       for (const each of [web, out, plain]) await each.remove();
     });
 

@@ -116,6 +116,21 @@ var ETCD_LIMITS = {
   etcdFileBytes: 256 * 1024
 };
 
+// src/base/listener-limits.ts
+var LISTENER_LIMITS = {
+  /**
+   * Packets of one asker that the kernel lets through in a second, by each of its addresses; what is beyond is lost. One that floods
+   * would fill the buffer that all share. A busy container sends some hundred.
+   */
+  listenerPacketsPerSecond: 5e3,
+  /** And at once. */
+  listenerPacketsBurst: 1e3,
+  /** Receive buffer of the UDP socket: some 21,000 queries, so twenty bursts at once. */
+  listenerReceiveBytes: 8 * 1024 * 1024,
+  /** Until the listener is tried again after a failure: the port may be free by then. */
+  listenerRetryMs: 1e4
+};
+
 // src/base/log-limits.ts
 var LOG_LIMITS = {
   /** A line with the same subject and text is logged once in this time, with the number of those held back. */
@@ -529,6 +544,7 @@ var LIMITS = {
   queryLogLines: 500,
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
+  ...LISTENER_LIMITS,
   ...ETCD_LIMITS,
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */
   imagesCached: 256,

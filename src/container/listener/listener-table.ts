@@ -16,13 +16,31 @@ import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.t
 import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
-import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, type NftCommand, NftSocket, deleteTable } from "../../kernel/nfnetlink.ts";
+import {
+  NFPROTO_BRIDGE,
+  NFPROTO_IPV4,
+  NFPROTO_IPV6,
+  type NftCommand,
+  NftSocket,
+  deleteTable,
+} from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
-import { ADDRESSES, PROTOCOL_NUMBER, compare, expression, loadImmediate, loadMeta, loadPayload, nativeU32, networkU16, verdict } from "../rules/nft-commands.ts";
+import {
+  ADDRESSES,
+  PROTOCOL_NUMBER,
+  compare,
+  expression,
+  loadImmediate,
+  loadMeta,
+  loadPayload,
+  nativeU32,
+  networkU16,
+  verdict,
+} from "../rules/nft-commands.ts";
 import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
 import type { Asker } from "./asker.ts";
 
-export const LISTENER_TABLE = "dns11-listener";
+const LISTENER_TABLE = "dns11-listener";
 
 /** "dns2". */
 const ASKER_MARK = 0x646e7332;
@@ -277,12 +295,7 @@ function queryWithoutChecksum(family: IpFamily, port: number): NftCommand {
   });
 }
 
-function writePort(
-  w: NetlinkWriter,
-  which: keyof typeof PORT_AT,
-  port: number,
-  checksumAt: number | undefined,
-): void {
+function writePort(w: NetlinkWriter, which: keyof typeof PORT_AT, port: number, checksumAt: number | undefined): void {
   loadImmediate(w, nft.NFT_REG_1, networkU16(port));
   expression(w, "payload", () => {
     w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);

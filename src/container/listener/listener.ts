@@ -233,11 +233,19 @@ export class Listener {
     if (isInternalError(error)) guard.report(error, "attach");
     const reason = reasonWithRemedy(error);
     const isNew = this.#state.kind !== "failed" || this.#state.reason !== reason;
-    await this.#close().catch(() => undefined);
+    await this.#closeAnyway();
     this.#state = { kind: "failed", code: codeOf(error) ?? "LISTENER_FAILED", reason };
     if (isNew) this.#parts.onEvent({ reason }, "the listener on the host does not answer", "warn");
     if (!this.#isWanted) return;
     this.#retryTimer = setTimeout(() => guard.run("timer", 0, () => this.#begin()), LIMITS.listenerRetryMs).unref();
+  }
+
+  async #closeAnyway(): Promise<void> {
+    try {
+      await this.#close();
+    } catch {
+      // The tables go with the socket that owns them.
+    }
   }
 
   #renewHold(): void {

@@ -45,7 +45,10 @@ export async function openListener(
     pairs = netns.within(() => bindAll(ensureListenerLink(memory), held?.pairs ?? []));
     if (held?.gate !== undefined) void closeInPool(held.gate);
     table = new ListenerTable(netns, held?.netlink);
-    await table.install(pairs.map(({ listening }) => listening), askers);
+    await table.install(
+      pairs.map(({ listening }) => listening),
+      askers,
+    );
     return { netns, table, pairs };
   } catch (error) {
     table?.close();
@@ -78,9 +81,13 @@ function bindShared(address: string): NamespaceSockets {
 }
 
 function unfitBackend(backend: string): Fault {
-  return new Fault("LISTENER_NEEDS_NFT", `The listener needs rules that end with their process, and the rule backend is ${backend}`, {
-    remedy: "Use Linux 5.12 or later with nf_tables, or remove the setting listener.",
-  });
+  return new Fault(
+    "LISTENER_NEEDS_NFT",
+    `The listener needs rules that end with their process, and the rule backend is ${backend}`,
+    {
+      remedy: "Use Linux 5.12 or later with nf_tables, or remove the setting listener.",
+    },
+  );
 }
 
 function isOwnedElsewhere(error: unknown): boolean {

@@ -19,9 +19,9 @@ export interface SharedEndpoint {
 /** What the listener knows of containers that have no client yet. */
 export interface AskingContainers {
   /** Undefined for a container that gets no answers. */
-  viewOf(containerId: string): View | undefined;
+  readonly viewOf: (containerId: string) => View | undefined;
   /** Opens a socket to a server, in the container or on the engine's host. */
-  dial(containerId: string, server: Server, type: "udp" | "tcp"): number;
+  readonly dial: (containerId: string, server: Server, type: "udp" | "tcp") => number;
 }
 
 /** Takes ownership of the sockets. */

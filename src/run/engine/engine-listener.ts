@@ -3,18 +3,27 @@
  */
 import { eventLogger } from "../../base/log/event-logger.ts";
 import type { View } from "../../base/model/view.ts";
+import type { HostNames } from "../../container/host/host-names.ts";
+import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { Asker } from "../../container/listener/asker.ts";
 import { Listener } from "../../container/listener/listener.ts";
 import type { AskingContainers } from "../../container/listener/shared-endpoint.ts";
 import { dialIn } from "../../container/namespace/dial.ts";
 import { proveNamespace } from "../../container/namespace/proof.ts";
+import type { Directory } from "../../container/registry/directory.ts";
+import type { Roster } from "../../container/roster.ts";
 import { closeQuietly } from "../../kernel/libc.ts";
 import { Fault } from "../../base/lib/fault.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
-import type { EngineSide } from "./engine-side.ts";
 
-type Side = Pick<EngineSide, "directory" | "roster" | "hostNames" | "links">;
+/** The parts of an EngineSide; the directory is the current one. */
+interface Side {
+  readonly directory: Directory;
+  readonly roster: Roster;
+  readonly hostNames: HostNames;
+  readonly links: ContainerLinks;
+}
 
 export function openListenerOf(side: Side, parts: ContainerSideParts, { host }: EngineAccess): Listener {
   const { settings, platform, querySide, hold: keep, inherit, startAfter, log } = parts;

@@ -43,10 +43,7 @@ test("however many connect at once, the number of connections is limited", async
   // Each burst is accepted in one turn of the event loop, before any closed connection is gone.
   for (let burst = 0; burst < 5; burst++) {
     clients.push(...(await Promise.all(Array.from({ length: 100 }, () => TcpClient.open(rig.port)))));
-    assert.ok(
-      rig.connections.count <= LIMITS.clientStreams.each,
-      `${rig.connections.count} connections are open`,
-    );
+    assert.ok(rig.connections.count <= LIMITS.clientStreams.each, `${rig.connections.count} connections are open`);
   }
   const gone = await Promise.all(clients.slice(0, 300).map((client) => client.gone));
   assert.equal(gone.length, 300);
