@@ -111,6 +111,14 @@ const LOG_MEANINGS = [
     "Names on the host (--host-names) are off for now: `reason` says why and what to change. Containers are served as usual.",
   ],
   [
+    /the listener on the host does not answer/,
+    "The [listener](listener.md) is off for now, and tried again every 10 seconds: `reason` says why and what to change. Containers are served as usual.",
+  ],
+  [
+    /several containers have an address, the listener answers none/,
+    "Networks with overlapping subnets. The [listener](listener.md) cannot tell these containers apart; in their namespaces they are served as usual.",
+  ],
+  [
     /some names do not resolve on the host/,
     "Names on the host (--host-names) work, except for what `warning` says: a zone that exists elsewhere, or programs that do not ask.",
   ],

@@ -134,7 +134,6 @@ export const SETTINGS = {
     BOOLEAN,
     false,
     `answer containers at ${LISTENER_ADDRESSES.ipv4} and ${LISTENER_ADDRESSES.ipv6} of the host, too, where their queries do not reach 127.0.0.11`,
-    { flag: "listener" },
   ),
   health: one(
     oneOf(HEALTH_POLICIES),

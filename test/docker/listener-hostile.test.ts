@@ -37,7 +37,7 @@ before(async () => {
   victim = await runContainer(engine, { name: "victim", networks: ["n1"] });
   neighbour = await runContainer(engine, { name: "neighbour", networks: ["n1"] });
   stranger = await runContainer(engine, { name: "stranger", networks: ["n2"] });
-  instance = await startDns11(engine, { args: ["--listener"] });
+  instance = await startDns11(engine, { settings: { listener: "true" } });
   await untilAskers(3);
 });
 after(async () => {

@@ -2,11 +2,15 @@
  * The listener on the host: containers ask it through their bridge, each gets its own view, and nobody another one's.
  */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { LISTENER_ADDRESSES } from "../../src/base/model/listener-addresses.ts";
 import { type Container, createNetwork, runContainer } from "../support/engine/container.ts";
 import { dataOf, dig } from "../support/client/dig.ts";
+import { stdoutOf } from "../support/program/command.ts";
 import { QueryLoop, failuresAfter } from "../support/client/query-loop.ts";
 import { type Dns11, dns11, replaceDns11, startDns11 } from "../support/program/dns11.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
@@ -15,6 +19,7 @@ import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const { ipv4: LISTENER, ipv6: LISTENER6 } = LISTENER_ADDRESSES;
+const ON = { listener: "true" };
 const AT = `@${LISTENER}`;
 const SUITES: readonly Suite[] = ["bookworm", "forky"];
 /** A question that must not be answered ends with a timeout; one that is lost on a busy machine looks the same. */
@@ -36,6 +41,7 @@ for (const suite of SUITES) {
     let client: Container;
     let other: Container;
     let plain: Container;
+    const folder = mkdtempSync(join(tmpdir(), "d11-listener-"));
 
     before(async () => {
       engine = await startEngine({ suite });
@@ -50,6 +56,7 @@ for (const suite of SUITES) {
     after(async () => {
       await upstream[Symbol.asyncDispose]();
       await engine[Symbol.asyncDispose]();
+      rmSync(folder, { recursive: true });
     });
 
     const command = async (instance: Dns11, ...args: string[]): Promise<string> => {
@@ -61,7 +68,7 @@ for (const suite of SUITES) {
     describe("with one instance", () => {
       let instance: Dns11;
       before(async () => {
-        instance = await startDns11(engine, { args: ["--listener"] });
+        instance = await startDns11(engine, { settings: ON });
         await listening(instance, 4);
       });
       after(async () => await instance[Symbol.asyncDispose]());
@@ -111,11 +118,29 @@ for (const suite of SUITES) {
       });
     });
 
+    test("a reload turns it on and off, and its link comes and goes", async () => {
+      const config = join(folder, "dns11.yaml");
+      const write = (listener: boolean): void => writeFileSync(config, `version: 1\nlistener: ${listener}\n`, { mode: 0o600 });
+      write(false);
+      await using instance = await startDns11(engine, { args: ["--config", config] });
+      assert.equal((await instance.status()).listener, null);
+      const links = async (): Promise<string> => stdoutOf(await engine.enter("ip", ["-o", "link"]), "ip link");
+      write(true);
+      await command(instance, "reload");
+      await listening(instance, 4);
+      assert.match(await links(), / dns11: /);
+      assert.deepEqual(dataOf(await dig(client, AT, "web")), [web.address("n1")]);
+      write(false);
+      await command(instance, "reload");
+      await waitFor("the link to go", async () => (/ dns11: /.test(await links()) ? undefined : true));
+      assert.equal((await instance.status()).listener, null);
+    });
+
     test("a replacement loses no query; after a kill queries are refused at once, until the next start", async () => {
-      await using first = await startDns11(engine, { args: ["--listener"] });
+      await using first = await startDns11(engine, { settings: ON });
       await listening(first, 4);
       await using loop = await QueryLoop.start(client, { name: "web", server: LISTENER, perSecond: 100 });
-      await using second = await replaceDns11(engine, first, { args: ["--listener"] });
+      await using second = await replaceDns11(engine, first, { settings: ON });
       await listening(second, 4);
       assert.deepEqual(dataOf(await dig(client, AT, "web")), [web.address("n1")]);
       assert.deepEqual(failuresAfter(await loop.stop(), 0), [], second.log);
@@ -125,7 +150,7 @@ for (const suite of SUITES) {
         const { raw } = await dig(client, AT, "web", ...SOON);
         return /connection refused/.test(raw) ? true : undefined;
       });
-      await using third = await startDns11(engine, { args: ["--listener"], stateDir: first.stateDir });
+      await using third = await startDns11(engine, { settings: ON, stateDir: first.stateDir });
       await listening(third, 4);
       assert.deepEqual(dataOf(await dig(client, AT, "+tcp", "web")), [web.address("n1")]);
     });
@@ -157,7 +182,7 @@ for (const suite of SUITES) {
         runContainer(engine, { name: "out", networks: ["n1"], labels: { "io.dns11.enable": "false" } }),
       ]);
       const plain = await runContainer(engine, { name: "plain" });
-      await using instance = await startDns11(engine, { args: ["--listener"] });
+      await using instance = await startDns11(engine, { settings: ON });
       await listening(instance, 3);
       assert.equal((await instance.container("out"))?.state, "skipped");
       for (const [index, container] of [web, out].entries()) {

@@ -159,13 +159,23 @@ export class Listener {
   #begin(): void {
     clearTimeout(this.#retryTimer);
     if (this.#state.kind !== "failed") this.#state = { kind: "opening" };
-    this.#next(async () => {
-      await this.#parts.followLinks();
-      await this.#parts.startAfter;
-      // By now every running container is known.
-      await this.#parts.followLinks();
-      if (this.#serving === undefined && this.#isWanted && !this.#isPaused) await this.#open();
-    });
+    const isReady = this.#untilReady();
+    // A run that ends before it is ready waits for no turn.
+    void isReady.then(
+      () => this.#next(async () => await this.#openIfWanted()),
+      (error: unknown) => this.#next(async () => await this.#fail(error)),
+    );
+  }
+
+  async #untilReady(): Promise<void> {
+    await this.#parts.followLinks();
+    await this.#parts.startAfter;
+    // By now every running container is known.
+    await this.#parts.followLinks();
+  }
+
+  async #openIfWanted(): Promise<void> {
+    if (this.#serving === undefined && this.#isWanted && !this.#isPaused) await this.#open();
   }
 
   async #open(): Promise<void> {

@@ -13,7 +13,7 @@ import type { CheckTools, ContainerTarget } from "./container-target.ts";
 import { REPLY_TIMEOUT_MS } from "./own-name.ts";
 
 const CODE = "host-listener";
-const TURN_ON = `Set listener: on and run \`dns11 reload\`, or remove the address from "dns" in daemon.json and restart Docker.`;
+const TURN_ON = `Set listener: true and run \`dns11 reload\`, or remove the address from "dns" in daemon.json and restart Docker.`;
 /** Whatever answers: it is never forwarded. */
 const LOCAL_NAME = "localhost";
 /** There is no way to the host: all networks of the container are internal, or have no such family. */
