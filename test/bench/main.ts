@@ -20,6 +20,7 @@ import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import { DNS11 } from "./server.ts";
 import type { Line } from "./tally.ts";
+import { benchListener } from "./listener.ts";
 import { benchLocks } from "./locks.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
@@ -56,6 +57,7 @@ const LAST: readonly Part[] = [
     "Rules of tests: processor time per query, and time until a rule is in force",
     async () => await benchLab(pace),
   ],
+  ["listener", "The listener on the host beside 127.0.0.11", async () => await benchListener(pace)],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],
