@@ -272,6 +272,12 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // Containers with a network stack of their own: what KIND mode does to a resolv.conf, for the listener.
+  {
+    room: "src/container/guest",
+    mayImport: ["src/container/capture", FACTS, "src/container/kind", "src/container/namespace", "src/kernel", ...BASE],
+    modules: ["node:net"],
+  },
   // An address of the host for containers: links say who asks, rules let nobody else through.
   {
     room: "src/container/listener",
@@ -301,6 +307,7 @@ const ROOMS: readonly Room[] = [
       "src/container/attach",
       "src/container/bridge",
       FACTS,
+      "src/container/guest",
       "src/container/kind",
       "src/container/registry",
       "src/container/watch",

@@ -7,6 +7,7 @@ import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./at
 import { type AttachMode, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Bridges } from "./bridge/bridges.ts";
+import type { Guests } from "./guest/guests.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
@@ -26,6 +27,7 @@ export interface RosterParts {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
+  readonly guests: Pick<Guests, "serve" | "release" | "forget">;
   readonly only: readonly OnlyFilter[];
   /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
   readonly quarantineOf?: (containerId: string) => string | undefined;
@@ -103,6 +105,7 @@ export class Roster {
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
+    this.#parts.guests.forget(containerId);
     this.#decisions.delete(containerId);
     if (changesOthers) this.refresh();
   }
@@ -159,9 +162,18 @@ export class Roster {
     if (nodes.isDetached(fact)) return DETACHED;
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
     const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
-    const decision = decide(fact, this.#only, this.#labelPolicy, defaultBridge);
+    const decision = this.#asGuest(fact, decide(fact, this.#only, this.#labelPolicy, defaultBridge));
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
+  }
+
+  /** With how the listener serves a container that cannot be served in its namespace. */
+  #asGuest(fact: ContainerFact, decision: Decision): Decision {
+    const { guests } = this.#parts;
+    if (decision.kind === "skip" && decision.code === "own-stack")
+      return { ...decision, reason: `${decision.reason}; ${guests.serve(fact)}` };
+    guests.release(fact.id);
+    return decision;
   }
 
   #containerMode(fact: ContainerFact): AttachMode {

@@ -64,6 +64,8 @@ export interface ContainerFact extends SplitLabels {
   readonly pid: number;
   readonly sandboxKey: string;
   readonly networkMode: string;
+  /** What runs it, by the name that dockerd has for it, such as runc. */
+  readonly runtime?: string;
   readonly hostname: string;
   readonly domainName: string;
   readonly ports: PortsFact;

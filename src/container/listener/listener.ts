@@ -37,6 +37,8 @@ export interface ListenerParts extends OpenListenerParts {
   readonly inherit: (id: string) => HeldNamespace | undefined;
   readonly startAfter: Promise<void>;
   readonly onEvent: ReportEvent;
+  /** It answers now, or no longer. */
+  readonly onState: () => void;
 }
 
 type State =
@@ -93,7 +95,7 @@ export class Listener {
     this.#next(async () => {
       await this.#close();
       this.#removeLink();
-      this.#state = { kind: "off" };
+      this.#become({ kind: "off" });
     });
   }
 
@@ -188,7 +190,7 @@ export class Listener {
     this.#serving = serving;
     this.#installed = askers;
     this.#hold = keep?.(heldOf(serving));
-    this.#state = { kind: "serving" };
+    this.#become({ kind: "serving" });
     const { addresses } = this.report;
     onEvent({ addresses, askers: askers.byAddress.size }, "the listener on the host answers");
     this.#warnOf(askers, NO_ASKERS);
@@ -244,7 +246,7 @@ export class Listener {
     const reason = reasonWithRemedy(error);
     const isNew = this.#state.kind !== "failed" || this.#state.reason !== reason;
     await this.#closeAnyway();
-    this.#state = { kind: "failed", code: codeOf(error) ?? "LISTENER_FAILED", reason };
+    this.#become({ kind: "failed", code: codeOf(error) ?? "LISTENER_FAILED", reason });
     if (isNew) this.#parts.onEvent({ reason }, "the listener on the host does not answer", "warn");
     if (!this.#isWanted) return;
     this.#retryTimer = setTimeout(() => guard.run("timer", 0, () => this.#begin()), LIMITS.listenerRetryMs).unref();
@@ -256,6 +258,12 @@ export class Listener {
     } catch {
       // The tables go with the socket that owns them.
     }
+  }
+
+  #become(state: State): void {
+    const isOther = state.kind !== this.#state.kind;
+    this.#state = state;
+    if (isOther) this.#parts.onState();
   }
 
   #renewHold(): void {

@@ -35,6 +35,7 @@ export interface ContainerJson {
   readonly HostConfig?: {
     readonly PortBindings?: Readonly<Record<string, unknown>> | null;
     readonly NetworkMode?: string;
+    readonly Runtime?: string;
     /** The links of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
     readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;

@@ -51,6 +51,7 @@ export function containerFact(
     pid: json.State?.Pid ?? 0,
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
+    ...(json.HostConfig?.Runtime !== undefined && { runtime: json.HostConfig.Runtime }),
     hostname: json.Config?.Hostname ?? "",
     domainName: json.Config?.Domainname ?? "",
     ...split,

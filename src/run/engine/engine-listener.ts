@@ -38,6 +38,7 @@ export function openListenerOf(side: Side, parts: ContainerSideParts, { host }: 
     },
     askers: () => askersOn(side),
     onEvent: eventLogger(log),
+    onState: () => side.roster.refresh(),
   });
   side.links.onChange(() => listener.refresh());
   return listener;

@@ -11,6 +11,7 @@ import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
+import { Guests } from "../../container/guest/guests.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
 import type { Listener } from "../../container/listener/listener.ts";
@@ -51,6 +52,7 @@ export class EngineSide implements ContainerSide {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
+  readonly guests: Guests;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
@@ -103,6 +105,13 @@ export class EngineSide implements ContainerSide {
       host: link.host,
       onChange: (id) => this.reconciler.updateCapture(id),
       onFileChange: (id) => this.follower.reinspect([id]),
+    });
+    this.guests = new Guests({
+      journal: parts.journal,
+      host: link.host,
+      listener: () => this.listener.report,
+      onRewritten: (id) => this.follower.reinspect([id]),
+      onEvent: eventLogger(parts.log),
     });
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
@@ -202,12 +211,14 @@ export class EngineSide implements ContainerSide {
     this.hostNames.close();
     await this.reconciler.abandon();
     this.listener.abandon();
+    this.guests.close(false);
     this.#closeFiles();
   }
 
   async stop(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.stop();
+    this.guests.close(true);
     // Last: Docker's resolver may forward to it what it is given back.
     await this.listener.stop();
     this.#closeFiles();
@@ -281,6 +292,7 @@ export class EngineSide implements ContainerSide {
       reconciler: this.reconciler,
       nodes: this.nodes,
       bridges: this.bridges,
+      guests: this.guests,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       labelPolicy: settings.labels,
