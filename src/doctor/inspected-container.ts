@@ -235,7 +235,8 @@ function ownStackFinding(
 ): Finding {
   const detail = `not served in its namespace (${OWN_STACK}): ${status?.reason ?? reason}`;
   if (status?.asksListener === true) return finding("attachment", "ok", `${detail}; it asks the listener`);
-  const remedy = "Run dns11 with listener: true. If it does: query a name from the container, then run `dns11 doctor` again.";
+  const remedy =
+    "Run dns11 with listener: true. If it does: query a name from the container, then run `dns11 doctor` again.";
   return finding("attachment", "warning", `${detail}; it has not asked the listener`, remedy);
 }
 

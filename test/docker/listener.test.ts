@@ -120,7 +120,8 @@ for (const suite of SUITES) {
 
     test("a reload turns it on and off, and its link comes and goes", async () => {
       const config = join(folder, "dns11.yaml");
-      const write = (listener: boolean): void => writeFileSync(config, `version: 1\nlistener: ${listener}\n`, { mode: 0o600 });
+      const write = (listener: boolean): void =>
+        writeFileSync(config, `version: 1\nlistener: ${listener}\n`, { mode: 0o600 });
       write(false);
       await using instance = await startDns11(engine, { args: ["--config", config] });
       assert.equal((await instance.status()).listener, null);
