@@ -634,6 +634,7 @@ const OPENERS = new Map([
   ["src/api", "settings of the user who started dns11"],
   ["src/api/lab", "a file of the test suite that uses the client"],
   ["src/container/bridge", "for a watch, by regular-file.ts"],
+  ["src/container/guest", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/container/host/resolved", "the TUN device below the engine's root, which is the host's"],
   [
     "src/container/kind",

@@ -16,7 +16,7 @@ import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
-const { ipv4: LISTENER } = LISTENER_ADDRESSES;
+const { ipv4: LISTENER, ipv6: LISTENER6 } = LISTENER_ADDRESSES;
 const AT = `@${LISTENER}`;
 const FORGER = fileURLToPath(new URL("../support/packets/forged-queries-main.js", import.meta.url));
 const FORMS = ["plain", "tag", "tags", "service"];
@@ -32,7 +32,7 @@ let rounds = 0;
 before(async () => {
   engine = await startEngine();
   upstream = await startUpstream(engine);
-  await createNetwork(engine, "n1");
+  await createNetwork(engine, "n1", { ipv6: true });
   await createNetwork(engine, "n2");
   victim = await runContainer(engine, { name: "victim", networks: ["n1"] });
   neighbour = await runContainer(engine, { name: "neighbour", networks: ["n1"] });
@@ -78,6 +78,11 @@ async function linkOf(container: Container): Promise<{ index: string; mac: strin
   return { index, mac };
 }
 
+async function ipv6Of(container: Container): Promise<string> {
+  const { NetworkSettings } = await container.inspect();
+  return NetworkSettings.Networks["n1"]?.GlobalIPv6Address ?? assert.fail("no IPv6 address");
+}
+
 async function gatewayOf(container: Container): Promise<string> {
   await dig(container, AT, "neighbour");
   const text = stdoutOf(await container.enter("ip", ["neigh", "show", "dev", "eth0"]), "ip neigh");
@@ -101,6 +106,24 @@ test("an address that a container gives itself gets nothing", async () => {
   assert.equal(status, "", raw);
   const { raw: victims } = await dig(neighbour, AT, "-b", taken, "+tcp", "victim", "+time=2", "+tries=1");
   assert.match(victims, /timed out|no servers could be reached/);
+});
+
+test("a neighbour that takes a container's IPv6 address, and its IPv4 address, asks in nobody's name", async () => {
+  const addresses = [victim.address("n1"), await ipv6Of(victim)];
+  const sentBefore = (await instance.container("victim"))?.counters?.["queries"];
+  for (const [index, address] of addresses.entries()) {
+    const length = address.includes(":") ? "128" : "32";
+    const nodad = length === "128" ? ["nodad"] : [];
+    const own = ["address", "add", `${address}/${length}`, "dev", "eth0", ...nodad];
+    stdoutOf(await neighbour.enter("ip", own), "ip address");
+    const at = length === "128" ? `@${LISTENER6}` : AT;
+    const { status, raw } = await dig(neighbour, at, "-b", address, `stolen-${index}.ok.test`, "+time=2", "+tries=1");
+    assert.equal(status, "", raw);
+    assert.deepEqual(await upstream.queriesFor(`stolen-${index}.ok.test`), []);
+    stdoutOf(await neighbour.enter("ip", own.map((word) => (word === "add" ? "del" : word)).slice(0, 5)), "ip address");
+  }
+  assert.equal((await dig(neighbour, `@${LISTENER6}`, "neighbour", "AAAA")).status, "NOERROR", "IPv6 gets there");
+  assert.equal((await instance.container("victim"))?.counters?.["queries"], sentBefore);
 });
 
 test("a container that gets the address of one that is gone gets its own view", async () => {

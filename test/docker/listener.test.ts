@@ -112,6 +112,14 @@ for (const suite of SUITES) {
         );
       });
 
+      test("nobody else can remove its rules", async () => {
+        for (const family of ["bridge", "ip", "ip6"]) {
+          const { code, stderr } = await engine.enter("nft", ["delete", "table", family, "dns11-listener"]);
+          assert.notEqual(code, 0, family);
+          assert.match(stderr, /Operation not permitted/);
+        }
+      });
+
       test("the host, which is no container, gets nothing", async () => {
         const reply = await dig(engine, AT, "web", ...SOON);
         assert.equal(reply.status, "", reply.raw);
