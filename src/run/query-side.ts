@@ -109,8 +109,8 @@ export function composeQuerySide(
     readings: () => answering.pipeline.readings(),
     openEndpointFor: (containerId) => (sockets, view, dial) =>
       new Endpoint(sockets, openClient(containerId, view, dial), { udp, tcp }),
-    openSharedEndpoint: (sockets, { viewOf, dial }) =>
-      new SharedEndpoint(sockets, {
+    openSharedEndpoint: (sockets, waiting, { viewOf, dial }) =>
+      new SharedEndpoint(sockets, waiting, {
         udp,
         tcp,
         viewOf,

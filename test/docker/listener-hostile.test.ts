@@ -14,6 +14,7 @@ import { type Dns11, startDns11 } from "../support/program/dns11.ts";
 import { stdoutOf } from "../support/program/command.ts";
 import { type Engine, startEngine } from "../support/engine/engine.ts";
 import { type Upstream, startUpstream } from "../support/servers/upstream.ts";
+import { Netns } from "../support/rig/netns.ts";
 import { waitFor } from "../support/rig/wait.ts";
 
 const { ipv4: LISTENER, ipv6: LISTENER6 } = LISTENER_ADDRESSES;
@@ -78,6 +79,10 @@ async function linkOf(container: Container): Promise<{ index: string; mac: strin
   return { index, mac };
 }
 
+async function networkId(name: string): Promise<string> {
+  return ((await engine.api(`/networks/${name}`)) as { Id: string }).Id;
+}
+
 async function ipv6Of(container: Container): Promise<string> {
   const { NetworkSettings } = await container.inspect();
   return NetworkSettings.Networks["n1"]?.GlobalIPv6Address ?? assert.fail("no IPv6 address");
@@ -124,6 +129,41 @@ test("a neighbour that takes a container's IPv6 address, and its IPv4 address, a
   }
   assert.equal((await dig(neighbour, `@${LISTENER6}`, "neighbour", "AAAA")).status, "NOERROR", "IPv6 gets there");
   assert.equal((await instance.container("victim"))?.counters?.["queries"], sentBefore);
+});
+
+test("a link of the bridge that is no container's waits, and gets nothing, with whatever address", async () => {
+  const bridge = `br-${(await networkId("n1")).slice(0, 12)}`;
+  await using place = await Netns.create();
+  stdoutOf(
+    await engine.enter("ip", [
+      "link",
+      "add",
+      "odd",
+      "master",
+      bridge,
+      "up",
+      "type",
+      "veth",
+      "peer",
+      "eth0",
+      "netns",
+      place.name,
+    ]),
+    "ip link",
+  );
+  const subnet = victim.address("n1").split(".").slice(0, 3).join(".");
+  for (const words of [
+    ["link", "set", "eth0", "up"],
+    ["address", "add", `${subnet}.200/16`, "dev", "eth0"],
+    ["address", "add", `${victim.address("n1")}/16`, "dev", "eth0"],
+    ["route", "add", "default", "via", `${subnet}.1`],
+  ])
+    stdoutOf(await place.enter("ip", words), words.join(" "));
+  for (const [index, address] of [`${subnet}.200`, victim.address("n1")].entries()) {
+    const { status, raw } = await dig(place, AT, "-b", address, `odd-${index}.ok.test`, "+time=2", "+tries=1");
+    assert.equal(status, "", raw);
+    assert.deepEqual(await upstream.queriesFor(`odd-${index}.ok.test`), []);
+  }
 });
 
 test("a container that gets the address of one that is gone gets its own view", async () => {

@@ -11,15 +11,17 @@ export interface Asker {
 export interface Askers {
   /** By link and address; no other packets reach the listener. */
   readonly byKey: ReadonlyMap<string, Asker>;
+  /** All links of known containers, also without an address: nothing else by these is let through. */
+  readonly links: ReadonlySet<number>;
   /** The containers by their addresses. */
   readonly byAddress: ReadonlyMap<string, string>;
   /** Addresses that several containers have. They get nothing: a reply could not be for one of them. */
   readonly ambiguous: readonly string[];
 }
 
-export const NO_ASKERS: Askers = { byKey: new Map(), byAddress: new Map(), ambiguous: [] };
+export const NO_ASKERS: Askers = { byKey: new Map(), links: new Set(), byAddress: new Map(), ambiguous: [] };
 
-export function askersOf(all: Iterable<Asker>): Askers {
+export function askersOf(all: Iterable<Asker>, links: Iterable<number>): Askers {
   const byKey = new Map<string, Asker>();
   const byAddress = new Map<string, string>();
   const ambiguous = new Set<string>();
@@ -31,7 +33,7 @@ export function askersOf(all: Iterable<Asker>): Askers {
   }
   for (const address of ambiguous) byAddress.delete(address);
   for (const [key, { address }] of byKey) if (ambiguous.has(address)) byKey.delete(key);
-  return { byKey, byAddress, ambiguous: [...ambiguous] };
+  return { byKey, links: new Set(links), byAddress, ambiguous: [...ambiguous] };
 }
 
 /** The containers that keep their address when `now` follows `before`. */

@@ -38,12 +38,14 @@ import {
   verdict,
 } from "../rules/nft-commands.ts";
 import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
-import type { Asker } from "./asker.ts";
+import type { Asker, Askers } from "./asker.ts";
 
 const LISTENER_TABLE = "dns11-listener";
 
 /** "dns2". */
 const ASKER_MARK = 0x646e7332;
+/** Of a packet by a link of nobody that is known yet: "dns3". */
+const NEW_MARK = 0x646e7333;
 const NUMBER = { bridge: NFPROTO_BRIDGE, ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
 type Family = keyof typeof NUMBER;
 const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
@@ -55,6 +57,10 @@ const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
 /** Before everything else in the bridge, and before connection tracking. */
 const PRIORITY_FIRST = -300;
 const SETS = { ip: { name: "askers4", id: 1 }, ip6: { name: "askers6", id: 2 } } as const;
+/** The links of known containers. */
+const LINKS = "links";
+const LINKS_ID = 3;
+const LINK_TYPE = 20;
 const ETHERTYPE = { ip: Buffer.of(0x08, 0x00), ip6: Buffer.of(0x86, 0xdd) } as const;
 const LISTENER = { ip: LISTENER_ADDRESSES.ipv4, ip6: LISTENER_ADDRESSES.ipv6 } as const;
 /** The types of nft(8), for its lists: iface_index, ipv4_addr, ipv6_addr; a concatenation shifts by six bits. */
@@ -82,22 +88,38 @@ export class ListenerTable {
   }
 
   /** In place of what is installed. */
-  async install(listening: readonly ListenAddress[], askers: Iterable<Asker>): Promise<void> {
+  async install(
+    listening: readonly ListenAddress[],
+    waiting: readonly Pick<ListenAddress, "address" | "udpPort">[],
+    { byKey, links }: Askers,
+  ): Promise<void> {
     const removals = this.#isInstalled ? FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)) : [];
     await this.#netns.transact(this.#nft, [
       ...removals,
       ...FAMILIES.map(newTable),
+      newLinksSet(),
       ...IP_FAMILIES.flatMap((family) => {
         const at = listening.find(({ address }) => address === LISTENER[family]);
-        return [newSet(family), ...bridgeRules(family), ...ipRules(family, at)];
+        const waitsAt = waiting.find(({ address }) => address === LISTENER[family])?.udpPort;
+        return [newSet(family), ...bridgeRules(family), ...ipRules(family, at, waitsAt)];
       }),
-      ...elements(askers, "add"),
+      ...elements(byKey.values(), "add"),
+      ...elementCommands(LINKS, [...links].map(nativeU32), "add"),
     ]);
     this.#isInstalled = true;
   }
 
-  async change(added: Iterable<Asker>, removed: Iterable<Asker>): Promise<void> {
-    const commands = [...elements(removed, "remove"), ...elements(added, "add")];
+  async change(before: Askers, now: Askers): Promise<void> {
+    const without = (one: Askers, other: Askers): Asker[] =>
+      [...one.byKey].filter(([key]) => !other.byKey.has(key)).map(([, asker]) => asker);
+    const linksWithout = (one: Askers, other: Askers): Uint8Array[] =>
+      [...one.links].filter((link) => !other.links.has(link)).map(nativeU32);
+    const commands = [
+      ...elements(without(before, now), "remove"),
+      ...elements(without(now, before), "add"),
+      ...elementCommands(LINKS, linksWithout(before, now), "remove"),
+      ...elementCommands(LINKS, linksWithout(now, before), "add"),
+    ];
     if (commands.length > 0) await this.#netns.transact(this.#nft, commands);
   }
 
@@ -130,6 +152,23 @@ function newTable(family: Family): NftCommand {
   };
 }
 
+function newLinksSet(): NftCommand {
+  return {
+    family: NFPROTO_BRIDGE,
+    command: nft.NFT_MSG_NEWSET,
+    flags: NLM_F_CREATE,
+    about: `set ${LINKS}`,
+    write: (w) => {
+      w.text(nft.NFTA_SET_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_SET_NAME, LINKS);
+      w.u32(nft.NFTA_SET_FLAGS, 0);
+      w.u32(nft.NFTA_SET_KEY_TYPE, LINK_TYPE);
+      w.u32(nft.NFTA_SET_KEY_LEN, LINK_BYTES);
+      w.u32(nft.NFTA_SET_ID, LINKS_ID);
+    },
+  };
+}
+
 /** Each element gets a limit of its own. */
 function newSet(family: IpFamily): NftCommand {
   const { name, id } = SETS[family];
@@ -147,11 +186,7 @@ function newSet(family: IpFamily): NftCommand {
       w.u32(nft.NFTA_SET_ID, id);
       w.nested(nft.NFTA_SET_EXPR, () => {
         w.text(nft.NFTA_EXPR_NAME, "limit");
-        w.nested(nft.NFTA_EXPR_DATA, () => {
-          w.attribute(nft.NFTA_LIMIT_RATE, networkU64(LIMITS.listenerPacketsPerSecond));
-          w.attribute(nft.NFTA_LIMIT_UNIT, networkU64(1));
-          w.u32(nft.NFTA_LIMIT_BURST, LIMITS.listenerPacketsBurst);
-        });
+        w.nested(nft.NFTA_EXPR_DATA, () => writeLimit(w, LIMITS.listenerPacketsPerSecond, LIMITS.listenerPacketsBurst));
       });
     },
   };
@@ -164,25 +199,28 @@ function elements(askers: Iterable<Asker>, what: "add" | "remove"): NftCommand[]
       const bytes = addressBytes(address);
       return bytes?.length === ADDRESSES[family].length ? [Buffer.concat([nativeU32(link), bytes])] : [];
     });
-    const { name } = SETS[family];
-    return inPieces(keys).map((piece) => ({
-      family: NFPROTO_BRIDGE,
-      command: what === "add" ? nft.NFT_MSG_NEWSETELEM : nft.NFT_MSG_DELSETELEM,
-      flags: what === "add" ? NLM_F_CREATE : 0,
-      about: `${what} ${piece.length} elements of ${name}`,
-      write: (w: NetlinkWriter): void => {
-        w.text(nft.NFTA_SET_ELEM_LIST_TABLE, LISTENER_TABLE);
-        w.text(nft.NFTA_SET_ELEM_LIST_SET, name);
-        w.nested(nft.NFTA_SET_ELEM_LIST_ELEMENTS, () => {
-          for (const key of piece) {
-            w.nested(nft.NFTA_LIST_ELEM, () => {
-              w.nested(nft.NFTA_SET_ELEM_KEY, () => w.attribute(nft.NFTA_DATA_VALUE, key));
-            });
-          }
-        });
-      },
-    }));
+    return elementCommands(SETS[family].name, keys, what);
   });
+}
+
+function elementCommands(set: string, keys: readonly Uint8Array[], what: "add" | "remove"): NftCommand[] {
+  return inPieces(keys).map((piece) => ({
+    family: NFPROTO_BRIDGE,
+    command: what === "add" ? nft.NFT_MSG_NEWSETELEM : nft.NFT_MSG_DELSETELEM,
+    flags: what === "add" ? NLM_F_CREATE : 0,
+    about: `${what} ${piece.length} elements of ${set}`,
+    write: (w: NetlinkWriter): void => {
+      w.text(nft.NFTA_SET_ELEM_LIST_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_SET_ELEM_LIST_SET, set);
+      w.nested(nft.NFTA_SET_ELEM_LIST_ELEMENTS, () => {
+        for (const key of piece) {
+          w.nested(nft.NFTA_LIST_ELEM, () => {
+            w.nested(nft.NFTA_SET_ELEM_KEY, () => w.attribute(nft.NFTA_DATA_VALUE, key));
+          });
+        }
+      });
+    },
+  }));
 }
 
 /** The length of an attribute has sixteen bits. */
@@ -195,7 +233,10 @@ function inPieces<T>(all: readonly T[]): T[][] {
 
 const ELEMENTS_OF_A_COMMAND = 1000;
 
-/** Marks a packet of an asker to the listener, and drops every other one to it. */
+/**
+ * Marks a packet of an asker to the listener. Every other one to it is dropped, unless nobody is known to have its link: a container may
+ * just have started.
+ */
 function bridgeRules(family: IpFamily): NftCommand[] {
   const chain = `prerouting-${family}`;
   const { source, length } = ADDRESSES[family];
@@ -214,11 +255,22 @@ function bridgeRules(family: IpFamily): NftCommand[] {
         w.text(nft.NFTA_LOOKUP_SET, SETS[family].name);
         w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);
       });
-      loadImmediate(w, nft.NFT_REG_1, nativeU32(ASKER_MARK));
-      expression(w, "meta", () => {
-        w.u32(nft.NFTA_META_KEY, nft.NFT_META_MARK);
-        w.u32(nft.NFTA_META_SREG, nft.NFT_REG_1);
+      mark(w, ASKER_MARK);
+      verdict(w, nft.NF_ACCEPT);
+    }),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
+      expression(w, "lookup", () => {
+        w.text(nft.NFTA_LOOKUP_SET, LINKS);
+        w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);
       });
+      drop(w);
+    }),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      expression(w, "limit", () => writeLimit(w, LIMITS.listenerNewPerSecond, LIMITS.listenerNewBurst));
+      mark(w, NEW_MARK);
       verdict(w, nft.NF_ACCEPT);
     }),
     newRule("bridge", chain, (w) => {
@@ -229,18 +281,15 @@ function bridgeRules(family: IpFamily): NftCommand[] {
 }
 
 /** The guard is behind all translation. Without sockets at the address, it lets nothing through. */
-function ipRules(family: IpFamily, listening: ListenAddress | undefined): NftCommand[] {
+function ipRules(family: IpFamily, listening: ListenAddress | undefined, waitsAt: number | undefined): NftCommand[] {
   const ports = listening === undefined ? [] : PROTOCOLS.map((protocol) => portOf(listening, protocol));
   return [
     newChain(family, "query", "prerouting"),
     ...ports.flatMap(({ protocol, port }) => [
       ...(protocol === "udp" ? [queryWithoutChecksum(family, port)] : []),
-      newRule(family, "query", (w) => {
-        matchQuery(w, family, protocol, DNS_PORT);
-        expression(w, "notrack", () => undefined);
-        writePort(w, "destination", port, CHECKSUM_AT[protocol]);
-      }),
+      queryRule(family, protocol, port, ASKER_MARK),
     ]),
+    ...(waitsAt === undefined ? [] : [queryRule(family, "udp", waitsAt, NEW_MARK)]),
     newChain(family, "reply", "output"),
     ...ports.map(({ protocol, port }) =>
       newRule(family, "reply", (w) => {
@@ -258,6 +307,14 @@ function ipRules(family: IpFamily, listening: ListenAddress | undefined): NftCom
         verdict(w, nft.NF_ACCEPT);
       }),
     ),
+    ...(waitsAt === undefined
+      ? []
+      : [
+          newRule(family, "guard", (w) => {
+            matchQuery(w, family, "udp", waitsAt, NEW_MARK);
+            verdict(w, nft.NF_ACCEPT);
+          }),
+        ]),
     newRule(family, "guard", (w) => {
       matchDestination(w, family);
       drop(w);
@@ -265,15 +322,44 @@ function ipRules(family: IpFamily, listening: ListenAddress | undefined): NftCom
   ];
 }
 
+function queryRule(family: IpFamily, protocol: Protocol, port: number, marked: number): NftCommand {
+  return newRule(family, "query", (w) => {
+    matchQuery(w, family, protocol, DNS_PORT, marked);
+    expression(w, "notrack", () => undefined);
+    writePort(w, "destination", port, CHECKSUM_AT[protocol]);
+  });
+}
+
+function mark(w: NetlinkWriter, value: number): void {
+  loadImmediate(w, nft.NFT_REG_1, nativeU32(value));
+  expression(w, "meta", () => {
+    w.u32(nft.NFTA_META_KEY, nft.NFT_META_MARK);
+    w.u32(nft.NFTA_META_SREG, nft.NFT_REG_1);
+  });
+}
+
+/** Packets in a second, and at once. */
+function writeLimit(w: NetlinkWriter, rate: number, burst: number): void {
+  w.attribute(nft.NFTA_LIMIT_RATE, networkU64(rate));
+  w.attribute(nft.NFTA_LIMIT_UNIT, networkU64(1));
+  w.u32(nft.NFTA_LIMIT_BURST, burst);
+}
+
 function portOf({ udpPort, tcpPort }: ListenAddress, protocol: Protocol): { protocol: Protocol; port: number } {
   return { protocol, port: protocol === "udp" ? udpPort : tcpPort };
 }
 
-/** A packet of an asker to a port of the listener. */
-function matchQuery(w: NetlinkWriter, family: IpFamily, protocol: Protocol, port: number): void {
+/** A packet with a mark to a port of the listener: that of an asker, by default. */
+function matchQuery(
+  w: NetlinkWriter,
+  family: IpFamily,
+  protocol: Protocol,
+  port: number,
+  marked: number = ASKER_MARK,
+): void {
   matchDestination(w, family);
   loadMeta(w, nft.NFT_META_MARK);
-  compare(w, nativeU32(ASKER_MARK));
+  compare(w, nativeU32(marked));
   matchPort(w, protocol, "destination", port);
 }
 

@@ -33,6 +33,8 @@ export interface ListenerParts extends OpenListenerParts {
   readonly followLinks: () => Promise<void>;
   /** The links of all running containers, as they are now. */
   readonly askers: () => Iterable<Asker>;
+  /** The indexes of these links, and of those without an address. */
+  readonly links: () => Iterable<number>;
   readonly keep: Keep | undefined;
   readonly inherit: (id: string) => HeldNamespace | undefined;
   readonly startAfter: Promise<void>;
@@ -182,9 +184,9 @@ export class Listener {
 
   async #open(): Promise<void> {
     const { openEndpoint, containers, inherit, keep, onEvent } = this.#parts;
-    const askers = askersOf(this.#parts.askers());
-    const opened = await openListener(this.#parts, inherit(HELD_ID), askers.byKey.values());
-    const endpoint = openEndpoint(opened.pairs, containers);
+    const askers = this.#askers();
+    const opened = await openListener(this.#parts, inherit(HELD_ID), askers);
+    const endpoint = openEndpoint(opened.pairs, opened.waiting, containers);
     endpoint.setAskers(askers.byAddress);
     const serving: Serving = Object.assign(opened, { endpoint });
     this.#serving = serving;
@@ -201,14 +203,16 @@ export class Listener {
     const serving = this.#serving;
     if (serving === undefined || this.#isPaused) return;
     const before = this.#installed;
-    const now = askersOf(this.#parts.askers());
-    const added = [...now.byKey].filter(([key]) => !before.byKey.has(key)).map(([, asker]) => asker);
-    const removed = [...before.byKey].filter(([key]) => !now.byKey.has(key)).map(([, asker]) => asker);
+    const now = this.#askers();
     serving.endpoint.setAskers(unchangedAddresses(before, now));
-    await serving.table.change(added, removed);
+    await serving.table.change(before, now);
     this.#installed = now;
     serving.endpoint.setAskers(now.byAddress);
     this.#warnOf(now, before);
+  }
+
+  #askers(): Askers {
+    return askersOf(this.#parts.askers(), this.#parts.links());
   }
 
   #warnOf({ ambiguous }: Askers, before: Askers): void {

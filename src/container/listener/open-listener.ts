@@ -13,8 +13,14 @@ import type { NetlinkMemory } from "../../kernel/netlink-socket.ts";
 import { type EngineHost, openHostNetwork } from "../namespace/engine-host.ts";
 import { isIpv6Enabled } from "../namespace/ipv6.ts";
 import type { NamespaceRunner } from "../namespace/namespace-runner.ts";
-import { type NamespaceSockets, bindPair, closeSockets } from "../namespace/sockets.ts";
-import type { Asker } from "./asker.ts";
+import {
+  type NamespaceSockets,
+  type WaitingSocket,
+  bindPair,
+  bindWaiting,
+  closeSockets,
+} from "../namespace/sockets.ts";
+import type { Askers } from "./asker.ts";
 import { LISTENER_LINK, ensureListenerLink } from "./listener-link.ts";
 import { ListenerTable } from "./listener-table.ts";
 
@@ -28,31 +34,39 @@ export interface OpenListenerParts {
 export interface OpenListener {
   readonly netns: NetNamespace;
   readonly table: ListenerTable;
+  readonly waiting: readonly WaitingSocket[];
   pairs: readonly NamespaceSockets[];
 }
 
 export async function openListener(
   { runner, memory, ruleBackend, host }: OpenListenerParts,
   held: HeldNamespace | undefined,
-  askers: Iterable<Asker>,
+  askers: Askers,
 ): Promise<OpenListener> {
   if (ruleBackend.backend !== "nft-owner") throw unfitBackend(ruleBackend.backend);
   const fd = openHostNetwork(host());
   let table: ListenerTable | undefined;
   let pairs: NamespaceSockets[] = [];
+  const waiting: WaitingSocket[] = [];
   try {
     const netns = runner.namespaceOf(fd, memory);
     pairs = netns.within(() => bindAll(ensureListenerLink(memory), held?.pairs ?? []));
+    netns.within(() => {
+      for (const { listening } of pairs) waiting.push(bindWaiting(listening.address));
+    });
     if (held?.gate !== undefined) void closeInPool(held.gate);
     table = new ListenerTable(netns, held?.netlink);
+    const listening = pairs.map((each) => each.listening);
     await table.install(
-      pairs.map(({ listening }) => listening),
+      listening,
+      waiting.map((each) => each.listening),
       askers,
     );
-    return { netns, table, pairs };
+    return { netns, table, pairs, waiting };
   } catch (error) {
     table?.close();
     closeSockets(pairs);
+    for (const { udp } of waiting) closeQuietly(udp);
     closeQuietly(fd);
     throw isOwnedElsewhere(error) ? anotherInstance(error) : error;
   }

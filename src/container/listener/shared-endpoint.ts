@@ -2,7 +2,7 @@
  * SharedEndpoint: what answers the queries that the listener receives. The query side implements it.
  */
 import type { Server, View } from "../../base/model/view.ts";
-import type { NamespaceSockets } from "../namespace/sockets.ts";
+import type { NamespaceSockets, WaitingSocket } from "../namespace/sockets.ts";
 
 export interface SharedEndpoint {
   /** The containers by their addresses. */
@@ -24,5 +24,9 @@ export interface AskingContainers {
   readonly dial: (containerId: string, server: Server, type: "udp" | "tcp") => number;
 }
 
-/** Takes ownership of the sockets. */
-export type OpenSharedEndpoint = (sockets: readonly NamespaceSockets[], containers: AskingContainers) => SharedEndpoint;
+/** Takes ownership of the sockets; `waiting` receive the queries of containers that are not known yet. */
+export type OpenSharedEndpoint = (
+  sockets: readonly NamespaceSockets[],
+  waiting: readonly WaitingSocket[],
+  containers: AskingContainers,
+) => SharedEndpoint;

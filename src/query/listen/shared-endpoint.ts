@@ -3,7 +3,7 @@
  * kernel lets pass from that container's link only. Each query is its container's own: it gets the client that the container has, or,
  * if it is not served otherwise, one that is opened with its first query.
  */
-import type { Socket } from "node:net";
+import { type Socket, isIPv6 } from "node:net";
 
 import { type AddressKey, addressBytes, addressKey, plain } from "../../base/model/address.ts";
 import type { View } from "../../base/model/view.ts";
@@ -12,6 +12,7 @@ import { ClientConnections } from "./client-connections.ts";
 import type { EndpointParts, SocketPair } from "./endpoint.ts";
 import { TcpListener } from "./tcp.ts";
 import { UdpListener } from "./udp.ts";
+import { WaitingRoom, type WaitingSocket } from "./waiting-room.ts";
 
 export interface SharedEndpointParts extends EndpointParts {
   /** The client that a container has now. */
@@ -26,6 +27,7 @@ export class SharedEndpoint {
   readonly #parts: SharedEndpointParts;
   readonly #udp: readonly UdpListener[];
   readonly #tcp: readonly TcpListener[];
+  readonly #room: WaitingRoom;
   #askers: ReadonlyMap<AddressKey, string> = new Map();
   /** The clients that were opened here. */
   readonly #opened = new Map<string, Client>();
@@ -33,13 +35,22 @@ export class SharedEndpoint {
   #isClosed = false;
 
   /** Takes ownership of the sockets. */
-  constructor(pairs: readonly SocketPair[], parts: SharedEndpointParts) {
+  constructor(pairs: readonly SocketPair[], waiting: readonly WaitingSocket[], parts: SharedEndpointParts) {
     this.#parts = parts;
     const of = (source: AddressKey): Client | undefined => this.#clientAt(source);
     const senders = { only: undefined, of };
     const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
     this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, senders, parts.udp));
     this.#tcp = pairs.map(({ tcp }) => new TcpListener(tcp, connecters));
+    this.#room = new WaitingRoom(waiting, {
+      isKnown: (address) => this.#askers.has(keyOf(address)),
+      deliver: (message, source) => {
+        const at = pairs.findIndex(({ listening }) => isIPv6(listening.address) === isIPv6(source.address));
+        if (at === -1 || this.#clientAt(keyOf(source.address)) === undefined) return false;
+        this.#udp[at]?.receive(message, source);
+        return true;
+      },
+    });
   }
 
   /** Forwarded queries that wait for an answer, of the clients that were opened here. */
@@ -59,10 +70,12 @@ export class SharedEndpoint {
     this.#askers = byKey;
     const known = new Set(byKey.values());
     for (const id of this.#opened.keys()) if (!known.has(id)) this.#forget(id);
+    this.#room.release();
   }
 
   /** What a container sees has changed, or whether it gets answers. */
   update(containerId: string): void {
+    this.#room.release();
     const client = this.#opened.get(containerId);
     if (client === undefined) return;
     const view = this.#parts.clientOf(containerId) === client ? this.#parts.viewOf(containerId) : undefined;
@@ -72,16 +85,19 @@ export class SharedEndpoint {
 
   /** As that of an `Endpoint`. */
   pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+    this.#room.isPaused = true;
     const tcp = this.#tcp.map((listener) => listener.pause());
     return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
   }
 
   resume(): void {
+    this.#room.isPaused = false;
     for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#room.close();
     for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
     for (const connections of this.#connections.values()) connections.close();
     this.#connections.clear();
@@ -124,4 +140,9 @@ export class SharedEndpoint {
     });
     return connections;
   }
+}
+
+/** A link-local address has a zone, and is nobody's. */
+function keyOf(address: string): AddressKey {
+  return addressKey(addressBytes(address) ?? new Uint8Array(16));
 }

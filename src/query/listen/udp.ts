@@ -39,7 +39,7 @@ export function sendersOf(only: Client): Senders {
 }
 
 /** The source of a packet. */
-interface PacketSource {
+export interface PacketSource {
   readonly address: string;
   readonly port: number;
 }
@@ -79,6 +79,11 @@ export class UdpListener {
     this.#watch = undefined;
     this.#fd = kept;
     return kept;
+  }
+
+  /** Answers a packet that another socket has received. */
+  receive(message: Buffer, source: PacketSource): void {
+    this.#onPacket(message, source);
   }
 
   /** Reads again. */

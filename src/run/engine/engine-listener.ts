@@ -37,6 +37,7 @@ export function openListenerOf(side: Side, parts: ContainerSideParts, { host }: 
       await side.links.settled();
     },
     askers: () => askersOn(side),
+    links: () => linksOn(side),
     onEvent: eventLogger(log),
     onState: () => side.roster.refresh(),
   });
@@ -49,6 +50,10 @@ function* askersOn({ links }: Side): Generator<Asker> {
   for (const { containerId, index: link, addresses } of links.all()) {
     for (const address of addresses) if (!address.startsWith("fe80:")) yield { containerId, link, address };
   }
+}
+
+function* linksOn({ links }: Side): Generator<number> {
+  for (const { index } of links.all()) yield index;
 }
 
 function askingContainers(

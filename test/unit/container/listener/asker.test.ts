@@ -11,7 +11,7 @@ const WEB: Asker = { containerId: "web", link: 7, address: "10.0.0.2" };
 const DB: Asker = { containerId: "db", link: 9, address: "10.0.0.3" };
 
 test("each asker has its link with its address", () => {
-  const { byKey, byAddress, ambiguous } = askersOf([WEB, DB, { ...WEB, link: 8, address: "fd00::2" }]);
+  const { byKey, byAddress, ambiguous } = askersOf([WEB, DB, { ...WEB, link: 8, address: "fd00::2" }], []);
   assert.deepEqual([...byKey.keys()], ["7 10.0.0.2", "9 10.0.0.3", "8 fd00::2"]);
   assert.deepEqual(Object.fromEntries(byAddress), { "10.0.0.2": "web", "10.0.0.3": "db", "fd00::2": "web" });
   assert.deepEqual(ambiguous, []);
@@ -23,7 +23,7 @@ test("an address of two containers is neither's, however often it is listed", ()
     [WEB, both, DB],
     [both, WEB, DB, WEB],
   ]) {
-    const { byKey, byAddress, ambiguous } = askersOf(all);
+    const { byKey, byAddress, ambiguous } = askersOf(all, []);
     assert.deepEqual([...byKey.keys()], ["9 10.0.0.3"]);
     assert.deepEqual([...byAddress.keys()], ["10.0.0.3"]);
     assert.deepEqual(ambiguous, ["10.0.0.2"]);
@@ -31,9 +31,9 @@ test("an address of two containers is neither's, however often it is listed", ()
 });
 
 test("an address that moves to another container is nobody's while the rules change", () => {
-  const before = askersOf([WEB, DB]);
+  const before = askersOf([WEB, DB], []);
   const heir = { ...WEB, containerId: "heir", link: 11 };
-  assert.deepEqual([...unchangedAddresses(before, askersOf([heir, DB])).keys()], ["10.0.0.3"]);
+  assert.deepEqual([...unchangedAddresses(before, askersOf([heir, DB], [])).keys()], ["10.0.0.3"]);
   assert.deepEqual([...unchangedAddresses(before, NO_ASKERS).keys()], []);
   assert.deepEqual([...unchangedAddresses(NO_ASKERS, before).keys()], []);
 });
