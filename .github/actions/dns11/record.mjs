@@ -537,6 +537,14 @@ var LISTENER_LIMITS = {
   listenerPacketsBurst: 1e3,
   /** Receive buffer of the UDP socket: some 21,000 queries, so twenty bursts at once. */
   listenerReceiveBytes: 8 * 1024 * 1024,
+  /**
+   * Queries by links of nobody that is known yet: let through in a second and at once, waiting, and for how long. A container is known some
+   * 20 ms after its start, on a busy machine later; its C library asks again after 2.5 s at the earliest.
+   */
+  listenerNewPerSecond: 200,
+  listenerNewBurst: 50,
+  listenerWaiting: 64,
+  listenerWaitingMs: 2e3,
   /** Until the listener is tried again after a failure: the port may be free by then. */
   listenerRetryMs: 1e4
 };

@@ -73,7 +73,7 @@ test("a TCP connection is its address's, and ends at once if that is nobody's", 
   await using rig = sharing();
   rig.endpoint.setAskers(ASKERS);
   await using known = await TcpClient.open(rig.tcpPort);
-  known.send(aQuery({ id: 3 }));
+  await known.send(aQuery({ id: 3 }));
   assert.equal((await known.receive()).readUInt16BE(0), 3);
   rig.endpoint.setAskers(NOBODY);
   assert.equal(rig.opened.get("web")?.isClosed, true);
