@@ -194,7 +194,9 @@ function stateCell(container: ContainerStatus): Cell {
         ? "ok"
         : state === "failed" || state === "quarantined"
           ? state.toUpperCase()
-          : state;
+          : container.asksListener === true
+            ? "listener"
+            : state;
   return { text: isPaused ? `${word} (paused)` : word, colour: colourOf(container) };
 }
 

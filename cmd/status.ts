@@ -23,6 +23,7 @@ import {
 import { counted } from "../src/base/lib/counted.ts";
 import { clusterLines } from "./text/cluster-lines.ts";
 import { etcdLines } from "./text/etcd-lines.ts";
+import { listenerLines } from "./text/listener-lines.ts";
 import { type Line, lines } from "./text/lines.ts";
 import { jsonLine } from "./text/printable.ts";
 import { whyOf } from "./text/why-text.ts";
@@ -103,6 +104,7 @@ export function statusText(
     { label: "settings", text: settingsText(status) },
     ...zoneLines(status),
     ...recordsLines(status),
+    ...listenerLines(status.listener),
     ...etcdLines(status.etcd),
     ...clusterLines(status.cluster),
   ];

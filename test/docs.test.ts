@@ -77,6 +77,7 @@ test("every flag that a document names belongs to a command, and every command i
     "context",
     "config",
     "add-host",
+    "runtime",
     "alias",
     "label",
     "force-recreate",

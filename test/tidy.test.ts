@@ -345,6 +345,18 @@ const ROOMS: readonly Room[] = [
     ],
     modules: [],
   },
+  // Containers with a network stack of their own: what KIND mode does to a resolv.conf, for the listener.
+  {
+    room: "src/container/guest",
+    mayImport: ["src/container/capture", FACTS, "src/container/kind", "src/container/namespace", "src/kernel", ...BASE],
+    modules: ["node:net"],
+  },
+  // An address of the host for containers: links say who asks, rules let nobody else through.
+  {
+    room: "src/container/listener",
+    mayImport: ["src/container/namespace", "src/container/rules", "src/kernel", ...BASE],
+    modules: [],
+  },
   // Names for the host's own programs: it uses attach to serve one more namespace.
   {
     room: "src/container/host",
@@ -368,6 +380,7 @@ const ROOMS: readonly Room[] = [
       "src/container/attach",
       "src/container/bridge",
       FACTS,
+      "src/container/guest",
       "src/container/kind",
       "src/container/registry",
       "src/container/watch",
@@ -733,6 +746,7 @@ const OPENERS = new Map([
   ["src/api", "settings of the user who started dns11"],
   ["src/api/lab", "a file of the test suite that uses the client"],
   ["src/container/bridge", "for a watch, by regular-file.ts"],
+  ["src/container/guest", "the resolv.conf of a guest, by regular-file.ts"],
   ["src/container/host/resolved", "the TUN device below the engine's root, which is the host's"],
   [
     "src/container/kind",

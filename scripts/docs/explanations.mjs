@@ -59,6 +59,9 @@ export const CHECK_MEANINGS = {
   leftovers: "what a killed dns11 left in the state directory",
   "host-resolv-conf": "which servers the engine's host uses",
   "host-names": "whether container names resolve on the machine itself, and which of its programs do not see them",
+  "host-listener":
+    "whether the [listener on the host](listener.md) answers, and whether Docker sends it what its own resolver does not know",
+  "listener-query": "whether the container's queries reach the listener on the host: a firewall may drop them",
   etcd: "whether [etcd](etcd.md) can be reached, how old its names are if not, and what it warns of",
   "etcd-records": "records of etcd that are left out: those that cannot be read, and those beyond the limit",
   "etcd-publishing":
@@ -124,6 +127,18 @@ const LOG_MEANINGS = [
   [
     /container names do not resolve on the host/,
     "Names on the host (--host-names) are off for now: `reason` says why and what to change. Containers are served as usual.",
+  ],
+  [
+    /the listener on the host does not answer/,
+    "The [listener](listener.md) is off for now, and tried again every 10 seconds: `reason` says why and what to change. Containers are served as usual.",
+  ],
+  [
+    /cannot restore the resolv\.conf of a guest/,
+    "Its programs go on asking the [listener](listener.md#gvisor-and-kata-containers): `reason` says why. `dns11 cleanup` tries again; a restart of the container makes a new file.",
+  ],
+  [
+    /several containers have an address, the listener answers none/,
+    "Networks with overlapping subnets. The [listener](listener.md) cannot tell these containers apart; in their namespaces they are served as usual.",
   ],
   [
     /some names do not resolve on the host/,

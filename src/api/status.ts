@@ -9,6 +9,7 @@ import type { AnsweredByReport } from "../base/model/answered-by.ts";
 import type { CapabilitySets } from "../base/model/capability-sets.ts";
 import type { HostMeansReport } from "../base/model/host-policy.ts";
 import type { KeeperReport } from "../base/model/keeper-report.ts";
+import type { ListenerReport } from "../base/model/listener-report.ts";
 import type { NodeReport } from "../base/model/node-report.ts";
 import type { RecentCountsReport } from "../base/model/recent-counts-report.ts";
 import type { SettingOrigins } from "../base/model/setting-origins.ts";
@@ -31,6 +32,8 @@ export interface ContainerStatus {
   readonly warning?: string;
   /** The name of the container whose network namespace it uses, if that is not its own. */
   readonly sharesWith?: string;
+  /** It is skipped, and has asked the listener on the host, which answers it. */
+  readonly asksListener?: boolean;
   /** The host has it: how its programs get container names, and why so. */
   readonly hostNames?: HostMeansReport;
   /** What may prevent queries from reaching dns11, if that is why it failed. */
@@ -103,6 +106,8 @@ export interface Status {
   readonly etcd?: EtcdReport | null;
   /** The same for a Kubernetes cluster. */
   readonly cluster?: ClusterReport | null;
+  /** null where it is off; missing in replies of versions that had none. */
+  readonly listener?: ListenerReport | null;
   readonly containers: readonly ContainerStatus[];
 }
 

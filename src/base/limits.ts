@@ -5,6 +5,7 @@
 import { CLUSTER_LIMITS } from "./cluster-limits.ts";
 import { DECLARED_LIMITS } from "./declared-limits.ts";
 import { ETCD_LIMITS } from "./etcd-limits.ts";
+import { LISTENER_LIMITS } from "./listener-limits.ts";
 import { LOG_LIMITS } from "./log-limits.ts";
 import { SWARM_LIMITS } from "./swarm-limits.ts";
 
@@ -389,6 +390,7 @@ export const LIMITS = {
 
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
+  ...LISTENER_LIMITS,
   ...ETCD_LIMITS,
   ...CLUSTER_LIMITS,
 

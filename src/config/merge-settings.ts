@@ -73,6 +73,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     domain: precedence.take("host-domain"),
     zones: [...zones, ...(cluster.api === undefined ? [] : [cluster.zone]), ...nodeDomains(everyone)],
   };
+  const hasListener = precedence.take("listener");
   const records = precedence.takeMap("records", [], recordsText);
   const policies = precedence.takeMap("policies", [], policiesText);
   const recordsDir = precedence.takeOptional("records-dir");
@@ -99,6 +100,7 @@ export function mergeSettings(layers: readonly SettingsLayer[]): Settings {
     kind: kindOf(precedence),
     resolvConf,
     hostNames,
+    hasListener,
     ruleBackend,
     logLevel,
     logFormat,

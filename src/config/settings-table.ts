@@ -26,6 +26,7 @@ import {
   NODE_ADDRESS_WORDS,
   NODE_FAMILIES,
 } from "../base/model/kind-policy.ts";
+import { LISTENER_ADDRESSES } from "../base/model/listener-addresses.ts";
 import { LABEL_DEFAULTS, LABEL_SERVERS } from "../base/model/label-policy.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../base/model/log-choices.ts";
 import { QUERIES_DEFAULTS, QUERY_NAMES } from "../base/model/query-record.ts";
@@ -133,6 +134,11 @@ export const SETTINGS = {
     { flag: "host-names [means]", preset: "auto" },
   ),
   "host-domain": one(HOST_DOMAIN, HOST_DEFAULTS.domain, "domain of container names on the host"),
+  listener: one(
+    BOOLEAN,
+    false,
+    `answer containers at ${LISTENER_ADDRESSES.ipv4} and ${LISTENER_ADDRESSES.ipv6} of the host, too, where their queries do not reach 127.0.0.11`,
+  ),
   health: one(
     oneOf(HEALTH_POLICIES),
     "ignore",

@@ -62,6 +62,8 @@ export interface Settings {
   readonly kind: KindPolicy;
   /** Container names for programs on the host. */
   readonly hostNames: HostPolicy;
+  /** Whether dns11 answers containers at an address of the host, too. */
+  readonly hasListener: boolean;
   /** The host's resolv.conf in the engine's mount namespace, if it is not at its usual path. */
   readonly resolvConf: string | undefined;
   readonly ruleBackend: RuleBackendSetting;

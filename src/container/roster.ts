@@ -7,6 +7,7 @@ import { DETACHED, type Decision, decide, quarantined, withWarnings } from "./at
 import { type AttachMode, CONTAINER_BY_PROCESS, CONTAINER_MODE } from "./attach/attach-mode.ts";
 import type { Reconciler } from "./attach/reconciler.ts";
 import type { Bridges } from "./bridge/bridges.ts";
+import type { Guests } from "./guest/guests.ts";
 import { nodeWarnings } from "./kind/node-warnings.ts";
 import type { Nodes } from "./kind/nodes.ts";
 import type { Directory } from "./registry/directory.ts";
@@ -26,6 +27,7 @@ export interface RosterParts {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
+  readonly guests: Pick<Guests, "serve" | "release" | "forget">;
   readonly only: readonly OnlyFilter[];
   /** Why a container is quarantined: dns11 crashed because of it. Undefined if it is not. */
   readonly quarantineOf?: (containerId: string) => string | undefined;
@@ -35,6 +37,8 @@ export interface RosterParts {
   readonly defaultBridge: DefaultBridgeSetting;
   /** Called when a container has changed that others, and perhaps the host, have as a server. */
   readonly onOthers?: () => void;
+  /** What a container sees, or whether it is served, may have changed. */
+  readonly onDecided?: (containerId: string) => void;
   readonly onWarning: (fact: ContainerFact, warning: string) => void;
 }
 
@@ -105,6 +109,7 @@ export class Roster {
     this.#parts.reconciler.clearDesired(containerId);
     this.#parts.nodes.forget(containerId);
     this.#parts.bridges.forget(containerId);
+    this.#parts.guests.forget(containerId);
     this.#decisions.delete(containerId);
     if (changesOthers) this.#refreshOthers();
   }
@@ -166,9 +171,19 @@ export class Roster {
     if (nodes.isDetached(fact)) return DETACHED;
     // A node needs Docker's resolver, which answers its pods when dns11 stops.
     const defaultBridge = nodes.isNode(fact) ? "node" : this.#defaultBridge;
-    const decision = decide(fact, this.#only, this.#labelPolicy, defaultBridge, () => isEnforced?.(fact.id) === true);
+    const decided = decide(fact, this.#only, this.#labelPolicy, defaultBridge, () => isEnforced?.(fact.id) === true);
+    const decision = this.#asGuest(fact, decided);
     const quarantineReason = decision.kind === "serve" ? quarantineOf?.(fact.id) : undefined;
     return quarantineReason === undefined ? decision : quarantined(quarantineReason);
+  }
+
+  /** With how the listener serves a container that cannot be served in its namespace. */
+  #asGuest(fact: ContainerFact, decision: Decision): Decision {
+    const { guests } = this.#parts;
+    if (decision.kind === "skip" && decision.code === "own-stack")
+      return { ...decision, reason: `${decision.reason}; ${guests.serve(fact)}` };
+    guests.release(fact.id);
+    return decision;
   }
 
   #containerMode(fact: ContainerFact): AttachMode {
@@ -210,6 +225,7 @@ export class Roster {
       onWarning(fact, decision.warning);
     }
     this.#decisions.set(fact.id, decision);
+    this.#parts.onDecided?.(fact.id);
     if (mode === undefined || view === undefined) {
       reconciler.clearDesired(fact.id);
       return;

@@ -9,6 +9,7 @@ import {
   checkNodeNamespace,
   checkUnservedContainer,
 } from "./checks/container-check.ts";
+import { listenerQueryFindings } from "./checks/host-listener-check.ts";
 import { libcFinding } from "./checks/libc-check.ts";
 import {
   type ContainerServers,
@@ -226,13 +227,16 @@ async function diagnoseContainer(
       announce: announcing(fact.id, context),
     };
     const tools = { runner: context.runner, memory: context.memory, hostNetwork: context.host.network };
-    const [findings, upstream] = await Promise.all([
+    const listener = { listener: context.status?.listener ?? null, daemonDns: context.daemonDns };
+    const [findings, atListener, upstream] = await Promise.all([
       checkNamespace(each, target, tools, context),
+      listenerQueryFindings(target, tools, listener),
       upstreamFindings(servers, { fd, fact }, context, queryOnce),
     ]);
     return report([
       attachment,
       ...findings,
+      ...atListener,
       ...(upstream.length > 0 ? upstream : [noUpstreamFinding(whyNoUpstream(each, context))]),
       loopFinding(each, all satisfies readonly ContainerServers[]),
       ...libcFindings(target, context),

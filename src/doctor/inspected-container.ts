@@ -47,6 +47,8 @@ const SHARED = "container:";
 const NOT_INSPECTED: ReadonlySet<string> = new Set(["host-network", "shares-namespace", "no-network"]);
 /** A container is only on the default bridge, where Docker has no DNS for container names. */
 const DEFAULT_BRIDGE_ONLY = "default-network-only";
+/** What its namespace shows has nothing to do with its queries. */
+const OWN_STACK = "own-stack";
 /** A container with one of these codes is on the default bridge, and not served. */
 const DEFAULT_BRIDGE: ReadonlySet<string> = new Set([DEFAULT_BRIDGE_ONLY, "no-nameserver"]);
 /** Containers that dns11 does not serve, and that is no fault. */
@@ -129,7 +131,7 @@ function inspectedContainer(
 
 function namespaceKindOf(decision: Decision, { nameservers }: ContainerFact): NamespaceKind {
   if (decision.kind === "serve") return nameservers.kind === "captured" ? "captured" : "with-resolver";
-  if (NOT_INSPECTED.has(decision.code)) return "elsewhere";
+  if (NOT_INSPECTED.has(decision.code) || decision.code === OWN_STACK) return "elsewhere";
   return DEFAULT_BRIDGE.has(decision.code) ? "default-bridge" : "with-resolver";
 }
 
@@ -188,6 +190,7 @@ function attachmentFinding(
   if (decision.kind === "skip" && NEVER_SERVED.has(decision.code)) {
     return finding("attachment", "ok", `${NOT_SERVED} (${decision.code}): ${namedReason(decision, owner)}`);
   }
+  if (decision.kind === "skip" && decision.code === OWN_STACK) return ownStackFinding(decision, status);
   if (!isRunning) return finding("attachment", "ok", "Docker's resolver answers, because dns11 is not running");
   if (status === undefined) {
     return finding(
@@ -223,6 +226,18 @@ function attachmentFinding(
     case "verifying":
       return finding("attachment", "warning", `dns11 is attaching (${status.state})`, RUN_AGAIN);
   }
+}
+
+/** Nobody else answers it: Docker's resolver is at 127.0.0.11, too. */
+function ownStackFinding(
+  { reason }: Extract<Decision, { readonly kind: "skip" }>,
+  status: ContainerStatus | undefined,
+): Finding {
+  const detail = `not served in its namespace (${OWN_STACK}): ${status?.reason ?? reason}`;
+  if (status?.asksListener === true) return finding("attachment", "ok", `${detail}; it asks the listener`);
+  const remedy =
+    "Run dns11 with listener: true. If it does: query a name from the container, then run `dns11 doctor` again.";
+  return finding("attachment", "warning", `${detail}; it has not asked the listener`, remedy);
 }
 
 /** Whose namespace it shares, by name: an id is not what a command takes. */

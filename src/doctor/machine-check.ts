@@ -10,6 +10,7 @@ import { ControlClient } from "../api/control-client.ts";
 import { clusterFindings } from "./checks/cluster-check.ts";
 import { etcdFindings } from "./checks/etcd-check.ts";
 import { kernelAnswersFindings } from "./checks/kernel-answers-check.ts";
+import { hostListenerFindings } from "./checks/host-listener-check.ts";
 import { hostNamesFindings } from "./checks/host-names-check.ts";
 import { recordsFindings } from "./checks/records-check.ts";
 import { conntrackFinding } from "./checks/namespace-check.ts";
@@ -18,6 +19,7 @@ import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/na
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { Engine, type EngineInfo } from "../container/watch/engine.ts";
 import { engineAddress } from "../api/engine-address.ts";
+import { DaemonDns } from "../container/watch/daemon-dns.ts";
 import { type HostServers, listedServers, readHostServers } from "../container/watch/host-file.ts";
 import type { ListedServer } from "../container/watch/resolv-conf.ts";
 import { tryLock } from "../kernel/libc.ts";
@@ -43,6 +45,8 @@ export interface DoctorContext {
   readonly hostServers: HostServers;
   /** The nameservers that the host's files list, and where. */
   readonly listedServers: readonly ListedServer[];
+  /** The servers that the engine's own settings give every container; undefined if they are not known. */
+  readonly daemonDns: readonly string[] | undefined;
   close(): void;
 }
 
@@ -98,12 +102,14 @@ export async function checkMachine(
   if (info.isRootless) findings.push(rootlessFinding());
   const path = hostResolvConfPath(instance.status);
   const hostServers = readHostServers(host, path);
+  const daemonDns = new DaemonDns(() => host).readServers();
   findings.push(
     ...hostFileFindings(hostServers),
     ...kernelAnswersFindings(instance.status),
     ...etcdFindings(instance.status),
     ...clusterFindings(instance.status),
     ...(instance.status === undefined ? [] : hostNamesFindings(instance.status, host)),
+    ...hostListenerFindings(instance.status, daemonDns),
     ...(instance.status === undefined ? [] : recordsFindings(instance.status)),
     runner.within(host.network, () => conntrackFinding()),
   );
@@ -112,7 +118,8 @@ export async function checkMachine(
     closeEngineHost(host);
   };
   const listed = listedServers(host, path);
-  const context = { ...instance, engine, info, host, runner, memory, hostServers, listedServers: listed, close };
+  const servers = { hostServers, listedServers: listed, daemonDns };
+  const context = { ...instance, engine, info, host, runner, memory, ...servers, close };
   return { findings, context };
 }
 

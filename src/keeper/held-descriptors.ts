@@ -7,10 +7,10 @@ import { LIMITS } from "../base/limits.ts";
 import { closeInPool } from "../kernel/in-pool.ts";
 import { closeQuietly } from "../kernel/libc.ts";
 import type { NetlinkMemory } from "../kernel/netlink-socket.ts";
-import { NFPROTO_IPV4, NFPROTO_IPV6, NftSocket, deleteTable } from "../kernel/nfnetlink.ts";
+import { NFPROTO_BRIDGE, NFPROTO_IPV4, NFPROTO_IPV6, NftSocket, deleteTable } from "../kernel/nfnetlink.ts";
 import type { HeldNamespace } from "../base/model/held-namespace.ts";
 
-const FAMILY_NUMBER = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
+const FAMILY_NUMBER = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6, bridge: NFPROTO_BRIDGE } as const;
 
 /** Removes our tables after the serving process is gone, one transaction each. Returns whether there were any. */
 export async function removeTables({ netlink, tables }: HeldNamespace, memory: NetlinkMemory): Promise<boolean> {

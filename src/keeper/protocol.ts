@@ -7,7 +7,7 @@ import { LIMITS } from "../base/limits.ts";
 import type { HeldNamespace, HeldPair, HeldTable } from "../base/model/held-namespace.ts";
 
 /** Must change whenever anything below changes. */
-export const PROTOCOL_VERSION = 4;
+export const PROTOCOL_VERSION = 5;
 
 /** A link, and the map that its program calls through. */
 const PROGRAMS_MAX = 2;
@@ -153,7 +153,8 @@ function tableIn(value: unknown): HeldTable | undefined {
   if (!isRecord(value)) return undefined;
   const { family } = value;
   const name = text(value["name"]);
-  return (family === "ip" || family === "ip6") && name !== undefined ? { family, name } : undefined;
+  const isFamily = family === "ip" || family === "ip6" || family === "bridge";
+  return isFamily && name !== undefined ? { family, name } : undefined;
 }
 
 function listeningIn(value: unknown): HeldPair["listening"] | undefined {

@@ -3,6 +3,7 @@
  * process, because a batch is received, answered and sent within one turn of the event loop. The kernel's arrays of
  * struct mmsghdr are laid out once; per packet only lengths change.
  */
+import type { AddressKey } from "../base/model/address.ts";
 import { addressOf, lastErrno, receiveMany, sendMany } from "./libc.ts";
 
 /**
@@ -19,6 +20,10 @@ const IOVEC_WORDS = IOVEC_BYTES / 4;
 const ADDRESS_BYTES = 28;
 /** Where the address begins in a sockaddr, of either family. */
 const BEHIND_PORT = 4;
+/** The length of a sockaddr_in, and where the address is in a sockaddr_in6. */
+const IPV4_SOCKET_ADDRESS_BYTES = 16;
+const IPV6_ADDRESS_AT = 8;
+const IPV6_BYTES = 16;
 const EINTR = 4;
 const EAGAIN = 11;
 
@@ -101,6 +106,15 @@ export class MessageBlock {
   /** The source port of a slot's message. */
   senderPort(slot: number): number {
     return this.#addresses.readUInt16BE(slot * ADDRESS_BYTES + 2);
+  }
+
+  /** The source address of a slot's message in a form for tables: a number for IPv4, its bytes as text for IPv6. */
+  senderKey(slot: number): AddressKey {
+    const start = slot * ADDRESS_BYTES;
+    const isIpv4 = this.#receiveHeaders[slot * HEADER_WORDS + NAME_LENGTH_WORD] === IPV4_SOCKET_ADDRESS_BYTES;
+    return isIpv4
+      ? this.#addresses.readUInt32BE(start + BEHIND_PORT)
+      : this.#addresses.toString("latin1", start + IPV6_ADDRESS_AT, start + IPV6_ADDRESS_AT + IPV6_BYTES);
   }
 
   /**

@@ -13,6 +13,7 @@ import * as nft from "./nft-constants.ts";
 
 export const NFPROTO_IPV4 = 2;
 export const NFPROTO_IPV6 = 10;
+export const NFPROTO_BRIDGE = 7;
 const SUBSYSTEM_NFTABLES = 10;
 const BATCH_BEGIN = 0x10;
 const BATCH_END = 0x11;

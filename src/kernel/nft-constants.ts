@@ -51,11 +51,16 @@ export const NFTA_PAYLOAD_BASE = 2;
 export const NFTA_PAYLOAD_OFFSET = 3;
 export const NFTA_PAYLOAD_LEN = 4;
 export const LINK_HEADER = 0;
+export const NFTA_PAYLOAD_SREG = 5;
+export const NFTA_PAYLOAD_CSUM_TYPE = 6;
+export const NFTA_PAYLOAD_CSUM_OFFSET = 7;
+export const NFT_PAYLOAD_CSUM_INET = 1;
 export const NETWORK_HEADER = 1;
 export const TRANSPORT_HEADER = 2;
 
 export const NFTA_META_DREG = 1;
 export const NFTA_META_KEY = 2;
+export const NFTA_META_SREG = 3;
 export const NFT_META_PROTOCOL = 1;
 export const NFT_META_MARK = 3;
 export const NFT_META_IIF = 4;
@@ -121,8 +126,27 @@ export const NFT_NAT_DNAT = 1;
 export const NFT_REG_VERDICT = 0;
 export const NFT_REG_1 = 1;
 export const NFT_REG_2 = 2;
-/** The first register as four small ones, and those of the next. */
+/** The registers in pieces of four bytes: this is the first one of them, and of NFT_REG_1. */
 export const NFT_REG32_00 = 8;
+
+export const NFTA_SET_TABLE = 1;
+export const NFTA_SET_NAME = 2;
+export const NFTA_SET_FLAGS = 3;
+export const NFTA_SET_KEY_TYPE = 4;
+export const NFTA_SET_KEY_LEN = 5;
+export const NFTA_SET_ID = 10;
+export const NFTA_SET_EXPR = 17;
+export const NFTA_SET_ELEM_LIST_TABLE = 1;
+export const NFTA_SET_ELEM_LIST_SET = 2;
+export const NFTA_SET_ELEM_LIST_ELEMENTS = 3;
+export const NFTA_SET_ELEM_KEY = 1;
+
+export const NFTA_LOOKUP_SET = 1;
+export const NFTA_LOOKUP_SREG = 2;
+
+export const NFTA_LIMIT_RATE = 1;
+export const NFTA_LIMIT_UNIT = 2;
+export const NFTA_LIMIT_BURST = 3;
 
 /** The control group of a packet's socket, of version 2. */
 export const NFTA_SOCKET_KEY = 1;
@@ -138,27 +162,15 @@ export const NFTA_MATCH_INFO = 3;
 export const NFT_SET_MAP = 0x8;
 export const NFT_SET_TIMEOUT = 0x10;
 export const NFT_SET_EVAL = 0x20;
-export const NFTA_SET_TABLE = 1;
-export const NFTA_SET_NAME = 2;
-export const NFTA_SET_FLAGS = 3;
-export const NFTA_SET_KEY_TYPE = 4;
-export const NFTA_SET_KEY_LEN = 5;
 export const NFTA_SET_DATA_TYPE = 6;
 export const NFTA_SET_DESC = 9;
 export const NFTA_SET_DESC_SIZE = 1;
-export const NFTA_SET_ID = 10;
 export const NFT_DATA_VERDICT = 0xffff_ff00;
-export const NFTA_SET_ELEM_LIST_TABLE = 1;
-export const NFTA_SET_ELEM_LIST_SET = 2;
-export const NFTA_SET_ELEM_LIST_ELEMENTS = 3;
-export const NFTA_SET_ELEM_KEY = 1;
 export const NFTA_SET_ELEM_DATA = 2;
 export const NFTA_SET_ELEM_TIMEOUT = 4;
 export const NFTA_SET_ELEM_EXPIRATION = 5;
 export const NFTA_SET_ELEM_EXPR = 7;
 
-export const NFTA_LOOKUP_SET = 1;
-export const NFTA_LOOKUP_SREG = 2;
 export const NFTA_LOOKUP_DREG = 3;
 
 export const NFTA_DYNSET_SET_NAME = 1;

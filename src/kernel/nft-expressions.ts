@@ -26,9 +26,13 @@ export interface PacketPart {
   readonly length: number;
 }
 
-export function loadPayload(w: NetlinkWriter, { base, offset, length }: PacketPart): void {
+export function loadPayload(
+  w: NetlinkWriter,
+  { base, offset, length }: PacketPart,
+  register: number = nft.NFT_REG_1,
+): void {
   expression(w, "payload", () => {
-    w.u32(nft.NFTA_PAYLOAD_DREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_PAYLOAD_DREG, register);
     w.u32(nft.NFTA_PAYLOAD_BASE, base);
     w.u32(nft.NFTA_PAYLOAD_OFFSET, offset);
     w.u32(nft.NFTA_PAYLOAD_LEN, length);

@@ -189,6 +189,14 @@ export class RouteSocket {
     });
   }
 
+  createBridge(name: string): void {
+    this.#request("RTM_NEWLINK", CREATE, `bridge ${name}`, (w) => {
+      w.raw(linkHeader(0));
+      w.text(rt.IFLA_IFNAME, name);
+      w.nested(rt.IFLA_LINKINFO, () => w.text(rt.IFLA_INFO_KIND, "bridge"));
+    });
+  }
+
   setUp(index: number): void {
     this.#request("RTM_NEWLINK", NLM_F_ACK, `interface ${index}`, (w) => w.raw(linkHeader(index, rt.IFF_UP)));
   }

@@ -7,6 +7,7 @@ import { NamespaceRunner, warmThreadPool } from "../container/namespace/namespac
 import { type EngineHost, closeEngineHost, socketPeerPid } from "../container/namespace/engine-host.ts";
 import { openOwnEngineHost } from "../container/namespace/engine-owner.ts";
 import { proveNamespace } from "../container/namespace/proof.ts";
+import { LISTENER_LINK, removeListenerLink } from "../container/listener/listener-link.ts";
 import { Journal } from "../container/kind/journal.ts";
 import { NOTHING_TO_RESTORE, restoreNode } from "../container/kind/node-restore.ts";
 import { unlessLocked } from "../container/namespace/rules-locked.ts";
@@ -62,6 +63,8 @@ export async function cleanup(
       did.push(...cleaned.did);
       failed.push(...cleaned.failed);
     }
+    if (only === undefined && runner.within(host.network, () => removeListenerLink(memory)))
+      did.push(`removed the link "${LISTENER_LINK}" of the listener`);
     isWhole = failed.length === 0;
   } finally {
     runner.close();

@@ -9,10 +9,11 @@ import { LIMITS } from "../base/limits.ts";
 import type { Behaviour } from "../base/model/behaviour.ts";
 import type { RunSettings } from "../config/settings.ts";
 import type { OpenEndpointFor } from "../container/attach/endpoint.ts";
+import type { OpenSharedEndpoint } from "../container/listener/shared-endpoint.ts";
 import { MessageBlock } from "../kernel/message-block.ts";
 import { RandomIds } from "../base/lib/random-ids.ts";
 import { serverText } from "../base/model/server-text.ts";
-import type { Server } from "../base/model/view.ts";
+import type { Server, View } from "../base/model/view.ts";
 import type { QueryReadings } from "../metrics/metrics.ts";
 import type { RateLimitedLog } from "../base/log/rate-limited-log.ts";
 import { Answerer } from "../query/answer.ts";
@@ -24,6 +25,7 @@ import { DockerAsker } from "../query/docker/docker-asker.ts";
 import { AdaptiveForwarder } from "../query/forward/adaptive.ts";
 import { LoopGuard } from "../query/upstream/loop-guard.ts";
 import { SequentialForwarder } from "../query/forward/sequential.ts";
+import type { Client, Dial } from "../query/client/client.ts";
 import { Clients } from "../query/client/clients.ts";
 import type { SlotLimit } from "../query/client/slots.ts";
 import { FailureTables } from "../query/failures/failure-tables.ts";
@@ -32,6 +34,7 @@ import { QueryHistories } from "../query/history/query-histories.ts";
 import { AnswerGate } from "../query/gate/answer-gate.ts";
 import { Endpoint } from "../query/listen/endpoint.ts";
 import type { PolicyBook } from "../policy/book/policy-book.ts";
+import { SharedEndpoint } from "../query/listen/shared-endpoint.ts";
 import { type Forward, SLOT_BYTES } from "../query/ports.ts";
 import { type TcpParts, streamBlock } from "../query/listen/tcp-connection.ts";
 import type { UdpParts } from "../query/listen/udp.ts";
@@ -51,6 +54,7 @@ export interface QuerySide {
   readonly meter: Meter;
   readonly readings: () => QueryReadings;
   readonly openEndpointFor: OpenEndpointFor;
+  readonly openSharedEndpoint: OpenSharedEndpoint;
   readonly clients: Clients;
   /** The upstreams have changed, or their own upstreams have: cached replies may be wrong. */
   readonly onUpstreamsChanged: () => void;
@@ -114,16 +118,27 @@ export function composeQuerySide(
   const shared = { meter };
   const udp: UdpParts = { ...answering, ...shared, block: parts.block };
   const tcp: TcpParts = { ...answering, ...shared, block: streamBlock() };
+  const openClient = (containerId: string, view: View, dial: Dial): Client => {
+    const client = clients.open(containerId, view, dial);
+    rules.open(client, containerId);
+    policies.open(client, containerId);
+    onClient(client.number, containerId);
+    return client;
+  };
   return {
     meter,
     readings: () => answering.pipeline.readings(),
-    openEndpointFor: (containerId) => (sockets, view, dial) => {
-      const client = clients.open(containerId, view, dial);
-      rules.open(client, containerId);
-      policies.open(client, containerId);
-      onClient(client.number, containerId);
-      return new Endpoint(sockets, client, { udp, tcp });
-    },
+    openEndpointFor: (containerId) => (sockets, view, dial) =>
+      new Endpoint(sockets, openClient(containerId, view, dial), { udp, tcp }),
+    openSharedEndpoint: (sockets, waiting, { viewOf, dial }) =>
+      new SharedEndpoint(sockets, waiting, {
+        udp,
+        tcp,
+        viewOf,
+        clientOf: (containerId) => clients.of(containerId),
+        openClient: (containerId, view) =>
+          openClient(containerId, view, (server, type) => dial(containerId, server, type)),
+      }),
     clients,
     histories,
     failures,

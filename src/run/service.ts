@@ -366,6 +366,7 @@ export class Service {
       records: records.report,
       etcd: etcd.report,
       cluster: cluster.report,
+      listener: containerSide.listenerReport,
       isReady,
       memoryBytes: process.memoryUsage.rss(),
       capabilities: threadCapabilities(),

@@ -22,6 +22,7 @@ import { DATA_PLANE_PARTS, benchDataPlane } from "./data-plane.ts";
 import { type Report, save, thisMachine } from "./report.ts";
 import { DNS11 } from "./server.ts";
 import type { Line } from "./tally.ts";
+import { benchListener } from "./listener.ts";
 import { benchLocks } from "./locks.ts";
 import { benchSwarm } from "./swarm.ts";
 import { benchNames } from "./names.ts";
@@ -66,6 +67,7 @@ const LAST: readonly Part[] = [
     async () => await benchPolicy(pace),
   ],
   ["addresses", "Connections held to policies, in the kernel", benchAddresses],
+  ["listener", "The listener on the host beside 127.0.0.11", async () => await benchListener(pace)],
   ["etcd", "Services of 100 machines through etcd", async () => await benchEtcd(isQuick ? 5 : 30)],
   ["etcd-engines", "From a container's start on one machine to its answer on another", benchEtcdEngines],
   ["locks", "Beside a container that holds the lock of its rules", async () => await benchLocks(isQuick ? 5 : 20)],

@@ -592,6 +592,29 @@ var ETCD_LIMITS = {
   etcdFileBytes: 256 * 1024
 };
 
+// src/base/listener-limits.ts
+var LISTENER_LIMITS = {
+  /**
+   * Packets of one asker that the kernel lets through in a second, by each of its addresses; what is beyond is lost. One that floods
+   * would fill the buffer that all share. A busy container sends some hundred.
+   */
+  listenerPacketsPerSecond: 5e3,
+  /** And at once. */
+  listenerPacketsBurst: 1e3,
+  /** Receive buffer of the UDP socket: some 21,000 queries, so twenty bursts at once. */
+  listenerReceiveBytes: 8 * 1024 * 1024,
+  /**
+   * Queries by links of nobody that is known yet: let through in a second and at once, waiting, and for how long. A container is known some
+   * 20 ms after its start, on a busy machine later; its C library asks again after 2.5 s at the earliest.
+   */
+  listenerNewPerSecond: 200,
+  listenerNewBurst: 50,
+  listenerWaiting: 64,
+  listenerWaitingMs: 2e3,
+  /** Until the listener is tried again after a failure: the port may be free by then. */
+  listenerRetryMs: 1e4
+};
+
 // src/base/log-limits.ts
 var LOG_LIMITS = {
   /** A line with the same subject and text is logged once in this time, with the number of those held back. */
@@ -1029,6 +1052,7 @@ var LIMITS = {
   queryLogLines: 500,
   ...DECLARED_LIMITS,
   ...SWARM_LIMITS,
+  ...LISTENER_LIMITS,
   ...ETCD_LIMITS,
   ...CLUSTER_LIMITS,
   /** Images whose labels are cached, so that each is inspected once; the least recently used one is dropped. */

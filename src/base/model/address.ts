@@ -37,6 +37,14 @@ export function addressText(bytes: Uint8Array): string {
   return new SocketAddress({ address, family: "ipv6" }).address;
 }
 
+/** An address in a form for tables: a number for IPv4, its bytes as text for IPv6. */
+export type AddressKey = number | string;
+
+export function addressKey(bytes: Uint8Array): AddressKey {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return bytes.length === 4 ? buffer.readUInt32BE(0) : buffer.toString("latin1");
+}
+
 /** The wire labels of an address below in-addr.arpa or ip6.arpa, without a terminating zero. */
 export function reverseLabels(address: Uint8Array): Uint8Array {
   const labels =

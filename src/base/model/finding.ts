@@ -16,6 +16,8 @@ export const CHECKS = {
   leftovers: "leftovers",
   "host-resolv-conf": "host resolv.conf",
   "host-names": "host names",
+  "host-listener": "listener on the host",
+  "listener-query": "query to the listener",
   etcd: "etcd",
   "etcd-records": "records in etcd",
   "etcd-publishing": "publishing to etcd",

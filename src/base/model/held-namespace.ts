@@ -27,7 +27,7 @@ export interface HeldNamespace {
 }
 
 export interface HeldTable {
-  readonly family: "ip" | "ip6";
+  readonly family: "ip" | "ip6" | "bridge";
   readonly name: string;
 }
 

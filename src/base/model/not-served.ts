@@ -9,6 +9,7 @@ export const SKIP_CODES = [
   "shares-namespace",
   "default-network-only",
   "no-nameserver",
+  "own-stack",
   "opted-out",
   "kind-detached",
   "quarantined",

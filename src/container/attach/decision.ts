@@ -13,6 +13,7 @@ import { CHOICE_LABELS, choiceWarnings } from "../facts/label-choices.ts";
 import { NAMES_LABEL, aliasWildcards, labelNames } from "../facts/label-names.ts";
 import { DNS_LABEL, labelRoutes } from "../registry/label-routes.ts";
 import { ZONE_LABELS, serviceWarning } from "../facts/label-service.ts";
+import { hasOwnStack } from "../facts/runtime.ts";
 import { type Labels, effectiveLabels, ignoredLabelWarning } from "../facts/labels.ts";
 
 export type Decision =
@@ -79,6 +80,10 @@ function decideByNetworks(
     if (reason !== undefined) return reason;
   }
   if (!isSelectedByFilters) return skip("not-selected", "no --only filter matches it");
+  if (hasOwnStack(fact)) {
+    const why = "has a network stack of its own, whose queries never reach 127.0.0.11";
+    return skip("own-stack", `its runtime ${fact.runtime ?? ""} ${why}`);
+  }
   return { kind: "serve" };
 }
 

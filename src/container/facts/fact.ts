@@ -66,6 +66,8 @@ export interface ContainerFact extends SplitLabels {
   readonly networkMode: string;
   /** It may do what root may do on the host. */
   readonly isPrivileged?: boolean;
+  /** What runs it, by the name that dockerd has for it, such as runc. */
+  readonly runtime?: string;
   readonly hostname: string;
   readonly domainName: string;
   readonly ports: PortsFact;

@@ -52,11 +52,31 @@ export function pairsFor(
   return { pairs: found.map((pair) => pair ?? (fresh.shift() as NamespaceSockets)), added };
 }
 
+/** A UDP socket alone, on a port that the kernel chooses. */
+export interface WaitingSocket {
+  readonly udp: number;
+  readonly listening: { readonly address: string; readonly udpPort: number };
+}
+
+/** Call inside the namespace. */
+export function bindWaiting(address: string): WaitingSocket {
+  const bytes = addressBytes(address) as Uint8Array;
+  const udp = socket(bytes.length === 4 ? AF_INET : AF_INET6, SOCK_DGRAM);
+  try {
+    bindTo(udp, socketAddress(bytes, 0), address);
+    return { udp, listening: { address, udpPort: portOf(udp) } };
+  } catch (error) {
+    closeQuietly(udp);
+    throw error;
+  }
+}
+
 export function closeSockets(sockets: readonly NamespaceSockets[]): void {
   for (const { udp, tcp } of sockets) for (const fd of [udp, tcp]) closeQuietly(fd);
 }
 
-function bindPair(address: string): NamespaceSockets {
+/** Call inside the namespace. */
+export function bindPair(address: string): NamespaceSockets {
   const bytes = addressBytes(address) as Uint8Array;
   const family = bytes.length === 4 ? AF_INET : AF_INET6;
   const anyPort = socketAddress(bytes, 0);

@@ -2,6 +2,7 @@
  * ListedServers: the servers that Docker would query for a container.
  */
 import { isSameAddress } from "../../base/model/address.ts";
+import { isListenerAddress } from "../../base/model/listener-addresses.ts";
 import { DNS_PORT } from "../../base/model/server-text.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { NameserversFact } from "../facts/fact.ts";
@@ -27,8 +28,14 @@ export function listedServers(
     nameservers.kind === "captured"
       ? nameservers.servers.map((address) => ({ from: "container" as const, address }))
       : nameservers.servers;
-  return servers
-    .filter(({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)))
-    .slice(0, serversMax)
-    .map((server): Server => ({ ...server, port: DNS_PORT }));
+  const usable = servers.filter(
+    ({ from, address }) => from === "host" || !ownAddresses.some((own) => isSameAddress(address, own)),
+  );
+  const listener = usable.find(({ address }) => isListenerAddress(address));
+  return usable
+    .flatMap((server) => {
+      if (isListenerAddress(server.address)) return server === listener ? host : [];
+      return [{ ...server, port: DNS_PORT }];
+    })
+    .slice(0, serversMax);
 }

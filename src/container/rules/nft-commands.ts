@@ -30,10 +30,10 @@ import {
   type TablePlan,
 } from "./plan.ts";
 
-const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
+export const PROTOCOL_NUMBER: Record<Protocol, number> = { udp: 17, tcp: 6 };
 export const FAMILY_NUMBER: Record<IpFamily, number> = { ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 };
 /** Offset and length of the addresses in the IP header. */
-const ADDRESSES = {
+export const ADDRESSES = {
   ip: { source: 12, destination: 16, length: 4 },
   ip6: { source: 8, destination: 24, length: 16 },
 } as const;

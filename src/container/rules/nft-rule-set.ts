@@ -23,7 +23,7 @@ export class NftRuleSet implements RuleSet {
     this.#isOwned = isOwned;
     this.#netns = netns;
     this.#nft = netns.within(() => new NftSocket(netns.memory, inherited?.netlink));
-    this.#families = inherited?.tables.map(({ family }) => family) ?? [];
+    this.#families = inherited?.tables.flatMap(({ family }) => (family === "bridge" ? [] : family)) ?? [];
   }
 
   get netlinkPort(): number {

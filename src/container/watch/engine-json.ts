@@ -37,6 +37,7 @@ export interface ContainerJson {
     readonly NetworkMode?: string;
     readonly Privileged?: boolean;
     readonly CapAdd?: readonly string[] | null;
+    readonly Runtime?: string;
     /** The links of the default bridge: `/TARGET:/CONTAINER/ALIAS`. */
     readonly Links?: readonly string[] | null;
     readonly Dns?: readonly string[] | null;

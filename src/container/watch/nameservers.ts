@@ -8,6 +8,7 @@
  * If the mode follows the host, a list from the host's file is replaced by the file's current servers.
  */
 import { addressBytes, isLoopback, isSameAddress } from "../../base/model/address.ts";
+import { isListenerAddress } from "../../base/model/listener-addresses.ts";
 import type { NameserversFact } from "../facts/fact.ts";
 import { parseResolvConf } from "./resolv-conf.ts";
 
@@ -48,9 +49,21 @@ export function nameserversOf(input: NameserversInput): NameserversFact {
   const { dns } = input;
   const isNdotsSet = isNdotsSetIn(input);
   if (dns.length > 0) return { kind: "listed", servers: fromContainer(dns), isNdotsSet, isOwn: true };
+  const others = besideListener(input.daemonDns());
+  if (others?.length === 0) return { kind: "host", isNdotsSet };
+  if (others !== undefined) return { kind: "listed", servers: fromContainer(others), isNdotsSet, isOwn: false };
   if (recordsNameservers(input)) return recordedNameservers(input, isNdotsSet);
   // Older engines: without --dns of the container, the daemon's list may apply, which the file does not record.
   return input.followsHost && input.daemonDns()?.length === 0 ? { kind: "host", isNdotsSet } : UNKNOWN;
+}
+
+/**
+ * The other servers of an engine that has all containers ask the listener; undefined if it does not. The list is trusted, whatever a
+ * container's file says: Docker's resolver would have the listener ask Docker's resolver.
+ */
+function besideListener(daemonServers: readonly string[] | undefined): readonly string[] | undefined {
+  const others = daemonServers?.filter((address) => !isListenerAddress(address));
+  return others?.length === daemonServers?.length ? undefined : others;
 }
 
 function recordedNameservers(input: NameserversInput, isNdotsSet: boolean): NameserversFact {

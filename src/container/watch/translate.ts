@@ -52,6 +52,7 @@ export function containerFact(
     sandboxKey: json.NetworkSettings?.SandboxKey ?? "",
     networkMode: json.HostConfig?.NetworkMode ?? "",
     ...(isPrivileged(json) && { isPrivileged: true }),
+    ...(json.HostConfig?.Runtime !== undefined && { runtime: json.HostConfig.Runtime }),
     hostname: json.Config?.Hostname ?? "",
     domainName: json.Config?.Domainname ?? "",
     ...split,

@@ -77,7 +77,7 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
   if (decision.kind === "skip") {
     const owner = sharedOwner(containers.facts, fact)?.name;
     const shared = owner === undefined ? {} : { reason: sharedText(owner), sharesWith: owner };
-    return { ...base, ...stateOf(decision, undefined), ...shared };
+    return { ...base, ...stateOf(decision, undefined), ...shared, ...listenerStatus(fact, containers) };
   }
   return {
     ...base,
@@ -88,6 +88,15 @@ function containerStatus(fact: ContainerFact, decision: Decision, containers: Co
     ...(node !== undefined && { node }),
     upstreams: upstreamsOf(containers.viewOf(fact)),
   };
+}
+
+/** A client that is not attached is the listener's. */
+function listenerStatus(fact: ContainerFact, containers: Containers): Partial<ContainerStatus> {
+  const client = containers.clients.of(fact.id);
+  if (client === undefined) return {};
+  const recent = recentOf(fact, containers);
+  const { counters } = client;
+  return { asksListener: true, counters, ...(recent !== undefined && { recent }), upstreams: upstreamsOf(client.view) };
 }
 
 function hasQueried(attachment: Attachment | undefined): boolean {

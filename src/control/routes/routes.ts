@@ -66,7 +66,8 @@ function findClient({ containers, histories }: ControlPorts, nameOrId: string): 
     return ended;
   }
   const decision = containers.decisionOf(fact.id);
-  if (decision?.kind !== "skip") return fact.id;
+  // One that is not served in its namespace may have asked the listener.
+  if (decision?.kind !== "skip" || containers.clients.of(fact.id) !== undefined) return fact.id;
   // Its queries come from the namespace of another container.
   const other = decision.code === "shares-namespace" ? fact.networkMode.slice("container:".length) : "";
   if (containers.facts.has(other)) return other;

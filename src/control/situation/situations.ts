@@ -2,6 +2,8 @@
  * Situations: collects what causes are derived from, for one report: all containers, the upstream servers of a name and
  * their state, and the resolv.conf of a container. It sends no query.
  */
+import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
+import { hasOwnStack } from "../../container/facts/runtime.ts";
 import { parseType } from "../../base/dns/record-type.ts";
 import { bareName, presentation } from "../../base/dns/name.ts";
 import type { DefaultBridgeSetting } from "../../base/model/name-choices.ts";
@@ -62,7 +64,8 @@ function* allContainers(
 }
 
 /** The addresses at which dns11 answers a container. */
-export function resolversOf({ nameservers }: ContainerFact): readonly string[] {
+export function resolversOf({ nameservers, ...fact }: ContainerFact): readonly string[] {
+  if (hasOwnStack(fact)) return Object.values(LISTENER_ADDRESSES);
   return nameservers.kind === "captured" ? nameservers.servers : [RESOLVER];
 }
 

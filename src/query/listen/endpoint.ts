@@ -5,9 +5,10 @@
 import type { KernelAnswerMemory } from "../../base/model/kernel-answer.ts";
 import type { View } from "../../base/model/view.ts";
 import type { Client } from "../client/client.ts";
+import { ClientConnections } from "./client-connections.ts";
 import { TcpListener } from "./tcp.ts";
 import type { TcpParts } from "./tcp-connection.ts";
-import { UdpListener, type UdpParts } from "./udp.ts";
+import { UdpListener, type UdpParts, sendersOf } from "./udp.ts";
 
 /** A bound UDP socket and a listening TCP socket at the same address. */
 export interface SocketPair {
@@ -16,7 +17,7 @@ export interface SocketPair {
   readonly listening: { readonly address: string };
 }
 
-interface EndpointParts {
+export interface EndpointParts {
   readonly udp: UdpParts;
   readonly tcp: TcpParts;
 }
@@ -26,6 +27,7 @@ export class Endpoint {
   readonly #parts: EndpointParts;
   readonly #udp: UdpListener[] = [];
   readonly #tcp: TcpListener[] = [];
+  readonly #connections: ClientConnections;
   readonly probeTarget = {
     expect: (nonce: string): void => {
       this.#client.probeNonce = nonce;
@@ -41,15 +43,18 @@ export class Endpoint {
   constructor(pairs: readonly SocketPair[], client: Client, parts: EndpointParts) {
     this.#client = client;
     this.#parts = parts;
+    this.#connections = new ClientConnections(client, parts.tcp);
     this.add(pairs);
   }
 
   /** Takes ownership of further sockets. */
   add(pairs: readonly SocketPair[]): void {
-    const { udp: udpParts, tcp: tcpParts } = this.#parts;
+    const client = this.#client;
+    const senders = sendersOf(client);
+    const connecters = { clientNumber: client.number, of: () => this.#connections };
     for (const { udp, tcp, listening } of pairs) {
-      this.#udp.push(new UdpListener(udp, listening.address, this.#client, udpParts));
-      this.#tcp.push(new TcpListener(tcp, this.#client, tcpParts));
+      this.#udp.push(new UdpListener(udp, listening.address, senders, this.#parts.udp));
+      this.#tcp.push(new TcpListener(tcp, connecters));
     }
   }
 
@@ -63,7 +68,7 @@ export class Endpoint {
   }
 
   get tcpClientPorts(): readonly number[] {
-    return this.#tcp.flatMap((listener) => listener.busyPorts);
+    return this.#connections.busyPorts;
   }
 
   setView(view: View): void {
@@ -92,6 +97,7 @@ export class Endpoint {
 
   close(): void {
     for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
+    this.#connections.close();
     this.#client.close();
   }
 }

@@ -1,32 +1,32 @@
 /**
- * TcpListener: the TCP socket of one namespace. It accepts connections and, at the limit, closes the one that has been
- * idle longest.
+ * TcpListener: a listening TCP socket: that of one namespace, or one that several clients connect to.
  */
 import { type Server, type Socket, createServer } from "node:net";
 
 import { LIMITS } from "../../base/limits.ts";
 import { closeQuietly, duplicate } from "../../kernel/libc.ts";
-import type { Client } from "../client/client.ts";
 import { guard } from "../../base/lib/guard.ts";
-import type { Share } from "../../base/lib/share.ts";
-import { TcpConnection, type TcpParts } from "./tcp-connection.ts";
+import type { ClientConnections } from "./client-connections.ts";
+
+/** Whose connections a socket accepts. */
+export interface Connecters {
+  /** The number of the client of all of them; 0 if several share the socket. */
+  readonly clientNumber: number;
+  /** The connections of the client that this one is from; undefined if that is nobody. */
+  of(socket: Socket): ClientConnections | undefined;
+}
 
 export class TcpListener {
-  readonly #client: Client;
-  readonly #parts: TcpParts;
+  readonly #connecters: Connecters;
   #fd: number;
   /** Undefined while another process accepts the connections. */
   #server: Server | undefined;
-  readonly #clients: Share;
-  readonly #connections = new Set<TcpConnection>();
   #isClosed = false;
 
   /** Takes ownership of a listening socket. */
-  constructor(fd: number, client: Client, parts: TcpParts) {
+  constructor(fd: number, connecters: Connecters) {
     this.#fd = fd;
-    this.#client = client;
-    this.#parts = parts;
-    this.#clients = client.shares.clients;
+    this.#connecters = connecters;
     this.#server = this.#open(fd);
   }
 
@@ -48,66 +48,28 @@ export class TcpListener {
     if (!this.#isClosed) this.#server ??= this.#open(this.#fd);
   }
 
-  get connections(): number {
-    return this.#connections.size;
-  }
-
-  /** Client ports of the connections with unfinished work. */
-  get busyPorts(): number[] {
-    return [...this.#connections].flatMap((connection) => connection.busyPort ?? []);
-  }
-
-  /** Stops accepting and closes all connections. */
+  /** Stops accepting; open connections continue. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.#server === undefined) closeQuietly(this.#fd);
     else this.#server.close();
-    for (const connection of this.#connections) connection.destroy();
   }
 
   #open(fd: number): Server {
     const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) =>
       this.#accept(socket),
     );
-    server.on("error", (error) => guard.report(error, "tcp", this.#client.number));
+    server.on("error", (error) => guard.report(error, "tcp", this.#connecters.clientNumber));
     return server.listen({ fd, backlog: LIMITS.tcpBacklog });
   }
 
   #accept(socket: Socket): void {
-    if (!this.#makeRoom()) {
-      socket.destroy();
-      return;
-    }
-    const isAccepted = guard.run("tcp", this.#client.number, () => {
-      const onClosed = (connection: TcpConnection): void => this.#remove(connection);
-      this.#connections.add(new TcpConnection(socket, this.#client, this.#parts, onClosed));
+    const isDone = guard.run("tcp", this.#connecters.clientNumber, () => {
+      const connections = this.#connecters.of(socket);
+      if (connections === undefined) socket.destroy();
+      else connections.accept(socket);
     });
-    if (!isAccepted) {
-      this.#clients.give(1);
-      socket.destroy();
-    }
-  }
-
-  /** Takes room for one more connection, if necessary by closing an idle one; returns whether there is room. */
-  #makeRoom(): boolean {
-    if (this.#clients.take(1)) return true;
-    const idle = this.#longestIdle();
-    if (idle === undefined) return false;
-    idle.destroy();
-    this.#remove(idle);
-    return this.#clients.take(1);
-  }
-
-  #remove(connection: TcpConnection): void {
-    if (this.#connections.delete(connection)) this.#clients.give(1);
-  }
-
-  #longestIdle(): TcpConnection | undefined {
-    let oldest: TcpConnection | undefined;
-    for (const connection of this.#connections) {
-      if (oldest === undefined || connection.lastActiveMs < oldest.lastActiveMs) oldest = connection;
-    }
-    return oldest;
+    if (!isDone) socket.destroy();
   }
 }

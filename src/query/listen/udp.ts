@@ -1,5 +1,5 @@
 /**
- * UdpListener: the UDP socket of one namespace. Node reports that it is readable and delivers one packet; that callback
+ * UdpListener: a UDP socket: that of one namespace, or one that several clients send to. Node reports that it is readable and delivers one packet; that callback
  * receives all other waiting packets, answers them in place and sends the replies, in three system calls.
  *
  * The object owns the descriptor and the handle. It is marked closed before the handle is closed, and checked after
@@ -12,7 +12,7 @@ import { closeQuietly, duplicate, sendTo } from "../../kernel/libc.ts";
 import type { MessageBlock } from "../../kernel/message-block.ts";
 import { UdpWatch } from "../../kernel/udp-watch.ts";
 import { guard } from "../../base/lib/guard.ts";
-import { addressBytes, socketAddress } from "../../base/model/address.ts";
+import { type AddressKey, addressBytes, socketAddress } from "../../base/model/address.ts";
 import type { Client } from "../client/client.ts";
 import { type SyncAnswerer, DEFERRED, DROPPED, type DeferredQuery, type Forward, type QueryMeter } from "../ports.ts";
 
@@ -26,8 +26,20 @@ export interface UdpParts {
   readonly meter?: QueryMeter | undefined;
 }
 
+/** Whose packets a socket receives. */
+export interface Senders {
+  /** The client of all of them; undefined if several share the socket. */
+  readonly only: Client | undefined;
+  /** The client that a packet is from, by its source address; undefined if that is nobody's. */
+  of(source: AddressKey): Client | undefined;
+}
+
+export function sendersOf(only: Client): Senders {
+  return { only, of: () => only };
+}
+
 /** The source of a packet. */
-interface PacketSource {
+export interface PacketSource {
   readonly address: string;
   readonly port: number;
 }
@@ -39,7 +51,7 @@ export class UdpListener {
   #fd: number;
   /** Undefined while another process reads the packets. */
   #watch: UdpWatch | undefined;
-  readonly #client: Client;
+  readonly #senders: Senders;
   readonly #parts: UdpParts;
   readonly #isIPv6: boolean;
   #isClosed = false;
@@ -48,9 +60,9 @@ export class UdpListener {
   #lastSenderAddress: Buffer = Buffer.alloc(16);
 
   /** Takes ownership of a bound socket. */
-  constructor(fd: number, address: string, client: Client, parts: UdpParts) {
+  constructor(fd: number, address: string, senders: Senders, parts: UdpParts) {
     this.#fd = fd;
-    this.#client = client;
+    this.#senders = senders;
     this.#parts = parts;
     this.#isIPv6 = isIPv6(address);
     this.#watch = this.#open(fd);
@@ -69,6 +81,11 @@ export class UdpListener {
     return kept;
   }
 
+  /** Answers a packet that another socket has received. */
+  receive(message: Buffer, source: PacketSource): void {
+    this.#onPacket(message, source);
+  }
+
   /** Reads again. */
   resume(): void {
     if (!this.#isClosed) this.#watch ??= this.#open(this.#fd);
@@ -81,14 +98,19 @@ export class UdpListener {
     else this.#watch.close();
   }
 
+  /** 0 if several clients share the socket. */
+  get #clientNumber(): number {
+    return this.#senders.only?.number ?? 0;
+  }
+
   #open(fd: number): UdpWatch {
     const onPacket = this.#onPacket.bind(this);
-    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.report(error, "udp", this.#client.number));
+    return new UdpWatch(fd, this.#isIPv6 ? 6 : 4, onPacket, (error) => guard.report(error, "udp", this.#clientNumber));
   }
 
   #onPacket(message: Buffer, sender: PacketSource): void {
     if (this.#isClosed) return;
-    const isDone = guard.run("udp", this.#client.number, () => this.#work(message, sender));
+    const isDone = guard.run("udp", this.#clientNumber, () => this.#work(message, sender));
     if (!isDone) this.#parts.block.discard();
   }
 
@@ -98,16 +120,19 @@ export class UdpListener {
     block.place(0, message, Math.min(message.length, queryBytesMax), this.#senderAddress(sender.address, sender.port));
     const count = 1 + this.#receiveMore();
     let deferred = 0;
-    this.#client.history.tick();
+    const { only } = this.#senders;
+    only?.history.tick();
     for (let slot = 0; slot < count; slot++) {
-      if (this.#answer(slot) === DEFERRED) deferred++;
+      const result = only === undefined ? this.#answerAny(slot) : this.#answer(only, slot);
+      if (result === DEFERRED) deferred++;
       if (this.#isClosed) {
         block.discard();
         return;
       }
     }
     this.#batchMax = deferred * 2 > count ? LIMITS.udpBatchDeferred : LIMITS.udpBatch;
-    this.#client.counters.unsent += block.flush(this.#fd);
+    const unsent = block.flush(this.#fd);
+    if (only !== undefined) only.counters.unsent += unsent;
     meter?.end();
   }
 
@@ -120,9 +145,20 @@ export class UdpListener {
     return count;
   }
 
-  #answer(slot: number): number {
+  /** An internal error is that of the client whose packet it is, as it is where each has a socket of its own. */
+  #answerAny(slot: number): number {
+    const client = this.#senders.of(this.#parts.block.senderKey(slot));
+    if (client === undefined) return DROPPED;
+    let result = DROPPED;
+    guard.run("udp", client.number, () => {
+      client.history.tick();
+      result = this.#answer(client, slot);
+    });
+    return result;
+  }
+
+  #answer(client: Client, slot: number): number {
     const { block, answerer, meter } = this.#parts;
-    const client = this.#client;
     const port = block.senderPort(slot);
     // A packet from port 0 cannot be answered.
     if (port === 0) {
@@ -136,7 +172,7 @@ export class UdpListener {
       if (result > 0) {
         block.reply(slot, result);
       } else if (result === DEFERRED) {
-        this.#forward(answerer.takeDeferred(block.data), slot);
+        this.#forward(client, answerer.takeDeferred(block.data), slot);
       }
       return result;
     } catch (error) {
@@ -146,20 +182,21 @@ export class UdpListener {
     }
   }
 
-  #forward(deferred: DeferredQuery, slot: number): void {
+  #forward(client: Client, deferred: DeferredQuery, slot: number): void {
     const { block, meter } = this.#parts;
     const port = block.senderPort(slot);
     const sender = block.senderOf(slot, this.#lastSenderAddress);
-    this.#parts.forward(this.#client, deferred, "udp", (reply, outcome) => {
+    this.#parts.forward(client, deferred, "udp", (reply, outcome) => {
       meter?.record(outcome);
-      this.#send(reply, sender, port);
+      if (!this.#send(reply, sender, port)) client.counters.unsent++;
     });
   }
 
-  #send(reply: Uint8Array, to: Buffer, port: number): void {
-    if (this.#isClosed) return;
+  /** Returns false if the kernel refused to send it. */
+  #send(reply: Uint8Array, to: Buffer, port: number): boolean {
+    if (this.#isClosed) return true;
     to.writeUInt16BE(port, PORT_AT);
-    if (sendTo(this.#fd, reply, to) < 0) this.#client.counters.unsent++;
+    return sendTo(this.#fd, reply, to) >= 0;
   }
 
   /** Almost all queries of a namespace come from one address, so its bytes are cached. */

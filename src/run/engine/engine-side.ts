@@ -11,8 +11,10 @@ import { Reconciler } from "../../container/attach/reconciler.ts";
 import type { LockWait } from "../../container/attach/attachment-parts.ts";
 import type { AttachmentState } from "../../container/attach/attachment-state.ts";
 import { Bridges } from "../../container/bridge/bridges.ts";
+import { Guests } from "../../container/guest/guests.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
 import { HostNames } from "../../container/host/host-names.ts";
+import type { Listener } from "../../container/listener/listener.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import type { Egress } from "../../container/egress/egress.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
@@ -31,6 +33,7 @@ import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
+import type { ListenerReport } from "../../base/model/listener-report.ts";
 import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
@@ -41,6 +44,7 @@ import type { EngineAccess } from "./engine-link.ts";
 import { openEgress, openLinks } from "./engine-egress.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
+import { openListenerOf } from "./engine-listener.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
@@ -54,10 +58,12 @@ export class EngineSide implements ContainerSide {
   readonly reconciler: Reconciler;
   readonly nodes: Nodes;
   readonly bridges: Bridges;
+  readonly guests: Guests;
   readonly roster: Roster;
   readonly hostUpstreams: HostUpstreams;
   readonly files: ContainerFilesReader;
   readonly hostNames: HostNames;
+  readonly listener: Listener;
   readonly follower: Follower;
   readonly synced: Gate;
   readonly stopped: StoppedContainers;
@@ -117,10 +123,18 @@ export class EngineSide implements ContainerSide {
       onChange: (id) => this.reconciler.updateCapture(id),
       onFileChange: (id) => this.follower.reinspect([id]),
     });
+    this.guests = new Guests({
+      journal: parts.journal,
+      host: link.host,
+      listener: () => this.listener.report,
+      onRewritten: (id) => this.follower.reinspect([id]),
+      onEvent: eventLogger(parts.log),
+    });
     this.roster = this.#openRoster();
     this.hostUpstreams = this.#openHostUpstreams();
     this.directory.setHost(this.hostUpstreams.servers);
     this.hostNames = this.#openHostNames();
+    this.listener = openListenerOf(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
       upstreams: this.hostUpstreams,
@@ -144,7 +158,12 @@ export class EngineSide implements ContainerSide {
   }
 
   get isSettled(): boolean {
-    return this.roster.isRefreshed && this.reconciler.isSettled;
+    return this.roster.isRefreshed && this.reconciler.isSettled && this.listener.isSettled;
+  }
+
+  get listenerReport(): ListenerReport | null {
+    const { report } = this.listener;
+    return report.state === "off" ? null : report;
   }
 
   get lastActivityMs(): number {
@@ -174,6 +193,7 @@ export class EngineSide implements ContainerSide {
       void refreshed.then(ownRound).then(() => this.reconciler.retryKernel());
       this.hostNames.configure(settings.hostNames);
       this.hostNames.updateNames();
+      this.listener.configure(settings.hasListener);
       this.publication.configure(publicationSettings(settings, this.#link.info.name));
     };
   }
@@ -203,22 +223,28 @@ export class EngineSide implements ContainerSide {
   }
 
   async pause(): Promise<void> {
-    await this.reconciler.pause();
+    await Promise.all([this.reconciler.pause(), this.listener.pause()]);
   }
 
   resume(): void {
     this.reconciler.resume();
+    this.listener.resume();
   }
 
   async abandon(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.abandon();
+    this.listener.abandon();
+    this.guests.close(false);
     this.#closeFiles();
   }
 
   async stop(): Promise<void> {
     this.hostNames.close();
     await this.reconciler.stop();
+    this.guests.close(true);
+    // Last: Docker's resolver may forward to it what it is given back.
+    await this.listener.stop();
     this.#closeFiles();
   }
 
@@ -304,12 +330,14 @@ export class EngineSide implements ContainerSide {
       reconciler: this.reconciler,
       nodes: this.nodes,
       bridges: this.bridges,
+      guests: this.guests,
       only: settings.only,
       quarantineOf: quarantines.reasonFor,
       isEnforced: (id) => querySide.policies.isEnforcedFor(id),
       labelPolicy: settings.labels,
       defaultBridge: settings.defaultBridge,
       onOthers: () => this.hostNames.updateNames(),
+      onDecided: (id) => this.listener.update(id),
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
     });

@@ -1,15 +1,20 @@
 /**
- * OldNodes: KIND nodes that a killed instance left changed.
+ * OldNodes: KIND nodes, and guests, that a killed instance left changed.
  */
 import { NOTHING_TO_RESTORE, restoreNode } from "../../container/kind/node-restore.ts";
 import type { ContainerSideParts } from "../container-side.ts";
 import type { EngineAccess } from "./engine-link.ts";
 import type { Directory } from "../../container/registry/directory.ts";
+import type { Guests } from "../../container/guest/guests.ts";
 import type { Nodes } from "../../container/kind/nodes.ts";
 
 /** Nodes that a killed instance left, and that are no nodes any more. A restarted container needs no undoing. */
 export async function restoreOldNodes(
-  { directory, nodes }: { readonly directory: Directory; readonly nodes: Nodes },
+  {
+    directory,
+    nodes,
+    guests,
+  }: { readonly directory: Directory; readonly nodes: Nodes; readonly guests: Pick<Guests, "isKept"> },
   { host }: Pick<EngineAccess, "host">,
   { platform, journal }: Pick<ContainerSideParts, "platform" | "journal">,
 ): Promise<object[]> {
@@ -17,7 +22,7 @@ export async function restoreOldNodes(
   for (const record of journal.all().records) {
     const fact = directory.containers.get(record.containerId);
     const isRunning = fact?.startedAt === record.startedAt;
-    if (isRunning && nodes.isNode(fact)) continue;
+    if (isRunning && (nodes.isNode(fact) || guests.isKept(fact))) continue;
     const { did, isComplete } = isRunning
       ? await restoreNode(record, { ...platform, host: host() })
       : NOTHING_TO_RESTORE;

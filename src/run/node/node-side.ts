@@ -53,6 +53,7 @@ class NodeSide implements ContainerSide {
   readonly engine = null;
   readonly publication = undefined;
   readonly egress = undefined;
+  readonly listenerReport = null;
   readonly synced = { isOpen: true, passed: Promise.resolve() };
   readonly #parts: ContainerSideParts;
   readonly #host: EngineHost;

@@ -13,6 +13,17 @@ import { aContainer, anEndpoint } from "../../../support/scripted/builders.ts";
 
 const ON_BRIDGE = anEndpoint({ networkName: "bridge" });
 
+test("a container whose runtime has a network stack of its own is not served in its namespace", () => {
+  const codeOf = (runtime: string): string | undefined => {
+    const decision = decide(aContainer({ runtime }), []);
+    return decision.kind === "skip" ? decision.code : undefined;
+  };
+  for (const runtime of ["runsc", "runsc-kvm", "io.containerd.runsc.v1", "kata", "kata-qemu", "my-gvisor", "Kata_2"])
+    assert.equal(codeOf(runtime), "own-stack", runtime);
+  for (const runtime of ["runc", "io.containerd.runc.v2", "crun", "sysbox-runc", "katana", "nvidia"])
+    assert.equal(codeOf(runtime), undefined, runtime);
+});
+
 test("a container on a user-defined network is served", () => {
   assert.deepEqual(decided({}), { kind: "serve" });
   assert.deepEqual(decided({ endpoints: [ON_BRIDGE, anEndpoint()], networkMode: "bridge" }), { kind: "serve" });

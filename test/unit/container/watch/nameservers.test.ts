@@ -224,3 +224,15 @@ function nameservers(parts: Partial<NameserversInput>): NameserversFact {
     ...parts,
   });
 }
+
+test("an engine that has containers ask the listener has them use the host's servers, whatever the file says", () => {
+  for (const engineVersion of [20, 26, 28]) {
+    for (const resolvConf of [undefined, file("[169.254.53.53]", OVERRIDDEN), file("[192.0.2.66]", OVERRIDDEN)]) {
+      for (const daemon of [["169.254.53.53"], ["FD64:6E73:3131:0::53", "169.254.53.53"]]) {
+        assert.deepEqual(nameservers({ resolvConf, engineVersion, daemonDns: () => daemon }), HOSTS);
+      }
+      const both = { resolvConf, engineVersion, daemonDns: (): readonly string[] => ["169.254.53.53", "192.0.2.1"] };
+      assert.deepEqual(nameservers(both), listed(["192.0.2.1"]));
+    }
+  }
+});

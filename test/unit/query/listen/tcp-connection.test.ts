@@ -124,7 +124,7 @@ test("the answer for a client that has disconnected is dropped", async () => {
   await rig.client.send(aQuery({ id: 1, name: "slow" }));
   await rig.upstream.until(1);
   rig.client.socket.resetAndDestroy();
-  await rig.until(() => rig.listener.connections === 0);
+  await rig.until(() => rig.connections.count === 0);
   rig.upstream.answer(0);
   await using other = await TcpClient.open(rig.port);
   await other.send(aQuery({ id: 2 }));

@@ -26,13 +26,13 @@ test("one connection too many closes the one that has been idle longest", async 
     await answered(client);
     clients.push(client);
   }
-  assert.equal(rig.listener.connections, LIMITS.clientStreams.each);
+  assert.equal(rig.connections.count, LIMITS.clientStreams.each);
   // The first one sends again, so that the second has been idle longest.
   await answered(rig.client);
   await using late = await TcpClient.open(rig.port);
   await answered(late);
   await clients[1]?.gone;
-  assert.equal(rig.listener.connections, LIMITS.clientStreams.each);
+  assert.equal(rig.connections.count, LIMITS.clientStreams.each);
   await Promise.all(clients.filter((_, index) => index !== 1).map((client) => answered(client)));
   await disposeAll(clients);
 });
@@ -43,10 +43,7 @@ test("however many connect at once, the number of connections is limited", async
   // Each burst is accepted in one turn of the event loop, before any closed connection is gone.
   for (let burst = 0; burst < 5; burst++) {
     clients.push(...(await Promise.all(Array.from({ length: 100 }, () => TcpClient.open(rig.port)))));
-    assert.ok(
-      rig.listener.connections <= LIMITS.clientStreams.each,
-      `${rig.listener.connections} connections are open`,
-    );
+    assert.ok(rig.connections.count <= LIMITS.clientStreams.each, `${rig.connections.count} connections are open`);
   }
   const gone = await Promise.all(clients.slice(0, 300).map((client) => client.gone));
   assert.equal(gone.length, 300);
@@ -56,12 +53,12 @@ test("however many connect at once, the number of connections is limited", async
 test("a connection without a complete query ends after the time for the first one, however slowly it sends", async () => {
   using clock = new Clock();
   await using rig = await tcpListening();
-  await rig.until(() => rig.listener.connections === 1);
+  await rig.until(() => rig.connections.count === 1);
   clock.advance(LIMITS.tcpFirstQueryMs - 1);
   await rig.client.sendRaw(withLength(aQuery()).subarray(0, -1));
   clock.advance(1);
   await rig.client.gone;
-  await rig.until(() => rig.listener.connections === 0);
+  await rig.until(() => rig.connections.count === 0);
   assert.deepEqual([clock.pending, rig.queryClient.counters.queries], [0, 0]);
 });
 
@@ -103,9 +100,9 @@ test("a client that reads no replies is not read further, and disconnected in ti
   await settled(rig);
   // The kernel buffers some megabytes; beyond those, there are as many as may be unread, and one more.
   assert.ok(answers > 10 && answers < 120, `${answers} of 120 are answered`);
-  assert.equal(rig.listener.connections, 1);
+  assert.equal(rig.connections.count, 1);
   clock.advance(LIMITS.tcpIdleMs);
-  await rig.until(() => rig.listener.connections === 0);
+  await rig.until(() => rig.connections.count === 0);
 });
 
 test("a client that closes its side before it reads any reply still gets all of them", async () => {
@@ -175,9 +172,9 @@ test("closing the listener closes all connections, even with a query in flight u
   await using rig = await tcpListening();
   await rig.client.send(aQuery({ id: 1, name: "slow" }));
   await rig.upstream.until(1);
-  rig.listener.close();
+  rig.close();
   await rig.client.gone;
-  await rig.until(() => rig.listener.connections === 0);
+  await rig.until(() => rig.connections.count === 0);
   rig.upstream.answer(0);
   assert.equal(clock.pending, 0);
 });

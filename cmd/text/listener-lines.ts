@@ -1,0 +1,18 @@
+/**
+ * ListenerLines: the listener on the host, as `dns11 status` shows it. Nothing where it is off.
+ */
+import { counted } from "../../src/base/lib/counted.ts";
+import type { ListenerReport } from "../../src/base/model/listener-report.ts";
+import type { Line } from "./lines.ts";
+
+export function listenerLines(listener: ListenerReport | null | undefined): Line[] {
+  if (listener === null || listener === undefined) return [];
+  const { state, addresses, askers, ambiguous, reason = "" } = listener;
+  const label = "listener";
+  if (state === "failed") return [{ label, text: reason, colour: "red" }];
+  if (state !== "serving") return [{ label, text: "not ready yet", colour: "yellow" }];
+  const text = `${addresses.join(" and ")}, for ${counted(askers, "container")}`;
+  if (ambiguous.length === 0) return [{ label, text }];
+  const nobodys = `${text}; not for ${ambiguous.join(", ")}, which several containers have`;
+  return [{ label, text: nobodys, colour: "yellow" }];
+}

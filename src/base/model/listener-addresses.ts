@@ -1,0 +1,16 @@
+/**
+ * ListenerAddresses: where dns11 answers outside of containers' namespaces. They are the same on every machine, so that a file of
+ * settings, or an image, can name them. As a server of a container they stand for the host's servers: dns11 would ask itself.
+ */
+import { isSameAddress } from "./address.ts";
+
+export const LISTENER_ADDRESSES = {
+  /** Link-local: no network has it, and no router forwards to it. */
+  ipv4: "169.254.53.53",
+  /** Of the unique local prefix that spells "dns11". */
+  ipv6: "fd64:6e73:3131::53",
+} as const;
+
+export function isListenerAddress(text: string): boolean {
+  return Object.values(LISTENER_ADDRESSES).some((each) => isSameAddress(each, text));
+}

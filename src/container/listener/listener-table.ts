@@ -1,0 +1,451 @@
+/**
+ * ListenerTable: who may ask the listener, as rules of the host. Queries come in by the bridges of Docker's networks, and a socket sees
+ * only the bridge. So rules of the bridge family, which see the port, look up each packet's link and source address among those
+ * of containers, and mark it. Rules of the IP families let only marked packets to the sockets. A container cannot mark a packet:
+ * marks end where a packet leaves its namespace. Whatever the first rules do not see, such as a frame in two VLAN tags, has no mark.
+ *
+ * The sockets have ports that the kernel chose, so that another server of the host may have port 53, and that dns11 needs no
+ * right to it. The rules write the ports. Connection tracking ignores the packets: they fill no table of the host, and nobody's translation
+ * takes them elsewhere, such as that of a container that publishes port 53.
+ *
+ * Each asker has a limit of packets, so that none fills the buffer of the socket that all of them share.
+ */
+import { addressBytes } from "../../base/model/address.ts";
+import { LIMITS } from "../../base/limits.ts";
+import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
+import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
+import type { NetNamespace } from "../../kernel/net-namespace.ts";
+import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
+import {
+  NFPROTO_BRIDGE,
+  NFPROTO_IPV4,
+  NFPROTO_IPV6,
+  type NftCommand,
+  NftSocket,
+  deleteTable,
+} from "../../kernel/nfnetlink.ts";
+import * as nft from "../../kernel/nft-constants.ts";
+import {
+  compare,
+  expression,
+  loadImmediate,
+  loadMeta,
+  loadPayload,
+  nativeU32,
+  networkU16,
+  verdict,
+} from "../../kernel/nft-expressions.ts";
+import { ADDRESSES, PROTOCOL_NUMBER } from "../rules/nft-commands.ts";
+import type { IpFamily, ListenAddress, Protocol } from "../rules/plan.ts";
+import type { Asker, Askers } from "./asker.ts";
+
+const LISTENER_TABLE = "dns11-listener";
+
+/** "dns2". */
+const ASKER_MARK = 0x646e7332;
+/** Of a packet by a link of nobody that is known yet: "dns3". */
+const NEW_MARK = 0x646e7333;
+const NUMBER = { bridge: NFPROTO_BRIDGE, ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
+type Family = keyof typeof NUMBER;
+const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
+const DNS_PORT = 53;
+/** Offsets of a port in a transport header, and of the checksums. */
+const PORT_AT = { source: 0, destination: 2 } as const;
+const CHECKSUM_AT: Readonly<Record<Protocol, number>> = { udp: 6, tcp: 16 };
+const PROTOCOLS: readonly Protocol[] = ["udp", "tcp"];
+/** Before everything else in the bridge, and before connection tracking. */
+const PRIORITY_FIRST = -300;
+const SETS = { ip: { name: "askers4", id: 1 }, ip6: { name: "askers6", id: 2 } } as const;
+/** The links of known containers. */
+const LINKS = "links";
+const LINKS_ID = 3;
+const LINK_TYPE = 20;
+const ETHERTYPE = { ip: Buffer.of(0x08, 0x00), ip6: Buffer.of(0x86, 0xdd) } as const;
+const LISTENER = { ip: LISTENER_ADDRESSES.ipv4, ip6: LISTENER_ADDRESSES.ipv6 } as const;
+/** The types of nft(8), for its lists: iface_index, ipv4_addr, ipv6_addr; a concatenation shifts by six bits. */
+const KEY_TYPE = { ip: (20 << 6) | 7, ip6: (20 << 6) | 8 } as const;
+const LINK_BYTES = 4;
+
+type Hook = "prerouting" | "input" | "output";
+
+export class ListenerTable {
+  readonly #netns: NetNamespace;
+  readonly #nft: NftSocket;
+  #isInstalled: boolean;
+
+  /** Opens a socket in the host's namespace, or takes over one together with its tables. */
+  constructor(netns: NetNamespace, inherited?: number) {
+    this.#netns = netns;
+    this.#isInstalled = inherited !== undefined;
+    this.#nft = netns.within(() => new NftSocket(netns.memory, inherited));
+  }
+
+  /** What another process needs to remove the tables. */
+  get removal(): Pick<HeldNamespace, "netlink" | "tables" | "isOwned"> {
+    const tables = FAMILIES.map((family): HeldTable => ({ family, name: LISTENER_TABLE }));
+    return { netlink: this.#nft.fd, isOwned: true, tables };
+  }
+
+  /** In place of what is installed. */
+  async install(
+    listening: readonly ListenAddress[],
+    waiting: readonly Pick<ListenAddress, "address" | "udpPort">[],
+    { byKey, links }: Askers,
+  ): Promise<void> {
+    const removals = this.#isInstalled ? FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)) : [];
+    await this.#netns.transact(this.#nft, [
+      ...removals,
+      ...FAMILIES.map(newTable),
+      newLinksSet(),
+      ...IP_FAMILIES.flatMap((family) => {
+        const at = listening.find(({ address }) => address === LISTENER[family]);
+        const waitsAt = waiting.find(({ address }) => address === LISTENER[family])?.udpPort;
+        return [newSet(family), ...bridgeRules(family), ...ipRules(family, at, waitsAt)];
+      }),
+      ...elements(byKey.values(), "add"),
+      ...elementCommands(LINKS, [...links].map(nativeU32), "add"),
+    ]);
+    this.#isInstalled = true;
+  }
+
+  async change(before: Askers, now: Askers): Promise<void> {
+    const without = (one: Askers, other: Askers): Asker[] =>
+      [...one.byKey].filter(([key]) => !other.byKey.has(key)).map(([, asker]) => asker);
+    const linksWithout = (one: Askers, other: Askers): Uint8Array[] =>
+      [...one.links].filter((link) => !other.links.has(link)).map(nativeU32);
+    const commands = [
+      ...elements(without(before, now), "remove"),
+      ...elements(without(now, before), "add"),
+      ...elementCommands(LINKS, linksWithout(before, now), "remove"),
+      ...elementCommands(LINKS, linksWithout(now, before), "add"),
+    ];
+    if (commands.length > 0) await this.#netns.transact(this.#nft, commands);
+  }
+
+  async remove(): Promise<void> {
+    if (!this.#isInstalled) return;
+    await this.#netns.transact(
+      this.#nft,
+      FAMILIES.map((family) => deleteTable(NUMBER[family], LISTENER_TABLE)),
+    );
+    this.#isInstalled = false;
+  }
+
+  close(): void {
+    this.#nft.close();
+  }
+}
+
+const IP_FAMILIES: readonly IpFamily[] = ["ip", "ip6"];
+
+function newTable(family: Family): NftCommand {
+  return {
+    family: NUMBER[family],
+    command: nft.NFT_MSG_NEWTABLE,
+    flags: NLM_F_CREATE,
+    about: `table ${family} ${LISTENER_TABLE}`,
+    write: (w) => {
+      w.text(nft.NFTA_TABLE_NAME, LISTENER_TABLE);
+      w.u32(nft.NFTA_TABLE_FLAGS, nft.NFT_TABLE_F_OWNER);
+    },
+  };
+}
+
+function newLinksSet(): NftCommand {
+  return {
+    family: NFPROTO_BRIDGE,
+    command: nft.NFT_MSG_NEWSET,
+    flags: NLM_F_CREATE,
+    about: `set ${LINKS}`,
+    write: (w) => {
+      w.text(nft.NFTA_SET_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_SET_NAME, LINKS);
+      w.u32(nft.NFTA_SET_FLAGS, 0);
+      w.u32(nft.NFTA_SET_KEY_TYPE, LINK_TYPE);
+      w.u32(nft.NFTA_SET_KEY_LEN, LINK_BYTES);
+      w.u32(nft.NFTA_SET_ID, LINKS_ID);
+    },
+  };
+}
+
+/** Each element gets a limit of its own. */
+function newSet(family: IpFamily): NftCommand {
+  const { name, id } = SETS[family];
+  return {
+    family: NFPROTO_BRIDGE,
+    command: nft.NFT_MSG_NEWSET,
+    flags: NLM_F_CREATE,
+    about: `set ${name}`,
+    write: (w) => {
+      w.text(nft.NFTA_SET_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_SET_NAME, name);
+      w.u32(nft.NFTA_SET_FLAGS, 0);
+      w.u32(nft.NFTA_SET_KEY_TYPE, KEY_TYPE[family]);
+      w.u32(nft.NFTA_SET_KEY_LEN, LINK_BYTES + ADDRESSES[family].length);
+      w.u32(nft.NFTA_SET_ID, id);
+      w.nested(nft.NFTA_SET_EXPR, () => {
+        w.text(nft.NFTA_EXPR_NAME, "limit");
+        w.nested(nft.NFTA_EXPR_DATA, () => writeLimit(w, LIMITS.listenerPacketsPerSecond, LIMITS.listenerPacketsBurst));
+      });
+    },
+  };
+}
+
+function elements(askers: Iterable<Asker>, what: "add" | "remove"): NftCommand[] {
+  const all = [...askers];
+  return IP_FAMILIES.flatMap((family): NftCommand[] => {
+    const keys = all.flatMap(({ link, address }) => {
+      const bytes = addressBytes(address);
+      return bytes?.length === ADDRESSES[family].length ? [Buffer.concat([nativeU32(link), bytes])] : [];
+    });
+    return elementCommands(SETS[family].name, keys, what);
+  });
+}
+
+function elementCommands(set: string, keys: readonly Uint8Array[], what: "add" | "remove"): NftCommand[] {
+  return inPieces(keys).map((piece) => ({
+    family: NFPROTO_BRIDGE,
+    command: what === "add" ? nft.NFT_MSG_NEWSETELEM : nft.NFT_MSG_DELSETELEM,
+    flags: what === "add" ? NLM_F_CREATE : 0,
+    about: `${what} ${piece.length} elements of ${set}`,
+    write: (w: NetlinkWriter): void => {
+      w.text(nft.NFTA_SET_ELEM_LIST_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_SET_ELEM_LIST_SET, set);
+      w.nested(nft.NFTA_SET_ELEM_LIST_ELEMENTS, () => {
+        for (const key of piece) {
+          w.nested(nft.NFTA_LIST_ELEM, () => {
+            w.nested(nft.NFTA_SET_ELEM_KEY, () => w.attribute(nft.NFTA_DATA_VALUE, key));
+          });
+        }
+      });
+    },
+  }));
+}
+
+/** The length of an attribute has sixteen bits. */
+function inPieces<T>(all: readonly T[]): T[][] {
+  const count = Math.ceil(all.length / ELEMENTS_OF_A_COMMAND);
+  return Array.from({ length: count }, (_, index) =>
+    all.slice(index * ELEMENTS_OF_A_COMMAND, (index + 1) * ELEMENTS_OF_A_COMMAND),
+  );
+}
+
+const ELEMENTS_OF_A_COMMAND = 1000;
+
+/**
+ * Marks a packet of an asker to the listener. Every other one to it is dropped, unless nobody is known to have its link: a container may
+ * just have started.
+ */
+function bridgeRules(family: IpFamily): NftCommand[] {
+  const chain = `prerouting-${family}`;
+  const { source, length } = ADDRESSES[family];
+  const toListener = (w: NetlinkWriter): void => {
+    loadMeta(w, nft.NFT_META_PROTOCOL);
+    compare(w, ETHERTYPE[family]);
+    matchDestination(w, family);
+  };
+  return [
+    newChain("bridge", chain, "prerouting"),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
+      loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length: length }, nft.NFT_REG32_00 + 1);
+      expression(w, "lookup", () => {
+        w.text(nft.NFTA_LOOKUP_SET, SETS[family].name);
+        w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);
+      });
+      mark(w, ASKER_MARK);
+      verdict(w, nft.NF_ACCEPT);
+    }),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
+      expression(w, "lookup", () => {
+        w.text(nft.NFTA_LOOKUP_SET, LINKS);
+        w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);
+      });
+      drop(w);
+    }),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      expression(w, "limit", () => writeLimit(w, LIMITS.listenerNewPerSecond, LIMITS.listenerNewBurst));
+      mark(w, NEW_MARK);
+      verdict(w, nft.NF_ACCEPT);
+    }),
+    newRule("bridge", chain, (w) => {
+      toListener(w);
+      drop(w);
+    }),
+  ];
+}
+
+/** The guard is behind all translation. Without sockets at the address, it lets nothing through. */
+function ipRules(family: IpFamily, listening: ListenAddress | undefined, waitsAt: number | undefined): NftCommand[] {
+  const ports = listening === undefined ? [] : PROTOCOLS.map((protocol) => portOf(listening, protocol));
+  return [
+    newChain(family, "query", "prerouting"),
+    ...ports.flatMap(({ protocol, port }) => [
+      ...(protocol === "udp" ? [queryWithoutChecksum(family, port)] : []),
+      queryRule(family, protocol, port, ASKER_MARK),
+    ]),
+    ...(waitsAt === undefined ? [] : [queryRule(family, "udp", waitsAt, NEW_MARK)]),
+    newChain(family, "reply", "output"),
+    ...ports.map(({ protocol, port }) =>
+      newRule(family, "reply", (w) => {
+        loadPayload(w, {
+          base: nft.NETWORK_HEADER,
+          offset: ADDRESSES[family].source,
+          length: ADDRESSES[family].length,
+        });
+        compare(w, listenerBytes(family));
+        matchPort(w, protocol, "source", port);
+        expression(w, "notrack", () => undefined);
+        writePort(w, "source", DNS_PORT, CHECKSUM_AT[protocol]);
+      }),
+    ),
+    newChain(family, "guard", "input"),
+    ...ports.map(({ protocol, port }) =>
+      newRule(family, "guard", (w) => {
+        matchQuery(w, family, protocol, port);
+        verdict(w, nft.NF_ACCEPT);
+      }),
+    ),
+    ...(waitsAt === undefined
+      ? []
+      : [
+          newRule(family, "guard", (w) => {
+            matchQuery(w, family, "udp", waitsAt, NEW_MARK);
+            verdict(w, nft.NF_ACCEPT);
+          }),
+        ]),
+    newRule(family, "guard", (w) => {
+      matchDestination(w, family);
+      drop(w);
+    }),
+  ];
+}
+
+function queryRule(family: IpFamily, protocol: Protocol, port: number, marked: number): NftCommand {
+  return newRule(family, "query", (w) => {
+    matchQuery(w, family, protocol, DNS_PORT, marked);
+    expression(w, "notrack", () => undefined);
+    writePort(w, "destination", port, CHECKSUM_AT[protocol]);
+  });
+}
+
+function mark(w: NetlinkWriter, value: number): void {
+  loadImmediate(w, nft.NFT_REG_1, nativeU32(value));
+  expression(w, "meta", () => {
+    w.u32(nft.NFTA_META_KEY, nft.NFT_META_MARK);
+    w.u32(nft.NFTA_META_SREG, nft.NFT_REG_1);
+  });
+}
+
+/** Packets in a second, and at once. */
+function writeLimit(w: NetlinkWriter, rate: number, burst: number): void {
+  w.attribute(nft.NFTA_LIMIT_RATE, networkU64(rate));
+  w.attribute(nft.NFTA_LIMIT_UNIT, networkU64(1));
+  w.u32(nft.NFTA_LIMIT_BURST, burst);
+}
+
+function portOf({ udpPort, tcpPort }: ListenAddress, protocol: Protocol): { protocol: Protocol; port: number } {
+  return { protocol, port: protocol === "udp" ? udpPort : tcpPort };
+}
+
+/** A packet with a mark to a port of the listener: that of an asker, by default. */
+function matchQuery(
+  w: NetlinkWriter,
+  family: IpFamily,
+  protocol: Protocol,
+  port: number,
+  marked: number = ASKER_MARK,
+): void {
+  matchDestination(w, family);
+  loadMeta(w, nft.NFT_META_MARK);
+  compare(w, nativeU32(marked));
+  matchPort(w, protocol, "destination", port);
+}
+
+function matchPort(w: NetlinkWriter, protocol: Protocol, which: keyof typeof PORT_AT, port: number): void {
+  loadMeta(w, nft.NFT_META_L4PROTO);
+  compare(w, Buffer.of(PROTOCOL_NUMBER[protocol]));
+  loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: PORT_AT[which], length: 2 });
+  compare(w, networkU16(port));
+}
+
+/** Zero is the checksum of a sender that makes none, and must stay so. */
+function queryWithoutChecksum(family: IpFamily, port: number): NftCommand {
+  return newRule(family, "query", (w) => {
+    matchQuery(w, family, "udp", DNS_PORT);
+    loadPayload(w, { base: nft.TRANSPORT_HEADER, offset: CHECKSUM_AT.udp, length: 2 });
+    compare(w, networkU16(0));
+    expression(w, "notrack", () => undefined);
+    writePort(w, "destination", port, undefined);
+  });
+}
+
+function writePort(w: NetlinkWriter, which: keyof typeof PORT_AT, port: number, checksumAt: number | undefined): void {
+  loadImmediate(w, nft.NFT_REG_1, networkU16(port));
+  expression(w, "payload", () => {
+    w.u32(nft.NFTA_PAYLOAD_SREG, nft.NFT_REG_1);
+    w.u32(nft.NFTA_PAYLOAD_BASE, nft.TRANSPORT_HEADER);
+    w.u32(nft.NFTA_PAYLOAD_OFFSET, PORT_AT[which]);
+    w.u32(nft.NFTA_PAYLOAD_LEN, 2);
+    if (checksumAt === undefined) return;
+    w.u32(nft.NFTA_PAYLOAD_CSUM_TYPE, nft.NFT_PAYLOAD_CSUM_INET);
+    w.u32(nft.NFTA_PAYLOAD_CSUM_OFFSET, checksumAt);
+  });
+}
+
+function matchDestination(w: NetlinkWriter, family: IpFamily): void {
+  loadPayload(w, { base: nft.NETWORK_HEADER, offset: ADDRESSES[family].destination, length: ADDRESSES[family].length });
+  compare(w, listenerBytes(family));
+}
+
+function drop(w: NetlinkWriter): void {
+  expression(w, "counter", () => undefined);
+  verdict(w, nft.NF_DROP);
+}
+
+function newChain(family: Family, name: string, hook: Hook): NftCommand {
+  return {
+    family: NUMBER[family],
+    command: nft.NFT_MSG_NEWCHAIN,
+    flags: NLM_F_CREATE,
+    about: `chain ${name} of table ${family} ${LISTENER_TABLE}`,
+    write: (w) => {
+      w.text(nft.NFTA_CHAIN_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_CHAIN_NAME, name);
+      w.nested(nft.NFTA_CHAIN_HOOK, () => {
+        w.u32(nft.NFTA_HOOK_HOOKNUM, nft.NF_HOOKS.indexOf(hook));
+        w.u32(nft.NFTA_HOOK_PRIORITY, PRIORITY_FIRST);
+      });
+      w.u32(nft.NFTA_CHAIN_POLICY, nft.NF_ACCEPT);
+      w.text(nft.NFTA_CHAIN_TYPE, "filter");
+    },
+  };
+}
+
+function newRule(family: Family, chain: string, write: (w: NetlinkWriter) => void): NftCommand {
+  return {
+    family: NUMBER[family],
+    command: nft.NFT_MSG_NEWRULE,
+    flags: NLM_F_CREATE | NLM_F_APPEND,
+    about: `a rule of chain ${chain} of table ${family} ${LISTENER_TABLE}`,
+    write: (w) => {
+      w.text(nft.NFTA_RULE_TABLE, LISTENER_TABLE);
+      w.text(nft.NFTA_RULE_CHAIN, chain);
+      w.nested(nft.NFTA_RULE_EXPRESSIONS, () => write(w));
+    },
+  };
+}
+
+function listenerBytes(family: IpFamily): Uint8Array {
+  return addressBytes(LISTENER[family]) as Uint8Array;
+}
+
+function networkU64(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(value));
+  return bytes;
+}

@@ -1,0 +1,148 @@
+/**
+ * SharedEndpoint: the listeners of an address that many containers ask. Who asks is told by the source address, which the
+ * kernel lets pass from that container's link only. Each query is its container's own: it gets the client that the container has, or,
+ * if it is not served otherwise, one that is opened with its first query.
+ */
+import { type Socket, isIPv6 } from "node:net";
+
+import { type AddressKey, addressBytes, addressKey, plain } from "../../base/model/address.ts";
+import type { View } from "../../base/model/view.ts";
+import type { Client } from "../client/client.ts";
+import { ClientConnections } from "./client-connections.ts";
+import type { EndpointParts, SocketPair } from "./endpoint.ts";
+import { TcpListener } from "./tcp.ts";
+import { UdpListener } from "./udp.ts";
+import { WaitingRoom, type WaitingSocket } from "./waiting-room.ts";
+
+export interface SharedEndpointParts extends EndpointParts {
+  /** The client that a container has now. */
+  readonly clientOf: (containerId: string) => Client | undefined;
+  /** Opens a client for a container that has none. */
+  readonly openClient: (containerId: string, view: View) => Client;
+  /** Undefined for a container that gets no answers. */
+  readonly viewOf: (containerId: string) => View | undefined;
+}
+
+export class SharedEndpoint {
+  readonly #parts: SharedEndpointParts;
+  readonly #udp: readonly UdpListener[];
+  readonly #tcp: readonly TcpListener[];
+  readonly #room: WaitingRoom;
+  #askers: ReadonlyMap<AddressKey, string> = new Map();
+  /** The clients that were opened here. */
+  readonly #opened = new Map<string, Client>();
+  readonly #connections = new Map<Client, ClientConnections>();
+  #isClosed = false;
+
+  /** Takes ownership of the sockets. */
+  constructor(pairs: readonly SocketPair[], waiting: readonly WaitingSocket[], parts: SharedEndpointParts) {
+    this.#parts = parts;
+    const of = (source: AddressKey): Client | undefined => this.#clientAt(source);
+    const senders = { only: undefined, of };
+    const connecters = { clientNumber: 0, of: (socket: Socket) => this.#connectionsOf(socket) };
+    this.#udp = pairs.map(({ udp, listening }) => new UdpListener(udp, listening.address, senders, parts.udp));
+    this.#tcp = pairs.map(({ tcp }) => new TcpListener(tcp, connecters));
+    this.#room = new WaitingRoom(waiting, {
+      isKnown: (address) => this.#askers.has(keyOf(address)),
+      deliver: (message, source) => {
+        const at = pairs.findIndex(({ listening }) => isIPv6(listening.address) === isIPv6(source.address));
+        if (at === -1 || this.#clientAt(keyOf(source.address)) === undefined) return false;
+        this.#udp[at]?.receive(message, source);
+        return true;
+      },
+    });
+  }
+
+  /** Forwarded queries that wait for an answer, of the clients that were opened here. */
+  get inFlight(): number {
+    let count = 0;
+    for (const { slots } of this.#opened.values()) count += slots.taken;
+    return count;
+  }
+
+  /** The containers by their addresses. Whoever is not among them gets nothing. */
+  setAskers(askers: ReadonlyMap<string, string>): void {
+    const byKey = new Map<AddressKey, string>();
+    for (const [address, containerId] of askers) {
+      const bytes = addressBytes(address);
+      if (bytes !== undefined) byKey.set(addressKey(bytes), containerId);
+    }
+    this.#askers = byKey;
+    const known = new Set(byKey.values());
+    for (const id of this.#opened.keys()) if (!known.has(id)) this.#forget(id);
+    this.#room.release();
+  }
+
+  /** What a container sees has changed, or whether it gets answers. */
+  update(containerId: string): void {
+    this.#room.release();
+    const client = this.#opened.get(containerId);
+    if (client === undefined) return;
+    const view = this.#parts.clientOf(containerId) === client ? this.#parts.viewOf(containerId) : undefined;
+    if (view === undefined) this.#forget(containerId);
+    else client.view = view;
+  }
+
+  /** As that of an `Endpoint`. */
+  pause(): readonly Pick<SocketPair, "udp" | "tcp">[] {
+    this.#room.isPaused = true;
+    const tcp = this.#tcp.map((listener) => listener.pause());
+    return this.#udp.map((listener, index) => ({ udp: listener.pause(), tcp: tcp[index] as number }));
+  }
+
+  resume(): void {
+    this.#room.isPaused = false;
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.resume();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#room.close();
+    for (const listener of [...this.#udp, ...this.#tcp]) listener.close();
+    for (const connections of this.#connections.values()) connections.close();
+    this.#connections.clear();
+    for (const id of [...this.#opened.keys()]) this.#forget(id);
+  }
+
+  #clientAt(source: AddressKey): Client | undefined {
+    const containerId = this.#askers.get(source);
+    if (containerId === undefined || this.#isClosed) return undefined;
+    return this.#parts.clientOf(containerId) ?? this.#open(containerId);
+  }
+
+  #open(containerId: string): Client | undefined {
+    const view = this.#parts.viewOf(containerId);
+    if (view === undefined) return undefined;
+    // It had a client of its own in between.
+    this.#forget(containerId);
+    const client = this.#parts.openClient(containerId, view);
+    this.#opened.set(containerId, client);
+    return client;
+  }
+
+  #forget(containerId: string): void {
+    const client = this.#opened.get(containerId);
+    this.#opened.delete(containerId);
+    client?.close();
+  }
+
+  #connectionsOf(socket: Socket): ClientConnections | undefined {
+    const source = plain(socket.remoteAddress ?? "");
+    const client = source && this.#clientAt(addressKey(source));
+    if (client === undefined) return undefined;
+    const known = this.#connections.get(client);
+    if (known !== undefined) return known;
+    const connections = new ClientConnections(client, this.#parts.tcp);
+    this.#connections.set(client, connections);
+    client.onClose(() => {
+      this.#connections.delete(client);
+      connections.close();
+    });
+    return connections;
+  }
+}
+
+/** A link-local address has a zone, and is nobody's. */
+function keyOf(address: string): AddressKey {
+  return addressKey(addressBytes(address) ?? new Uint8Array(16));
+}
