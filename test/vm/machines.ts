@@ -62,7 +62,7 @@ export interface ChosenTests {
  */
 export const TESTS: readonly ChosenTests[] = [
   { file: "docker/lifecycle" },
-  // Without the flood of 16,000 queries: after four minutes of processor time it was not at its end, and it tries no more of the kernel.
+  // Without the flood of 16,000 queries: after four minutes of processor time it was not at its end.
   { file: "docker/handover", only: "SIGTERM hands back|SIGKILL hands back" },
   { file: "kind/hand-back" },
   { file: "docker/replacement", only: "a takeover under load|serves fewer containers" },
