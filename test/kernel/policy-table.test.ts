@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { LISTENER_MARKS } from "../../src/base/model/listener-addresses.ts";
 import type { PolicyTable } from "../../src/policy/table/policy-table.ts";
 import type { PacketSocket } from "../support/packets/frames.ts";
 import {
@@ -153,6 +154,13 @@ test("where the machine filters its bridges, peers are still peers, and nobody p
   assert.equal(await network.connect(policed, other.address, 443), "silent");
 });
 
+// As the listener's own rules do with the packets of containers.
+async function markQueries({ machine }: PolicedNetwork): Promise<void> {
+  const input = `table ip mark { chain first { type filter hook prerouting priority -300; ip daddr 198.51.100.1 tcp dport 53 meta mark set ${LISTENER_MARKS.asker}; }; }`;
+  const { code, stderr } = await machine.enter("nft", ["-f", "-"], { input });
+  assert.equal(code, 0, stderr);
+}
+
 test("the machine is reached only where the policy says so", async () => {
   const { network, policed, other } = await policedPair();
   await using _ = network;
@@ -164,6 +172,8 @@ test("the machine is reached only where the policy says so", async () => {
   for (const address of own) assert.equal(await network.connect(other, address, 443), "open", address);
   assert.equal(await network.connect(policed, "198.51.100.1", 53), "refused");
   await network.serve(network.machine, [53]);
+  assert.equal(await network.connect(policed, "198.51.100.1", 53), "refused");
+  await markQueries(network);
   assert.equal(await network.connect(policed, "198.51.100.1", 53), "open");
   assert.equal(await network.connect(policed, GATEWAY[4], 53), "refused");
   await table.apply(network.policed(policed, { reachesHost: true }), [network.linkOf(policed)]);
@@ -213,6 +223,7 @@ test("a network is closed before its containers are known, and what dns11 answer
   await table.setNetworks([block("10.77.0.0", 24), block("fd77::", 64)]);
   for (const address of [OUTSIDE.other, OUTSIDE.other6, GATEWAY[4]])
     assert.equal(await network.connect(other, address, 443), "refused", address);
+  await markQueries(network);
   assert.equal(await network.connect(other, "198.51.100.1", 53), "open");
   await table.apply(network.policed(policed), [network.linkOf(policed)]);
   await table.open(policed.id, [{ address: bytes(OUTSIDE.allowed), port: 443 }], KEEP_MS);

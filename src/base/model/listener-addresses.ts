@@ -11,6 +11,9 @@ export const LISTENER_ADDRESSES = {
   ipv6: "fd64:6e73:3131::53",
 } as const;
 
+/** "dns2" and "dns3". The listener's rules mark what arrives at it: packets of a known container, and of one that may just have started. */
+export const LISTENER_MARKS = { asker: 0x646e7332, new: 0x646e7333 } as const;
+
 export function isListenerAddress(text: string): boolean {
   return Object.values(LISTENER_ADDRESSES).some((each) => isSameAddress(each, text));
 }

@@ -13,7 +13,7 @@
 import { addressBytes } from "../../base/model/address.ts";
 import { LIMITS } from "../../base/limits.ts";
 import type { HeldNamespace, HeldTable } from "../../base/model/held-namespace.ts";
-import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
+import { LISTENER_ADDRESSES, LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { NetNamespace } from "../../kernel/net-namespace.ts";
 import { NLM_F_APPEND, NLM_F_CREATE, type NetlinkWriter } from "../../kernel/netlink-message.ts";
 import {
@@ -41,10 +41,7 @@ import type { Asker, Askers } from "./asker.ts";
 
 const LISTENER_TABLE = "dns11-listener";
 
-/** "dns2". */
-const ASKER_MARK = 0x646e7332;
-/** Of a packet by a link of nobody that is known yet: "dns3". */
-const NEW_MARK = 0x646e7333;
+const { asker: ASKER_MARK, new: NEW_MARK } = LISTENER_MARKS;
 const NUMBER = { bridge: NFPROTO_BRIDGE, ip: NFPROTO_IPV4, ip6: NFPROTO_IPV6 } as const;
 type Family = keyof typeof NUMBER;
 const FAMILIES: readonly Family[] = ["bridge", "ip", "ip6"];
@@ -249,7 +246,7 @@ function bridgeRules(family: IpFamily): NftCommand[] {
     newRule("bridge", chain, (w) => {
       toListener(w);
       loadMeta(w, nft.NFT_META_IIF, nft.NFT_REG32_00);
-      loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length: length }, nft.NFT_REG32_00 + 1);
+      loadPayload(w, { base: nft.NETWORK_HEADER, offset: source, length }, nft.NFT_REG32_00 + 1);
       expression(w, "lookup", () => {
         w.text(nft.NFTA_LOOKUP_SET, SETS[family].name);
         w.u32(nft.NFTA_LOOKUP_SREG, nft.NFT_REG32_00);

@@ -2,6 +2,7 @@
  * BaseRules: what all containers share: the chains at the hooks, which find a packet's own chain by its source address, and
  * the networks whose containers are refused everything until they are known.
  */
+import { LISTENER_MARKS } from "../../base/model/listener-addresses.ts";
 import type { AddressBlock } from "../model/address-block.ts";
 import type { NftCommand } from "../../kernel/nfnetlink.ts";
 import * as nft from "../../kernel/nft-constants.ts";
@@ -23,12 +24,11 @@ import {
   whoPlan,
 } from "./layout.ts";
 import { NEIGHBOUR_MESSAGES } from "./link-rules.ts";
-import { PROTOCOLS, fromBlock, inState, loadSource, ofFamily, ofProtocol, sentTo } from "./matches.ts";
+import { PROTOCOLS, fromBlock, inState, isDestinedTo, loadSource, ofFamily, ofProtocol } from "./matches.ts";
 
 /** Before the filters of Docker and of firewalls: what passes here is still theirs to refuse. */
 const PRIORITY = -10;
 const HOOKS = ["forward", "input"] as const;
-const DNS_PORT = 53;
 
 /** `resolvers`: addresses of this machine at which dns11 answers, to which everybody may send queries. */
 export function baseCommands(flags: number, resolvers: readonly Uint8Array[]): NftCommand[] {
@@ -93,9 +93,12 @@ function arriving(resolvers: readonly Uint8Array[]): Rule[] {
       compare(w, Buffer.of(type));
       verdict(w, nft.NF_ACCEPT);
     }),
+    // By then the listener's rules have given a query its port. They drop everything else to its address, while there is a listener.
     ...resolvers.flatMap((address) =>
-      [PROTOCOLS.udp, PROTOCOLS.tcp].map((protocol): Rule => (w) => {
-        sentTo(w, { bytes: address, prefix: address.length * 8 }, protocol, DNS_PORT);
+      Object.values(LISTENER_MARKS).map((mark): Rule => (w) => {
+        isDestinedTo(w, { bytes: address, prefix: address.length * 8 });
+        loadMeta(w, nft.NFT_META_MARK);
+        compare(w, nativeU32(mark));
         verdict(w, nft.NF_ACCEPT);
       }),
     ),

@@ -13,7 +13,7 @@ import type { AttachmentState } from "../../container/attach/attachment-state.ts
 import { Bridges } from "../../container/bridge/bridges.ts";
 import { Guests } from "../../container/guest/guests.ts";
 import { HOST_ID } from "../../container/host/host-fact.ts";
-import { HostNames } from "../../container/host/host-names.ts";
+import type { HostNames } from "../../container/host/host-names.ts";
 import type { Listener } from "../../container/listener/listener.ts";
 import { Nodes } from "../../container/kind/nodes.ts";
 import type { Egress } from "../../container/egress/egress.ts";
@@ -27,14 +27,12 @@ import { Publication } from "../../container/publish/publication.ts";
 import { Roster } from "../../container/roster.ts";
 import { zoneAllocator } from "../../container/rules/zones.ts";
 import { ContainerFilesReader } from "../../container/watch/container-files.ts";
-import { networkFact } from "../../container/watch/translate.ts";
 import { Follower } from "../../container/watch/follower.ts";
-import { HostUpstreams } from "../../container/watch/host-upstreams.ts";
+import type { HostUpstreams } from "../../container/watch/host-upstreams.ts";
 import type { ControlPorts } from "../../control/situation/ports.ts";
 import { descriptorsMax } from "../../kernel/descriptors.ts";
 import type { DeclaredName } from "../../base/model/declared-name.ts";
 import type { ListenerReport } from "../../base/model/listener-report.ts";
-import type { Server } from "../../base/model/view.ts";
 import type { ContainerSide, ContainerSideParts } from "../container-side.ts";
 import { AttachmentLog } from "./attachment-log.ts";
 import { nodeDial } from "./node-dial.ts";
@@ -44,11 +42,12 @@ import type { EngineAccess } from "./engine-link.ts";
 import { openEgress, openLinks } from "./engine-egress.ts";
 import { EngineEvents } from "./engine-events.ts";
 import { EngineNetworks } from "./engine-networks.ts";
+import { openHostNames, openHostUpstreams } from "./engine-host.ts";
 import { openListenerOf } from "./engine-listener.ts";
 import { hostGateway } from "./host-gateway.ts";
 import { restoreOldNodes } from "./old-nodes.ts";
 import { StoppedContainers } from "./stopped-containers.ts";
-import { PolicedContainers } from "./policed-containers.ts";
+import { type PolicedContainers, openPoliced } from "./policed-containers.ts";
 import { openSwarmWatch } from "./swarm-lists.ts";
 
 export class EngineSide implements ContainerSide {
@@ -98,17 +97,7 @@ export class EngineSide implements ContainerSide {
     );
     this.links = openLinks(parts.platform, link, (id) => this.directory.network(id));
     this.egress = openEgress(parts, link, this.links, () => this.directory.containers.values());
-    this.policed = new PolicedContainers({
-      platform: parts.platform,
-      host: link.host,
-      links: this.links,
-      book: parts.querySide.policies,
-      gate: parts.querySide.gate,
-      facts: () => this.directory.containers,
-      networkOf: (id) => this.directory.network(id),
-      listNetworks: async () => (await link.engine.networks()).map(networkFact),
-      onEvent: eventLogger(parts.log),
-    });
+    this.policed = openPoliced(this, parts, link);
     const factOf = (id: string): ContainerFact | undefined => this.directory.containers.get(id);
     this.#log = new AttachmentLog({ ...parts, factOf });
     this.#events = new EngineEvents({
@@ -131,9 +120,9 @@ export class EngineSide implements ContainerSide {
       onEvent: eventLogger(parts.log),
     });
     this.roster = this.#openRoster();
-    this.hostUpstreams = this.#openHostUpstreams();
+    this.hostUpstreams = openHostUpstreams(this, parts, link);
     this.directory.setHost(this.hostUpstreams.servers);
-    this.hostNames = this.#openHostNames();
+    this.hostNames = openHostNames(this, parts, link);
     this.listener = openListenerOf(this, parts, link);
     this.files = new ContainerFilesReader({
       host: link.host,
@@ -340,46 +329,6 @@ export class EngineSide implements ContainerSide {
       onDecided: (id) => this.listener.update(id),
       onWarning: ({ name: container }, warning) =>
         limitedLog.log("warn", container, { container, warning }, "container has a configuration problem"),
-    });
-  }
-
-  #openHostUpstreams(): HostUpstreams {
-    const { log, querySide, settings } = this.#parts;
-    return new HostUpstreams(
-      {
-        onEvent: eventLogger(log),
-        host: this.#link.host,
-        engineVersion: () => this.#link.info.majorVersion,
-        onChange: (servers: readonly Server[]) => {
-          this.directory.setHost(servers);
-          this.roster.refresh();
-          querySide.onUpstreamsChanged();
-          this.hostNames.refresh();
-        },
-        reinspect: (ids: readonly string[]) => this.follower.reinspect(ids),
-      },
-      settings,
-    );
-  }
-
-  #openHostNames(): HostNames {
-    const { platform, log, settings } = this.#parts;
-    return new HostNames(settings.hostNames, {
-      ...platform,
-      host: this.#link.host,
-      isRootless: this.#link.info.isRootless,
-      reconciler: this.reconciler,
-      containers: () => this.directory.containers.values(),
-      networkOf: (id) => this.directory.network(id),
-      upstreams: () => this.hostUpstreams,
-      sources: (zones, reach, servers) => this.directory.namesOnHost(zones, reach, servers),
-      nodeRoutes: () => this.directory.nodeRoutes(),
-      onEvent: eventLogger(log),
-      onDenied: () => {
-        this.directory.setDenied(this.hostNames.denied);
-        this.directory.names.hostDomain.setDomain(this.hostNames.domain);
-        this.roster.refresh();
-      },
     });
   }
 

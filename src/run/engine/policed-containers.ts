@@ -5,11 +5,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { codeOf, reasonOf } from "../../base/lib/fault.ts";
+import { eventLogger } from "../../base/log/event-logger.ts";
 import type { ReportEvent } from "../../base/model/event.ts";
 import { addressBytes } from "../../base/model/address.ts";
+import { LISTENER_ADDRESSES } from "../../base/model/listener-addresses.ts";
 import type { ContainerFact, NetworkFact } from "../../container/facts/fact.ts";
 import type { ContainerLinks } from "../../container/links/container-links.ts";
 import type { EngineHost } from "../../container/namespace/engine-host.ts";
+import type { Directory } from "../../container/registry/directory.ts";
+import { networkFact } from "../../container/watch/translate.ts";
 import type { Assignment } from "../../policy/book/assignment.ts";
 import type { Held, PolicyBook } from "../../policy/book/policy-book.ts";
 import type { EnforcedContainer, EnforcedLink } from "../../policy/enforce/enforced-container.ts";
@@ -17,7 +21,9 @@ import { Enforcement, type EnforcementState } from "../../policy/enforce/enforce
 import { type AddressBlock, readAddressBlock } from "../../policy/model/address-block.ts";
 import { PolicyTable } from "../../policy/table/policy-table.ts";
 import type { AnswerGate } from "../../query/gate/answer-gate.ts";
+import type { ContainerSideParts } from "../container-side.ts";
 import type { Platform } from "../platform.ts";
+import type { EngineAccess } from "./engine-link.ts";
 
 interface PolicedContainersParts {
   readonly platform: Pick<Platform, "runner" | "memory">;
@@ -36,7 +42,7 @@ interface PolicedContainersParts {
 const OWNED_MS_MAX = 60_000;
 const OWNED_POLL_MS = 10;
 /** Where dns11 answers outside of containers' namespaces. */
-const RESOLVERS = ["169.254.53.53", "fd64:6e73:3131::53"].flatMap((address) => addressBytes(address) ?? []);
+const RESOLVERS = Object.values(LISTENER_ADDRESSES).flatMap((address) => addressBytes(address) ?? []);
 
 export class PolicedContainers {
   readonly #parts: PolicedContainersParts;
@@ -244,4 +250,25 @@ function enforcedLink(link: ReturnType<ContainerLinks["of"]>["links"][number]): 
 
 function blocksOf(network: NetworkFact | undefined): AddressBlock[] {
   return (network?.addressBlocks ?? []).flatMap((text) => readAddressBlock(text) ?? []);
+}
+
+/** The parts of an EngineSide; the directory is the current one. */
+interface Side {
+  readonly directory: Directory;
+  readonly links: ContainerLinks;
+}
+
+export function openPoliced(side: Side, parts: ContainerSideParts, { host, engine }: EngineAccess): PolicedContainers {
+  const { platform, querySide, log } = parts;
+  return new PolicedContainers({
+    platform,
+    host,
+    links: side.links,
+    book: querySide.policies,
+    gate: querySide.gate,
+    facts: () => side.directory.containers,
+    networkOf: (id) => side.directory.network(id),
+    listNetworks: async () => (await engine.networks()).map(networkFact),
+    onEvent: eventLogger(log),
+  });
 }
