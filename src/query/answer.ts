@@ -350,8 +350,7 @@ export class Answerer {
     const length = cache.answer(client, block, this.#question, route, this.#limit, this.#isLocalName, outcome);
     if (length === CACHE_MISS) return DEFERRED;
     outcome.stage = STAGE.cache;
-    if (outcome.result === QUERY_RESULT.cached) this.#repeats.markCached(cache.repeatable);
-    return length;
+    return outcome.result === QUERY_RESULT.cached ? this.#repeats.markedCached(length, cache.repeatable) : length;
   }
 
   #answerName(client: Client, block: Buffer): number {
@@ -444,7 +443,7 @@ export class Answerer {
 
   #isOwnProbe({ probeNonce }: Client, block: Buffer): boolean {
     const { type, offset, nameEnd } = this.#question;
-    if (type !== TYPE.TXT || probeNonce === undefined) return false;
-    return presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(probeNonce);
+    const isText = type === TYPE.TXT && probeNonce !== undefined;
+    return isText && presentation(block, offset + HEADER_BYTES, nameEnd) === probeName(probeNonce);
   }
 }

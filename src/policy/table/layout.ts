@@ -69,7 +69,7 @@ export function setOfKey(id: string, key: Uint8Array): string {
 }
 
 /** Types by which nft(8) shows keys. */
-const SHOWN = { ipv4: 7, ipv6: 8, protocol: 12, port: 13, icmpv6: 30 } as const;
+const SHOWN = { ipv4: 7, ipv6: 8, protocol: 12, port: 13, icmpv6: 29 } as const;
 const SHOWN_BITS = 6;
 
 export interface SetPlan {

@@ -100,8 +100,9 @@ export class KernelAnswerMarker {
   }
 
   /** The same for a reply of the cache. */
-  markCached(repeatable: Repeatable): void {
+  markedCached(length: number, repeatable: Repeatable): number {
     this.#cached = repeatable;
+    return length;
   }
 
   /** Returns it, too: the reply is not to this question. */
