@@ -44,7 +44,12 @@ export type NameserversFact =
       readonly isOwn: boolean;
     }
   /** The current servers of the host's resolv.conf. */
-  | { readonly kind: "host"; readonly isNdotsSet: boolean }
+  | {
+      readonly kind: "host";
+      readonly isNdotsSet: boolean;
+      /** Docker's resolver asks the listener of dns11, from the container. */
+      readonly isByListener?: true;
+    }
   /** Those of its resolv.conf, at which it is served: the container has no resolver of Docker's. */
   | { readonly kind: "captured"; readonly servers: readonly string[]; readonly isNdotsSet: false }
   /** The list cannot be determined. */

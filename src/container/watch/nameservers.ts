@@ -50,7 +50,8 @@ export function nameserversOf(input: NameserversInput): NameserversFact {
   const isNdotsSet = isNdotsSetIn(input);
   if (dns.length > 0) return { kind: "listed", servers: fromContainer(dns), isNdotsSet, isOwn: true };
   const others = besideListener(input.daemonDns());
-  if (others?.length === 0) return { kind: "host", isNdotsSet };
+  if (others?.length === 0)
+    return { kind: "host", isNdotsSet, ...(asksFromContainer(input) && { isByListener: true }) };
   if (others !== undefined) return { kind: "listed", servers: fromContainer(others), isNdotsSet, isOwn: false };
   if (recordsNameservers(input)) return recordedNameservers(input, isNdotsSet);
   // Older engines: without --dns of the container, the daemon's list may apply, which the file does not record.
@@ -64,6 +65,12 @@ export function nameserversOf(input: NameserversInput): NameserversFact {
 function besideListener(daemonServers: readonly string[] | undefined): readonly string[] | undefined {
   const others = daemonServers?.filter((address) => !isListenerAddress(address));
   return others?.length === daemonServers?.length ? undefined : others;
+}
+
+/** Whether the container's own file says so: it may be older than the list of the engine. */
+function asksFromContainer({ resolvConf }: NameserversInput): boolean {
+  const servers = resolvConf === undefined ? undefined : serversIn(resolvConf);
+  return servers !== undefined && servers.length > 0 && servers.every(({ from }) => from === "container");
 }
 
 function recordedNameservers(input: NameserversInput, isNdotsSet: boolean): NameserversFact {

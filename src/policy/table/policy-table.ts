@@ -213,11 +213,14 @@ export class PolicyTable implements Disposable {
     return this.#installed.get(shortId(containerId))?.open.size ?? 0;
   }
 
-  /** Where packets of a container were refused, in the last day. */
+  /** Where packets of a container were refused, in the last day; the last one first. */
   refused(containerId: string): RefusedAddress[] {
     const id = shortId(containerId);
     const lengths = this.#installed.get(id)?.lengths ?? [];
-    return lengths.flatMap((length) => this.#reader.elements(seenSet(id, length)).map(({ key }) => readPortKey(key)));
+    return lengths
+      .flatMap((length) => this.#reader.elements(seenSet(id, length)))
+      .toSorted((one, other) => other.leftMs - one.leftMs)
+      .map(({ key }) => readPortKey(key));
   }
 
   /** Removes the tables: everything is open then. */

@@ -231,7 +231,8 @@ export class PolicedContainers {
 /** Servers that a container was given, also by daemon.json, are asked from there; those of the host from the host. */
 function asksFromContainer(fact: ContainerFact | undefined): boolean {
   const nameservers = fact?.nameservers;
-  if (nameservers?.kind === "captured") return true;
+  if (nameservers?.kind === "captured" || (nameservers?.kind === "host" && nameservers.isByListener === true))
+    return true;
   return nameservers?.kind === "listed" && nameservers.servers.every(({ from }) => from === "container");
 }
 
