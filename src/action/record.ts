@@ -31,7 +31,8 @@ try {
   else endedEarly = STOPPED;
 } catch (error) {
   const { code, message } = error as Error & { readonly code?: string };
-  endedEarly = code === "NOT_RUNNING" ? STOPPED : message;
+  // A connection that breaks while it is made is the same as none.
+  endedEarly = code === "NOT_RUNNING" || code === "CONTROL" ? STOPPED : message;
 }
 writeWhole(FILES.record, JSON.stringify(tally.record(endedEarly)));
 process.exit(0);

@@ -1418,7 +1418,7 @@ try {
   else endedEarly = STOPPED;
 } catch (error) {
   const { code, message } = error;
-  endedEarly = code === "NOT_RUNNING" ? STOPPED : message;
+  endedEarly = code === "NOT_RUNNING" || code === "CONTROL" ? STOPPED : message;
 }
 writeWhole(FILES.record, JSON.stringify(tally.record(endedEarly)));
 process.exit(0);
