@@ -87,6 +87,7 @@ export class Service {
       this.#lifecycle.end();
       this.#metricsListener.close();
       platform.runner.close();
+      await platform.kernelAnswers?.settled();
     }
   }
 

@@ -158,6 +158,11 @@ export class KernelAnswers {
     for (const space of this.#open) space.forget();
   }
 
+  /** Before this process exits. */
+  async settled(): Promise<void> {
+    await this.#links.loaded();
+  }
+
   close(): void {
     for (const space of this.#open) space.close();
     this.#links.close();

@@ -20,6 +20,7 @@ function attach({ namespace, program }: LinkRequest): LinkResult {
   }
 }
 
+parentPort?.postMessage("loaded");
 parentPort?.on("message", (request: LinkRequest) => {
   const result = attach(request);
   // It would keep a container's namespace alive. If this fails the thread ends, and nothing else ran in it.

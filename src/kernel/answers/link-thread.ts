@@ -24,6 +24,8 @@ const MEMORY_MB_MAX = 16;
 
 export class LinkThread {
   #worker: Worker | undefined;
+  /** The last thread has loaded what it needs, or has ended. */
+  #loaded: Promise<unknown> = Promise.resolve();
   #starts = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   /** One after the other, as the kernel does it. */
@@ -50,13 +52,20 @@ export class LinkThread {
     this.#worker = undefined;
   }
 
+  /** Before this process exits: one whose thread is just loading an addon is aborted. */
+  async loaded(): Promise<void> {
+    await this.#loaded;
+  }
+
   async #ask(request: LinkRequest): Promise<LinkResult> {
     clearTimeout(this.#idleTimer);
     const worker = (this.#worker ??= this.#start());
     worker.ref();
     const ended = new AbortController();
     try {
-      const [message, exit] = ["message", "exit"].map(async (event) => await once(worker, event, ended));
+      const exit = once(worker, "exit", ended);
+      await Promise.race([this.#loaded, exit]);
+      const message = once(worker, "message", ended);
       worker.postMessage(request);
       const [result] = (await Promise.race([message, exit])) as [LinkResult | number];
       if (typeof result === "number") throw new Error("the thread that attaches programs has ended");
@@ -83,6 +92,9 @@ export class LinkThread {
     });
     // Whoever waits for it is told; if nobody does, the next one starts it again.
     worker.on("error", () => undefined);
+    this.#loaded = Promise.race(["message", "exit"].map(async (event) => await once(worker, event))).catch(
+      () => undefined,
+    );
     worker.on("exit", () => {
       if (this.#worker === worker) this.#worker = undefined;
     });
