@@ -50,8 +50,7 @@ export function nameserversOf(input: NameserversInput): NameserversFact {
   const isNdotsSet = isNdotsSetIn(input);
   if (dns.length > 0) return { kind: "listed", servers: fromContainer(dns), isNdotsSet, isOwn: true };
   const others = besideListener(input.daemonDns());
-  if (others?.length === 0)
-    return { kind: "host", isNdotsSet, ...(asksFromContainer(input) && { isByListener: true }) };
+  if (others?.length === 0) return { kind: "host", isNdotsSet, ...(isInFile(input) && { isByListener: true }) };
   if (others !== undefined) return { kind: "listed", servers: fromContainer(others), isNdotsSet, isOwn: false };
   if (recordsNameservers(input)) return recordedNameservers(input, isNdotsSet);
   // Older engines: without --dns of the container, the daemon's list may apply, which the file does not record.
@@ -67,10 +66,10 @@ function besideListener(daemonServers: readonly string[] | undefined): readonly 
   return others?.length === daemonServers?.length ? undefined : others;
 }
 
-/** Whether the container's own file says so: it may be older than the list of the engine. */
-function asksFromContainer({ resolvConf }: NameserversInput): boolean {
+/** Whether the container's own file says so, too: the container may be older than the list of the engine. */
+function isInFile({ resolvConf, daemonDns }: NameserversInput): boolean {
   const servers = resolvConf === undefined ? undefined : serversIn(resolvConf);
-  return servers !== undefined && servers.length > 0 && servers.every(({ from }) => from === "container");
+  return servers !== undefined && isSameList(servers, daemonDns() ?? []);
 }
 
 function recordedNameservers(input: NameserversInput, isNdotsSet: boolean): NameserversFact {
