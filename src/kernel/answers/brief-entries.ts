@@ -107,7 +107,11 @@ export class BriefEntries {
     const nowNs = monotonicNs();
     this.sweep(nowNs);
     const round = this.#roundAt(nowNs);
-    if (round?.takes(answer.isFailure) !== true || !this.#takeShare(nowNs)) return false;
+    if (round?.takes(answer.isFailure) !== true || !this.#takeShare(nowNs)) {
+      // Not tried again in this period.
+      this.#asked?.settle();
+      return false;
+    }
     this.#encodeKey(answer, round.generation, periodAt(phaseOf(answer), nowNs));
     this.#encodeValue(answer, bytes, records, nowNs);
     newValue.writeUInt16LE(BRIEF_ENTRY | ((round.number % ROUNDS) << ROUND_SHIFT) | round.count, BRIEF_VALUE.entry);

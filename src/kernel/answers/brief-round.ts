@@ -5,7 +5,7 @@ import { BRIEF_KEY_BYTES, ROUND_INDEX_MAX } from "./layout.ts";
 
 const KEYS_FIRST = 16;
 /** Beyond that the process answers what fails. */
-const FAILING_MAX = 256;
+const FAILING_MAX = 1_024;
 
 /** A failure, and how many of its answers have been taken. */
 interface FailingEntry {
